@@ -95,7 +95,7 @@ func (w *statusWriter) podWithLastStatus() *v1.Pod {
 	if w.incarnation.persisted.statusPublished || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
 		return w.pod
 	}
-	pod := *w.pod // The other fields are shared, and only read.
+	pod := *w.pod // The other fields are shared and not changed.
 	pod.Status = *w.pod.Status.DeepCopy()
 	for _, before := range w.statusesFromEarlierProcess() {
 		if c := publishedRunningStatus(&pod.Status, &before); c != nil {

@@ -156,9 +156,9 @@ type Hooks struct {
 // ImagePull is one successful pull of an image.
 type ImagePull struct {
 	UID       types.UID
-	Container string // empty: the image is of an image volume
+	Container string // empty for an image volume
 	Image     string
-	SizeBytes uint64        // zero: not known
+	SizeBytes uint64        // zero: unknown
 	Took      time.Duration // the time of the pull itself
 	Waited    time.Duration // the time of the pull and of the wait for other pulls
 }

@@ -36,7 +36,7 @@ func (p *podStarter) pullCredentials(ctx context.Context, image string) (auths [
 
 // pullProblems has the credential faults of one pass, and whether a pull has failed in it.
 type pullProblems struct {
-	faults []string // each once
+	faults []string // each message once
 	failed bool
 }
 

@@ -81,7 +81,7 @@ func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err
 // hostIPs returns the current addresses of the node, the primary address first.
 func (s *Syncer) hostIPs() (ips []string) {
 	if s.cfg.NodeIPs != nil {
-		_ = s.guard.Call("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The log names a panic.
+		_ = s.guard.Call("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The guard logs a panic.
 	}
 	if len(ips) == 0 {
 		return s.cfg.HostIPs

@@ -32,7 +32,7 @@ const (
 	eventNetworkNotReady  = "NetworkNotReady"
 	eventInvalidVariables = "InvalidEnvironmentVariableNames"
 	eventDNS              = "DNSConfigForming"
-	eventIgnoredField     = "IgnoredField" // as at admission; it is not the kubelet's
+	eventIgnoredField     = "IgnoredField" // the reason that admission uses too; it is not the kubelet's
 )
 
 // recordEvent records a Normal event for the pod, or for one of its containers.

@@ -21,7 +21,7 @@ var ErrHookTimeout = errors.New("podsync: the hook did not end in time")
 // not have the output of the container or the error of the runtime, which may contain secrets.
 type hookFailure struct {
 	text  string
-	cause error // for the log
+	cause error // only for the log
 }
 
 func (f *hookFailure) Error() string { return f.text }
@@ -32,11 +32,11 @@ type hook struct {
 	*syncPass
 	purpose  runtime.Purpose
 	handler  *v1.LifecycleHandler
-	id, name string // of the container
+	id, name string // the ID and the name of the container
 	ports    []v1.ContainerPort
-	deadline time.Time // when it must have ended
-	// waitForHandler waits until the handler, which another goroutine runs, is done or ctx ends. Nil: runHookAndReport
-	// calls the handler itself.
+	deadline time.Time // the time when the hook must be done
+	// waitForHandler waits until the handler, which another goroutine runs, is done or ctx ends. Nil:
+	// runHookAndReport calls the handler itself.
 	waitForHandler func(ctx context.Context) error
 }
 

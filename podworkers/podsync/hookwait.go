@@ -24,9 +24,9 @@ type hookWaits struct {
 
 // hookWait is one hook that a sync waits for.
 type hookWait struct {
-	containerID    string // its ID
+	containerID    string
 	containerEnded executor.Latch
-	cancel         context.CancelFunc // of the call that runs the hook
+	cancel         context.CancelFunc // cancels the call that runs the hook
 	missingBefore  bool               // the last observation did not show the container
 }
 

@@ -23,7 +23,7 @@ import (
 // imageToEnsure is an image that a container or an image volume of the pod needs in a pass.
 type imageToEnsure struct {
 	*podStarter
-	reference string // as the spec has it
+	reference string // the reference in the spec
 	policy    v1.PullPolicy
 	container string   // the container that runs the image; empty for an image volume
 	volume    string   // the image volume; empty for a container
@@ -31,7 +31,7 @@ type imageToEnsure struct {
 	needsUser bool     // the container needs the user of the image
 
 	// ensurePresent sets these.
-	name  string // reference, normalized
+	name  string // the normalized reference
 	lease *images.Lease
 }
 
@@ -86,8 +86,8 @@ func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage,
 // resolvedImage is an image that the runtime has.
 type resolvedImage struct {
 	request.Image
-	name    string // with its tag
-	size    uint64 // in bytes; zero: not known
+	name    string // the name with its tag
+	size    uint64 // in bytes; zero: unknown
 	release func() // releases the lease; may be called more than once
 }
 

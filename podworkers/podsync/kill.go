@@ -36,7 +36,7 @@ type stopTarget struct {
 	reason   string
 	created  bool // it has not run: it is removed, so that a delayed start does not find it
 	request.StopInfo
-	// stop is written by stop alone, and noted in the memory of the pod after the stops.
+	// stop is changed by stopContainer only. recordStops stores it in the memory of the pod.
 	stop plan.Stop
 }
 
@@ -50,8 +50,8 @@ func (k *podKiller) newStopTarget(id, name, why string, graceOf func(request.Sto
 	return t
 }
 
-// killPod stops every container of the pod and then its sandboxes, also those of previous incarnations,
-// and inspects the pod. It returns an error if something still runs. The next call continues the kill.
+// killPod stops every container of the pod and then every sandbox, also of previous incarnations, and
+// inspects the pod. It returns an error if something still runs. The next call continues the kill.
 func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
 	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, graceOverride) })
 }
@@ -110,7 +110,7 @@ func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wh
 	errs := make([]error, len(targets))
 	q := newStopQueue(k.executor, targets, wholePod)
 	k.recordStops(targets)
-	podworkers.WithoutSlot(ctx, func() { // Waiting for a grace period is not work.
+	podworkers.WithoutSlot(ctx, func() { // Waiting needs no slot of the workers.
 		branches := executor.WithBranches(ctx, len(targets))
 		executor.Each(k.executor, 0, len(targets), func(i int) {
 			defer q.stopped[i].Open()
@@ -138,7 +138,7 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
 			return withReason(podstatus.ReasonKillContainerError, err)
 		}
-		// A start of an earlier agent has reached the runtime: the container runs, or is about to.
+		// A delayed call of an earlier agent has started the container.
 	}
 	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.reason)
 	return t.runActionAndReport(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
@@ -157,11 +157,11 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 // know has stopped (KC-14).
 func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
-		return err // The stops before it were cut short: its turn has not come.
+		return err // The stops of earlier targets were cut short.
 	}
 	left := max(t.stop.By.Sub(t.executor.Now()), minGracePeriod)
 	if t.stop.NotConfirmed {
-		left = 0 // The runtime reported it as stopped before, and it runs.
+		left = 0 // The runtime reported the container as stopped, and it still runs.
 	}
 	err := t.callWithTimeout(ctx, left+t.cfg.CallTimeout, func(ctx context.Context) error {
 		return t.cfg.Runtime.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: t.id, Grace: left})

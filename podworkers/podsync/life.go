@@ -14,15 +14,15 @@ import (
 // incarnation is the state of one incarnation of a UID. Only the call for the UID uses it, except for
 // the fields that Forget reads.
 type incarnation struct {
-	workerIncarnation    uint64 // its number as podworkers counts
-	number               uint64 // its number as stamped on sandboxes and containers
-	previousIncarnations uint64 // how many incarnations of its UID this process has seen before it
-	calls                uint64 // guarded by Syncer.mu: calls so far
+	workerIncarnation    uint64 // the number that podworkers has for it
+	number               uint64 // the number on its sandboxes and containers
+	previousIncarnations uint64 // the earlier incarnations of the UID in this process
+	calls                uint64 // guarded by Syncer.mu: the number of calls so far
 	stage                incarnationStage
-	memory               plan.Memory            // of the last decision, with what was noted since
-	killFailed           backoff.State          // of the kills that have failed in a row
-	pullHistories        map[string]pullHistory // by image
-	messages             map[string]string      // by container ID: its termination message
+	memory               plan.Memory            // the Memory of the last decision and everything recorded since
+	killFailed           backoff.State          // the state of killRetry
+	pullHistories        map[string]pullHistory // by image name
+	messages             map[string]string      // termination messages by container ID
 	recordedEvents       recordedEvents
 	persisted            persistedState
 	stableInput          stableInput
@@ -42,16 +42,16 @@ const (
 
 // recordedEvents has the events that were recorded, so that each is recorded only once.
 type recordedEvents struct {
-	backOffs   map[string]time.Time // by container: the end of the last back-off
-	sandbox    uint32               // the attempt of the last replacement of the sandbox
-	mismatches map[string]bool      // by container and field: reported wrongly by the runtime
+	backOffs   map[string]time.Time // by container name: the end of the last recorded delay
+	sandbox    uint32               // the attempt of the last recorded replacement
+	mismatches map[string]bool      // by container name and field
 }
 
 // persistedState is the part of an incarnation that survives a restart of the agent: what the prober,
 // the status store, Config.ContainerStates and Config.TerminalStatuses have of it.
 type persistedState struct {
-	containers      *savedContainers // nil: Config.ContainerStates has not been read yet
-	proberHasStatus bool             // the prober has got the status that an earlier process published
+	containers      *savedContainers // nil: Config.ContainerStates was not read yet
+	proberHasStatus bool             // the prober has the status of an earlier process
 	statusPublished bool             // this process has published a status
 	terminalStatus  terminalStatusRecord
 }
@@ -61,10 +61,10 @@ type persistedState struct {
 type terminalStatusRecord uint8
 
 const (
-	formerStatusSaved   terminalStatusRecord = iota // perhaps the terminal status of a previous incarnation
-	nothingSaved                                    // nothing: that status was dropped, because this incarnation runs
-	saveFailed                                      // nothing: the terminal status of this incarnation could not be saved
-	terminalStatusSaved                             // the terminal status of this incarnation
+	formerStatusSaved   terminalStatusRecord = iota // it may have the terminal status of a previous incarnation
+	nothingSaved                                    // it has nothing, because this incarnation is not terminal
+	saveFailed                                      // it has nothing, because the save has failed
+	terminalStatusSaved                             // it has the terminal status of this incarnation
 )
 
 // pullHistory has the result of the last pulls of an image.

@@ -18,8 +18,8 @@ import (
 
 // Bounds of a termination message (KC-9).
 const (
-	maxMessage      = 4096 // bytes of its file, from the end
-	maxLogMessage   = 2048 // bytes of its log, from the end
+	maxMessage      = 4096 // the last bytes of the file
+	maxLogMessage   = 2048 // the last bytes of the log
 	logMessageLines = 80
 )
 
@@ -118,7 +118,7 @@ func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.Cont
 // FallbackToLogsOnError.
 func (w *statusWriter) readMessageFromLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	logs := w.runtimeFeatures().LogReader
-	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) || // its log says nothing
+	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) ||
 
 		c.TerminationMessagePolicy != v1.TerminationMessageFallbackToLogsOnError {
 		return "", nil

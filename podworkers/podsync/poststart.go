@@ -48,7 +48,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	}
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
 	targets := []stopTarget{st.killer.newPostStartTarget(id, st.Name)}
-	if !errors.Is(failed, runtime.ErrWrongState) { // Otherwise the container has exited by itself.
+	if !errors.Is(failed, runtime.ErrWrongState) { // ErrWrongState means that the container has exited by itself.
 		st.recordReplacement(st.Name, id)
 	}
 	return errors.Join(withReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))

@@ -10,7 +10,7 @@ import (
 )
 
 // Prober runs the probes of pods and applies their results: a prober.Prober, or another implementation.
-// Container IDs are those of statuses: they begin with the name of the runtime. Calls for one pod come
+// Container IDs begin with the name of the runtime, as in statuses. Calls for one pod come
 // one after the other. Calls for different pods are concurrent. No method may block. A panic is
 // contained and has no effect, with one exception: after a panic of UpdatePodStatus each container with
 // a startup or readiness probe is not ready.

@@ -17,8 +17,8 @@ import (
 type statusWriter struct {
 	*syncPass
 	terminating bool        // the pass is a SyncTerminatingPod
-	starting    []plan.Step // the containers that the pass starts
-	storeErr    error       // the error of a panic in Config.Status; the call fails with it
+	starting    []plan.Step // the starts of containers in this pass
+	storeErr    error       // a panic of Config.Status; the pass returns it
 }
 
 // newStatusWriter returns the statusWriter of a new pass over a pod. It reads the container states that

@@ -42,7 +42,7 @@ type ContainerStates interface {
 	// SaveContainers replaces the stored states of a pod. It is called when a state has changed. If a
 	// state gets worse, or its container is about to be stopped, the states are saved before anything
 	// else happens. If states only improve, they are saved every ten seconds at most, by a
-	// DelayedContainerStates if there is one. A nil error means that a later process finds the states.
+	// DelayedContainerStates if Config has it. A nil error means that a later process finds the states.
 	// SaveContainers must not change or store the arguments.
 	SaveContainers(pod *v1.Pod, states []ContainerState) error
 	// ConsumeContainers returns the states that an earlier process has stored of a pod. It is called
@@ -74,9 +74,9 @@ const improvementSaveInterval = 10 * time.Second
 // stores.
 type savedContainers struct {
 	fromEarlierProcess []ContainerState // saved by an earlier process
-	saved              []ContainerState // saved now
-	savedAt            time.Time        // when they were saved
-	saveFailed         bool             // the last save has failed, and the log has the error
+	saved              []ContainerState // the states that are saved now
+	savedAt            time.Time        // the time of the last save
+	saveFailed         bool             // the last save has failed and was logged
 	// delayed are the states that DelayedContainerStates saves at delayedUntil. Nil: no save is delayed.
 	delayed      []ContainerState
 	delayedUntil time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Resolver is the DNS configuration of pods. The zero value is that of a node without a cluster: pods
+// Resolver is the DNS configuration of pods. The zero value is for a node without a cluster: pods
 // use the resolver configuration of the host.
 type Resolver struct {
 	// ClusterDNS has the addresses of the cluster's name servers.

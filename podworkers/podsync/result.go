@@ -35,9 +35,9 @@ const (
 type Result struct {
 	UID    types.UID
 	Action Action
-	Target string // a container's name, or a sandbox's ID
-	Why    string // the reason, for people
-	Err    error  // nil: done
+	Target string // the name of a container or the ID of a sandbox
+	Why    string // the reason in words
+	Err    error  // nil: the action has succeeded
 	Took   time.Duration
 }
 

@@ -68,8 +68,8 @@ func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	return &status
 }
 
-// readPublishedStatus calls read with the newest status of this incarnation, if there is one. read must
-// not change the status.
+// readPublishedStatus calls read with the newest status of this incarnation, unless nothing was
+// published yet. read must not change the status.
 func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	if w.statuses != nil && w.incarnation.stage != storedStatusMayBeFormer {
 		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, read) })

@@ -9,8 +9,8 @@ import (
 
 // Problem is a field of a pod that this agent does not honour.
 type Problem struct {
-	Field string // as "spec.containers[0].livenessProbe"
-	Why   string // for people
+	Field string // for example "spec.containers[0].livenessProbe"
+	Why   string // the reason in words
 }
 
 // String returns the field and the reason in one line.
@@ -82,8 +82,8 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// handlersForPod returns the configured handlers. If they do not have the RuntimeClass of the pod,
-// it returns a map with the handler that find returns for the class, if there is one.
+// handlersForPod returns the configured handlers. If they do not have the RuntimeClass of the pod
+// and find knows the class, it returns a map with that handler.
 func handlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {

@@ -85,9 +85,9 @@ type Manager struct {
 	executor executor.Executor
 	mu       struct {
 		sync.Mutex
-		flights         map[string][]*sharedPull // by image
-		waiting         list.List                // of *flight: those whose turn has not come
-		pulls           int                      // whose turn has come
+		flights         map[string][]*sharedPull // the pulls, by image
+		waiting         list.List                // the queue of *sharedPull
+		pulls           int                      // the number of running pulls
 		pullsByRegistry map[string]int           // the running pulls, by registry host
 		leases          map[*Lease]struct{}
 		removals        []*removal

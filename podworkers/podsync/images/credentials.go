@@ -20,7 +20,7 @@ const maxAuths = 16
 
 // registryCredential is a credential and the location that it is for.
 type registryCredential struct {
-	host, path string // the host may be a pattern
+	host, path string // the location; the host may be a pattern
 	pattern    bool
 	auth       runtime.Auth
 }

@@ -37,9 +37,9 @@ type Pulled struct {
 type sharedPull struct {
 	image          string
 	auths          []runtime.Auth
-	queueElement   *list.Element // in the queue; nil: its turn has come
+	queueElement   *list.Element // nil: the pull has left the queue
 	callInProgress bool
-	started        time.Time // when its turn came
+	started        time.Time // when the pull left the queue
 	done           bool
 	result         Pulled
 	err            error
@@ -50,8 +50,8 @@ type sharedPull struct {
 type pullCaller struct{ event executor.Event }
 
 // Pull pulls an image. It returns when the image is pulled, when the pull has failed, or when ctx ends.
-// The caller must hold a Lease of the image. The error is that of the runtime, one for each credential
-// that was tried, or the error of ctx.
+// The caller must hold a Lease of the image. The error joins the errors of the runtime, one for each
+// credential, or is the error of ctx.
 func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	if err := ctx.Err(); err != nil {
 		return Pulled{}, err
@@ -67,10 +67,10 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 			return result, f.err
 		case actionPull:
 			if err := m.pullAndFinish(ctx, f, req); err != nil {
-				return Pulled{}, err // The next in order takes over.
+				return Pulled{}, err // The next caller continues the pull.
 			}
 			if err := ctx.Err(); err != nil && !m.isDone(f) {
-				return Pulled{}, err // The next in order takes over.
+				return Pulled{}, err // The next caller continues the pull.
 			}
 		case actionWait:
 			if err := c.event.Wait(ctx); err != nil {
@@ -96,7 +96,7 @@ func (m *Manager) joinOrQueuePull(req PullRequest) (*sharedPull, *pullCaller) {
 	f := &sharedPull{image: req.Image, auths: slices.Clone(req.Auths), callers: []*pullCaller{c}}
 	m.mu.flights[f.image] = append(m.mu.flights[f.image], f)
 	f.queueElement = m.mu.waiting.PushBack(f)
-	m.startQueuedLocked(now) // The caller looks whether it was for it.
+	m.startQueuedLocked(now) // It may start this pull; the caller then checks nextAction.
 	return f, c
 }
 

@@ -42,7 +42,7 @@ func listManifests(from fs.FS, kind string) (names []string, err error) {
 	faults := []error{err}
 	for _, namespace := range namespaces {
 		dir := path.Join(kind, namespace.Name())
-		if info, err := fs.Stat(from, dir); err != nil || !info.IsDir() { // It may be a link.
+		if info, err := fs.Stat(from, dir); err != nil || !info.IsDir() { // fs.Stat follows a link to a directory.
 			continue
 		}
 		files, err := fs.ReadDir(from, dir)

@@ -20,13 +20,13 @@ import (
 
 // The entries of the directory of a pod.
 const (
-	volumesDir    = "volumes"    // one for each volume
-	stagingDir    = "staging"    // what is being made, before it takes its place
-	subPathsDir   = "subpaths"   // by container and index: a part of a volume
+	volumesDir    = "volumes"    // a directory for each volume
+	stagingDir    = "staging"    // new volumes before their rename
+	subPathsDir   = "subpaths"   // by container and index: the bind mount of a part of a volume
 	containersDir = "containers" // by container: its termination logs, by attempt
 	hostsFile     = "etc-hosts"
-	ownerFile     = "owner"  // namespace/name of the pod that it was made for
-	ownerMade     = ".owner" // the same while it is being written
+	ownerFile     = "owner"  // the namespace and name of the pod
+	ownerMade     = ".owner" // the new owner file before its rename
 )
 
 // podsDir has the directories of all pods, and the trash.
@@ -43,7 +43,7 @@ type Dir struct {
 	// removed or an object is read.
 	locks         keylock.Locks[types.UID]
 	readOrder     readOrder
-	hasContainers func(types.UID) (bool, error) // see GuardDiscards; nil: nothing is asked
+	hasContainers func(types.UID) (bool, error) // the function of GuardDiscards; nil: no check
 }
 
 var (

@@ -264,7 +264,7 @@ var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and 
 // that has no name of a pod is an error. So the data of a running pod are never discarded because of a
 // damaged file.
 func readOwner(dir *os.Root, expectedOwner string) (string, error) {
-	const longest = 1024 // Of both names together there are 317 bytes at most.
+	const longest = 1024 // Both names together have 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

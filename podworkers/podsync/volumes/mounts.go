@@ -117,7 +117,7 @@ func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fi
 	if err != nil {
 		return "", err
 	}
-	own, _, err := d.openOrMakePodDir(pod, false) // SetUp has made it.
+	own, _, err := d.openOrMakePodDir(pod, false) // SetUp has created the directory.
 	if err != nil {
 		return "", err
 	}

@@ -22,7 +22,7 @@ type readOrder struct {
 	mu struct {
 		sync.Mutex
 		reads   uint64
-		written map[types.UID]uint64 // the newest read that was written
+		written map[types.UID]uint64 // the number of the newest written read
 	}
 }
 
@@ -159,7 +159,7 @@ func (s *setUpCall) rewriteVolumeFiles(ctx context.Context, v *v1.Volume) error 
 		return err
 	}
 	if _, err := s.volumes.Lstat(v.Name + "/" + dataLink); err != nil {
-		return nil // SetUp has not made them.
+		return nil // SetUp has not written files here.
 	}
 	return s.writeVolumeFiles(ctx, v)
 }

@@ -90,8 +90,8 @@ func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, g
 	return true, nil
 }
 
-// discardDir renames the directory of a pod into the trash. It unmounts what is mounted on the
-// directory itself, because the kernel does not rename a mount point.
+// discardDir renames the directory of a pod into the trash. It first unmounts file systems that
+// are mounted on the directory itself, because the kernel does not rename a mount point.
 func discardDir(pods *os.Root, name string) error {
 	err := osfile.Discard(pods, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func discardDir(pods *os.Root, name string) error {
 	return osfile.Discard(pods, name, name)
 }
 
-// Sweep continues removals that were cut short or have failed, also those of earlier agents. It returns
+// Sweep continues removals that were cut short or have failed, also of earlier agents. It returns
 // how many directories are left, and the first error. It may be called at any time and repeated.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	pods, err := d.openPodsDir()

@@ -52,12 +52,12 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 type setUpCall struct {
 	dirs    *Dir
 	pod     *v1.Pod
-	claims  map[string]find.Claim // by the names of volumes
+	claims  map[string]find.Claim // by volume name
 	read    uint64                // the number of the read of objects
 	stale   bool                  // the files of a newer read are written already
 	objects environ.Objects
-	errs    []error  // by volume
-	dir     *os.Root // of the pod
+	errs    []error  // by volume index
+	dir     *os.Root // the directory of the pod
 	volumes *os.Root
 	mounted map[string]bool // the mount points in volumes; nil until the first use
 }

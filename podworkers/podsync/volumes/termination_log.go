@@ -27,7 +27,7 @@ func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (str
 	return d.hostPath(pod.UID, containersDir, container, name), nil
 }
 
-// makeTerminationLog creates the termination log of an attempt, and removes the one that is keptLogs
+// makeTerminationLog creates the termination log of an attempt, and removes the log that is keptLogs
 // attempts older.
 func (d *Dir) makeTerminationLog(pod *v1.Pod, container, name string, attempt uint32) error {
 	allowed, err := d.mayDiscard(pod)

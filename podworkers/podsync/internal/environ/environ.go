@@ -44,7 +44,7 @@ type Input struct {
 // Environment has the variables, the command and the arguments of a container.
 type Environment struct {
 	vars          []runtime.EnvVar
-	index         map[string]int // of vars, by name
+	index         map[string]int // the index in vars, by name
 	command, args []string
 }
 
@@ -252,7 +252,7 @@ func printableName(name string) string {
 
 // Problem is a field of a container that has an invalid reference. The field path is relative to the
 // container.
-type Problem struct{ Field, Why string } // a field below the container's
+type Problem struct{ Field, Why string } // Field is relative to the container
 
 // Problems returns the references of a container that can never be resolved, for any objects and
 // addresses.

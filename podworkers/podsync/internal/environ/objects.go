@@ -37,12 +37,12 @@ func (n ObjectRef) describeIn(namespace string) string {
 type Objects struct {
 	ConfigMaps map[string]*v1.ConfigMap
 	Secrets    map[string]*v1.Secret
-	Tokens     map[TokenRef]string // of the pod's service account
+	Tokens     map[TokenRef]string // the tokens of the pod's service account
 }
 
 // TokenRef is a reference to a token of the pod's service account.
 type TokenRef struct {
-	Audience          string // empty: the API server's
+	Audience          string // empty: the API server
 	ExpirationSeconds int64
 }
 

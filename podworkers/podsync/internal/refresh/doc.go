@@ -1,4 +1,4 @@
-// Package refresh decides when the volume files of which pods are refreshed while a call of the pod's
+// Package refresh decides when the volume files of a pod are refreshed while a call of the pod's
 // worker is in progress, because such a call may hang. It is pure.
 //
 //	SetUp ──► SettingUp ──► Ready ─────► TearingDown ──► (gone)

@@ -35,7 +35,7 @@ const (
 // for concurrent use.
 type Table struct {
 	pods    map[types.UID]*podState
-	due     map[types.UID]*podState // the pods whose due time is set; few of pods
+	due     map[types.UID]*podState // the pods whose due time is set
 	running int                     // the number of refreshes that run
 }
 

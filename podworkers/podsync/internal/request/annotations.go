@@ -47,8 +47,8 @@ func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
 	}
 }
 
-// checkSeccompAnnotation adds a seccomp annotation that names no profile, or whose profile is not the
-// one that the container gets.
+// checkSeccompAnnotation adds a seccomp annotation that names no profile, or whose profile the
+// container does not get.
 func (u *unsupportedFields) checkSeccompAnnotation(key string) {
 	var c *v1.Container
 	if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {

@@ -72,7 +72,7 @@ func (n *Node) ContainerRequest(in Container) runtime.CreateContainerRequest {
 
 // PIDTargetContainer returns the name of the container whose process namespace an ephemeral container
 // joins. It returns an empty string for other containers, and for pods whose containers share one
-// process namespace or that of the host.
+// process namespace or use the host's.
 func PIDTargetContainer(pod *v1.Pod, container string) string {
 	share := pod.Spec.ShareProcessNamespace
 	if pod.Spec.HostPID || share != nil && *share {
@@ -91,7 +91,7 @@ type Node struct {
 	ClusterDNS    []string // addresses of the cluster's name servers
 	ClusterDomain string   // the suffix of the cluster's names
 	SeccompRoot   string   // the directory of seccomp profiles, an absolute path
-	LogRoot       string   // the directory below which pods have their logs; empty: no paths
+	LogRoot       string   // the directory of the pods' log directories; empty: requests have no log paths
 	MemoryBytes   uint64   // the memory of the node; zero: unknown
 	// Handlers are the runtime handlers by the name of their RuntimeClass.
 	Handlers map[string]string

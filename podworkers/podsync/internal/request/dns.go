@@ -51,7 +51,7 @@ func ParseDNS(text string) runtime.DNS {
 func UsesHostDNS(pod *v1.Pod) bool { return pod.Spec.DNSPolicy != v1.DNSNone }
 
 // DNSConfig returns the resolver configuration of a pod. host is the configuration of the host. It is
-// used only if UsesHostDNS. The warnings name what was left out or replaced.
+// used only if UsesHostDNS. The warnings name the entries that were left out or replaced.
 func (n *Node) DNSConfig(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings []string, err error) {
 	spec := &pod.Spec
 	if UsesHostDNS(pod) {
@@ -170,8 +170,8 @@ const (
 
 // Hostnames are the host names of a pod.
 type Hostnames struct {
-	Host  string   // for the kernel
-	Hosts []string // for its hosts file
+	Host  string   // the host name of the sandbox
+	Hosts []string // the names in the hosts file
 }
 
 // Hostnames returns the host names of a pod. The error names a field that cannot be honoured. A pod in

@@ -18,8 +18,8 @@ const (
 	minShares      = 2
 	maxShares      = 262144
 	sharesPerCPU   = 1024
-	maxSharesMilli = maxShares * 1000 / sharesPerCPU // thousandths that make maxShares
-	maxMilliCPU    = math.MaxInt64 / 1000            // that can be counted in thousandths
+	maxSharesMilli = maxShares * 1000 / sharesPerCPU // the CPU in thousandths that gives maxShares
+	maxMilliCPU    = math.MaxInt64 / 1000            // the largest CPU that an int64 holds in thousandths
 	cpuQuotaPeriod = 100 * time.Millisecond
 	minQuota       = time.Millisecond
 )

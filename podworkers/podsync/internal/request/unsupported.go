@@ -14,8 +14,8 @@ import (
 
 // Problem is a field of a pod that is not honoured.
 type Problem struct {
-	Field string // as "spec.containers[0].livenessProbe"
-	Why   string // for people
+	Field string // for example "spec.containers[0].livenessProbe"
+	Why   string // the reason in words
 }
 
 // Features is what pods can use beyond running containers. A field that is false or nil is unsupported.

@@ -27,9 +27,9 @@ var ErrTooLarge = errors.New("too large")
 
 // File is one file of a volume.
 type File struct {
-	Path string // below the volume, with slashes
+	Path string // the path in the volume, with slashes
 	Data []byte // must not be changed
-	Mode uint32 // permissions
+	Mode uint32 // the permissions
 	// Owner is the user that owns the file. Nil is the user of the agent.
 	Owner *int64
 }

@@ -54,7 +54,7 @@ func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 func requestedPageSizes(pod *v1.Pod) []int64 {
 	sizes := map[int64]bool{}
 	of := func(r *v1.ResourceRequirements) {
-		for _, list := range [...]v1.ResourceList{r.Requests, r.Limits} { // They are the same where both are set.
+		for _, list := range [...]v1.ResourceList{r.Requests, r.Limits} { // The API requires equal requests and limits of huge pages.
 			for name := range list {
 				size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
 				if q, err := podspec.ParseQuantity(size); ok && err == nil {

@@ -36,9 +36,9 @@ type Volumes struct {
 	cfg Config
 	mu  struct {
 		sync.Mutex
-		up   map[types.UID]bool // SetUp has succeeded
+		up   map[types.UID]bool // pods whose SetUp has succeeded
 		logs map[types.UID]map[containerAttempt]fileContent
-		// files are those that WriteVolumeFile has written.
+		// files has the content that WriteVolumeFile has stored.
 		files map[types.UID]map[volumeFile]fileContent
 	}
 }
