@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// fuse is a store and a prober of which one call panics, the first time or always.
+// fuse is a store and a prober. One of its calls panics, the first time or always.
 type fuse struct {
 	*store
 	saidProbes
@@ -178,7 +178,7 @@ func assertEnded(t *testing.T, mem *memory.Runtime, containers int) {
 	assert.False(t, status.MayRun())
 }
 
-// A container of which the prober cannot tell anything is neither started nor ready.
+// If the prober has no result for a container, the container is neither started nor ready.
 func TestSyncPod_I50_NotReadyWithoutTheProber(t *testing.T) {
 	f := &fuse{call: "Probes.UpdatePodStatus", always: true}
 	mem, syncer, _ := fused(t, f)

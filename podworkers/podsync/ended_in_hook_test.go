@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// I30: a container that ends well by itself while its PostStart hook is asked has not
-// been ended for the sake of another attempt: under OnFailure its pod has succeeded.
+// I30: a container exits with code 0 by itself while its PostStart hook runs. The agent has not stopped
+// it for another attempt, so under OnFailure its pod has succeeded.
 func TestSyncPod_I30_EndedWhileItsHookRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := memory.New(memory.Config{})

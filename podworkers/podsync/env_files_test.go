@@ -14,13 +14,13 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// fromFile is a pod with a variable that comes from a file.
+// fromFile is a pod with a variable from a file.
 func fromFile(p *v1.Pod) {
 	p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{FileKeyRef: &v1.FileKeySelector{VolumeName: "v", Path: "f", Key: "K"}}}}
 }
 
-// A pod with a variable that comes from a file is rejected where the Volumes read no files.
+// A pod with a variable from a file is rejected if the Volumes cannot read files.
 func TestFeatures_VolumeFiles(t *testing.T) {
 	for _, c := range []struct {
 		volumes podsync.Volumes

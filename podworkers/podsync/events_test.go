@@ -35,25 +35,25 @@ func (r *notedEvents) Eventf(o k8sruntime.Object, kind, reason, format string, a
 	r.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// incarnationStage is a pod on a machine, and what becomes of it.
-type incarnationStage struct {
+// podOnNode is a pod with its Syncer, runtime and recorded events.
+type podOnNode struct {
 	machine *memory.Runtime
 	faults  *faulty.Faults
 	syncer  *podsync.Syncer
 	pod     *v1.Pod
 }
 
-func (s *incarnationStage) sync() {
+func (s *podOnNode) sync() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_, _ = s.syncer.SyncPod(context.Background(), 0, s.pod, nil, seen)
 }
 
-func (s *incarnationStage) terminate() {
+func (s *podOnNode) terminate() {
 	seen, _ := s.machine.PodStatus(context.Background(), s.pod.UID)
 	_ = s.syncer.SyncTerminatingPod(context.Background(), s.pod, seen, nil, nil)
 }
 
-func (s *incarnationStage) fail(t *testing.T, verb string) {
+func (s *podOnNode) fail(t *testing.T, verb string) {
 	_, err := s.faults.Add(faulty.Rule{Verb: verb, Do: faulty.Fail, Times: 1})
 	require.NoError(t, err)
 }
@@ -74,7 +74,7 @@ func hooked(l v1.Lifecycle) func(*v1.Pod) {
 	}
 }
 
-// What programs read of events is the kubelet's: reason, type and object.
+// The reason, type and object of each event are the kubelet's, because programs read them.
 func TestEvents_Reasons(t *testing.T) {
 	const at = " spec.containers{a}"
 	up := []string{"Normal Pulling" + at, "Normal Pulled" + at, "Normal Created" + at, "Normal Started" + at}
@@ -82,7 +82,7 @@ func TestEvents_Reasons(t *testing.T) {
 	after := func(more ...string) []string { return append(append([]string{}, up...), more...) }
 	for name, c := range map[string]struct {
 		pod  func(*v1.Pod)
-		play func(t *testing.T, s *incarnationStage)
+		play func(t *testing.T, s *podOnNode)
 		want []string
 	}{
 		"start": {want: up},
@@ -91,7 +91,7 @@ func TestEvents_Reasons(t *testing.T) {
 			want: []string{"Normal Pulling spec.initContainers{i}", "Normal Pulled spec.initContainers{i}", "Normal Created spec.initContainers{i}", "Normal Started spec.initContainers{i}"},
 		},
 		"pull fails and waits, told once": {
-			play: func(_ *testing.T, s *incarnationStage) {
+			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.FailPulls("img:1", errors.New("no"))
 				s.sync()
 				s.sync()
@@ -101,7 +101,7 @@ func TestEvents_Reasons(t *testing.T) {
 		},
 		"crash loop, told once": {
 			pod: func(p *v1.Pod) { p.Spec.Containers[0].Command = []string{"false"} },
-			play: func(_ *testing.T, s *incarnationStage) {
+			play: func(_ *testing.T, s *podOnNode) {
 				for range 4 {
 					s.sync()
 				}
@@ -123,14 +123,14 @@ func TestEvents_Reasons(t *testing.T) {
 			want: []string{"Warning FailedMount pod"},
 		},
 		"no network": {
-			play: func(_ *testing.T, s *incarnationStage) {
+			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true})
 				s.sync()
 			},
 			want: []string{"Warning NetworkNotReady pod"},
 		},
 		"another sandbox": {
-			play: func(t *testing.T, s *incarnationStage) {
+			play: func(t *testing.T, s *podOnNode) {
 				s.sync()
 				require.NoError(t, s.machine.KillSandbox(s.machine.SnapshotPod("u").Sandboxes[0].ID))
 				s.sync()
@@ -139,7 +139,7 @@ func TestEvents_Reasons(t *testing.T) {
 		},
 		"no secret, and the pull fails": {
 			pod: func(p *v1.Pod) { p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "s"}} },
-			play: func(_ *testing.T, s *incarnationStage) {
+			play: func(_ *testing.T, s *podOnNode) {
 				s.machine.FailPulls("img:1", errors.New("no such image"))
 				s.sync()
 				s.sync() // It backs off, and nothing is tried.
@@ -154,7 +154,7 @@ func TestEvents_Reasons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				heard := &notedEvents{}
-				s := &incarnationStage{machine: memory.New(memory.Config{}), pod: plainPod()}
+				s := &podOnNode{machine: memory.New(memory.Config{}), pod: plainPod()}
 				if c.pod != nil {
 					c.pod(s.pod)
 				}
@@ -178,16 +178,16 @@ func TestEvents_Reasons(t *testing.T) {
 }
 
 // failing is a sync in which a call fails.
-func failing(verb string) func(*testing.T, *incarnationStage) {
-	return func(t *testing.T, s *incarnationStage) {
+func failing(verb string) func(*testing.T, *podOnNode) {
+	return func(t *testing.T, s *podOnNode) {
 		s.fail(t, verb)
 		s.sync()
 	}
 }
 
 // terminalStatus is a pod that runs and ends, in which a call fails unless it is none.
-func ending(verb string) func(*testing.T, *incarnationStage) {
-	return func(t *testing.T, s *incarnationStage) {
+func ending(verb string) func(*testing.T, *podOnNode) {
+	return func(t *testing.T, s *podOnNode) {
 		s.sync()
 		if verb != "" {
 			s.fail(t, verb)

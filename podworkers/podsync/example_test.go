@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// statuses is a StatusStore that prints what is reported.
+// statuses is a StatusStore that prints the statuses.
 type statuses map[types.UID]v1.PodStatus
 
 func (s statuses) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
@@ -71,7 +71,7 @@ func ExampleNew() {
 	// status Failed web=Terminated(143)
 }
 
-// A pod that asks for what is not run is refused before it gets to a Syncer.
+// A pod with unsupported fields is rejected at admission.
 func ExampleUnsupported() {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", ReadinessProbe: &v1.Probe{}}}}}
 	rejected, _ := podsync.Unsupported(pod, podsync.Features{})

@@ -28,7 +28,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// fakeImages is a runtime whose images are as the test says, and that runs any.
+// fakeImages is a runtime whose images the test sets. It creates containers of any image.
 type fakeImages struct {
 	*memory.Runtime
 	image  runtime.Image
@@ -143,9 +143,8 @@ func TestSecurity_KC7_ImageUser(t *testing.T) {
 	}
 }
 
-// A group without a user goes with that of the image, as in the kubelet: runtimes
-// refuse it alone. So they do for a sandbox, which has no such image: it does
-// without.
+// Runtimes reject a group without a user. So, as in the kubelet, a container with a group gets the user
+// of its image. A sandbox has no such image and gets no group.
 func TestSecurity_GroupWithoutUser(t *testing.T) {
 	for user, want := range map[string]string{
 		"": "0", "1000": "1000", "1000:7": "1000", "www": "www", "www:www": "www",
@@ -177,7 +176,7 @@ func TestSecurity_GroupWithoutUser(t *testing.T) {
 	require.ErrorIs(t, err, podstatus.ReasonImageInspectError)
 }
 
-// If nobody can tell which user it is, the container is not started.
+// If the user is not known, the container is not started.
 func TestSecurity_KC7_UserUnknown(t *testing.T) {
 	err := syncImage(t, &fakeImages{err: errors.New("gone")}, plainPod(func(p *v1.Pod) {
 		p.Spec.Containers[0].ImagePullPolicy = v1.PullAlways
@@ -246,8 +245,8 @@ func (g *guarded) PullImage(ctx context.Context, req runtime.PullImageRequest) (
 	return g.Runtime.PullImage(ctx, req)
 }
 
-// The Secrets that a pod names are tried, the most particular first; one that
-// is missing is no reason not to pull, and an event tells of it only if the pull fails.
+// The credentials in the Secrets of a pod are tried, the most specific first. A missing Secret does not
+// prevent the pull. An event names it only if the pull fails.
 func TestPull_Secrets(t *testing.T) {
 	secret := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(
 		`{"auths": {"host.io": {"username": "bob"}, "host.io/team": {"username": "ann"}, "other.io": {"username": "eve"}}}`)}}
@@ -282,7 +281,7 @@ func TestPull_Secrets(t *testing.T) {
 	}
 }
 
-// told is what a recorder was told, by several syncs too: reason and message.
+// told has the reasons and messages of recorded events, also of concurrent syncs.
 type told struct {
 	mu   sync.Mutex
 	list [][2]string
@@ -339,7 +338,7 @@ func TestPull_IM8_TimesAndSize(t *testing.T) {
 	})
 }
 
-// leases looks whether an image is leased when a container is created.
+// leases checks that an image is leased when a container is created.
 type leases struct {
 	*memory.Runtime
 	manager *images.Manager
@@ -369,8 +368,8 @@ func (r *leases) StartContainer(ctx context.Context, req runtime.StartContainerR
 	return r.Runtime.StartContainer(ctx, req)
 }
 
-// Part 4, 38: from before the pull until the record is made nobody removes the
-// image; after that, or after an error, nothing is kept.
+// Part 4, 38: the image is leased from before the pull until the container is created. After that, or
+// after an error, there is no lease.
 func TestImage_LeasedUntilCreated(t *testing.T) {
 	for name, fail := range map[string]error{"": nil, "create fails": errors.New("no")} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ func (m *making) look(ctx context.Context) map[string]bool {
 	return leased
 }
 
-// asked is a Keyring that notes for which images it is asked.
+// asked is a Keyring that records the images of its calls.
 type asked struct{ images []string }
 
 func (k *asked) Credentials(_ context.Context, image string, pod *v1.Pod, secrets []v1.Secret) ([]runtime.Auth, error) {

@@ -98,8 +98,7 @@ func (k *killed) advance(seconds int) {
 	k.b.s.RunUntil(k.b.s.Now().Add(time.Duration(seconds) * time.Second))
 }
 
-// terminate makes one call, looks whether it kept the rules, and reports whether
-// the pod has stopped.
+// terminate makes one call, checks the rules, and reports whether the pod has stopped.
 func (k *killed) terminate(cut int) bool {
 	k.observe()
 	for _, c := range k.last.Containers {
@@ -138,9 +137,8 @@ func (k *killed) terminate(cut int) bool {
 	return err == nil
 }
 
-// keptGrace: each stop has just what is left of the deadline, and two seconds at
-// least (I6, I7, KC-13); no hook is begun after it, and none runs longer than the container
-// may (KC-12).
+// keptGrace checks that each stop has the rest of the grace period, and two seconds at least (I6, I7,
+// KC-13). No hook starts after the deadline, and no hook runs longer than its container may (KC-12).
 func (k *killed) keptGrace(calls []tapped) {
 	for _, c := range calls {
 		switch c.verb {

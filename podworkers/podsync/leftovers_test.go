@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// sandboxTap writes down the ends of sandboxes, and that of one is an error.
+// sandboxTap records the stops and removals of sandboxes. For one sandbox it returns an error.
 type sandboxTap struct {
 	runtime.Runtime
 	log []string
@@ -29,9 +29,8 @@ func (s *sandboxTap) RemoveSandbox(_ context.Context, req runtime.RemoveSandboxR
 	return s.err
 }
 
-// CA-1, I37: an older sandbox that is ready and that nobody uses goes alone. One in
-// which something has ended is stopped, and its records stay; one that came late, and
-// is empty, is removed. The pod is left in peace.
+// CA-1, I37: only the unused older ready sandbox is stopped. If it has exited containers, its records
+// stay. If it is empty, because its creation was delayed, it is removed. The pod is not touched.
 func TestSyncPod_CA1_I37_OlderSandboxes(t *testing.T) {
 	status := func() *runtime.PodStatus {
 		box := func(id string, attempt uint32) runtime.SandboxStatus {

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// attemptLogs says that there are logs of so many attempts.
+// attemptLogs is an AttemptLogs with logs of a number of attempts.
 type attemptLogs struct {
 	next  uint32
 	err   error
@@ -118,8 +118,7 @@ func (l *placedLogs) LogDir(pod runtime.PodRef) (string, error) {
 	return l.dir + "/" + pod.Name, l.err
 }
 
-// The LogDirectory, if there is one, names the directory of a pod's logs; without it there is
-// no sandbox.
+// A LogDirectory chooses the directory of a pod's logs. After its error no sandbox is created.
 func TestSandbox_LogDirectory(t *testing.T) {
 	seen, err := requests(t, plainPod(), podsync.Config{Logs: &placedLogs{dir: "/made"}, LogRoot: "/logs"})
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func (s *speaker) ReadLog(_ context.Context, req runtime.ReadLogRequest, w io.Wr
 	return s.err
 }
 
-// dying is a pod of one container that has ended, and who looks at it.
+// dying is a pod with one exited container, and its Syncer.
 type dying struct {
 	t      *testing.T
 	rt     *speaker
@@ -75,7 +75,7 @@ func (d *dying) restart() {
 	require.NoError(d.t, err)
 }
 
-// message syncs and returns what is published of the end.
+// message syncs and returns the published termination message.
 func (d *dying) message() string {
 	d.t.Helper()
 	_, err := d.syncer.SyncPod(context.Background(), 0, d.pod, nil, d.status)
@@ -164,7 +164,7 @@ func TestMessage_KC9_Errors(t *testing.T) {
 	assert.Empty(t, d.message(), "a log that is gone says nothing")
 }
 
-// What is mounted over the file by the container itself is not read.
+// A file that the container mounts over the termination log is not read.
 func TestMessage_KC8_Mount(t *testing.T) {
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.HostNetwork = true

@@ -15,8 +15,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// saidProbes is a prober that writes down what it is told and answers as it is
-// told to.
+// saidProbes is a prober that records its calls and returns the results that the test sets.
 type saidProbes struct {
 	log    []string
 	added  *v1.Pod
@@ -28,7 +27,7 @@ func (p *saidProbes) say(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
 
-// take returns what was written down since the last time.
+// take returns the calls since the last take.
 func (p *saidProbes) take() []string {
 	log := p.log
 	p.log = nil
@@ -84,8 +83,8 @@ func newProbed(t *testing.T) (*memory.Runtime, *podsync.Syncer, *store, *saidPro
 	return mem, syncer, st, probes
 }
 
-// PR-4, PR-5, PR-8, SP-15, SP-20: when the prober is told what. What is published
-// is what it was asked about, and what it is told is what was published.
+// PR-4, PR-5, PR-8, SP-15, SP-20: the calls of the prober and their order. The published status is the
+// one that the prober has updated, and the prober observes the published status.
 func TestSyncer_PR4_PR8_SP15_Prober(t *testing.T) {
 	mem, syncer, _, probes := newProbed(t)
 	pod := probedPod()
@@ -115,8 +114,7 @@ func TestSyncer_PR4_PR8_SP15_Prober(t *testing.T) {
 	}, probes.take())
 }
 
-// PR-5: an agent that was started again tells the prober what it finds published,
-// before the pod is added, and once.
+// PR-5: a restarted agent passes the published status to the prober, once and before it adds the pod.
 func TestSyncPod_PR5_AgentRestart(t *testing.T) {
 	mem, before, st, _ := newProbed(t)
 	pod := probedPod()

@@ -87,8 +87,8 @@ func TestSandboxRequest_HostNetwork(t *testing.T) {
 	assert.True(t, seen.sandbox.Namespaces.HostNetwork)
 }
 
-// What is there as long as its pod is published: sidecars and regular containers,
-// not what has ended before these begin.
+// The host ports of sidecars and regular containers are published, and not those of ordinary init
+// containers.
 func TestSandboxRequest_Ports(t *testing.T) {
 	init := func(name string, port int32) v1.Container {
 		return v1.Container{Name: name, Image: "img:1", Ports: []v1.ContainerPort{{ContainerPort: port, HostPort: port, HostIP: "192.0.2.1"}}}
@@ -227,9 +227,9 @@ func TestSecurity_ContainerOverPod(t *testing.T) {
 	assert.True(t, seen.sandbox.Security.Privileged, "none is made in a sandbox that is not")
 }
 
-// Runtimes hide nothing of the kernel by themselves: a container that is not
-// privileged is told to see neither the memory of the machine nor its keys, and to
-// change nothing of it. One that is privileged may do all.
+// Runtimes hide no kernel files by themselves. The request of an unprivileged container hides the
+// memory and keys of the machine, and makes the settings of the kernel read-only. A privileged
+// container has no such limits.
 func TestSecurity_KernelIsHidden(t *testing.T) {
 	asked := func(own *v1.SecurityContext) runtime.Security {
 		seen, err := requests(t, plainPod(func(p *v1.Pod) { p.Spec.Containers[0].SecurityContext = own }), podsync.Config{})

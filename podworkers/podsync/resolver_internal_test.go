@@ -11,8 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What the host says may change: it is asked for each pod that goes by it, and
-// only for those.
+// The configuration of the host may change. It is read for each pod that uses it, and only for those.
 func TestResolver_ReadHost(t *testing.T) {
 	first := runtime.DNS{Servers: []string{"192.0.2.1"}, Searches: []string{"example.org"}}
 	asked, now := 0, first

@@ -28,8 +28,7 @@ func cpuAndMemory(cpuRequest, memoryRequest, cpuLimit, memoryLimit string) v1.Re
 	return v1.ResourceRequirements{Requests: list(cpuRequest, memoryRequest), Limits: list(cpuLimit, memoryLimit)}
 }
 
-// TestPodResources: what the runtime is told of the sandbox and of its only
-// container.
+// TestPodResources checks the resources in the requests of a sandbox and its only container.
 func TestPodResources(t *testing.T) {
 	const gi, frame = 1 << 30, 100 * time.Millisecond
 	for name, test := range map[string]struct {

@@ -72,8 +72,8 @@ func (w *stability) is(pod *v1.Pod) bool {
 	return w.syncer.IsStable(w.t.Context(), pod, look(w.t, w.mem))
 }
 
-// B-099: a pod is stable after a sync that found nothing to do, as long as nothing of it changes:
-// the pod, what the runtime shows, what is stored of it, and the addresses of the node.
+// B-099: a pod is stable after a sync that found nothing to do, until one of these changes: the pod,
+// its observed status, its stored status, or the addresses of the node.
 func TestIsStable_B099(t *testing.T) {
 	ips := []string{"192.0.2.1"}
 	w := newStability(t, func(c *podsync.Config) { c.NodeIPs = func() []string { return ips } })
@@ -133,7 +133,7 @@ func TestIsStable_B099_Never(t *testing.T) {
 	})
 }
 
-// B-099: a pod of which a start is not published yet is not stable.
+// B-099: a pod with an unpublished start is not stable.
 func TestIsStable_B099_Untold(t *testing.T) {
 	w, pod := newStability(t), plainPod()
 	assert.False(t, w.sync(pod))
@@ -175,7 +175,7 @@ func TestIsStable_B099_KC9_Unread(t *testing.T) {
 	assert.Equal(t, "no config", message())
 }
 
-// B-099: what is kept of a container that was replaced is dropped before its pod is stable.
+// B-099: the saved state of a replaced container is dropped before its pod is stable.
 func TestIsStable_B099_Replaced(t *testing.T) {
 	kept := &keeper{err: errors.New("the disk is full")}
 	w := newStability(t, func(c *podsync.Config) { c.ContainerStates = kept })

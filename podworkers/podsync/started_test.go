@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// forgetful is a runtime whose next start is answered with an error, if there is one,
-// and which loses the record of what it has started.
+// forgetful is a runtime that loses the record of the next started container. The start returns err, if
+// it is set.
 type forgetful struct {
 	*memory.Runtime
 	err    error
@@ -30,9 +30,9 @@ func (f *forgetful) StartContainer(ctx context.Context, req runtime.StartContain
 	return errors.Join(f.Runtime.StartContainer(ctx, req), f.LoseContainer(req.ContainerID), f.err)
 }
 
-// I37, F67: the record of a container is lost before anything has told that it was
-// started. What may have run is not begun again under Never, and has ended; it is a restart under any
-// other policy; what cannot have run is.
+// I37, F67: the record of a container is lost before its start was published. A container that may have
+// run counts as exited: under Never it does not start again, and under any other policy the next start
+// is a restart. A container that cannot have run is started.
 func TestSyncPod_I37_F67_StartedAndLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		policy   v1.RestartPolicy

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// refusing is a store that takes no status until a container has been stopped, as if
-// what the runtime shows until then cannot follow what was published.
+// refusing is a store that rejects every status until a container has been stopped, as if these
+// statuses could not follow the published one.
 type refusing struct {
 	*store
 	*memory.Runtime
@@ -33,8 +33,8 @@ func (r *refusing) StopContainer(ctx context.Context, req runtime.StopContainerR
 	return r.Runtime.StopContainer(ctx, req)
 }
 
-// ST-6: what a termination says of its pod is not lost if the status that says it
-// first is refused. What has been taken is not said a second time.
+// ST-6: the change of a PodStatusFunc is not lost if the store rejects the first status that has it.
+// After the store has accepted it, the func is not called again.
 func TestSyncTerminatingPod_ST6_AmendedAndRefused(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		r := &refusing{Runtime: memory.New(memory.Config{})}

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 )
 
-// KC-15: what stopping needs goes with the container, and what the pod itself
-// says under these names does not.
+// KC-15: the annotations of the container have the values that a stop needs. Annotations of the pod
+// with these names are ignored.
 func TestContainerRequest_KC15(t *testing.T) {
 	all := []string{
 		podsync.AnnotationTerminationGracePeriod, podsync.AnnotationDeletionGracePeriod, podsync.AnnotationPreStopHandler,

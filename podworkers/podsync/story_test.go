@@ -41,8 +41,8 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	begin [a]                                          all containers run, but those named are only created
 //	hook NAME prestop [takes=3s] [fail] [hang]         how the next hooks of a container go
 //	feature exec|answer|joins|none                     what the runtime can do, from the next boot on
-//	crash                                              the agent dies and starts again, the runtime goes on
-//	forget                                             housekeeping: nobody knows the pod any more
+//	crash                                              the agent dies and starts again, the runtime keeps running
+//	forget                                             housekeeping: the state of the pod is dropped
 //	records                                            what the runtime has
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -85,7 +85,7 @@ func newStory(t *testing.T) *story {
 	return st
 }
 
-// boot starts the agent: a new process that knows nothing.
+// boot starts the agent as a new process without state in memory.
 func (st *story) boot() {
 	st.b.p = st.b.s.NewProcess()
 	clk := st.b.p.Clock()
@@ -460,7 +460,7 @@ func (s *store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 
 func (s *store) TerminatePod(*v1.Pod) { s.write("status finished") }
 
-// events writes down what people are told.
+// events records the events.
 type events struct{ st *story }
 
 func (e events) Event(_ k8sruntime.Object, kind, reason, message string) {

@@ -140,7 +140,7 @@ func TestConfig_LongestTimeouts(t *testing.T) {
 	})
 }
 
-// SP-4: the runtime is asked before something is started, and once for that.
+// SP-4: the status of the runtime is read once before something is started.
 func TestSyncPod_SP4_AsksOnce(t *testing.T) {
 	asked := 0
 	mem := memory.New(memory.Config{})
@@ -159,7 +159,7 @@ func TestSyncPod_SP4_AsksOnce(t *testing.T) {
 	assert.Equal(t, 1, sync(changed), "a sandbox to replace")
 }
 
-// readyTap counts how often the runtime is asked whether it is ready.
+// readyTap counts the reads of the runtime's status.
 type readyTap struct {
 	*memory.Runtime
 	asked *int
@@ -176,8 +176,8 @@ func (r *readyTap) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, er
 	return r.Runtime.RuntimeStatus(ctx)
 }
 
-// I35: the first look that an agent has after a restart may show nothing. What
-// is seen later is taken up all the same, and how it ended is told.
+// I35: the first status after a restart of the agent may be empty. Records that appear later are
+// adopted all the same, and their exits are published.
 func TestLife_I35_SeenLate(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	pod := plainPod()
@@ -233,8 +233,8 @@ func TestForget_KeepsWhatIsInUse(t *testing.T) {
 	assert.Equal(t, uint64(1), incarnation(8))
 }
 
-// Forget asks with no lock held, and keeps a pod that comes back meanwhile: this
-// one has no records yet, and would be taken for the one before it.
+// Forget calls keep with no lock held, and keeps a pod that is synced meanwhile. This pod has no
+// records yet. If it were forgotten, it would adopt the records of the earlier pod.
 func TestForget_SyncPassMeanwhile(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	syncer, _ := quiet(t, mem)
@@ -254,7 +254,7 @@ func TestForget_SyncPassMeanwhile(t *testing.T) {
 	assert.Equal(t, uint64(2), look(t, mem).Sandboxes[0].Incarnation)
 }
 
-// SP-13: whoever looks at pods is told of what was done, and of nothing else.
+// SP-13: Config.Changed is called for a pod that a call has changed, and for no other pod.
 func TestChanged_SP13(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	var changed []types.UID
@@ -277,8 +277,8 @@ func TestChanged_SP13(t *testing.T) {
 	assert.Len(t, changed, 3, "by the end of a sandbox")
 }
 
-// KC-14, TO-1: what is not there any more has been stopped. A look that fails
-// proves nothing (SP-18).
+// KC-14, TO-1: a container that the runtime does not have counts as stopped. A failed inspection proves
+// nothing (SP-18).
 func TestSyncTerminatingPod_KC14_NotFound(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	blind := &blindTap{Runtime: mem}
@@ -297,7 +297,7 @@ func TestSyncTerminatingPod_KC14_NotFound(t *testing.T) {
 	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, seen, nil, nil))
 }
 
-// blindTap fails to look as it is told.
+// blindTap is a runtime whose inspections fail when the test sets that.
 type blindTap struct {
 	runtime.Runtime
 	err error
@@ -310,8 +310,8 @@ func (b *blindTap) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSt
 	return b.Runtime.PodStatus(ctx, uid)
 }
 
-// F75, I30, I35, I37: the agent dies at every single step of a pod's beginning and
-// the next one goes on. Nothing runs twice, nothing is restarted needlessly.
+// F75, I30, I35, I37: the agent dies at every single step of a pod's start, and the next agent
+// continues. No container runs twice or is restarted needlessly.
 func TestSyncPod_F75_CrashAtEveryStep(t *testing.T) {
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.RestartPolicy = v1.RestartPolicyNever

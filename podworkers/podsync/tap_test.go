@@ -20,7 +20,7 @@ type tap struct {
 	names map[string]string // by ID
 	calls []tapped
 	joins bool // a container may see the processes of another one
-	// requests are the newest of each kind, for tests of what is asked.
+	// requests has the newest request of each kind.
 	sandbox   runtime.RunSandboxRequest
 	container runtime.CreateContainerRequest
 }
@@ -60,7 +60,7 @@ func (t *tap) readable(text string) string {
 	return text
 }
 
-// learn gives names to what was made without an answer that we saw.
+// learn names the sandboxes and containers whose creation returned no reply.
 func (t *tap) learn(st *runtime.PodStatus) {
 	if st == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// notedVolumes writes down what is asked of volumes, and fails if it is told to.
+// notedVolumes records the calls of Volumes, and fails when the test sets an error.
 type notedVolumes struct {
 	*inmemory.Volumes
 	log []string
@@ -40,9 +40,9 @@ func (v *notedVolumes) Hosts(pod *v1.Pod, ips, names []string) (string, error) {
 	return v.Volumes.Hosts(pod, ips, names)
 }
 
-// SP-8, SP-22: the volumes of a pod are brought up to date in each sync, also in one
-// that has nothing else to do, and its error is that of the sync. They are removed at
-// the end, which has not come as long as they cannot be.
+// SP-8, SP-22: the volumes of a pod are updated in each sync, also in a sync that has nothing else to
+// do, and their error is the error of the sync. SyncTerminatedPod removes them, and fails until that
+// succeeds.
 func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	volumes := &notedVolumes{Volumes: inmemory.New(inmemory.Config{})}
@@ -82,13 +82,13 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	assert.Equal(t, []string{"TearDown", "TearDown"}, volumes.log)
 }
 
-// terminalStatusVolumes are set up just when the pod is told to end.
-type terminalStatusVolumes struct {
+// cancellingVolumes cancel the sync in their SetUp, as if the pod had to terminate.
+type cancellingVolumes struct {
 	*inmemory.Volumes
 	end context.CancelFunc
 }
 
-func (v *terminalStatusVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
+func (v *cancellingVolumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	defer v.end()
 	return v.Volumes.SetUp(ctx, pod)
 }
@@ -98,7 +98,7 @@ func TestSyncPod_RS5_EndsBeforeItsSandbox(t *testing.T) {
 	mem := memory.New(memory.Config{})
 	ctx, end := context.WithCancel(t.Context())
 	syncer, _ := quiet(t, mem, func(c *podsync.Config) {
-		c.Volumes = &terminalStatusVolumes{inmemory.New(inmemory.Config{}), end}
+		c.Volumes = &cancellingVolumes{inmemory.New(inmemory.Config{}), end}
 	})
 	pod := plainPod(func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}

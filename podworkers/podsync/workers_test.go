@@ -19,8 +19,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// agent is workers with a syncer in the simulation. Who is told that a pod has
-// changed syncs it at once, so that all that happens later is due to errors.
+// agent has workers with a Syncer in the simulation. A changed pod is synced at once. So every later
+// sync has its cause in an error.
 type agent struct {
 	s       *executor.Scheduler
 	p       *executor.Process
@@ -77,8 +77,7 @@ func (d direct) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtim
 // slowRetries: an error that does not say when to come back is forgotten for an hour.
 func slowRetries(c *podworkers.Config) { c.Retry.Backoff = time.Hour }
 
-// SL-31, I31, outer 3.6: the next sync comes when the delay ends, and not a moment
-// before or after.
+// SL-31, I31, outer 3.6: the next sync comes exactly at the end of the delay.
 func TestWorkers_SL31_CrashLoop(t *testing.T) {
 	a := newAgent(t, plainPod(func(p *v1.Pod) {
 		p.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=0s exit=1"}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a server that writes down what it is asked.
+// log is a server that records its requests.
 type log struct {
 	*httptest.Server
 	lines chan string
@@ -121,8 +121,8 @@ func TestGet_PlainServer(t *testing.T) {
 	assert.Equal(t, []string{"GET /bye host=" + host + " agent=kube-lifecycle/podkeel x=1 auth=false"}, server.asked())
 }
 
-// It ends with its context, while it waits for an answer and while a body that
-// never ends comes in.
+// Get returns when its context ends, both while it waits for a response and while it reads an endless
+// body.
 func TestGet_EndsWithItsContext(t *testing.T) {
 	began := make(chan struct{}, 1)
 	over := make(chan struct{})
@@ -159,7 +159,7 @@ func TestGet_F96_EndlessBody(t *testing.T) {
 	assert.Positive(t, sent.Load())
 }
 
-// No proxy of the environment is asked, and no connection is kept.
+// Get uses no proxy from the environment and keeps no connection open.
 func TestGet_OwnDialer(t *testing.T) {
 	proxy := newLog(t, false, status(200))
 	t.Setenv("HTTP_PROXY", proxy.URL)

@@ -14,8 +14,8 @@ import (
 
 func typesUID(s string) types.UID { return types.UID(s) }
 
-// Whoever makes a container leases its image first, and lets go once the
-// container's record says that the image is in use.
+// A caller leases the image before it creates a container. It releases the lease when the record of the
+// container refers to the image.
 func ExampleNew() {
 	ctx := context.Background()
 	machine := memory.New(memory.Config{})

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// fakeRegistry is a registry and a machine with images. A pull takes as long as it is
-// told, a removal a second.
+// fakeRegistry is a registry, and a runtime with images. The test sets the duration of a pull. A
+// removal takes a second.
 type fakeRegistry struct {
 	runtime.Images
 	executor executor.Executor
@@ -138,7 +138,7 @@ func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// pull makes a call for a pod and notes what comes of it.
+// pull calls Pull for a pod and records the result.
 func (b *simulation) pull(pod, image string, users ...string) (cancel func()) {
 	ctx, end := executor.WithCancel(context.Background())
 	req := images.PullRequest{Image: image}
@@ -200,8 +200,8 @@ func TestPull_Credentials(t *testing.T) {
 	assert.Contains(t, b.fakeRegistry.transcript(), "70 a: not ann; not bob")
 }
 
-// Whoever pulls and is cancelled is followed by the next; the others' pull goes
-// on. One who waits and is cancelled is missed by nobody.
+// If the caller that pulls is cancelled, the next caller continues the pull. If a waiting caller is
+// cancelled, the other callers notice nothing.
 func TestPull_CancelledPullerIsFollowed(t *testing.T) {
 	b := newSimulation(t)
 	first := b.pull("a", "img:1")
@@ -271,8 +271,7 @@ func TestPull_PlaceIsThePulls(t *testing.T) {
 	assert.Equal(t, "10 pull img:2 for d", b.fakeRegistry.transcript()[3])
 }
 
-// A pull that hangs has failed after an hour, for all. The hour does not count
-// the wait for its turn.
+// A pull that hangs fails for all callers after an hour. The time in the queue does not count.
 func TestPull_Timeout(t *testing.T) {
 	b := newSimulation(t, func(c *images.Config) { c.MaxPulls = 1 })
 	b.fakeRegistry.takes["img:1"] = 100 * time.Hour
@@ -398,7 +397,7 @@ func TestLease_First(t *testing.T) {
 	}
 }
 
-// A lease that comes and goes during a sweep is not missed by it.
+// A sweep also respects a lease that begins and ends during the sweep.
 func TestLease_DuringASweep(t *testing.T) {
 	b := newSimulation(t)
 	ctx := context.Background()
@@ -457,7 +456,7 @@ func TestLease_AfterARemoval(t *testing.T) {
 	assert.Zero(t, b.images.Left())
 }
 
-// A removal is not cut short, and its failure is told.
+// A removal is not cut short, and Remove returns its error.
 func TestSweep_RemoveFails(t *testing.T) {
 	b := newSimulation(t)
 	b.fakeRegistry.fails["remove"] = errors.New("busy")

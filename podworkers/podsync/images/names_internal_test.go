@@ -134,7 +134,7 @@ func TestCredentials_Kinds(t *testing.T) {
 	assert.Equal(t, []runtime.Auth{{Token: "t"}, {Username: "u", Password: "p"}}, auths)
 }
 
-// What cannot be read is named, without what is secret; the rest is good.
+// The error names the entries that cannot be read, without their secrets. The other entries are used.
 func TestCredentials_Faults(t *testing.T) {
 	broken := secretOf("broken")
 	broken.Data[v1.DockerConfigJsonKey] = []byte(`{"auths": {"host.io": {"auth": "c2VjcmV0"}, "/": {}, "host.io/a": {"username": "u"}}}`)

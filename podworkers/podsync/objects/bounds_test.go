@@ -65,7 +65,7 @@ func TestFiles_Scalars(t *testing.T) {
 	assert.Equal(t, map[string]string{"int": "8080", "hex": "16", "float": "1.5", "bool": "true", "text": "1.50"}, m.Data)
 }
 
-// TestFiles_AllFaults of a manifest are told at once, with lines.
+// TestFiles_AllFaults checks that one error names all faults of a manifest with their lines.
 func TestFiles_AllFaults(t *testing.T) {
 	f, _ := files(t, map[string]string{"configmaps/ns/x.yaml": "kind: ConfigMap\nDATA: {}\ndata:\n  port: [8080]\n  a: b\n  a: c\n"})
 	_, err := f.ConfigMap(background, "ns", "x")

@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
 )
 
-// What a program has embedded is there; what is wrong with the rest is said.
+// Load adds the valid manifests, and the error names the others.
 func TestMap_Load(t *testing.T) {
 	m := objects.NewMap()
 	err := m.Load(fstest.MapFS{

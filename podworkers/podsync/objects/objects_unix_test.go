@@ -42,8 +42,8 @@ func strangeFiles(t *testing.T) map[string]func(path string) error {
 	return all
 }
 
-// TestFiles_F31_StrangeFiles: whatever stands in the place of a directory or a file,
-// it is not waited for, and one sentence says what it is.
+// TestFiles_F31_StrangeFiles: if a pipe or a device is in the place of a directory or a file, the read
+// does not wait and the error names its kind.
 func TestFiles_F31_StrangeFiles(t *testing.T) {
 	for kind, create := range strangeFiles(t) {
 		for place, want := range map[string]string{
@@ -79,7 +79,7 @@ func TestFiles_F31_StrangeFiles(t *testing.T) {
 	}
 }
 
-// inTime wants an answer without a wait for somebody else.
+// inTime fails the test if a call does not return soon.
 func inTime(t *testing.T, ask func() (any, error)) (value any, err error) {
 	late, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

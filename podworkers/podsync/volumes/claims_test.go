@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// claims find the volume of each claim at a directory, local unless its name says otherwise,
-// or not.
+// claims is a podsync.Claims. It returns a directory for each claim, as a local volume unless the name
+// of the claim requires a hostPath or an error.
 type claims struct {
 	dir string
 	err error
@@ -33,8 +33,8 @@ func (c claims) Source(_ context.Context, _ *v1.Pod, v *v1.Volume) (*v1.Persiste
 	return source, v.PersistentVolumeClaim.ReadOnly, c.err
 }
 
-// The volume of a claim is mounted where it is, read-only if the claim says so, and stays
-// when the pod goes.
+// The volume of a claim is mounted from its own path, read-only if the claim requires that. It stays
+// when the pod is torn down.
 func TestClaims(t *testing.T) {
 	root, disk := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(disk, "part"), 0o700))

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
-// A volume that tells a pod of itself, on the disk.
+// A downwardAPI volume on disk.
 func ExampleNew() {
 	root, _ := os.MkdirTemp("", "volumes")
 	defer os.RemoveAll(root)

@@ -89,8 +89,8 @@ func (h *hosted) begin() error {
 	return err
 }
 
-// A large tree is removed, and meanwhile the same UID comes back with parts of the host
-// that it mounts by subPaths.
+// While a large directory tree is removed, a new pod with the same UID mounts directories of the host
+// by subPaths.
 func TestHostFiles_RemovalBesideNewIncarnation(t *testing.T) {
 	h := newHosted(t)
 	h.setUp()
@@ -114,9 +114,9 @@ func TestHostFiles_RemovalBesideNewIncarnation(t *testing.T) {
 	require.NoError(t, h.begin())
 }
 
-// Removals and set-ups of one UID in random order and at once, while somebody mounts
-// the host's directory in what is being removed. No file of the host ever changes, a
-// pod that is wanted keeps what it has, and in the end nothing is left.
+// Removals and SetUps of one UID run concurrently in random order, while another process mounts the
+// directory of the host in the directories that are being removed. No file of the host changes. A
+// desired pod keeps its files. In the end nothing is left.
 func TestHostFiles_Property(t *testing.T) {
 	h := newHosted(t)
 	var (
@@ -185,8 +185,8 @@ func TestHostFiles_Property(t *testing.T) {
 	h.intact()
 }
 
-// What a crash leaves between the rename and the end of the removal is found by Sweep,
-// and is no obstacle to the pod that comes under the same UID; its mounts go as well.
+// A crash between the rename and the end of the removal leaves a directory. Sweep removes it with its
+// mounts. It does not disturb a new pod with the same UID.
 func TestSweep_AfterCrash(t *testing.T) {
 	h := newHosted(t)
 	require.NoError(t, h.begin())
@@ -208,7 +208,7 @@ func TestSweep_AfterCrash(t *testing.T) {
 	h.intact()
 }
 
-// What cannot be removed is counted, and named in the same words each time.
+// Sweep counts the directories that cannot be removed, and returns the same error each time.
 func TestSweep_Counts(t *testing.T) {
 	h := newHosted(t)
 	require.NoError(t, h.begin())
@@ -228,8 +228,7 @@ func TestSweep_Counts(t *testing.T) {
 	}
 }
 
-// A directory of a pod on which somebody has mounted something is not renamed by the
-// kernel. It goes all the same.
+// The kernel does not rename a directory that is a mount point. TearDown removes it all the same.
 func TestTearDown_MountedUpon(t *testing.T) {
 	h := newHosted(t)
 	h.setUp()

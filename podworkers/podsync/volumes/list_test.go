@@ -12,7 +12,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
-// SP-24: what there is of pods, whoever has made it; links and files are nobody's.
+// SP-24: Pods returns every directory of a pod, also of an earlier agent. Links and files are not
+// returned.
 func TestPods_SP24(t *testing.T) {
 	root := t.TempDir()
 	d, err := volumes.New(volumes.Config{Root: filepath.Join(root, "agent")})

@@ -61,8 +61,8 @@ func TestMemory(t *testing.T) {
 	assert.NoDirExists(t, w.path())
 }
 
-// What the subPath leads to when it is looked at is what is mounted, whatever
-// comes to its place.
+// The mount of a subPath stays the file or directory that it led to first, even if a container replaces
+// it.
 func TestSubPath_F28_Pinned(t *testing.T) {
 	needsMounts(t)
 	w := newHarness(t, empty("v"))
@@ -120,7 +120,7 @@ func TestSubPath_F28_Links(t *testing.T) {
 	assert.Empty(t, entries, "nothing was made there")
 }
 
-// A FIFO is mounted as it is, and nobody waits for its other end.
+// A FIFO is mounted without being opened, so the call does not wait for its other end.
 func TestSubPath_FIFO(t *testing.T) {
 	needsMounts(t)
 	w := newHarness(t, empty("v"))
@@ -172,8 +172,8 @@ func isMemory(t *testing.T, path string) bool {
 	return stat.Type == 0x01021994
 }
 
-// VC-15: files that may be secret are in memory, those of a ConfigMap are not; they follow their
-// objects, and go with the pod.
+// VC-15: files that may be secret are in memory, and files of a ConfigMap are not. They follow changes
+// of their objects, and TearDown removes them.
 func TestSecretsInMemory_VC15(t *testing.T) {
 	needsMounts(t)
 	fields := []v1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}
@@ -198,8 +198,8 @@ func TestSecretsInMemory_VC15(t *testing.T) {
 	assert.NoDirExists(t, w.path())
 }
 
-// Files that containers see already stay where they are; after a crash amid the first SetUp, or a
-// restart of the machine, they are written anew, in memory.
+// Files that containers have mounted stay on disk. After a crash during the first SetUp, or a restart
+// of the machine, the files are written again in memory.
 func TestSecretsInMemory_VC15_FilesThatAreThere(t *testing.T) {
 	needsMounts(t)
 	w := newHarness(t, v1.Volume{Name: "s", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}})

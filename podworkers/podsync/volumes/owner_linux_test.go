@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// groupAt is the group of what is at a path, links not followed.
+// groupAt returns the group of a file, without following links.
 func groupAt(t *testing.T, path string) int {
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
@@ -31,8 +31,8 @@ func asRoot(t *testing.T) {
 	}
 }
 
-// A directory that is something else when it is looked into (a container of the volume has put
-// that in its place) is left, and waited for by nobody: a FIFO would open when it is written to.
+// If a container replaces a directory before its entries are read, the new file is skipped. The call
+// does not wait for a FIFO.
 func TestGiveTree_ADirectoryIsReplaced(t *testing.T) {
 	asRoot(t)
 	top, outside := t.TempDir(), t.TempDir()
@@ -55,8 +55,8 @@ func TestGiveTree_ADirectoryIsReplaced(t *testing.T) {
 	assert.Equal(t, os.Getegid(), groupAt(t, filepath.Join(top, "dir", "f")))
 }
 
-// What is neither a file nor a directory is given without being opened; no mode bit but those
-// of permissions, and of the group of a directory, is set or kept.
+// A file that is neither regular nor a directory gets the group without being opened. Only the
+// permission bits, and the setgid bit of a directory, are set or kept.
 func TestGiveTree_SpecialFiles(t *testing.T) {
 	asRoot(t)
 	top := t.TempDir()
@@ -89,7 +89,7 @@ func TestGiveTree_SpecialFiles(t *testing.T) {
 	}
 }
 
-// What is mounted in a volume, a directory or a file, is not of the volume.
+// File systems and files that are mounted in a volume are not changed.
 func TestGiveTree_Mounts(t *testing.T) {
 	asRoot(t)
 	top, other := t.TempDir(), t.TempDir()

@@ -18,9 +18,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 )
 
-// openOwnedDir is a pod with an fsGroup and one claim, whose volume is a directory with a file, a
+// podWithLocalClaim is a pod with an fsGroup and one claim, whose volume is a directory with a file, a
 // directory with a file that its owner alone may read, and a link to a file elsewhere.
-func openOwnedDir(t *testing.T, claim string, readOnly bool) (setUp func(ctx context.Context) error, disk string, gid int) {
+func podWithLocalClaim(t *testing.T, claim string, readOnly bool) (setUp func(ctx context.Context) error, disk string, gid int) {
 	disk, gid = t.TempDir(), 4242
 	if os.Geteuid() != 0 {
 		gid = os.Getgid()
@@ -54,7 +54,8 @@ func openOwnedDir(t *testing.T, claim string, readOnly bool) (setUp func(ctx con
 // look is a mode and a group.
 func look(info fs.FileInfo) string { return fmt.Sprint(info.Mode(), " ", group(info)) }
 
-// tree is what is in a directory. The group of the pod is "pod", ours is "-".
+// tree returns the entries of a directory with their modes and groups: "pod" is the group of the pod,
+// and "-" the group of the test.
 func tree(t *testing.T, dir string, gid int) string {
 	var out strings.Builder
 	require.NoError(t, filepath.Walk(dir, func(path string, info fs.FileInfo, err error) error {
@@ -79,11 +80,11 @@ link Lrwxrwxrwx pod
 
 // TestSetUp_LocalVolume: all in a local volume belongs to the group of the pod.
 func TestSetUp_LocalVolume(t *testing.T) {
-	setUp, disk, gid := openOwnedDir(t, "data", false)
+	setUp, disk, gid := podWithLocalClaim(t, "data", false)
 	require.NoError(t, setUp(t.Context()))
 	assert.Equal(t, given, tree(t, disk, gid))
 
-	// What is made later is the pod's own business.
+	// Files that are created later are not changed.
 	require.NoError(t, os.Chmod(filepath.Join(disk, "file"), 0o600))
 	require.NoError(t, setUp(t.Context()))
 	assert.Contains(t, tree(t, disk, gid), "file -rw------- pod\n")
@@ -102,12 +103,12 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// TestSetUp_LocalVolumeCut: an attempt that is cut short, at whichever step, has not given the
-// directory itself, and so is repeated.
+// TestSetUp_LocalVolumeCut: an attempt that is cut short at any step has not changed the group of the
+// directory itself. So the next attempt does everything again.
 func TestSetUp_LocalVolumeCut(t *testing.T) {
 	cuts := 0
 	for looks := 0; ; looks++ {
-		setUp, disk, gid := openOwnedDir(t, "data", false)
+		setUp, disk, gid := podWithLocalClaim(t, "data", false)
 		err := setUp(&ending{t.Context(), looks})
 		if err == nil {
 			break
@@ -123,24 +124,24 @@ func TestSetUp_LocalVolumeCut(t *testing.T) {
 	assert.Greater(t, cuts, 2)
 }
 
-// TestSetUp_OthersVolume: a setUpHostPath, and what may only be read, stay as they are.
+// TestSetUp_OthersVolume: a hostPath volume and a read-only volume stay as they are.
 func TestSetUp_OthersVolume(t *testing.T) {
 	for _, c := range []struct {
 		claim    string
 		readOnly bool
 	}{{"path", false}, {"data", true}} {
-		setUp, disk, gid := openOwnedDir(t, c.claim, c.readOnly)
+		setUp, disk, gid := podWithLocalClaim(t, c.claim, c.readOnly)
 		before := tree(t, disk, gid)
 		require.NoError(t, setUp(t.Context()))
 		assert.Equal(t, before, tree(t, disk, gid))
 	}
-	setUp, _, _ := openOwnedDir(t, "nfs", false)
+	setUp, _, _ := podWithLocalClaim(t, "nfs", false)
 	assert.EqualError(t, setUp(t.Context()), `volumes: volume "nfs": the volume that is bound to the claim is neither hostPath nor local`)
 }
 
 // TestSetUp_ManyFiles: a directory of more entries than are read at once.
 func TestSetUp_ManyFiles(t *testing.T) {
-	setUp, disk, gid := openOwnedDir(t, "data", false)
+	setUp, disk, gid := podWithLocalClaim(t, "data", false)
 	for i := range 600 {
 		require.NoError(t, os.WriteFile(filepath.Join(disk, "dir", fmt.Sprint(i)), nil, 0o600))
 	}

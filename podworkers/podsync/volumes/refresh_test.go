@@ -105,8 +105,8 @@ func TestRefresh(t *testing.T) {
 	assert.Equal(t, "no directory", read())
 }
 
-// TestRefresh_LateReads: what was read earlier is not written over what was read later, and
-// nothing is written for a pod that was torn down meanwhile, whatever came in its place.
+// TestRefresh_LateReads: an older read never overwrites a newer one. Nothing is written for a pod that
+// was torn down meanwhile, even if another pod has its UID.
 func TestRefresh_LateReads(t *testing.T) {
 	d, g, pod, read := refreshing(t)
 	setUp := func() error { return d.SetUp(t.Context(), pod) }

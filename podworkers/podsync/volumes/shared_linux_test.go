@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is mounted below a directory of the host is mounted there still after the
-// removal of a pod in whose volume that directory was bound, shared with the host.
+// A directory of the host has a mount below it and is bind-mounted, as a shared mount, in a volume of a
+// pod. After the removal of the pod the mount on the host still exists.
 func TestTearDown_LeavesMountsOfTheHostThatAreShared(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")

@@ -21,7 +21,8 @@ import (
 
 func group(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid) }
 
-// A container makes of its file what it likes: nobody follows, waits or reads.
+// A container may replace its termination log by anything. The read follows no link, does not wait, and
+// reads only a regular file.
 func TestReadTerminationLog_F31_F95(t *testing.T) {
 	w := newHarness(t)
 	path, err := w.dir.TerminationLog(w.pod, "c", 0)
@@ -95,8 +96,8 @@ func TestTearDown_Deep(t *testing.T) {
 	assert.NoDirExists(t, w.path())
 }
 
-// What a setUpHostPath leads to may be anything. With a subPath only a directory is opened:
-// a FIFO that is opened would hang this test, and a device would notice.
+// A hostPath may lead to a file of any kind. With a subPath only a directory is opened. Opening a FIFO
+// would hang this test.
 func TestSubPath_HostPathIsNoDirectory(t *testing.T) {
 	for kind, make := range map[string]func(name string) error{
 		"not a directory: a FIFO":             func(name string) error { return syscall.Mkfifo(name, 0o666) },
@@ -132,8 +133,8 @@ func TestSubPath_HostPathIsNoDirectory(t *testing.T) {
 	}
 }
 
-// Of a path in a volume each element may be anything. What is not the last is entered
-// only as a directory; what is the last is mounted as it is, without being opened.
+// Each element of a path in a volume may be a file of any kind. Only directories are entered. The last
+// element is mounted without being opened.
 func TestSubPath_ElementsAreAnything(t *testing.T) {
 	needsRoot(t)
 	w := newHarness(t, empty("v"))
@@ -146,7 +147,8 @@ func TestSubPath_ElementsAreAnything(t *testing.T) {
 	}
 }
 
-// What lies in the place of the directories and files of ours is told, not waited for.
+// If a pipe or another file is in the place of a directory or file of the agent, the error names it,
+// and the call does not wait.
 func TestState_AnythingInItsPlace(t *testing.T) {
 	for _, name := range []string{"", "volumes", "volumes/v", "volumes/cm", "staging", "owner", "etc-hosts", "containers", "containers/c", "containers/c/0", "subpaths", "subpaths/c"} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// objects are those of every namespace.
+// objects is a podsync.Objects with the same objects in every namespace.
 type objects struct {
 	maps    map[string]*v1.ConfigMap
 	secrets map[string]*v1.Secret
@@ -225,7 +225,7 @@ func TestConfigMap_Items(t *testing.T) {
 	assert.NoFileExists(t, w.path("volumes/m/c"))
 }
 
-// An agent may end at any point; the next one goes on.
+// An agent may die at any point. The next one continues.
 func TestConfigMap_HalfDone(t *testing.T) {
 	w := newHarness(t, configMap("m"), empty("v"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "1"}}
@@ -460,8 +460,8 @@ func BenchmarkSetUp(b *testing.B) {
 	}
 }
 
-// A UID that a manifest names may come again under another name. That pod sees nothing
-// of what the other one has left, although nobody was there when it ended.
+// A manifest can name the UID of an earlier pod with another name. The new pod gets none of the files
+// of the earlier one, even if no agent ran when that was deleted.
 func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()
@@ -490,8 +490,8 @@ func TestSetUp_UIDUnderAnotherName(t *testing.T) {
 	assert.Zero(t, left)
 }
 
-// TestSetUp_F97_NotWhileContainersAreKnown: while the runtime knows a container of the UID, or cannot
-// be asked, a pod of another name gets nothing under the UID, and the volumes there stay.
+// TestSetUp_F97_NotWhileContainersAreKnown: while the runtime has a container of the UID, or cannot
+// list its containers, SetUp of a pod of another name fails and the existing volumes stay.
 func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()
@@ -533,7 +533,7 @@ func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
 	assert.Equal(t, "ns/other\n", w.read("owner"))
 }
 
-// TestOwnerOf_F97: the directory of a UID says which pod it was made for, also to a later agent.
+// TestOwnerOf_F97: OwnerOf returns the pod that a directory was created for, also in a later process.
 func TestOwnerOf_F97(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()
@@ -553,8 +553,7 @@ func TestOwnerOf_F97(t *testing.T) {
 	}
 }
 
-// A directory of an agent that did not note whose it is stays, and so does one whose
-// note a power cut has emptied.
+// A directory without an owner file, or with one that a power failure has emptied, is kept.
 func TestSetUp_OwnerUnknown(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()
@@ -568,8 +567,8 @@ func TestSetUp_OwnerUnknown(t *testing.T) {
 	}
 }
 
-// A note that names no pod is damaged, and of no other pod: the data of the pod stay, and the file
-// is told, until it is mended.
+// An owner file that has no name of a pod is damaged. The data of the pod stay, and the error names the
+// file until it is repaired.
 func TestSetUp_OwnerDamaged(t *testing.T) {
 	w := newHarness(t, empty("v"))
 	w.setUp()

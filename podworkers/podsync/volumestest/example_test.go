@@ -6,7 +6,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumestest"
 )
 
-// The cases tell what is promised. Run is called from a test; see doc.go.
+// Each case has its promise in words. Call Run in a test, see doc.go.
 func ExampleCases() {
 	for _, c := range volumestest.Cases()[:2] {
 		fmt.Printf("%s: %s\n", c.Name, c.Promise)

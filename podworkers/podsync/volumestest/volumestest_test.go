@@ -91,7 +91,7 @@ func (v *tampered) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path
 	return v.Volumes.(podsync.VolumeFileReader).ReadVolumeFile(ctx, pod, volume, path, limit)
 }
 
-// mountsThrough changes what is mounted.
+// mountsThrough changes the returned mounts.
 func mountsThrough(v *tampered, f func(pod *v1.Pod, m []rt.Mount) []rt.Mount) {
 	v.mounts = func(ctx context.Context, pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]rt.Mount, error) {
 		m, err := v.Volumes.Mounts(ctx, pod, c, expand)
@@ -314,7 +314,7 @@ func TestRun_NoVolumes(t *testing.T) {
 	assert.Equal(t, []string{"volumestest: the harness has no Volumes"}, run(t, volumestest.Cases()[0], volumestest.Harness{}))
 }
 
-// Names are told apart, and every promise is a sentence.
+// The names of cases differ, and every promise is a sentence.
 func TestCases(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range volumestest.Cases() {

@@ -103,8 +103,8 @@ func TestResource_PodLevel(t *testing.T) {
 	assert.Equal(t, "2", out)
 }
 
-// Whatever is written: it ends, keeps its bound, names each variable once, and
-// what has no dollar is itself.
+// For every input: expansion terminates and keeps its bound, each variable occurs once, and a text
+// without a dollar does not change.
 func TestResolve_Properties(t *testing.T) {
 	name := rapid.SampledFrom([]string{"A", "B", "C", "D"})
 	piece := rapid.OneOf(rapid.SampledFrom([]string{"$", "$$", "(", ")", "$(", "x", "$(A)", "$(B)", "$(C)", "$(D)", "$(E)"}), rapid.String())

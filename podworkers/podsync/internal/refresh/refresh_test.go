@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestStories runs the texts in testdata. Each line is a call and its pod; "after D" lets time
-// pass, and then what is due begins.
+// TestStories runs the stories in testdata. Each line is a call and its pod. "after D" advances the
+// clock, and then the due refreshes start.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

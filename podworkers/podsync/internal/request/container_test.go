@@ -22,7 +22,7 @@ func asked(n *request.Node, pod *v1.Pod) runtime.CreateContainerRequest {
 	return n.ContainerRequest(request.Container{Pod: pod, Container: &pod.Spec.Containers[0], Environment: noEnvironment(), Attempt: 3})
 }
 
-// A container is asked for as its spec has it, under the kubelet's labels.
+// The request for a container has the values of its spec and the kubelet's labels.
 func TestContainer(t *testing.T) {
 	pod := named(func(s *v1.PodSpec) {
 		s.Containers = []v1.Container{{
@@ -59,7 +59,7 @@ func TestContainer(t *testing.T) {
 	assert.True(t, got.StdinOnce)
 }
 
-// What a sandbox is asked for; the pod keeps what it said.
+// The request for a sandbox. The pod itself does not change.
 func TestSandbox(t *testing.T) {
 	node := &request.Node{LogRoot: "/logs", SeccompRoot: "/profiles", Handlers: map[string]string{"kata": "qemu"}}
 	pod := named(func(s *v1.PodSpec) {
@@ -92,8 +92,8 @@ func TestSandbox(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "web"}, pod.Labels)
 }
 
-// What a pod says of itself at length is not all in its sandbox: a runtime lists all sandboxes in one
-// message. The longest are left out, and never the source.
+// Long labels and annotations of a pod are left out of its sandbox, because a runtime lists all
+// sandboxes in one message. The annotation of the source is never left out.
 func TestSandbox_MetadataIsBounded(t *testing.T) {
 	size := func(m map[string]string) (n int) {
 		for key, value := range m {
@@ -122,7 +122,7 @@ func TestSandbox_MetadataIsBounded(t *testing.T) {
 	}
 }
 
-// With the network of the host nothing is published, and what is not asked for is not there.
+// A pod in the host network publishes no ports, and unset fields stay empty.
 func TestSandbox_Host(t *testing.T) {
 	pod := named(func(s *v1.PodSpec) {
 		s.HostNetwork, s.HostIPC, s.ShareProcessNamespace, s.SecurityContext = true, true, new(false), &v1.PodSecurityContext{}
@@ -142,8 +142,8 @@ func TestSandbox_Host(t *testing.T) {
 	assert.False(t, got.Namespaces.SharePID)
 }
 
-// What the pod asks for and cannot have is an error, and the warnings of its resolver
-// come through. A claim that is too long is left out.
+// A field that cannot be honoured is an error, and the warnings of the DNS configuration are returned.
+// A claim that is too long is left out.
 func TestSandbox_Errors(t *testing.T) {
 	node := &request.Node{SeccompRoot: "/profiles"}
 	for want, change := range map[string]func(*v1.PodSpec){
@@ -190,7 +190,7 @@ func TestSandbox_ClaimAtTheLimit(t *testing.T) {
 	assert.Empty(t, claim(2+rest))
 }
 
-// What a container mounts at a path of its own, and where it writes its last message.
+// HasMountAt for the paths of volumeMounts, and the path of the termination message.
 func TestMounts(t *testing.T) {
 	c := &v1.Container{VolumeMounts: []v1.VolumeMount{{MountPath: "/a"}, {MountPath: "etc/hosts/"}}}
 	assert.True(t, request.HasMountAt(c, "/a"))

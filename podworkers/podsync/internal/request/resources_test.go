@@ -25,7 +25,7 @@ func list(pairs ...string) v1.ResourceList {
 	return l
 }
 
-// What the kernel takes of cpu, memory and huge pages, within its bounds.
+// CPU, memory and huge pages in the units of the kernel, within its bounds.
 func TestContainer_Resources(t *testing.T) {
 	frame := 100 * time.Millisecond
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestContainer_Resources(t *testing.T) {
 		{nil, list("memory", "1Gi"), nil, runtime.Resources{CPUShares: 2, MemoryBytes: gi}},
 		{nil, list("memory", "-1"), nil, runtime.Resources{CPUShares: 2}},
 		{nil, list("hugepages-2Mi", "4Mi", "hugepages-1Gi", "-1"), nil, runtime.Resources{CPUShares: 2, HugePages: map[string]uint64{"2Mi": 4 << 20, "1Gi": 0}}},
-		// Without a limit of its own that of the pod is seen from inside.
+		// A container without a limit gets the limit of the pod.
 		{nil, list("cpu", "1"), &v1.ResourceRequirements{Limits: list("cpu", "3", "memory", "2Gi")}, runtime.Resources{CPUShares: 1024, CPUPeriod: frame, CPUQuota: frame, MemoryBytes: 2 * gi}},
 		{nil, list("memory", "0"), &v1.ResourceRequirements{Limits: list("memory", "2Gi")}, runtime.Resources{CPUShares: 2, MemoryBytes: 2 * gi}},
 	} {

@@ -28,7 +28,7 @@ func secured(t *testing.T, whole *v1.PodSecurityContext, own *v1.SecurityContext
 	return got
 }
 
-// What the pod says holds for its containers, each field by itself.
+// Each field of the pod's security context holds for its containers.
 func TestSecurity_OfThePod(t *testing.T) {
 	for want, whole := range map[*runtime.Security]*v1.PodSecurityContext{
 		{}:                           nil,
@@ -48,7 +48,7 @@ func TestSecurity_OfThePod(t *testing.T) {
 	}
 }
 
-// What a container says goes before what its pod says.
+// The security context of a container takes precedence over the pod's.
 func TestSecurity_OfTheContainer(t *testing.T) {
 	whole := &v1.PodSecurityContext{
 		RunAsUser: new(int64(1)), RunAsGroup: new(int64(2)), SeccompProfile: localhost("pod"), SELinuxOptions: &v1.SELinuxOptions{Level: "pod"},
@@ -83,8 +83,8 @@ func TestSecurity_OfTheContainer(t *testing.T) {
 	}
 }
 
-// A sandbox has what its pod says. It is privileged if one of the containers is, and has no
-// group without a user, since its image is the runtime's own.
+// A sandbox has the security context of its pod. It is privileged if one of the containers is. It has
+// no group without a user, because its image belongs to the runtime.
 func TestSandbox_Security(t *testing.T) {
 	privileged := []v1.Container{{Name: "a"}, {Name: "b", SecurityContext: &v1.SecurityContext{Privileged: new(true)}}}
 	for _, c := range []struct {
@@ -108,7 +108,7 @@ func TestSandbox_Security(t *testing.T) {
 	}
 }
 
-// Runtimes take a group only with a user: where there is none it is that of the image.
+// Runtimes accept a group only with a user. Without a user the request has the user of the image.
 func TestSecurity_UserOfTheImage(t *testing.T) {
 	group := &v1.PodSecurityContext{RunAsGroup: new(int64(2))}
 	for user, want := range map[string]runtime.Security{

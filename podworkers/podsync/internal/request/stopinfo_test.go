@@ -24,7 +24,7 @@ func preStop(word string) *v1.Lifecycle {
 	return &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{word}}}}
 }
 
-// What stopping a container needs is noted with it, as far as it is not too much.
+// The annotations of a container have the values that a stop needs, unless they are too large.
 func TestContainer_StopInfo(t *testing.T) {
 	pod := named(func(s *v1.PodSpec) { s.Containers = []v1.Container{{Name: "a"}} })
 	c := &pod.Spec.Containers[0]
@@ -71,7 +71,7 @@ func TestStopInfo_Order(t *testing.T) {
 	assert.Equal(t, "1000", stopNotes(many, &many.Spec.InitContainers[1])[request.AnnotationStopOrder])
 }
 
-// The pod counts for the records of its own incarnation, else what the record says.
+// For a record of the pod's incarnation the pod decides, and otherwise the annotations of the record.
 func TestStopInfoOf(t *testing.T) {
 	pod := named(func(s *v1.PodSpec) {
 		s.InitContainers = []v1.Container{{Name: "s", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}

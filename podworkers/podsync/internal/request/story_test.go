@@ -35,7 +35,7 @@ func profilesOf(t *testing.T, pod *v1.Pod) string {
 	var out strings.Builder
 	n := &request.Node{SeccompRoot: "/profiles"}
 	show := func(what string, s runtime.Security, err error) {
-		fmt.Fprintf(&out, "%s: seccomp=%s apparmor=%s", what, newProfile(s.Seccomp), newProfile(s.AppArmor))
+		fmt.Fprintf(&out, "%s: seccomp=%s apparmor=%s", what, profileText(s.Seccomp), profileText(s.AppArmor))
 		if err != nil {
 			fmt.Fprintf(&out, " error: %v", err)
 		}
@@ -58,7 +58,7 @@ func profilesOf(t *testing.T, pod *v1.Pod) string {
 	return out.String()
 }
 
-func newProfile(p runtime.Profile) string {
+func profileText(p runtime.Profile) string {
 	switch {
 	case p.Type == "":
 		return "-"

@@ -19,7 +19,7 @@ func fieldsOf(problems []request.Problem) []string {
 	return fields
 }
 
-// Each field that needs what is not there, and the feature with which it is honoured.
+// Each field that needs a missing feature, and the feature that supports it.
 func TestUnsupported(t *testing.T) {
 	const a = "spec.containers[0]."
 	exec, http := &v1.LifecycleHandler{Exec: &v1.ExecAction{}}, &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{}}
@@ -117,8 +117,7 @@ func imageVolume(s *v1.PodSpec) {
 	s.Volumes = []v1.Volume{{Name: "e"}, {Name: "i", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{}}}}
 }
 
-// What the runtime mounts of images decides about image volumes, and about mounts of their parts in any
-// container.
+// The ImageMounts of the runtime decide which image volumes, and which subPaths of them, are supported.
 func TestUnsupported_ImageVolumes(t *testing.T) {
 	part := []v1.VolumeMount{{Name: "e", SubPath: "a"}, {Name: "i"}, {Name: "i", SubPath: "a"}, {Name: "i", SubPathExpr: "$(A)"}}
 	pod := named(func(s *v1.PodSpec) {

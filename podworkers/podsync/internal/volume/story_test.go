@@ -19,14 +19,14 @@ import (
 
 // TestStories runs the texts in testdata. Commands, each with a pod in JSON:
 //
-//	problems [tokens]  what cannot be had
+//	problems [tokens]  the unsupported fields
 //	needs              the objects that its volumes refer to
-//	files              what its volumes hold
-//	mounts             those of its first container; $(X) is x, all else unknown
+//	files              the files of its volumes
+//	mounts             the mounts of its first container; $(X) is x, other variables are unknown
 //	hosts [ips=...]    its hosts file
 //
 // There are a ConfigMap "cfg" with keys a and b, and b2 in binary; a Secret "pw"
-// with key k, and a token for the API server that lasts 3607 seconds. The pod is ns/p of UID u unless it says otherwise.
+// with key k, and a token for the API server that lasts 3607 seconds. The pod is ns/p of UID u by default.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if filepath.Ext(path) == ".txt" {

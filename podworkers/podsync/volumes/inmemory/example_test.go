@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 )
 
-// The volumes of a pod, as a runtime without a disk is told of them.
+// The mounts of a pod on a runtime without a disk.
 func ExampleNew() {
 	volumes := inmemory.New(inmemory.Config{})
 	pod := &v1.Pod{Spec: v1.PodSpec{

@@ -37,7 +37,7 @@ func TestSetUp_Missing(t *testing.T) {
 	assert.EqualError(t, err, `inmemory: volume "cfg": there is no ConfigMap ns/m: runtime: not found`)
 }
 
-// tokens are tokens that tell what was asked for.
+// tokens is a podsync.Tokens whose tokens show their arguments.
 type tokens struct{ err error }
 
 func (s tokens) Token(_ context.Context, pod *v1.Pod, audience string, seconds int64) (string, error) {
