@@ -40,8 +40,8 @@ type stopTarget struct {
 	stop plan.Stop
 }
 
-// newStopTarget begins the kill of a container, or continues it. graceOf returns the grace period of a kill
-// that begins.
+// newStopTarget returns the target of a kill that begins or continues. graceOf returns the grace period
+// of a kill that begins.
 func (k *podKiller) newStopTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
@@ -130,9 +130,9 @@ func (k *podKiller) recordStops(targets []stopTarget) {
 	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
-// stopContainer stops one container: it runs the runPreStopAndRecord hook, waits for its turn, and sends the stop with the
-// context that await returns. The next call continues a stop that was cut short, with the rest of the
-// grace period.
+// stopContainer stops one container. It runs the preStop hook, calls waitForTurn, and sends
+// StopContainer with the context that waitForTurn returns. The next call continues a stop that was cut
+// short, with the rest of the grace period.
 func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
 	if t.created {
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
@@ -153,8 +153,8 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 	})
 }
 
-// sendStopContainer sends StopContainer with the rest of the grace period. A container that the runtime does not
-// know has stopped (KC-14).
+// sendStopContainer sends StopContainer with the rest of the grace period. A container that the runtime
+// does not have counts as stopped (KC-14).
 func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // The stops of earlier targets were cut short.

@@ -43,7 +43,7 @@ const (
 	// AnnotationDeletionGracePeriod is the grace period of the pod's deletion in seconds, if the pod
 	// was being deleted when the container was created.
 	AnnotationDeletionGracePeriod = request.AnnotationDeletionGracePeriod // "io.kubernetes.pod.deletionGracePeriod"
-	// AnnotationPreStopHandler is the runPreStopAndRecord hook, as JSON.
+	// AnnotationPreStopHandler is the preStop hook, as JSON.
 	AnnotationPreStopHandler = request.AnnotationPreStopHandler // "io.kubernetes.container.preStopHandler"
 	// AnnotationPorts has the ports of the container as JSON, because a hook may name one.
 	AnnotationPorts = request.AnnotationPorts // "io.kubernetes.container.ports"

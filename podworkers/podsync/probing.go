@@ -82,9 +82,9 @@ func (p guardedProbes) Failed(uid types.UID, containerID string) (liveness, star
 	return liveness, startup
 }
 
-func (p guardedProbes) Started(uid types.UID, containerID string) (is bool) {
-	_ = p.guard.Call("Probes.Started", func() { is = p.inner.Started(uid, containerID) })
-	return is
+func (p guardedProbes) Started(uid types.UID, containerID string) (started bool) {
+	_ = p.guard.Call("Probes.Started", func() { started = p.inner.Started(uid, containerID) })
+	return started
 }
 
 func (p guardedProbes) StopLivenessAndStartup(uid types.UID) {

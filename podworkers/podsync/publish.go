@@ -94,7 +94,7 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 // isNewWaitingReason reports whether err has another waiting reason than the last failed start of the
 // container. An event is recorded only for a new reason.
 func (p *podStarter) isNewWaitingReason(container string, err error) bool {
-	reason, ok := waitingReasonOf(err)
+	reason, ok := waitingReasonOfError(err)
 	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }
 
@@ -104,7 +104,7 @@ func (p *podStarter) setWaitingReason(container string, err error) {
 		p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, plan.Reason{})
 		return
 	}
-	reason, ok := waitingReasonOf(err)
+	reason, ok := waitingReasonOfError(err)
 	if !ok || p.incarnation.memory.WaitingReason(container) == reason {
 		return
 	}

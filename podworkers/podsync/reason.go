@@ -35,9 +35,9 @@ func withReason(reason podstatus.Reason, err error) error {
 	return &reasonError{reason, err}
 }
 
-// waitingReasonOf returns the waiting reason of a container whose start returned err. It returns false
+// waitingReasonOfError returns the waiting reason of a container whose start returned err. It returns false
 // if err has no reason.
-func waitingReasonOf(err error) (plan.Reason, bool) {
+func waitingReasonOfError(err error) (plan.Reason, bool) {
 	f, ok := contain.AsType[*reasonError](err)
 	if !ok {
 		return plan.Reason{}, false

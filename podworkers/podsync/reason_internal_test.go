@@ -23,7 +23,7 @@ func TestMessages_EveryReason(t *testing.T) {
 	for _, reason := range everyReason(t) {
 		inner := fmt.Errorf("inmemory: volume %q: %w", "x", runtime.ErrNotFound)
 		err := fmt.Errorf("podsync: %w", withReason(reason, fmt.Errorf("volumes: %w", withReason(podstatus.ReasonKillContainerError, inner))))
-		shown, ok := waitingReasonOf(err)
+		shown, ok := waitingReasonOfError(err)
 		require.True(t, ok)
 		assert.Equal(t, string(reason), shown.Reason)
 		assert.Equal(t, `volume "x": not found`, shown.Message, reason)

@@ -26,7 +26,7 @@ func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
 		what := "sandbox"
 		switch {
 		case h.Op == plan.StartContainer:
-			continue // containerStart.start returns its error.
+			continue // startUnlessDelayed returns the error of a container.
 		case h.Name != "":
 			what = "container=" + h.Name
 		}

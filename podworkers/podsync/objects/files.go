@@ -79,7 +79,7 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 
 // readObject reads an object of a kind. If the object has a manifest, it decodes the manifest into the
 // object and returns no data. Otherwise it returns the keys and values of the object's directory.
-func (f *Files) readObject(ctx context.Context, kind, namespace, name string, into any) (map[string][]byte, error) {
+func (f *Files) readObject(ctx context.Context, kind, namespace, name string, object any) (map[string][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (f *Files) readObject(ctx context.Context, kind, namespace, name string, in
 			continue
 		}
 		if err == nil {
-			err = decodeManifest(text, into)
+			err = decodeManifest(text, object)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", at+ending, err)
@@ -113,8 +113,8 @@ func (f *Files) readObject(ctx context.Context, kind, namespace, name string, in
 }
 
 // readKeyDir reads a directory that has a file for each key.
-func readKeyDir(root *os.Root, at string) (map[string][]byte, error) {
-	names, err := listDir(root, at)
+func readKeyDir(root *os.Root, dir string) (map[string][]byte, error) {
+	names, err := listDir(root, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -124,12 +124,12 @@ func readKeyDir(root *os.Root, at string) (map[string][]byte, error) {
 			continue
 		}
 		if bad := validation.IsConfigMapKey(name); len(bad) > 0 {
-			return nil, fmt.Errorf("%s: %q is no key: %s", at, name, bad[0])
+			return nil, fmt.Errorf("%s: %q is no key: %s", dir, name, bad[0])
 		}
 		// The file is read through the root, because a link may lead to another directory of the root.
-		value, err := readRegularFile(root, path.Join(at, name), left)
+		value, err := readRegularFile(root, path.Join(dir, name), left)
 		if err != nil {
-			return nil, fmt.Errorf("%s: key %q: %w", at, name, withoutErrNotExist(err))
+			return nil, fmt.Errorf("%s: key %q: %w", dir, name, withoutErrNotExist(err))
 		}
 		left -= int64(len(value))
 		data[name] = value
@@ -147,10 +147,10 @@ func withoutErrNotExist(err error) error {
 }
 
 // listDir returns the names in a directory, at most maxKeys.
-func listDir(root *os.Root, at string) ([]string, error) {
-	f, err := osfile.OpenListWithin(root, at)
+func listDir(root *os.Root, dir string) ([]string, error) {
+	f, err := osfile.OpenListWithin(root, dir)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
-		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", at, other.Kind)
+		return nil, fmt.Errorf("%s: %s: expected a directory with a file for each key", dir, other.Kind)
 	}
 	if err != nil {
 		return nil, err

@@ -57,8 +57,8 @@ func listManifests(from fs.FS, kind string) (names []string, err error) {
 }
 
 // loadManifest adds the object of one manifest.
-func (m *Map) loadManifest(from fs.FS, file string) error {
-	text, err := readManifestFile(from, file)
+func (m *Map) loadManifest(files fs.FS, file string) error {
+	text, err := readManifestFile(files, file)
 	if err != nil {
 		return err
 	}
@@ -92,15 +92,15 @@ func (m *Map) loadManifest(from fs.FS, file string) error {
 
 // readManifestFile reads a regular file of at most maxManifest bytes. It checks the kind of the file
 // before it opens it, because the file system may be a directory of the host that has pipes.
-func readManifestFile(from fs.FS, file string) ([]byte, error) {
-	info, err := fs.Stat(from, file)
+func readManifestFile(files fs.FS, file string) ([]byte, error) {
+	info, err := fs.Stat(files, file)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, notRegularError(osfile.Kind(info.Mode()))
 	}
-	f, err := from.Open(file)
+	f, err := files.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +118,14 @@ const (
 
 // decodeManifest decodes the manifest of one object. It is strict, except that it accepts numbers and
 // booleans as texts. The error has a line for each fault.
-func decodeManifest(text []byte, into any) error {
+func decodeManifest(text []byte, object any) error {
 	file, faults := document.Read(text, document.Bounds{Bytes: maxManifest, Memory: maxMemory})
 	file.Loose = true
 	switch docs := file.Documents; {
 	case len(docs) > 1:
 		faults = append(faults, document.Fault{Line: docs[1].Line, Reason: "another document: expected one object in a file"})
 	case len(docs) == 1:
-		_, more := file.Decode(docs[0], into)
+		_, more := file.Decode(docs[0], object)
 		faults = append(faults, more...)
 	}
 	if len(faults) > 0 {

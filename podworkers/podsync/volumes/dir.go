@@ -102,7 +102,7 @@ func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Roo
 		return nil, false, err
 	}
 	defer pods.Close()
-	return openOwnedDir(pods, pod, allowed)
+	return openOwnedPodDir(pods, pod, allowed)
 }
 
 // openPodSubdir opens the directory of a pod, or a directory below it. It returns fs.ErrNotExist if
@@ -141,8 +141,8 @@ func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
 	return owner, true
 }
 
-// hostPath returns the path on the host of an entry of a pod's directory.
-func (d *Dir) hostPath(uid types.UID, names ...string) string {
+// podPath returns the path on the host of an entry of a pod's directory.
+func (d *Dir) podPath(uid types.UID, names ...string) string {
 	return filepath.Join(append([]string{d.cfg.Root, podsDir, string(uid)}, names...)...)
 }
 

@@ -6,7 +6,7 @@
 //	<root>/pods/<uid>/containers/<name>/<attempt>   termination messages
 //	<root>/pods/<uid>/etc-hosts                     the hosts file
 //	<root>/pods/<uid>/owner                         the pod's namespace and name
-//	<root>/pods/.trash/<uid>~...                    what is being removed
+//	<root>/pods/.trash/<uid>~...                    directories that are being removed
 //
 // The pure package internal/volume decides which volumes are supported. Package
 // volumes/inmemory is for runtimes without a disk.

@@ -120,35 +120,35 @@ func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []
 		return err
 	}
 	made := map[string]bool{}
-	if err := makeDir(dir, version, group); err != nil {
+	if err := makeDirInVersion(dir, version, group); err != nil {
 		return err
 	}
 	for _, f := range files {
 		for i := range len(f.Path) {
 			if sub := f.Path[:i]; f.Path[i] == '/' && !made[sub] {
 				made[sub] = true
-				if err := makeDir(dir, version+"/"+sub, group); err != nil {
+				if err := makeDirInVersion(dir, version+"/"+sub, group); err != nil {
 					return err
 				}
 			}
 		}
-		if err := writeFile(dir, version+"/"+f.Path, f, group); err != nil {
+		if err := writeFileInVersion(dir, version+"/"+f.Path, f, group); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// makeDir creates a directory in a volume of files.
-func makeDir(dir *os.Root, name string, group int) error {
+// makeDirInVersion creates a directory in a volume of files.
+func makeDirInVersion(dir *os.Root, name string, group int) error {
 	if err := dir.Mkdir(name, privateDirMode); err != nil {
 		return err
 	}
 	return setGroupAndMode(dir, name, 0o755|setgidBitIfGroup(group), group)
 }
 
-// writeFile writes one file of a volume, with its owner, group and mode.
-func writeFile(dir *os.Root, name string, f volume.File, group int) error {
+// writeFileInVersion writes one file of a volume, with its owner, group and mode.
+func writeFileInVersion(dir *os.Root, name string, f volume.File, group int) error {
 	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -223,11 +223,11 @@ func entryNames(dir *os.Root) ([]string, error) {
 	return entries, err
 }
 
-// openOwnedDir opens or creates the directory of a pod, and records the owner in it. If the directory
+// openOwnedPodDir opens or creates the directory of a pod, and records the owner in it. If the directory
 // belongs to another pod with the same UID, it discards that directory, or returns
 // ErrVolumesOfAnotherPod if that is not allowed. A manifest can name a UID, so another pod can have the
 // same one. A directory without a record of its owner counts as the pod's.
-func openOwnedDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
+func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
 	if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 		return nil, false, err

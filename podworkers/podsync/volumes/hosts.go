@@ -32,7 +32,7 @@ func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("volumes: %w", err)
 	}
-	return d.hostPath(pod.UID, hostsFile), nil
+	return d.podPath(pod.UID, hostsFile), nil
 }
 
 // readNodeHosts reads the hosts file of the node. A missing file is empty.

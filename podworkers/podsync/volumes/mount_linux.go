@@ -59,14 +59,14 @@ func mountHugePages(dir *os.File, pageSize int64, group int) error {
 }
 
 // bindMountPart bind-mounts a file or directory of a volume at a name in a directory of the agent.
-func bindMountPart(pins *os.Root, name string, part *os.File, isDir bool) error {
-	if err := unmountPart(pins, name); err != nil {
+func bindMountPart(mountDir *os.Root, name string, part *os.File, isDir bool) error {
+	if err := unmountPart(mountDir, name); err != nil {
 		return err
 	}
-	if err := makeMountPoint(pins, name, isDir); err != nil {
+	if err := makeMountPoint(mountDir, name, isDir); err != nil {
 		return err
 	}
-	target, err := openPathReference(pins, name)
+	target, err := openPathReference(mountDir, name)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func bindMountPart(pins *os.Root, name string, part *os.File, isDir bool) error 
 		return err
 	}
 	// The mount is made private. Otherwise an unmount here would also unmount what the host has mounted below.
-	at, err := kernelPath(pins)
+	at, err := kernelPath(mountDir)
 	if err != nil {
 		return err
 	}
@@ -83,11 +83,11 @@ func bindMountPart(pins *os.Root, name string, part *os.File, isDir bool) error 
 }
 
 // makeMountPoint creates an empty directory or file as a mount point.
-func makeMountPoint(pins *os.Root, name string, isDir bool) error {
+func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	if isDir {
-		return pins.Mkdir(name, privateDirMode)
+		return mountDir.Mkdir(name, privateDirMode)
 	}
-	f, err := pins.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := mountDir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -95,21 +95,21 @@ func makeMountPoint(pins *os.Root, name string, isDir bool) error {
 }
 
 // unmountPart removes the mount of an earlier attempt, even if its file system no longer answers.
-func unmountPart(pins *os.Root, name string) error {
-	switch _, err := pins.Lstat(name); {
+func unmountPart(mountDir *os.Root, name string) error {
+	switch _, err := mountDir.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil && !isBrokenMount(err):
 		return err
 	}
-	at, err := kernelPath(pins)
+	at, err := kernelPath(mountDir)
 	if err != nil {
 		return err
 	}
 	if err := unmountTree(filepath.Join(at, name)); err != nil {
 		return err
 	}
-	return pins.Remove(name)
+	return mountDir.Remove(name)
 }
 
 // isBrokenMount reports whether an error of a path means that the server or device of a mounted file

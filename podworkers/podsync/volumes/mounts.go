@@ -51,7 +51,7 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 // hostPathOfMount returns the path on the host of a mount. It bind-mounts the part of a volume that a
 // subPath names.
 func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
-	base := d.hostPath(pod.UID, volumesDir, m.Volume.Name)
+	base := d.podPath(pod.UID, volumesDir, m.Volume.Name)
 	if h := m.Volume.HostPath; h != nil {
 		base = h.Path
 	}
@@ -131,7 +131,7 @@ func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fi
 	if err := bindMountPart(pins, name, part, info.IsDir()); err != nil {
 		return "", fmt.Errorf("subPath %q: cannot bind-mount it, which a container could otherwise replace: %w", m.SubPath, err)
 	}
-	return d.hostPath(pod.UID, subPathsDir, c.Name, name), nil
+	return d.podPath(pod.UID, subPathsDir, c.Name, name), nil
 }
 
 // openOrMakeSubPath opens a part of a volume. It follows links within the volume. It creates missing

@@ -34,9 +34,9 @@ func (o *readOrder) startRead() uint64 {
 	return o.mu.reads
 }
 
-// markWritten records that the files of a read are written. It returns false if the files of a newer
+// markWrittenIfNewest records that the files of a read are written. It returns false if the files of a newer
 // read are written already. The caller holds the lock of the UID.
-func (o *readOrder) markWritten(uid types.UID, read uint64) bool {
+func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if read < o.mu.written[uid] {
@@ -129,7 +129,7 @@ func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint6
 		return nilIfErrorIs(err, fs.ErrNotExist)
 	}
 	defer s.volumes.Close()
-	if !d.readOrder.markWritten(pod.UID, read) {
+	if !d.readOrder.markWrittenIfNewest(pod.UID, read) {
 		return nil
 	}
 	var errs []error

@@ -32,7 +32,7 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 
 // discardAndRemove discards the directory of a pod if gone returns true, and removes everything that
 // was discarded of the UID.
-func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
 		return nil // SetUp rejects such a UID.
 	}
@@ -47,7 +47,7 @@ func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, gone func(typ
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	mayGo, err := d.discardPodDir(ctx, pods, uid, gone)
+	mayGo, err := d.discardPodDir(ctx, pods, uid, isGone)
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
@@ -72,9 +72,9 @@ func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
 
 // discardPodDir renames the directory of a pod into the trash if gone returns true. If the disk is too
 // full for a rename, it removes the directory in place under the lock.
-func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
-	if !gone(uid) {
+	if !isGone(uid) {
 		return false, nil
 	}
 	err = discardDir(pods, string(uid))
@@ -92,15 +92,15 @@ func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, g
 
 // discardDir renames the directory of a pod into the trash. It first unmounts file systems that
 // are mounted on the directory itself, because the kernel does not rename a mount point.
-func discardDir(pods *os.Root, name string) error {
-	err := osfile.Discard(pods, name, name)
+func discardDir(podsDirRoot *os.Root, name string) error {
+	err := osfile.Discard(podsDirRoot, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := unmountEntry(pods, name); err != nil {
+	if err := unmountEntry(podsDirRoot, name); err != nil {
 		return err
 	}
-	return osfile.Discard(pods, name, name)
+	return osfile.Discard(podsDirRoot, name, name)
 }
 
 // Sweep continues removals that were cut short or have failed, also of earlier agents. It returns

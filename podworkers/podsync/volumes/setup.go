@@ -70,11 +70,11 @@ func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (
 		return discarded, fmt.Errorf("volumes: %w", err)
 	}
 	defer s.dir.Close()
-	if err := s.makeVolumesDir(); err != nil {
+	if err := s.makeAndOpenVolumesDir(); err != nil {
 		return discarded, fmt.Errorf("volumes: %w", err)
 	}
 	defer s.volumes.Close()
-	s.stale = !s.dirs.readOrder.markWritten(s.pod.UID, s.read)
+	s.stale = !s.dirs.readOrder.markWrittenIfNewest(s.pod.UID, s.read)
 	return discarded, s.setUpHostPathsOrOthers(ctx, false)
 }
 
@@ -96,8 +96,8 @@ func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) err
 	return nil
 }
 
-// makeVolumesDir creates the directories for volumes, and opens the one for complete volumes.
-func (s *setUpCall) makeVolumesDir() (err error) {
+// makeAndOpenVolumesDir creates the directories for volumes, and opens the one for complete volumes.
+func (s *setUpCall) makeAndOpenVolumesDir() (err error) {
 	if err := makeDirIfMissing(s.dir, stagingDir, privateDirMode); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (str
 	if err := d.makeTerminationLog(pod, container, name, attempt); err != nil {
 		return "", fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
-	return d.hostPath(pod.UID, containersDir, container, name), nil
+	return d.podPath(pod.UID, containersDir, container, name), nil
 }
 
 // makeTerminationLog creates the termination log of an attempt, and removes the log that is keptLogs

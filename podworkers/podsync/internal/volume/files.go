@@ -274,7 +274,7 @@ func commonRunAsUser(pod *v1.Pod) (common *int64) {
 // addDownwardAPI adds the files of downward API items.
 func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	for i := range items {
-		text, err := downwardAPIContent(w.pod, &items[i], w.allocatable)
+		text, err := downwardAPIFileContent(w.pod, &items[i], w.allocatable)
 		if err == nil {
 			err = w.addFile(items[i].Path, []byte(text), items[i].Mode)
 		}
@@ -285,8 +285,8 @@ func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	return nil
 }
 
-// downwardAPIContent returns the content of a downward API file.
-func downwardAPIContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
+// downwardAPIFileContent returns the content of a downward API file.
+func downwardAPIFileContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
 	switch {
 	case item.FieldRef != nil:
 		return environ.PodField(pod, item.FieldRef.FieldPath)

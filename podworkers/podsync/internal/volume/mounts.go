@@ -43,10 +43,10 @@ func resolveMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, e
 	if out.SubPath, err = resolveSubPath(m, expand); err != nil {
 		return Mount{}, err
 	}
-	if out.Propagation, err = mountPropagation(m); err != nil {
+	if out.Propagation, err = convertMountPropagation(m); err != nil {
 		return Mount{}, err
 	}
-	if out.RecursiveReadOnly, err = recursiveReadOnly(m); err != nil {
+	if out.RecursiveReadOnly, err = convertRecursiveReadOnly(m); err != nil {
 		return Mount{}, err
 	}
 	kind := KindOf(out.Volume)
@@ -80,8 +80,8 @@ func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (str
 	return p, nil
 }
 
-// mountPropagation converts the mountPropagation of a volumeMount.
-func mountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
+// convertMountPropagation converts the mountPropagation of a volumeMount.
+func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	if m.MountPropagation == nil {
 		return runtime.PropagationPrivate, nil
 	}
@@ -97,9 +97,9 @@ func mountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	}
 }
 
-// recursiveReadOnly converts the recursiveReadOnly of a volumeMount. It returns an error if other
+// convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount. It returns an error if other
 // fields of the volumeMount do not allow it.
-func recursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
+func convertRecursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	if m.RecursiveReadOnly == nil {
 		return runtime.RecursiveReadOnlyDisabled, nil
 	}
@@ -114,7 +114,7 @@ func recursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	default:
 		return 0, fmt.Errorf("%q is not known", string(mode))
 	}
-	switch spread, err := mountPropagation(m); {
+	switch spread, err := convertMountPropagation(m); {
 	case !m.ReadOnly:
 		return 0, fmt.Errorf("the mount is not readOnly")
 	case err == nil && spread != runtime.PropagationPrivate:

@@ -148,7 +148,7 @@ func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field st
 	}
 	if s.DownwardAPI != nil {
 		for i := range s.DownwardAPI.Items {
-			_, err := downwardAPIContent(pod, &s.DownwardAPI.Items[i], nil)
+			_, err := downwardAPIFileContent(pod, &s.DownwardAPI.Items[i], nil)
 			f.addError(fmt.Sprintf("%s.items[%d]", field, i), err)
 		}
 	}
@@ -180,11 +180,11 @@ func (f *problemFinder) checkMode(field string, mode *int32) {
 }
 
 // checkContainerMounts adds the problems of the volumeMounts and volumeDevices of a container.
-func (f *problemFinder) checkContainerMounts(c *v1.Container, volumes map[string]bool, field string) {
+func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[string]bool, field string) {
 	taken := make(map[string]int, len(c.VolumeMounts))
 	for i := range c.VolumeMounts {
 		m, field := &c.VolumeMounts[i], fmt.Sprintf("%s.volumeMounts[%d]", field, i)
-		if !volumes[m.Name] {
+		if !volumeNames[m.Name] {
 			f.addProblem(field+".name", "the pod has no volume %q", m.Name)
 		}
 		p, err := cleanMountPath(m.MountPath)
@@ -210,12 +210,12 @@ func (f *problemFinder) checkMount(c *v1.Container, m *v1.VolumeMount, field str
 	if m.SubPath != "" && m.SubPathExpr != "" {
 		f.addProblem(field+".subPathExpr", "there is a subPath, too")
 	}
-	_, err = mountPropagation(m)
+	_, err = convertMountPropagation(m)
 	f.addError(field+".mountPropagation", err)
 	if m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional && !isPrivileged(c) {
 		f.addProblem(field+".mountPropagation", "Bidirectional is for privileged containers")
 	}
-	_, err = recursiveReadOnly(m)
+	_, err = convertRecursiveReadOnly(m)
 	f.addError(field+".recursiveReadOnly", err)
 }
 
