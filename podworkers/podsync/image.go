@@ -35,8 +35,8 @@ type imageToEnsure struct {
 	lease *images.Lease
 }
 
-// wantedImage returns the image of the container.
-func (st *containerStart) wantedImage() *imageToEnsure {
+// imageOfContainer returns the image that the container needs, with its pull policy.
+func (st *containerStart) imageOfContainer() *imageToEnsure {
 	c := st.Container
 	return &imageToEnsure{
 		podStarter: st.podStarter, reference: c.Image, policy: c.ImagePullPolicy,
@@ -48,7 +48,7 @@ func (st *containerStart) wantedImage() *imageToEnsure {
 // an error the image is leased: it is not removed before the caller calls release.
 func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
-		wrong := withReason(podstatus.ReasonInvalidImageName, err)
+		wrong := withWaitingReason(podstatus.ReasonInvalidImageName, err)
 		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewWaitingReason(container, wrong) }) {
 			w.recordWarning(w.container, eventInspectFailed, "Image name %q cannot be used: %v", w.reference, err)
 		}
@@ -73,12 +73,12 @@ func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage,
 			return image, err
 		case !errors.Is(err, runtime.ErrNotFound):
 			w.recordWarning(w.container, eventInspectFailed, "Failed to inspect image %q: %v", w.name, err)
-			return image, withReason(podstatus.ReasonImageInspectError, err)
+			return image, withWaitingReason(podstatus.ReasonImageInspectError, err)
 		}
 	}
 	if policy == v1.PullNever {
 		w.recordWarning(w.container, eventNeverPull, "Container image %q is not present with pull policy of Never", w.name)
-		return image, withReason(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", w.name))
+		return image, withWaitingReason(podstatus.ReasonErrImageNeverPull, fmt.Errorf("container image %q is not present with pull policy of Never", w.name))
 	}
 	return w.pullUnlessBackedOff(ctx)
 }
@@ -116,8 +116,9 @@ func (w *imageToEnsure) inspect(ctx context.Context) (resolvedImage, error) {
 	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: w.name, size: image.SizeBytes}, err
 }
 
-// pullUnlessBackedOff pulls the image, unless the back-off of the last failure is not over. The pull
-// ends with ctx, and after Config.PullTimeout at the latest.
+// pullUnlessBackedOff pulls the image if the back-off of the last failure is over. Otherwise it returns
+// an error with the time of the next attempt. The pull ends with ctx, and after Config.PullTimeout at
+// the latest.
 func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage, error) {
 	past, now := w.incarnation.pullHistories[w.name], w.executor.Now()
 	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
@@ -127,7 +128,7 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 			w.incarnation.pullHistories[w.name] = past
 		}
 		err := fmt.Errorf("back-off pulling image %q: %w", w.name, past.err)
-		return resolvedImage{}, podworkers.RetryAfter(withReason(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
+		return resolvedImage{}, podworkers.RetryAfter(withWaitingReason(podstatus.ReasonImagePullBackOff, err), now.Add(wait))
 	}
 	auths := w.pullCredentials(ctx, w.name)
 	w.recordEvent(w.container, eventPulling, "Pulling image %q", w.name)
@@ -161,7 +162,7 @@ func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error 
 	// As in the kubelet, a failed sync is repeated after ten seconds at the latest. If the back-off is
 	// longer, the status shows first the reason of the failure and then ImagePullBackOff.
 	wait := min(w.cfg.ImagePull.Remaining(failed, now), backoff.DefaultBackoff)
-	return podworkers.RetryAfter(withReason(waitingReasonOfPull(err), err), now.Add(wait))
+	return podworkers.RetryAfter(withWaitingReason(waitingReasonOfPull(err), err), now.Add(wait))
 }
 
 // waitingReasonOfPull returns the waiting reason of a failed pull, as precise as the error of the
@@ -220,7 +221,7 @@ func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled
 	case isCancelled(ctx, err):
 		return image, err
 	case err != nil && (waited || w.needsUser):
-		return image, withReason(podstatus.ReasonImageInspectError, err)
+		return image, withWaitingReason(podstatus.ReasonImageInspectError, err)
 	}
 	return image, nil
 }

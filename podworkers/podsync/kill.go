@@ -53,11 +53,11 @@ func (k *podKiller) newStopTarget(id, name, why string, graceOf func(request.Sto
 // killPod stops every container of the pod and then every sandbox, also of previous incarnations, and
 // inspects the pod. It returns an error if something still runs. The next call continues the kill.
 func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
-	return k.killPodWithGrace(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, graceOverride) })
+	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, graceOverride) })
 }
 
-// killPodWithGrace is killPod with a grace period for each container.
-func (k *podKiller) killPodWithGrace(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+// killPodWithGracePeriods is killPod with a grace period for each container.
+func (k *podKiller) killPodWithGracePeriods(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
 	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, graceOf))
 }
 
@@ -136,14 +136,14 @@ func (k *podKiller) recordStops(targets []stopTarget) {
 func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
 	if t.created {
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
-			return withReason(podstatus.ReasonKillContainerError, err)
+			return withWaitingReason(podstatus.ReasonKillContainerError, err)
 		}
 		// A delayed call of an earlier agent has started the container.
 	}
 	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.reason)
 	return t.runActionAndReport(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
 		t.mayHaveChanged.Store(true)
-		return withReason(podstatus.ReasonKillContainerError, t.runPreStopAndStop(ctx, func() error {
+		return withWaitingReason(podstatus.ReasonKillContainerError, t.runPreStopAndStop(ctx, func() error {
 			ctx, err := waitForTurn()
 			if err != nil {
 				return err
@@ -186,7 +186,7 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 			if errors.Is(err, runtime.ErrNotFound) {
 				return nil
 			}
-			return withReason(podstatus.ReasonKillPodSandboxError, err)
+			return withWaitingReason(podstatus.ReasonKillPodSandboxError, err)
 		})
 	})
 	return errors.Join(errs...)
@@ -212,12 +212,12 @@ func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wh
 				changed = append(changed, stop)
 			}
 		}
-		lied := isTargetID(stopped, c.ID)
-		if c.State != runtime.StateRunning || !lied && !wholePod {
+		wasStopped := isTargetID(stopped, c.ID)
+		if c.State != runtime.StateRunning || !wasStopped && !wholePod {
 			continue
 		}
 		running = append(running, c.Name)
-		if lied {
+		if wasStopped {
 			stop := k.incarnation.memory.Stop(c.ID)
 			stop.NotConfirmed = true
 			changed = append(changed, stop)
@@ -225,10 +225,10 @@ func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wh
 	}
 	k.incarnation.memory = k.incarnation.memory.WithStops(changed...)
 	if len(running) > 0 {
-		return withReason(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
+		return withWaitingReason(podstatus.ReasonKillContainerError, fmt.Errorf("still running: %s", strings.Join(running, ", ")))
 	}
 	if ready := readySandboxIDs(status); wholePod && len(ready) > 0 {
-		return withReason(podstatus.ReasonKillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
+		return withWaitingReason(podstatus.ReasonKillPodSandboxError, fmt.Errorf("sandboxes are still ready: %s", strings.Join(ready, ", ")))
 	}
 	return nil
 }

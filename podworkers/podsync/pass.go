@@ -64,16 +64,16 @@ func (p *syncPass) callRuntimeUncancelled(ctx context.Context, call func(context
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runActionAndReport calls f, reports the result to Hooks.ActionDone, and returns the error of f. It may be
+// runActionAndReport calls action, reports the result to Hooks.ActionDone, and returns the error. It may be
 // called concurrently for one pass.
-func (p *syncPass) runActionAndReport(ctx context.Context, r Result, f func() error) error {
-	r.UID = p.pod.UID
+func (p *syncPass) runActionAndReport(ctx context.Context, result Result, action func() error) error {
+	result.UID = p.pod.UID
 	began := p.executor.Now()
-	r.Err = f()
-	r.Took = p.executor.Now().Sub(began)
-	p.cfg.Log.DebugContext(ctx, "pod action", "uid", r.UID, "action", r.Action, "target", r.Target, "why", r.Why, "err", r.Err)
-	p.cfg.Hooks.ActionDone(r)
-	return r.Err
+	result.Err = action()
+	result.Took = p.executor.Now().Sub(began)
+	p.cfg.Log.DebugContext(ctx, "pod action", "uid", result.UID, "action", result.Action, "target", result.Target, "why", result.Why, "err", result.Err)
+	p.cfg.Hooks.ActionDone(result)
+	return result.Err
 }
 
 // callChangedHook calls Config.Changed if the pass has sent a call that may have changed the pod, even

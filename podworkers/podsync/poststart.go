@@ -51,7 +51,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	if !errors.Is(failed, runtime.ErrWrongState) { // ErrWrongState means that the container has exited by itself.
 		st.recordReplacement(st.Name, id)
 	}
-	return errors.Join(withReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
+	return errors.Join(withWaitingReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
 }
 
 // publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may

@@ -29,9 +29,9 @@ func (p *podSync) addPodToProber() {
 	p.cfg.Probes.AddPod(request.ExpandProbes(p.pod))
 }
 
-// probeVerdicts returns the results of the liveness and startup probes of the running containers, by
-// container ID.
-func (p *podSync) probeVerdicts() map[string]plan.Probed {
+// probeResultsByContainerID returns the results of the liveness and startup probes of the running
+// containers.
+func (p *podSync) probeResultsByContainerID() map[string]plan.Probed {
 	if !request.HasProbes(p.pod) {
 		return nil
 	}

@@ -27,8 +27,8 @@ func (f *reasonError) As(target any) bool {
 	return ok
 }
 
-// withReason adds a waiting reason to an error. A nil error stays nil.
-func withReason(reason podstatus.Reason, err error) error {
+// withWaitingReason adds a waiting reason to an error. A nil error stays nil.
+func withWaitingReason(reason podstatus.Reason, err error) error {
 	if err == nil {
 		return nil
 	}

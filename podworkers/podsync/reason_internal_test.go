@@ -22,7 +22,7 @@ func TestMessages_EveryReason(t *testing.T) {
 	found := 0
 	for _, reason := range everyReason(t) {
 		inner := fmt.Errorf("inmemory: volume %q: %w", "x", runtime.ErrNotFound)
-		err := fmt.Errorf("podsync: %w", withReason(reason, fmt.Errorf("volumes: %w", withReason(podstatus.ReasonKillContainerError, inner))))
+		err := fmt.Errorf("podsync: %w", withWaitingReason(reason, fmt.Errorf("volumes: %w", withWaitingReason(podstatus.ReasonKillContainerError, inner))))
 		shown, ok := waitingReasonOfError(err)
 		require.True(t, ok)
 		assert.Equal(t, string(reason), shown.Reason)

@@ -69,9 +69,9 @@ func (s *Syncer) VolumesChanged(uid types.UID) {
 	}
 	now := r.executor.Now()
 	r.mu.Lock()
-	news := r.mu.table.VolumesChanged(uid, now) && (r.mu.nextWake.IsZero() || r.mu.nextWake.After(now.Add(refresh.Grace)))
+	isSooner := r.mu.table.VolumesChanged(uid, now) && (r.mu.nextWake.IsZero() || r.mu.nextWake.After(now.Add(refresh.Grace)))
 	r.mu.Unlock()
-	if news {
+	if isSooner {
 		r.tableChanged.Signal()
 	}
 }
@@ -177,9 +177,9 @@ func (r *fileRefresher) runSetUp(pod *v1.Pod, call func() error) error {
 	r.cancelRefreshAndUnlock(pod.UID, r.mu.table.SetUpBegan(pod.UID, r.executor.Now()))
 	err := call()
 	r.mu.Lock()
-	news := r.mu.table.SetUpEnded(pod.UID, err == nil)
+	isSooner := r.mu.table.SetUpEnded(pod.UID, err == nil)
 	r.mu.Unlock()
-	if news {
+	if isSooner {
 		r.tableChanged.Signal()
 	}
 	return err

@@ -12,9 +12,9 @@ import (
 // isFirstEventForReplacement reports whether no event was recorded yet for the sandbox attempt that
 // replaces another one. It returns true once for each attempt.
 func (r *recordedEvents) isFirstEventForReplacement(attempt uint32) bool {
-	news := r.sandbox != attempt
+	isFirst := r.sandbox != attempt
 	r.sandbox = attempt
-	return news
+	return isFirst
 }
 
 // replacementDelayErrors returns an error for each sandbox or container whose replacement is delayed,

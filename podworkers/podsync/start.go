@@ -34,8 +34,8 @@ type containerStart struct {
 	*plan.Held
 }
 
-// startUnlessDelayed creates and starts the container, unless its crash-loop delay is not over. The
-// error has the waiting reason of the container and the time of the next attempt.
+// startUnlessDelayed creates and starts the container if its crash-loop delay is over. Otherwise it
+// returns an error with the waiting reason of the container and the time of the next attempt.
 func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	if !st.Until.IsZero() && st.Reason.Replaces() {
 		// This pass has stopped the container. The next status shows its exit, from which the delay counts.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
-		return podworkers.RetryAfter(withReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
+		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
 		err := st.crashLoopBackOffError()
@@ -75,7 +75,7 @@ func (st *containerStart) crashLoopBackOffError() error {
 	st.cfg.Hooks.RestartDelayed(RestartDelay{st.pod.UID, name, st.Until})
 	err := fmt.Errorf("back-off %s restarting failed container=%s pod=%s(%s), next try at %s",
 		st.Delay, name, podmanager.FullName(st.pod), st.pod.UID, formatAttemptTime(st.Until))
-	return podworkers.RetryAt(withReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
+	return podworkers.RetryAt(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 }
 
 // roundUpToSecond rounds a delay up to seconds for a message, so that the real delay is never longer
@@ -101,7 +101,7 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 		return st.startCreated(ctx, rec.ID, rec.Attempt)
 	}
 	if err := st.removeCreatedContainers(ctx, st.Created); err != nil {
-		err = withReason(podstatus.ReasonCreateContainerError, fmt.Errorf("cannot remove an earlier record: %w", err))
+		err = withWaitingReason(podstatus.ReasonCreateContainerError, fmt.Errorf("cannot remove an earlier record: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
 			return podworkers.RetryAfter(err, st.executor.Now()) // A delayed call has started it. The next status shows that.
 		}
@@ -111,7 +111,7 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	if err := st.ensureVolumeImages(ctx); err != nil {
 		return err
 	}
-	image, err := st.wantedImage().ensurePresent(ctx)
+	image, err := st.imageOfContainer().ensurePresent(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	case isCancelled(ctx, err):
 		return err
 	case err != nil:
-		wrong := withReason(podstatus.ReasonCreateContainerConfigError, err)
+		wrong := withWaitingReason(podstatus.ReasonCreateContainerConfigError, err)
 		if st.isNewWaitingReason(c.Name, wrong) {
 			st.recordFailed(c.Name, err)
 		}
@@ -141,15 +141,15 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 }
 
 // startCreated starts a created container and runs its PostStart hook.
-func (st *containerStart) startCreated(ctx context.Context, id string, attempt uint32) error {
-	if err := st.startContainer(ctx, id); err != nil {
+func (st *containerStart) startCreated(ctx context.Context, containerID string, attempt uint32) error {
+	if err := st.startContainer(ctx, containerID); err != nil {
 		if plan.ProvesNotStarted(err) {
-			st.recordStage(plan.StageNotStarted, id)
+			st.recordStage(plan.StageNotStarted, containerID)
 		}
 		return err
 	}
-	st.linkContainerLog(st.Name, id, attempt)
-	return st.runPostStart(ctx, id)
+	st.linkContainerLog(st.Name, containerID, attempt)
+	return st.runPostStart(ctx, containerID)
 }
 
 // linkContainerLog creates a link to the log of a running container, if Config.Logs is a LogLinker.
@@ -222,7 +222,7 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	}
 	if err != nil {
 		st.recordFailed(req.Name, err)
-		return "", st.addRetryNowIfCreated(ctx, withReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
+		return "", st.addRetryNowIfCreated(ctx, withWaitingReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
 	}
@@ -286,13 +286,13 @@ func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	case errors.Is(err, runtime.ErrExists), errors.Is(err, runtime.ErrWrongState):
 		// The container is starting, or has run, or its sandbox does not exist.
 		st.recordStage(plan.StageRefused, "")
-		return podworkers.RetryAfter(withReason(podstatus.ReasonRunContainerError, err), st.executor.Now())
+		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonRunContainerError, err), st.executor.Now())
 	default:
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
 			st.recordStage(plan.StageFailed, "")
 		}
 		st.recordFailed(name, err)
-		return withReason(podstatus.ReasonRunContainerError, err)
+		return withWaitingReason(podstatus.ReasonRunContainerError, err)
 	}
 	st.recordEvent(name, eventStarted, "Container %s started", name)
 	return nil

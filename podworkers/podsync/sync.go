@@ -86,7 +86,7 @@ func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
 		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
-		Published: published, Probed: p.probeVerdicts(),
+		Published: published, Probed: p.probeResultsByContainerID(),
 	})
 	p.incarnation.memory = decision.Memory
 	return decision
@@ -168,9 +168,9 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 	err = p.runActionAndReport(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
 		req, err := p.sandboxRequest(creation.Attempt)
 		if err != nil {
-			return withReason(podstatus.ReasonCreatePodSandboxError, err)
+			return withWaitingReason(podstatus.ReasonCreatePodSandboxError, err)
 		}
-		return withReason(podstatus.ReasonCreatePodSandboxError, p.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
+		return withWaitingReason(podstatus.ReasonCreatePodSandboxError, p.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 			id, err = p.cfg.Runtime.RunSandbox(ctx, req)
 			return err
 		}))

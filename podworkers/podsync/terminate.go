@@ -19,24 +19,24 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := s.newPodKiller(ctx, pod, podStatus)
-	p.terminating = true
-	said := p.publish(ctx, false, podStatusFn)
-	if p.isStatusStored(&said) {
+	killer := s.newPodKiller(ctx, pod, podStatus)
+	killer.terminating = true
+	published := killer.publish(ctx, false, podStatusFn)
+	if killer.isStatusStored(&published) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
-	defer p.callChangedHook()
+	defer killer.callChangedHook()
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
-	if err := p.killPod(ctx, gracePeriod, "the pod ends"); err != nil {
+	if err := killer.killPod(ctx, gracePeriod, "the pod ends"); err != nil {
 		if !isCancelled(ctx, err) {
-			p.recordWarning("", eventKillPod, "error killing pod: %v", err)
+			killer.recordWarning("", eventKillPod, "error killing pod: %v", err)
 		}
 		return err
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
-	p.useNewStatus(p.statusAfterKill)
-	p.publish(ctx, true, podStatusFn)
-	return p.storeErr
+	killer.useNewStatus(killer.statusAfterKill)
+	killer.publish(ctx, true, podStatusFn)
+	return killer.storeErr
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer. It first inspects the pod, because the
@@ -50,16 +50,16 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	if err != nil {
 		return err
 	}
-	p := s.newPodKiller(ctx, orphanPod(runningPod), status)
-	defer p.callChangedHook()
-	if err := p.killPodWithGrace(ctx, "the pod is not desired", orphanGracePeriod); err != nil {
+	killer := s.newPodKiller(ctx, orphanPod(runningPod), status)
+	defer killer.callChangedHook()
+	if err := killer.killPodWithGracePeriods(ctx, "the pod is not desired", orphanGracePeriod); err != nil {
 		return err
 	}
-	if p.statusAfterKill.MayRun() {
+	if killer.statusAfterKill.MayRun() {
 		// Without this error each housekeeping would kill the pod again, without end.
-		return p.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
+		return killer.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
-	s.endIncarnation(p.incarnation)
+	s.endIncarnation(killer.incarnation)
 	return nil
 }
 
@@ -83,22 +83,22 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := s.newStatusWriter(ctx, pod, podStatus)
+	writer := s.newStatusWriter(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
-	p.publish(ctx, true, nil)
-	if err := p.tearDownVolumes(ctx); err != nil {
+	writer.publish(ctx, true, nil)
+	if err := writer.tearDownVolumes(ctx); err != nil {
 		return err
 	}
-	if p.storeErr != nil {
-		return p.storeErr
+	if writer.storeErr != nil {
+		return writer.storeErr
 	}
-	if err := p.terminateStoredStatus(); err != nil {
+	if err := writer.terminateStoredStatus(); err != nil {
 		return err
 	}
-	p.dropContainerStates()
-	if p.incarnation.persisted.terminalStatus >= saveFailed {
-		p.saveTerminalStatus()
+	writer.dropContainerStates()
+	if writer.incarnation.persisted.terminalStatus >= saveFailed {
+		writer.saveTerminalStatus()
 	}
-	s.endIncarnation(p.incarnation)
+	s.endIncarnation(writer.incarnation)
 	return nil
 }

@@ -133,11 +133,11 @@ func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
 		return owner, false
 	}
 	defer dir.Close()
-	said, err := readOwner(dir, "")
-	if err != nil || said == "" {
+	recordedOwner, err := readOwner(dir, "")
+	if err != nil || recordedOwner == "" {
 		return owner, false
 	}
-	owner.Namespace, owner.Name, _ = strings.Cut(said, "/")
+	owner.Namespace, owner.Name, _ = strings.Cut(recordedOwner, "/")
 	return owner, true
 }
 

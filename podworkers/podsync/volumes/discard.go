@@ -29,16 +29,16 @@ func (d *Dir) mayDiscard(pod *v1.Pod) (discardAllowed, error) {
 	}
 	defer dir.Close()
 	owner := pod.Namespace + "/" + pod.Name
-	said, err := readOwner(dir, owner)
-	if err != nil || said == "" || said == owner {
+	recordedOwner, err := readOwner(dir, owner)
+	if err != nil || recordedOwner == "" || recordedOwner == owner {
 		return false, nil // There is nothing to discard, or the caller gets the same error.
 	}
-	known, err := d.hasContainers(pod.UID)
+	hasContainers, err := d.hasContainers(pod.UID)
 	if err != nil {
-		return false, fmt.Errorf("the directory belongs to pod %s, and the containers of its UID cannot be listed: %w", said, err)
+		return false, fmt.Errorf("the directory belongs to pod %s, and the containers of its UID cannot be listed: %w", recordedOwner, err)
 	}
-	if known {
-		return false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, said)
+	if hasContainers {
+		return false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, recordedOwner)
 	}
 	return true, nil
 }

@@ -232,21 +232,21 @@ func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *o
 	if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 		return nil, false, err
 	}
-	said, err := readOwner(dir, owner)
-	if err == nil && said != "" && said != owner {
+	recordedOwner, err := readOwner(dir, owner)
+	if err == nil && recordedOwner != "" && recordedOwner != owner {
 		dir.Close()
 		if !allowed {
-			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, said)
+			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, recordedOwner)
 		}
 		if err := discardDir(pods, name); err != nil {
 			return nil, false, err
 		}
-		discarded, said = true, ""
+		discarded, recordedOwner = true, ""
 		if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 			return nil, true, err
 		}
 	}
-	if err == nil && said == "" {
+	if err == nil && recordedOwner == "" {
 		err = writeOwner(dir, owner)
 	}
 	if err != nil {
@@ -260,7 +260,7 @@ func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *o
 var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
 
 // readOwner returns the namespace and name of the pod that a directory was created for. It returns an
-// empty string if the directory has no owner file, or if the file is a cut-off form of expected. A file
+// empty string if the directory has no owner file, or if the file is a truncated form of expectedOwner. A file
 // that has no name of a pod is an error. So the data of a running pod are never discarded because of a
 // damaged file.
 func readOwner(dir *os.Root, expectedOwner string) (string, error) {
@@ -274,15 +274,15 @@ func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 		defer f.Close()
 		text, err = io.ReadAll(io.LimitReader(f, longest))
 	}
-	said, whole := strings.CutSuffix(string(text), "\n")
+	recordedOwner, whole := strings.CutSuffix(string(text), "\n")
 	switch {
 	case err != nil:
-	case said == expectedOwner:
-		return said, nil
-	case !whole && strings.HasPrefix(expectedOwner, said):
+	case recordedOwner == expectedOwner:
+		return recordedOwner, nil
+	case !whole && strings.HasPrefix(expectedOwner, recordedOwner):
 		return "", nil
-	case isPodName(said):
-		return said, nil
+	case isPodName(recordedOwner):
+		return recordedOwner, nil
 	default:
 		err = errDamagedOwnerFile
 	}

@@ -121,7 +121,7 @@ func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint6
 	}
 	defer dir.Close()
 	owner := pod.Namespace + "/" + pod.Name
-	if said, err := readOwner(dir, owner); err != nil || said != owner {
+	if recordedOwner, err := readOwner(dir, owner); err != nil || recordedOwner != owner {
 		return err
 	}
 	s := setUpCall{dirs: d, pod: pod, read: read, objects: objects, dir: dir}

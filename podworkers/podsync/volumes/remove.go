@@ -30,7 +30,7 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	return d.discardAndRemove(ctx, uid, gone)
 }
 
-// discardAndRemove discards the directory of a pod if gone returns true, and removes everything that
+// discardAndRemove discards the directory of a pod if isGone returns true, and removes everything that
 // was discarded of the UID.
 func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
@@ -70,8 +70,8 @@ func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// discardPodDir renames the directory of a pod into the trash if gone returns true. If the disk is too
-// full for a rename, it removes the directory in place under the lock.
+// discardPodDir renames the directory of a pod into the trash if isGone returns true. If the disk is
+// too full for a rename, it removes the directory in place under the lock.
 func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !isGone(uid) {

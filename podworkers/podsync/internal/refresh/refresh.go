@@ -187,8 +187,8 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCoveredChanges records, if ok is true, that the files of a pod show the first changes. A pod with no
-// other changes is no longer due.
+// recordCoveredChanges records, if succeeded is true, that the files of a pod show its first changes,
+// up to that number. A pod without other changes is no longer due.
 func (t *Table) recordCoveredChanges(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
 	if succeeded {

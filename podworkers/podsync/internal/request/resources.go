@@ -94,7 +94,7 @@ func cpuShares(milliCPU int64) uint64 {
 	return uint64(max(milliCPU*sharesPerCPU/1000, minShares))
 }
 
-// multiplyDuration returns d times n, at most the longest duration.
+// multiplyDuration returns d times factor, at most the longest duration.
 func multiplyDuration(d time.Duration, factor int64) time.Duration {
 	if factor > math.MaxInt64/int64(d) {
 		return math.MaxInt64
