@@ -127,8 +127,8 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 }
 
 // askHandler calls one handler of the chain. It returns an error if the handler panics.
-func (c *admitChain) askHandler(at int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
-	handler := c.handlers[at]
+func (c *admitChain) askHandler(index int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
+	handler := c.handlers[index]
 	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, snapshot: &beside}
 	if needsOtherPods(handler) {
 		attrs.OtherPods = beside.Pods()

@@ -28,8 +28,8 @@ type eviction struct {
 	completions []*podworkers.Completion // one for each caller
 }
 
-// status returns the terminal status of the evicted pod.
-func (e *eviction) status(pod *v1.Pod) v1.PodStatus {
+// terminalStatus returns the terminal status of the evicted pod.
+func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
 		QOSClass: podstatus.QOSClass(pod),
@@ -48,11 +48,11 @@ func (e *eviction) resolve(err error) {
 // that terminates it. EvictWaiting returns false if the pod does not wait: then the caller evicts it through
 // its worker, and Completion is not resolved. It never blocks, and any goroutine may call it.
 func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
-	is := h.shared.addEviction(uid, e)
-	if is {
+	waits := h.shared.addEviction(uid, e)
+	if waits {
 		h.wake()
 	}
-	return is
+	return waits
 }
 
 // StopWaiting implements WaitingHandler.
@@ -80,12 +80,12 @@ func (h *Handlers) handleEvictions() {
 }
 
 // failIfEvicted publishes the terminal status of a waiting pod if it was evicted, and reports whether it was.
-func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (is bool) {
+func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (evicted bool) {
 	e := p.shared.takeEviction(pod.UID)
 	if e == nil {
 		return false
 	}
-	p.publishRejection(pod, e.status(pod))
+	p.publishRejection(pod, e.terminalStatus(pod))
 	e.resolve(p.checkNotRunning(pod.UID))
 	return true
 }

@@ -133,7 +133,7 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	if at, due := l.handleWaitingPods(ctx); due && (!timed || at.Before(next)) {
 		next, timed = at, true
 	}
-	if at, wanted := l.runDueHousekeeping(ctx); wanted && (!timed || at.Before(next)) {
+	if at, needed := l.runDueHousekeeping(ctx); needed && (!timed || at.Before(next)) {
 		next, timed = at, true
 	}
 	return next, timed
@@ -394,7 +394,7 @@ func (l *Loop) callCleanups(ctx context.Context) (err error) {
 }
 
 // nextHousekeeping returns the time of the next housekeeping, and false if none is needed.
-func (l *Loop) nextHousekeeping() (at time.Time, wanted bool) {
+func (l *Loop) nextHousekeeping() (at time.Time, needed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.changedAt.IsZero() {

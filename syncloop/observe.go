@@ -111,7 +111,7 @@ func (s *podStates) isAdmittedToStay(pod *v1.Pod, view lifecycle.View) bool {
 
 // observeTermination updates the termination of a pod in the table. A terminating pod keeps its allocation
 // until its containers have stopped.
-func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wanted *v1.Pod) {
+func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, desired *v1.Pod) {
 	r := s.readRecord(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
@@ -119,7 +119,7 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, wante
 			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
 		Seen: r.shown != nil, Given: r.lastSpec != nil,
-		Active: r.shown != nil && !view.Known && wanted != nil && s.isActive(wanted),
+		Active: r.shown != nil && !view.Known && desired != nil && s.isActive(desired),
 		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.orphanGraceEnd,
 	}
 	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOfTerminating(uid, from) })

@@ -238,11 +238,11 @@ func (t *sharedPods) evictedUIDs() []types.UID {
 }
 
 // takeRecheck reports whether Recheck was called since the last takeRecheck.
-func (t *sharedPods) takeRecheck() (is bool) {
+func (t *sharedPods) takeRecheck() (requested bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	is, t.mu.recheck = t.mu.recheck, false
-	return is
+	requested, t.mu.recheck = t.mu.recheck, false
+	return requested
 }
 
 // Deferred returns why a pod waits for its admission, and false if it does not wait. Any goroutine may call

@@ -114,7 +114,7 @@ func tableAnswer(r PodAdmitResult) allocation.Answer {
 }
 
 // recordWaiting stores that a pod waits and publishes the reason. The first time it also records an event.
-func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
+func (p *unstartedPods) recordWaiting(pod *v1.Pod, effect allocation.Effect) {
 	r := p.ensureRecord(pod.UID)
 	first := r.waiter == nil
 	if first {
@@ -122,18 +122,18 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, d allocation.Effect) {
 	}
 	w := r.waiter
 	before := *w
-	w.message, w.reason, w.shortage = p.waitMessage(d), waitingReason(d.Answer), ""
-	if d.Answer.Full {
-		w.shortage = d.Answer.Reason
+	w.message, w.reason, w.shortage = p.waitMessage(effect), waitingReason(effect.Answer), ""
+	if effect.Answer.Full {
+		w.shortage = effect.Answer.Reason
 	}
-	p.shared.updateEntry(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: d.Until} })
-	if d.Answer.Full && w.published && before.reason == w.reason && before.shortage == w.shortage {
+	p.shared.updateEntry(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: effect.Until} })
+	if effect.Answer.Full && w.published && before.reason == w.reason && before.shortage == w.shortage {
 		return // Only numbers in the message have changed. Deferred returns them.
 	}
 	switch {
-	case d.Answer.Full || d.Answer.Pending:
+	case effect.Answer.Full || effect.Answer.Pending:
 		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
-			p.recordWaitEvent(w, d.Answer)
+			p.recordWaitEvent(w, effect.Answer)
 		}
 	case first:
 		p.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonAdmissionDeferred, w.message)
@@ -180,17 +180,17 @@ func (p *unstartedPods) publishWaiting(w *waitingPod) {
 const maxNamed = 3
 
 // waitMessage returns the status message of a pod that waits.
-func (p *unstartedPods) waitMessage(d allocation.Effect) string {
-	if d.Answer.Full {
-		return d.Answer.Reason + ": " + d.Answer.Message + "; it waits until the node has room"
+func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
+	if effect.Answer.Full {
+		return effect.Answer.Reason + ": " + effect.Answer.Message + "; it waits until the node has room"
 	}
-	if len(d.Blockers) == 0 {
-		return d.Answer.Message
+	if len(effect.Blockers) == 0 {
+		return effect.Answer.Message
 	}
 	var names []string
-	for i, uid := range d.Blockers {
+	for i, uid := range effect.Blockers {
 		if i == maxNamed {
-			names = append(names, fmt.Sprintf("%d more", len(d.Blockers)-i))
+			names = append(names, fmt.Sprintf("%d more", len(effect.Blockers)-i))
 			break
 		}
 		terminating, _ := p.table.Termination(uid)
@@ -200,7 +200,7 @@ func (p *unstartedPods) waitMessage(d allocation.Effect) string {
 		names[n-2] += " and " + names[n-1]
 		names = slices.Delete(names, n-1, n)
 	}
-	return d.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
+	return effect.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
 }
 
 // updateWaitingPod replaces a waiting pod by its new version. The table decides about it again.

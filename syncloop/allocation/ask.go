@@ -118,7 +118,7 @@ func (t *Table) openNextDecision() bool {
 			return true
 		}
 		// The pod still does not fit, so no rule is asked. This costs only a few additions.
-		p.others.after.sub(w.claimed)
+		p.others.after.subtract(w.claimed)
 		p.index++
 	}
 	t.review = nil
@@ -137,7 +137,7 @@ func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	if t.isStillBlocked(w) {
 		j.needed = w.blockers
 	} else {
-		j.ledger, j.blockers = &t.terminating, func() []types.UID { return t.terminatingInOrder(w.pod.UID) }
+		j.ledger, j.blockers = &t.terminating, func() []types.UID { return t.terminatingByExpectedEnd(w.pod.UID) }
 	}
 	return j
 }
@@ -147,8 +147,8 @@ func (t *Table) isStillBlocked(w *waiter) bool {
 	return len(w.blockers) > 0 && !slices.ContainsFunc(w.blockers, func(uid types.UID) bool { return t.terminating.get(uid) == nil })
 }
 
-// terminatingInOrder returns the terminating pods in the order of the ends of their grace periods.
-func (t *Table) terminatingInOrder(except types.UID) []types.UID {
+// terminatingByExpectedEnd returns the terminating pods in the order of the ends of their grace periods.
+func (t *Table) terminatingByExpectedEnd(except types.UID) []types.UID {
 	var all []types.UID
 	for uid := range t.terminating.items {
 		if uid != except {
@@ -235,7 +235,7 @@ func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect 
 		return append(effects, Effect{Kind: Postpone, UID: uid, Answer: j.answer})
 	}
 	if j.verdict != Rejected {
-		t.staying.put(w.pod)
+		t.staying.putPod(w.pod)
 		t.revision++
 		t.changed = t.changed || j.position < len(t.waiting) // Less is left for the pods after it.
 	}
@@ -263,7 +263,7 @@ func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	if j.verdict == Waiting && w.isOverdue(now) {
 		j.verdict, w.blockers = Rejected, nil
 	}
-	t.review.others.after.sub(w.claimed)
+	t.review.others.after.subtract(w.claimed)
 	switch j.verdict {
 	case Waiting:
 		t.review.index++
@@ -272,7 +272,7 @@ func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 		}
 		return append(effects, w.effectFor(Waiting))
 	case Rejected:
-		t.staying.remove(uid)
+		t.staying.removePod(uid)
 		t.setState(uid, Rejected, nil)
 	case Admitted:
 		t.setState(uid, Admitted, nil)

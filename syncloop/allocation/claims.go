@@ -97,7 +97,7 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	id := key.id()
 	s.pods.holders(s.slot, id, func(e *entry) bool {
 		for _, k := range e.claimsAt(s.slot).Keys {
-			if k.id() == id && !yield(e.holder(k.Value)) {
+			if k.id() == id && !yield(e.asHolder(k.Value)) {
 				return false
 			}
 		}
@@ -105,7 +105,7 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	})
 }
 
-// holder returns the pod as the Holder of a key with this Value.
-func (e *entry) holder(value string) Holder {
+// asHolder returns the pod as the Holder of a key with this Value.
+func (e *entry) asHolder(value string) Holder {
 	return Holder{UID: e.UID, Namespace: e.Namespace, Name: e.Name, Source: e.Source, RuntimeOnly: e.RuntimeOnly, Value: value}
 }

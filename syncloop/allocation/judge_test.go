@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 			var ending ledger
 			asked := ""
 			if c.ending {
-				ending.put(Pod{UID: "ending"})
+				ending.putPod(Pod{UID: "ending"})
 			}
 			verdict, answer, question := Judge(&Pod{}, newSnapshot(&ledger{}, &ending), c.waits, func(q Question, b Snapshot) Answer {
 				asked += fmt.Sprint(q)
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 // with one before; without an answer the limit stays.
 func TestTable_PendingHasNoLimit(t *testing.T) {
 	table := New(Config{Chain: asked})
-	table.startTermination("ending", table.record("ending"), Termination{Pod: Pod{UID: "ending"}, Until: began.Add(10 * time.Second)})
+	table.startTermination("ending", table.ensureRecord("ending"), Termination{Pod: Pod{UID: "ending"}, Until: began.Add(10 * time.Second)})
 	answer := Answer{Pending: true}
 	ask := func(e Effect) Answer {
 		if answer == (Answer{}) { // Refused beside the pod that ends.

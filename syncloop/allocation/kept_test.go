@@ -28,16 +28,16 @@ func namesOf(pods []*v1.Pod) (names []string) {
 func TestLedger_TheListKeepsTheOrder(t *testing.T) {
 	var s, other ledger
 	for _, name := range []string{"a", "b", "c"} {
-		s.put(podOf(name))
+		s.putPod(podOf(name))
 		assert.NotEmpty(t, s.pods())
 	}
 	b := s.items["b"]
-	s.remove("b")
+	s.removePod("b")
 	assert.Equal(t, []string{"a", "c"}, namesOf(s.pods()))
 	s.insert(b)
 	assert.Equal(t, []string{"a", "b", "c"}, namesOf(s.pods()))
 	list := s.pods()
-	s.put(podOf("d"))
+	s.putPod(podOf("d"))
 	assert.Equal(t, []string{"a", "b", "c", "d"}, namesOf(s.pods()))
 	assert.Equal(t, []string{"a", "b", "c"}, namesOf(list), "it is shared, and only read")
 	other.insert(b)

@@ -34,12 +34,12 @@ type entry struct {
 	at uint64 // position in the order of arrival
 }
 
-// put adds a pod. A pod with the same UID is replaced, and its position in the order of arrival is kept.
-func (l *ledger) put(pod Pod) *entry {
+// putPod adds a pod. A pod with the same UID is replaced, and its position in the order of arrival is kept.
+func (l *ledger) putPod(pod Pod) *entry {
 	e := &entry{Pod: pod, at: l.arrived + 1}
 	if old := l.items[pod.UID]; old != nil {
 		e.at = old.at
-		l.remove(pod.UID)
+		l.removePod(pod.UID)
 	}
 	l.insert(e)
 	return e
@@ -63,12 +63,12 @@ func (l *ledger) insert(e *entry) {
 	}
 	l.arrived = max(l.arrived, e.at)
 	for slot := range l.sums {
-		l.sums[slot].add(e, e.claimsAt(slot))
+		l.sums[slot].addClaims(e, e.claimsAt(slot))
 	}
 }
 
-// add adds the claims of a pod.
-func (s *sum) add(e *entry, claims *Claims) {
+// addClaims adds the claims of a pod.
+func (s *sum) addClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name] // The ledger owns the quantity, so Add may change it in place.
 		have.Add(q)
@@ -88,8 +88,8 @@ func (s *sum) add(e *entry, claims *Claims) {
 	}
 }
 
-// remove removes and returns the pod of a UID.
-func (l *ledger) remove(uid types.UID) (*entry, bool) {
+// removePod removes and returns the pod of a UID.
+func (l *ledger) removePod(uid types.UID) (*entry, bool) {
 	e := l.items[uid]
 	if e == nil {
 		return nil, false
@@ -97,13 +97,13 @@ func (l *ledger) remove(uid types.UID) (*entry, bool) {
 	delete(l.items, uid)
 	l.list = nil
 	for slot := range l.sums {
-		l.sums[slot].sub(e, e.claimsAt(slot))
+		l.sums[slot].subtractClaims(e, e.claimsAt(slot))
 	}
 	return e, true
 }
 
-// sub subtracts the claims of a pod.
-func (s *sum) sub(e *entry, claims *Claims) {
+// subtractClaims subtracts the claims of a pod.
+func (s *sum) subtractClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name]
 		have.Sub(q)

@@ -28,8 +28,8 @@ func claimedAmounts(pod *Pod) amounts {
 	return all
 }
 
-// find returns the amount of a quantity, or nil.
-func (a amounts) find(slot int, name v1.ResourceName) *resource.Quantity {
+// findQuantity returns the amount of a quantity, or nil.
+func (a amounts) findQuantity(slot int, name v1.ResourceName) *resource.Quantity {
 	for i := range a {
 		if a[i].name == name && a[i].slot == slot {
 			return &a[i].Quantity
@@ -38,19 +38,19 @@ func (a amounts) find(slot int, name v1.ResourceName) *resource.Quantity {
 	return nil
 }
 
-// add adds a quantity to the amount of its name.
-func (a *amounts) add(slot int, name v1.ResourceName, q resource.Quantity) {
-	if have := a.find(slot, name); have != nil {
+// addClaims adds a quantity to the amount of its name.
+func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantity) {
+	if have := a.findQuantity(slot, name); have != nil {
 		have.Add(q)
 		return
 	}
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// sub subtracts amounts that were added before.
-func (a amounts) sub(others amounts) {
+// subtractClaims subtracts amounts that were added before.
+func (a amounts) subtract(others amounts) {
 	for i := range others {
-		a.find(others[i].slot, others[i].name).Sub(others[i].Quantity)
+		a.findQuantity(others[i].slot, others[i].name).Sub(others[i].Quantity)
 	}
 }
 
@@ -74,7 +74,7 @@ func (t *Table) podsBefore(place int) *waitOrderPrefix {
 		w.position = i
 		if i >= place {
 			for j := range w.claimed {
-				b.after.add(w.claimed[j].slot, w.claimed[j].name, w.claimed[j].Quantity)
+				b.after.addQuantity(w.claimed[j].slot, w.claimed[j].name, w.claimed[j].Quantity)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (b *waitOrderPrefix) len() int { return b.table.staying.len() - (b.all - b.
 
 func (b *waitOrderPrefix) requested(slot int, name v1.ResourceName) resource.Quantity {
 	q := b.table.staying.requested(slot, name)
-	if after := b.after.find(slot, name); after != nil {
+	if after := b.after.findQuantity(slot, name); after != nil {
 		q.Sub(*after)
 	}
 	return q
@@ -177,14 +177,14 @@ type slotKey struct {
 
 // copySums copies the sums of several ledgers. The pods gone do not count. Its time does not depend on the
 // number of pods unless list is true, which copies the list of pods too.
-func copySums(pod *Pod, list bool, gone []types.UID, of ...*ledger) *copiedSums {
+func copySums(pod *Pod, list bool, gone []types.UID, ledgers ...*ledger) *copiedSums {
 	x := &copiedSums{}
 	gone = append([]types.UID{pod.UID}, gone...)
-	for _, l := range of {
+	for _, l := range ledgers {
 		x.count += l.len()
 		for slot := range l.sums {
 			for name, q := range l.sums[slot].quantities {
-				x.claimed.add(slot, name, q)
+				x.claimed.addQuantity(slot, name, q)
 			}
 		}
 		for i, uid := range gone {
@@ -210,17 +210,17 @@ func (x *copiedSums) subtractPod(e *entry) {
 		for name, q := range e.claimsAt(slot).Quantities {
 			q = q.DeepCopy()
 			q.Neg()
-			x.claimed.add(slot, name, q)
+			x.claimed.addQuantity(slot, name, q)
 		}
 	}
 }
 
 // copyHolders copies the pods that have a key of the pod.
-func (x *copiedSums) copyHolders(pod *Pod, of ledgerWithout) {
+func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {
 			k := slotKey{slot, key.id()}
-			of.holders(slot, k.keyID, func(e *entry) bool {
+			others.holders(slot, k.keyID, func(e *entry) bool {
 				if !slices.Contains(x.held[k], e) {
 					if x.held == nil {
 						x.held = make(map[slotKey][]*entry)
@@ -236,7 +236,7 @@ func (x *copiedSums) copyHolders(pod *Pod, of ledgerWithout) {
 func (x *copiedSums) len() int { return x.count }
 
 func (x *copiedSums) requested(slot int, name v1.ResourceName) resource.Quantity {
-	if q := x.claimed.find(slot, name); q != nil {
+	if q := x.claimed.findQuantity(slot, name); q != nil {
 		return q.DeepCopy()
 	}
 	return resource.Quantity{}

@@ -96,17 +96,17 @@ func (c *Chain) withOwnClaims(p Pod) Pod {
 }
 
 // setBuiltInClaims sets the claims that the built-in rules use.
-func (p *Pod) setBuiltInClaims(of podspec.Claim) {
-	keys := make([]Key, 0, 1+len(of.Ports))
+func (p *Pod) setBuiltInClaims(claim podspec.Claim) {
+	keys := make([]Key, 0, 1+len(claim.Ports))
 	name := Key{Kind: keyPodName, Space: p.Namespace, Name: p.Name}
 	if p.Static {
 		name.Value = valueStatic
 	}
 	keys = append(keys, name)
-	for _, port := range of.Ports {
+	for _, port := range claim.Ports {
 		keys = append(keys, Key{Kind: keyHostPort, Space: string(port.Protocol), Name: strconv.Itoa(int(port.Port)), Value: port.IP})
 	}
-	p.Claims = Claims{Quantities: of.Requests, Keys: keys}
+	p.Claims = Claims{Quantities: claim.Requests, Keys: keys}
 }
 
 // claimsAt returns the claims of a slot. Slot 0 has the built-in claims.
@@ -155,11 +155,11 @@ func (s Snapshot) Pods() []*v1.Pod {
 }
 
 // listPods returns the pods of a set, which may be nil.
-func listPods(of podSet) []*v1.Pod {
-	if of == nil {
+func listPods(set podSet) []*v1.Pod {
+	if set == nil {
 		return nil
 	}
-	return of.pods()
+	return set.pods()
 }
 
 // NewSnapshot returns a snapshot in which these pods stay. Two pods with one UID count twice.
@@ -167,7 +167,7 @@ func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.ownRules)}
 	for i, pod := range pods {
 		pod.UID = types.UID(strconv.Itoa(i)) // The ledger has one pod for each UID.
-		sum.put(pod)
+		sum.putPod(pod)
 	}
 	return newSnapshot(sum, &ledger{})
 }

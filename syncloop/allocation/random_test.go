@@ -37,7 +37,7 @@ func (l letters) Check(claims Claims, staying, ending Sums) (reasons []Reason) {
 	want, most := claims.Quantities["letters"], *resource.NewQuantity(l.most, resource.DecimalSI)
 	used := staying.Requested("letters")
 	used.Add(ending.Requested("letters"))
-	if exceeds(want, used, most) && len(reasons) == 0 {
+	if exceedsCapacity(want, used, most) && len(reasons) == 0 {
 		return []Reason{{Kind: KindHandler, Reason: "OutOfLetters", Message: used.String(), Resource: "letters", Requested: want, Used: used, Capacity: most}}
 	}
 	return reasons
@@ -82,14 +82,14 @@ func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
 			at := slices.IndexFunc(there, func(p Pod) bool { return p.UID == uid })
 			if rapid.Bool().Draw(t, "comes") {
 				one := drawn(t, mixed, uid)
-				sums.put(one)
+				sums.putPod(one)
 				if at >= 0 {
 					there[at] = one
 				} else {
 					there = append(there, one)
 				}
 			} else {
-				if _, found := sums.remove(uid); found != (at >= 0) {
+				if _, found := sums.removePod(uid); found != (at >= 0) {
 					t.Fatalf("remove(%s) is %t", uid, found)
 				}
 				if at >= 0 {
@@ -175,7 +175,7 @@ func lessAnswer(e Effect, less resource.Quantity) Answer {
 		most.Sub(less)
 		used := e.Snapshot.Staying.Requested(name)
 		used.Add(e.Snapshot.Terminating.Requested(name))
-		if want.Sign() > 0 && exceeds(want, used, most) {
+		if want.Sign() > 0 && exceedsCapacity(want, used, most) {
 			return Answer{Reason: fmt.Sprintf("%s %s", name, used.String()), Shortage: shortOf(name, want, most)}
 		}
 	}
@@ -212,7 +212,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 					q.Remove(uid)
 					delete(q.told, uid)
 				case 1:
-					q.startTermination(uid, q.record(uid), Termination{Pod: one, Until: now})
+					q.startTermination(uid, q.ensureRecord(uid), Termination{Pod: one, Until: now})
 				case 2:
 					q.gone(uid)
 				case 3:
@@ -267,7 +267,7 @@ func TestUsage_ForetellsTheTable(t *testing.T) {
 			case 0:
 				table.Remove(uid)
 			case 1:
-				table.startTermination(uid, table.record(uid), Termination{Pod: one, Until: now})
+				table.startTermination(uid, table.ensureRecord(uid), Termination{Pod: one, Until: now})
 			case 2:
 				table.gone(uid)
 			case 3:
@@ -406,7 +406,7 @@ func TestUsage_FirstUpdate(t *testing.T) {
 		table.SetStaying(podOf("b"))
 		table.Remove("b")
 	}
-	table.startTermination("c", table.record("c"), Termination{Pod: podOf("c")})
+	table.startTermination("c", table.ensureRecord("c"), Termination{Pod: podOf("c")})
 	assert.Empty(t, table.changedPods)
 	u.Update(table, 0)
 	assert.Equal(t, []string{"a", "c"}, namesOf(u.SnapshotFor(&Pod{}, 0, true).Pods()))

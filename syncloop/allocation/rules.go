@@ -58,10 +58,10 @@ func Names() Rule {
 }
 
 // nameConflictReason returns the refusal of a pod whose full name another pod has.
-func nameConflictReason(h Holder, by string) Reason {
+func nameConflictReason(h Holder, takenBy string) Reason {
 	return Reason{
 		Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: h.Namespace, Name: h.Name},
-		Message: fmt.Sprintf("the name %s/%s is taken by %s", h.Namespace, h.Name, by),
+		Message: fmt.Sprintf("the name %s/%s is taken by %s", h.Namespace, h.Name, takenBy),
 	}
 }
 
@@ -139,7 +139,7 @@ func hostPortReason(port podspec.HostPort, h Holder) Reason {
 // is not checked.
 func Resources(allocatable v1.ResourceList) Rule {
 	allocatable = allocatable.DeepCopy()
-	order := slices.SortedFunc(maps.Keys(allocatable), compareImportance)
+	order := slices.SortedFunc(maps.Keys(allocatable), compareCheckOrder)
 	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, name := range order {
 			want, ok := claims.Quantities[name]
@@ -148,7 +148,7 @@ func Resources(allocatable v1.ResourceList) Rule {
 			}
 			used := staying.Requested(name)
 			used.Add(terminating.Requested(name))
-			if exceeds(want, used, allocatable[name]) {
+			if exceedsCapacity(want, used, allocatable[name]) {
 				reasons = append(reasons, resourceReason(name, want, used, allocatable[name]))
 			}
 		}
@@ -156,8 +156,8 @@ func Resources(allocatable v1.ResourceList) Rule {
 	})
 }
 
-// exceeds reports whether less than want is left of a resource.
-func exceeds(want, used, capacity resource.Quantity) bool {
+// exceedsCapacity reports whether less than want is left of a resource.
+func exceedsCapacity(want, used, capacity resource.Quantity) bool {
 	sum := used.DeepCopy()
 	sum.Add(want)
 	return sum.Cmp(capacity) > 0
@@ -172,17 +172,17 @@ func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity
 	}
 }
 
-// compareImportance orders resources as the kubelet checks them. The first one that does not fit is the reason
+// compareCheckOrder orders resources as the kubelet checks them. The first one that does not fit is the reason
 // of the rejection.
-func compareImportance(a, b v1.ResourceName) int {
-	if x, y := importance(a), importance(b); x != y {
+func compareCheckOrder(a, b v1.ResourceName) int {
+	if x, y := checkOrder(a), checkOrder(b); x != y {
 		return x - y
 	}
 	return strings.Compare(string(a), string(b))
 }
 
-// importance returns the position of a resource in the order of the kubelet's checks.
-func importance(name v1.ResourceName) int {
+// checkOrder returns the position of a resource in the order of the kubelet's checks.
+func checkOrder(name v1.ResourceName) int {
 	first := [...]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 	if i := slices.Index(first[:], name); i >= 0 {
 		return i

@@ -76,7 +76,7 @@ func (s *story) command(words []string) []string {
 		return nil
 	case "end":
 		pod, in, _ := s.pod(words[1:])
-		s.table.startTermination(pod.UID, s.table.record(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
+		s.table.startTermination(pod.UID, s.table.ensureRecord(pod.UID), Termination{Pod: pod, Until: s.now().Add(in)})
 		return nil
 	case "arrive":
 		pod, _, limited := s.pod(words[1:])

@@ -101,8 +101,8 @@ type incarnation struct {
 	end   *Termination // if the state is Terminating
 }
 
-// newest returns the newest pod of the UID: the successor if the current pod terminates.
-func (r *record) newest() *incarnation {
+// newestIncarnation returns the newest pod of the UID: the successor if the current pod terminates.
+func (r *record) newestIncarnation() *incarnation {
 	if r.current.state == Terminating {
 		return &r.successor
 	}
@@ -132,8 +132,8 @@ func New(config Config) *Table {
 	}
 }
 
-// record returns the record of a UID and creates it if it is missing.
-func (t *Table) record(uid types.UID) *record {
+// ensureRecord returns the record of a UID and creates it if it is missing.
+func (t *Table) ensureRecord(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
 		r = &record{}
@@ -151,8 +151,8 @@ func (t *Table) dropIfEmpty(uid types.UID, r *record) {
 
 // setState sets the state of the newest pod of a UID.
 func (t *Table) setState(uid types.UID, state State, w *waiter) {
-	r := t.record(uid)
-	*r.newest() = incarnation{state: state, wait: w}
+	r := t.ensureRecord(uid)
+	*r.newestIncarnation() = incarnation{state: state, wait: w}
 	t.dropIfEmpty(uid, r)
 }
 
@@ -174,8 +174,8 @@ func (t *Table) Len() int { return len(t.records) }
 
 // findWaiter returns the waiting pod of a UID, or nil.
 func (t *Table) findWaiter(uid types.UID) *waiter {
-	if r := t.records[uid]; r != nil && r.newest().state == Waiting {
-		return r.newest().wait
+	if r := t.records[uid]; r != nil && r.newestIncarnation().state == Waiting {
+		return r.newestIncarnation().wait
 	}
 	return nil
 }
@@ -240,14 +240,14 @@ func (t *Table) SetStaying(pod Pod) {
 		t.setState(pod.UID, Admitted, nil)
 	}
 	t.invalidateAnswers()
-	t.staying.put(pod)
+	t.staying.putPod(pod)
 	t.recordChange(pod.UID, inStaying)
 }
 
 // Remove removes the newest pod of a UID, unless it is Rejected.
 func (t *Table) Remove(uid types.UID) {
 	t.removeArrival(uid)
-	if _, found := t.staying.remove(uid); !found {
+	if _, found := t.staying.removePod(uid); !found {
 		return
 	}
 	t.invalidateAnswers()
@@ -256,7 +256,7 @@ func (t *Table) Remove(uid types.UID) {
 		t.decrementLimited(w)
 		t.removeWaiter(w)
 	}
-	if r := t.records[uid]; r != nil && r.newest().state != Rejected {
+	if r := t.records[uid]; r != nil && r.newestIncarnation().state != Rejected {
 		t.setState(uid, Unknown, nil)
 	}
 }
@@ -270,7 +270,7 @@ func (t *Table) Reject(uid types.UID) {
 // ClearRejection makes a Rejected pod Unknown, and reports whether the pod was Rejected.
 func (t *Table) ClearRejection(uid types.UID) bool {
 	r := t.records[uid]
-	if r == nil || r.newest().state != Rejected {
+	if r == nil || r.newestIncarnation().state != Rejected {
 		return false
 	}
 	t.setState(uid, Unknown, nil)
@@ -367,10 +367,10 @@ func (t *Table) removeWaiter(w *waiter) {
 // removeArrival removes a pod that is Arriving, and closes the decision about it.
 func (t *Table) removeArrival(uid types.UID) {
 	r := t.records[uid]
-	if r == nil || r.newest().state != Arriving {
+	if r == nil || r.newestIncarnation().state != Arriving {
 		return
 	}
-	w := r.newest().wait
+	w := r.newestIncarnation().wait
 	t.arrivals = slices.DeleteFunc(t.arrivals, func(other *waiter) bool { return other == w })
 	if t.open != nil && t.open.w == w {
 		t.open = nil

@@ -81,7 +81,7 @@ const (
 // its containers have stopped. During that time the newest pod of its UID is its successor. Observe calls pod
 // for the claims if the table does not have them.
 func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
-	r := t.record(uid)
+	r := t.ensureRecord(uid)
 	defer t.dropIfEmpty(uid, r)
 	if o.Known && !o.TerminationRequested {
 		r.ran = o.Incarnation
@@ -116,12 +116,12 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(Claim
 
 // startTermination counts a terminating pod. The pod that its UID had becomes its successor. If that is the
 // same pod, the caller calls Remove.
-func (t *Table) startTermination(uid types.UID, r *record, one Termination) {
+func (t *Table) startTermination(uid types.UID, r *record, termination Termination) {
 	if r.current.state != Terminating {
 		r.successor, r.current = r.current, incarnation{}
 	}
-	r.current.state, r.current.end = Terminating, &one
-	t.terminating.put(one.Pod)
+	r.current.state, r.current.end = Terminating, &termination
+	t.terminating.putPod(termination.Pod)
 	t.invalidateAnswers()
 	t.recordChange(uid, inTerminating)
 }
@@ -132,7 +132,7 @@ func (t *Table) finishTermination(uid types.UID, r *record) {
 		return
 	}
 	r.current, r.successor = r.successor, incarnation{}
-	t.terminating.remove(uid)
+	t.terminating.removePod(uid)
 	t.invalidateAnswers()
 	t.recordChange(uid, inTerminating)
 }

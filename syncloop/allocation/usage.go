@@ -127,8 +127,8 @@ func (u *Usage) dropWorkerChanges(number uint64) {
 
 // Update copies the changes of the table since the last Update. A table has one Usage. heeded is the number of
 // the last worker change that the table has observed.
-func (u *Usage) Update(t *Table, heeded uint64) {
-	u.dropWorkerChanges(heeded)
+func (u *Usage) Update(t *Table, observedChange uint64) {
+	u.dropWorkerChanges(observedChange)
 	if !t.tracked {
 		t.tracked = true
 		for _, uid := range t.UIDs() {
@@ -147,11 +147,11 @@ func (u *Usage) Update(t *Table, heeded uint64) {
 			if e := t.staying.get(uid); e != nil {
 				l := u.ledgerFor(t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 				l.insert(e)
-				u.recordRank(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
+				u.setWaitingRank(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 			}
 		}
 		if parts&inTerminating != 0 {
-			u.terminating.remove(uid)
+			u.terminating.removePod(uid)
 			if e := t.terminating.get(uid); e != nil {
 				u.terminating.insert(e)
 			}
@@ -178,8 +178,8 @@ func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	return &u.waiting[i].ledger
 }
 
-// recordRank stores the ledger of a waiting pod.
-func (u *Usage) recordRank(uid types.UID, waits bool, rank int32) {
+// setWaitingRank stores the ledger of a waiting pod.
+func (u *Usage) setWaitingRank(uid types.UID, waits bool, rank int32) {
 	if !waits {
 		return
 	}
@@ -194,12 +194,12 @@ func (u *Usage) recordRank(uid types.UID, waits bool, rank int32) {
 func (u *Usage) removePod(uid types.UID) {
 	l := u.readPod(uid).rankLevel
 	if l == nil {
-		u.staying.remove(uid)
+		u.staying.removePod(uid)
 		return
 	}
 	u.pods[uid].rankLevel = nil
 	u.dropIfEmpty(uid)
-	if l.remove(uid); l.len() == 0 {
+	if l.removePod(uid); l.len() == 0 {
 		u.waiting = slices.DeleteFunc(u.waiting, func(other *waitingRank) bool { return other == l })
 	}
 }
@@ -228,10 +228,10 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 // stays. A pod that was added under the UID after Suspects still counts.
 func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 	if s.terminating != nil && u.terminating.get(s.UID) == s.terminating {
-		u.terminating.remove(s.UID)
+		u.terminating.removePod(s.UID)
 	}
 	if s.staying != nil && !stays && u.staying.get(s.UID) == s.staying {
-		u.staying.remove(s.UID)
+		u.staying.removePod(s.UID)
 	}
 }
 
@@ -326,7 +326,7 @@ func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	}
 	l := u.ledgerFor(verdict == Waiting, rank)
 	l.insert(&entry{Pod: pod, at: max(l.arrived+1, arrivalOfAssumed)})
-	u.recordRank(pod.UID, verdict == Waiting, rank)
+	u.setWaitingRank(pod.UID, verdict == Waiting, rank)
 }
 
 // arrivalOfAssumed is an arrival number that is greater than all arrival numbers of a table.

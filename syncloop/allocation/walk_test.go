@@ -185,7 +185,7 @@ func (w *walker) beside(e Effect) error {
 	}
 	n, cpu := 0, resource.Quantity{}
 	for uid, r := range w.table.records {
-		if state := r.newest().state; state == Admitted || state == Waiting && slices.Index(w.table.waiting, r.newest().wait) < place {
+		if state := r.newestIncarnation().state; state == Admitted || state == Waiting && slices.Index(w.table.waiting, r.newestIncarnation().wait) < place {
 			n++
 			cpu.Add(w.table.staying.get(uid).Claims.Quantities["cpu"])
 		}
@@ -207,7 +207,7 @@ func (w *walker) fits(uid types.UID) error {
 		if r.current.state == Terminating {
 			used.Add(r.current.end.Pod.Claims.Quantities["cpu"])
 		}
-		if r.newest().state == Admitted {
+		if r.newestIncarnation().state == Admitted {
 			used.Add(w.table.staying.get(other).Claims.Quantities["cpu"])
 		}
 	}
@@ -222,7 +222,7 @@ func (w *walker) check() error {
 	t := w.table
 	limited := 0
 	for uid, r := range t.records {
-		newest := r.newest()
+		newest := r.newestIncarnation()
 		if (r.successor.state == Terminating) || (r.current.state != Terminating && r.successor.state != Unknown) {
 			return fmt.Errorf("%s is %s, and its successor %s", uid, r.current.state, r.successor.state)
 		}

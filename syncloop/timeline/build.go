@@ -114,7 +114,7 @@ func (b *builder) addEvent(r *Record) {
 
 // ensureWorkerBar opens the bar of the first phase of a worker, because that phase has no record.
 func (b *builder) ensureWorkerBar(at time.Time) {
-	if b.worker.openBar() < 0 && !b.workerFinished {
+	if b.worker.openBarIndex() < 0 && !b.workerFinished {
 		b.worker.addBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
 	}
 }
@@ -146,7 +146,7 @@ func (b *builder) addStatus(at time.Time, s *Status) {
 		b.status.closeBar(at)
 		b.status.addBar(Bar{From: at, To: at, Class: statusClass(s), Label: s.Summary, Open: true, Details: detailLines("phase "+string(s.Phase), "")})
 	}
-	switch up := b.sandbox.openBar() >= 0; {
+	switch up := b.sandbox.openBarIndex() >= 0; {
 	case s.SandboxReady && !up:
 		b.sandbox.addBar(Bar{From: at, To: at, Class: Running, Label: "ready", Open: true})
 	case !s.SandboxReady && up:

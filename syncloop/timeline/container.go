@@ -124,7 +124,7 @@ func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 		if i+1 < len(c.runs) {
 			next = c.runs[i+1].StartedAt
 		}
-		bars = append(bars, r.runBar(next, to, ended))
+		bars = append(bars, r.newBar(next, to, ended))
 	}
 	for _, w := range c.waits.Bars {
 		if w.Open {
@@ -146,9 +146,9 @@ func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	return bars
 }
 
-// runBar returns the bar of a run. A run without a known end is closed at the next run, or at the status that
+// newBar returns the bar of a run. A run without a known end is closed at the next run, or at the status that
 // no longer shows it.
-func (r *run) runBar(next, to time.Time, ended bool) Bar {
+func (r *run) newBar(next, to time.Time, ended bool) Bar {
 	b := Bar{From: r.StartedAt, To: r.FinishedAt, Class: Running, Label: "running", Details: []string{restartLabel(r.restarts)}}
 	switch {
 	case r.Ended:

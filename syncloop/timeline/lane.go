@@ -40,8 +40,8 @@ func (b *Bar) labelWithDetails() string {
 	return strings.Join(append([]string{b.Label}, b.Details...), ": ")
 }
 
-// openBar returns the index of the open bar, or -1.
-func (l *Lane) openBar() int {
+// openBarIndex returns the index of the open bar, or -1.
+func (l *Lane) openBarIndex() int {
 	for i := range slices.Backward(l.Bars) {
 		if l.Bars[i].Open {
 			return i
@@ -52,13 +52,13 @@ func (l *Lane) openBar() int {
 
 // isOpenWith reports whether the open bar has this label.
 func (l *Lane) isOpenWith(label string) bool {
-	i := l.openBar()
+	i := l.openBarIndex()
 	return i >= 0 && l.Bars[i].Label == label
 }
 
 // closeBar closes the open bar. A bar that was opened at the same moment is removed.
 func (l *Lane) closeBar(at time.Time) {
-	i := l.openBar()
+	i := l.openBarIndex()
 	if i < 0 {
 		return
 	}

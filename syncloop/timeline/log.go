@@ -35,7 +35,7 @@ func NewLog(maxRecords int) *Log {
 // must not change afterwards.
 func (l *Log) Add(r Record) {
 	r.Name, r.Text, r.Err, r.Container = printableLine(r.Name), printableLine(r.Text), printableLine(r.Err), printableLine(r.Container)
-	if l.joinToPrevious(&r) {
+	if l.mergeIntoPrevious(&r) {
 		return
 	}
 	l.containers += r.containerCount()
@@ -53,10 +53,10 @@ func (l *Log) Add(r Record) {
 }
 
 // dropOldest drops the oldest records until at most this number of containers is left, or one status.
-func (l *Log) dropOldest(containers int) {
+func (l *Log) dropOldest(maxContainers int) {
 	records := l.Records()
 	many := 0
-	for ; l.containers > containers && l.containers > records[many].containerCount(); many++ {
+	for ; l.containers > maxContainers && l.containers > records[many].containerCount(); many++ {
 		l.containers -= records[many].containerCount()
 	}
 	l.records, l.next = slices.Clone(records[many:]), 0
@@ -71,8 +71,8 @@ func (r *Record) containerCount() int {
 	return len(r.Status.Containers)
 }
 
-// joinToPrevious merges a record into the last one of its kind if both are equal, and reports whether it did.
-func (l *Log) joinToPrevious(r *Record) bool {
+// mergeIntoPrevious merges a record into the last one of its kind if both are equal, and reports whether it did.
+func (l *Log) mergeIntoPrevious(r *Record) bool {
 	if r.Kind != KindProbe && r.Kind != KindBackoff {
 		return false
 	}
