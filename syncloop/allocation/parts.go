@@ -38,7 +38,7 @@ func (a amounts) findQuantity(slot int, name v1.ResourceName) *resource.Quantity
 	return nil
 }
 
-// addClaims adds a quantity to the amount of its name.
+// addQuantity adds a quantity to the amount of its name.
 func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantity) {
 	if have := a.findQuantity(slot, name); have != nil {
 		have.Add(q)
@@ -47,7 +47,7 @@ func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantit
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// subtractClaims subtracts amounts that were added before.
+// subtract subtracts amounts that were added before.
 func (a amounts) subtract(others amounts) {
 	for i := range others {
 		a.findQuantity(others[i].slot, others[i].name).Sub(others[i].Quantity)
