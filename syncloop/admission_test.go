@@ -141,8 +141,7 @@ func TestAdmitNames_F19(t *testing.T) {
 	}
 }
 
-// TestPodAdmitAttributes_Requested: whoever asks gets the sum, by whom ever it was
-// added up.
+// TestPodAdmitAttributes_Requested: Requested returns the sum with and without a snapshot of sums.
 func TestPodAdmitAttributes_Requested(t *testing.T) {
 	attrs := syncloop.PodAdmitAttributes{OtherPods: []*v1.Pod{requesting("a", "cpu=1"), requesting("b", "cpu=500m memory=1Gi")}}
 	for name, want := range map[v1.ResourceName]string{"cpu": "1500m", "memory": "1Gi", "pods": "2", "example.com/gpu": "0"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// BenchmarkFull is what it costs the loop that one pod ends on a full node with 100 pods, where
-// others wait: the first of them is admitted, and another one comes.
+// BenchmarkFull measures the loop when one pod terminates on a full node with 100 pods and waiting pods: the
+// first waiting pod is admitted, and a new pod arrives.
 func BenchmarkFull(b *testing.B) {
 	for _, count := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint("waiting=", count), func(b *testing.B) {
@@ -28,7 +28,7 @@ func BenchmarkFull(b *testing.B) {
 	}
 }
 
-// full is a node with 100 cpus, each of which a pod has, and pods that wait for them.
+// full is a node with 100 cpus, all in use by pods of one cpu, and pods that wait for cpus.
 type full struct {
 	testing.TB
 	*syncloop.Handlers
@@ -64,7 +64,7 @@ func newFull(t testing.TB, waiting int) *full {
 	return f
 }
 
-// next is a pod that comes next.
+// next returns a new pod.
 func (f *full) next() *v1.Pod {
 	p := requesting(fmt.Sprint("p", f.came), "cpu=1 memory=1Ki")
 	p.UID = types.UID(p.Name)
@@ -72,8 +72,7 @@ func (f *full) next() *v1.Pod {
 	return p
 }
 
-// end has the pod end that runs longest, as a node sees it: it is to end, it has ended, and
-// another one comes.
+// end terminates the oldest pod as a node sees it: it is removed, it stops, and a new pod arrives.
 func (f *full) end() {
 	ctx, uid := context.Background(), types.UID(fmt.Sprint("p", f.ended))
 	f.workers.work(uid, lifecycle.Completed)
@@ -87,8 +86,8 @@ func (f *full) end() {
 	require.True(f, f.workers.View(types.UID(fmt.Sprint("p", f.ended+99))).Known, "the first of those that waited")
 }
 
-// TestFull_AsksAboutFew: how many questions the end of one pod takes does not depend on how many
-// pods wait behind those that it makes room for.
+// TestFull_AsksAboutFew: the number of questions after the end of one pod does not depend on the number of
+// waiting pods behind the pods that now fit.
 func TestFull_AsksAboutFew(t *testing.T) {
 	questions := func(waiting int) int {
 		f := newFull(t, waiting)

@@ -26,8 +26,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// limited is a loop with deadlines and nothing else, and workers that only
-// write down what they are told.
+// limited is a loop with deadlines, and workers that record their calls.
 type limited struct {
 	podworkers.PodWorkers
 	t         *testing.T
@@ -95,7 +94,7 @@ func (l *limited) Eventf(o k8sruntime.Object, kind, reason, format string, args 
 	l.Event(o, kind, reason, fmt.Sprintf(format, args...))
 }
 
-// want gives a pod a deadline and, unless it has one, a worker.
+// want makes a pod desired with a deadline and, unless it has one, gives it a worker.
 func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}}
 	pod.Spec.ActiveDeadlineSeconds = seconds
@@ -107,13 +106,13 @@ func (l *limited) want(uid types.UID, seconds *int64) *v1.Pod {
 	return pod
 }
 
-// start lets a pod's status say that it runs since now.
+// start sets the start time in the pod's status to now.
 func (l *limited) start(pod *v1.Pod) {
 	l.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
 	l.deadlines.RequestUpdate(pod.UID)
 }
 
-// play runs the loop in a bubble beside a story.
+// play runs the loop in a bubble together with a story.
 func (l *limited) play(story func()) {
 	ctx, end := context.WithCancel(l.t.Context())
 	done := make(chan error)
@@ -149,7 +148,7 @@ func ended(s v1.PodStatus) string {
 	return fmt.Sprint(s.Phase, " ", s.Reason, " ", s.Message, " ", s.Conditions)
 }
 
-// TestDeadlines_F25: 0, negative, huge, moved in both directions, taken away.
+// TestDeadlines_F25: a deadline that is zero, negative, huge, moved in both directions, or removed.
 func TestDeadlines_F25(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
@@ -176,8 +175,8 @@ func TestDeadlines_F25(t *testing.T) {
 	})
 }
 
-// TestDeadlines_WhatIsOverHasNone: a pod that has to end already, is over, is
-// wanted no more, or whose status is still that of the life before.
+// TestDeadlines_WhatIsOverHasNone: a pod has no deadline if it terminates, is terminal, was removed, or if its
+// stored status belongs to the previous incarnation.
 func TestDeadlines_WhatIsOverHasNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
@@ -208,8 +207,8 @@ func TestDeadlines_WhatIsOverHasNone(t *testing.T) {
 	})
 }
 
-// TestDeadlines_Refused: workers that refuse are told once. The event only says that
-// the deadline has passed, which it has.
+// TestDeadlines_Refused: workers that refuse the termination are called once. The event says only that the
+// deadline has passed.
 func TestDeadlines_Refused(t *testing.T) {
 	for _, refuse := range []error{podworkers.ErrStopped, errors.New("no")} {
 		synctest.Test(t, func(t *testing.T) {
@@ -230,8 +229,7 @@ func TestNewDeadlines_NamesEveryFault(t *testing.T) {
 		"syncloop: DeadlinesConfig.Workers is missing\nsyncloop: DeadlinesConfig.Status is missing")
 }
 
-// TestDeadlines_NoEntryIsLeftBehind: a pod that has to end has no entry any
-// more, so nothing is due.
+// TestDeadlines_NoEntryIsLeftBehind: a terminating pod has no entry, so nothing is due.
 func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
@@ -248,8 +246,8 @@ func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestDeadlines_MovedUnheard: an entry is due of a pod whose deadline has moved
-// in this very moment, and nobody has said so yet.
+// TestDeadlines_MovedUnheard: an entry is due, and the deadline of its pod has just moved without a call of
+// RequestUpdate.
 func TestDeadlines_MovedUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
@@ -266,7 +264,7 @@ func TestDeadlines_MovedUnheard(t *testing.T) {
 	})
 }
 
-// TestDeadlines_BesideHousekeeping: neither waits for the other.
+// TestDeadlines_BesideHousekeeping: deadlines do not wait for housekeeping, nor housekeeping for deadlines.
 func TestDeadlines_BesideHousekeeping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)

@@ -18,8 +18,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// tasks takes the place of a runtime and of the PLEG: a pod is a task of this process,
-// which says by itself when it has ended.
+// tasks replaces a runtime and the PLEG: a pod is a task of this process, which reports its own end.
 type tasks struct {
 	podworkers.NoCache
 	podworkers.NoRuntimePods
@@ -58,7 +57,7 @@ func (t *tasks) TakeAll(buf []pleg.Change) (all []pleg.Change) {
 	return all
 }
 
-// reporting is a podmanager.Manager that says what it is told.
+// reporting is a podmanager.Manager that prints its calls.
 type reporting struct {
 	podmanager.Manager
 	events chan string
@@ -69,8 +68,8 @@ func (r reporting) AddPod(pod *v1.Pod) {
 	r.events <- "AddPod " + pod.Name
 }
 
-// The workers and the loop with an own part in place of each other one: the runtime, what
-// observes it, and the manager of the desired pods.
+// The workers and the loop with replaced parts: the runtime, its observer, and the manager of the desired
+// pods.
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	own := &tasks{events: make(chan string)}

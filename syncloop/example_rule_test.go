@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// seats is a rule of a host program: the node has two seats, of which each pod takes one.
+// seats is a rule of a host program: the node has two seats, and each pod takes one.
 type seats struct{}
 
 func (seats) Claims(*v1.Pod) allocation.Claims {
@@ -25,7 +25,7 @@ func (seats) Check(_ allocation.Claims, staying, ending allocation.Sums) []alloc
 	return []allocation.Reason{{Kind: allocation.KindHandler, Reason: "NoSeat", Message: "all seats are taken"}}
 }
 
-// A rule of the host program decides by sums, which the handlers keep.
+// A rule of the host program decides by sums. The handlers update the sums.
 func ExampleAdmitRule() {
 	handler := syncloop.AdmitRule(seats{}) // For HandlersConfig.Admit, or node.Config.Scheduling.Admit.
 	others := []*v1.Pod{{}, {}}

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// printer is a SyncHandler that only says what it is called for.
+// printer is a SyncHandler that prints its calls.
 type printer struct{ desired *podmanager.Store }
 
 func (p printer) HandlePodAdditions(_ context.Context, pods []*v1.Pod) {
@@ -37,7 +37,7 @@ func (p printer) HandlePodRemoves(context.Context, []*v1.Pod)   {}
 func (p printer) HandlePodReconcile(context.Context, []*v1.Pod) {}
 func (p printer) HandlePodCleanups(context.Context) error       { return nil }
 
-// desire hands over one batch of updates; a source.Mux hands over many.
+// desire delivers one batch of updates. A source.Mux delivers many.
 type desire struct{ updates []podmanager.PodUpdate }
 
 func (d *desire) SetWake(func()) {}
@@ -46,7 +46,7 @@ func (d *desire) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	return buf
 }
 
-// A loop with a handler of one's own. Step is the body of Run.
+// A loop with an own handler. Run calls Step in a loop.
 func ExampleNew() {
 	ctx := context.Background()
 	desired := podmanager.New()
@@ -98,8 +98,8 @@ func ExampleNewHandlers() {
 	// job has a worker: false; "Pod was rejected: the node runs 1 pods and takes at most 1"
 }
 
-// Deadlines need to know what is wanted, since when it runs, and who ends it. A
-// loop that has them does the rest.
+// Deadlines need the desired pods, their statuses and the workers. The loop calls the Deadlines that it is
+// configured with.
 func ExampleNewDeadlines() {
 	manager, statuses := podmanager.New(), status.New(status.Config{})
 	observed, _ := pleg.New(pleg.Config{Runtime: memory.New(memory.Config{})})

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// Sums are what the pods of the node take, as the handlers keep it and as it is when
-// all of it is added up anew. ran is how each pod was before it began to end.
+// Sums returns the sums of the claims of all pods, as the table has them and computed again from all pods. ran
+// has each pod before its termination began.
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	var staying, ending []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
@@ -46,18 +46,18 @@ func withPort(port int32) *v1.Pod {
 	return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Ports: []v1.ContainerPort{{HostPort: port}}}}}}
 }
 
-// Skeleton is what a pod looks like that a former agent has left behind.
+// Skeleton returns the API object for a pod that an earlier agent has left behind.
 func Skeleton(pod *runtime.Pod) *v1.Pod { return podFromRuntime(pod) }
 
-// PendingWorkerChanges is how many notes the usage still looks at.
+// Noted returns the number of pods with a worker change that the usage does not contain yet.
 func (h *Handlers) Noted() int {
 	h.Scheduling.mu.Lock()
 	defer h.Scheduling.mu.Unlock()
 	return h.Scheduling.mu.PendingWorkerChanges()
 }
 
-// TakesOfGiven is what the runtime says that a pod takes, after its worker was given it and the
-// runtime was looked at; gone: the runtime shows it no more since.
+// TakesOfGiven returns the claims of a pod from the runtime, after its worker has received the pod and the
+// runtime has been observed. gone is called before the claims are read.
 func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) allocation.Pod {
 	h.ensureRecord(pod.UID).lastSpec = pod
 	h.observeRuntimePods(h.config.Runtime.Pods())

@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestFits_CountsNoPodThatHasEnded: a scheduler that was told of the end of a pod finds its
-// room, though the loop has not come to it: be it before the workers' note, after it, or
-// after the loop has forgotten everything else.
+// TestFits_CountsNoPodThatHasEnded: a scheduler that has seen the end of a pod can use its resources before
+// the loop has handled the end: before the call of NotifyWorkerChange, after it, and after the loop has
+// forgotten everything else.
 func TestFits_CountsNoPodThatHasEnded(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
@@ -33,7 +33,8 @@ func TestFits_CountsNoPodThatHasEnded(t *testing.T) {
 	assert.Zero(t, w.handlers.Noted(), "the usage has what the loop has")
 }
 
-// TestFits_CountsNoPodThatHasEnded_BeforeTheNote: the workers know it before they say so.
+// TestFits_CountsNoPodThatHasEnded_BeforeTheNote: the view of a worker shows the end before its hook is
+// called.
 func TestFits_CountsNoPodThatHasEnded_BeforeTheNote(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
@@ -50,7 +51,7 @@ func TestFits_CountsNoPodThatHasEnded_BeforeTheNote(t *testing.T) {
 	assert.NoError(t, w.handlers.Fits(next))
 }
 
-// TestFits_CountsTheNextIncarnation: what has ended is the one before it.
+// TestFits_CountsTheNextIncarnation: the previous incarnation has terminated, and the next one counts.
 func TestFits_CountsTheNextIncarnation(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// counted counts the questions to the workers.
+// counted counts the calls of View.
 type counted struct {
 	*workers
 	views int
@@ -26,7 +26,7 @@ func (c *counted) View(uid types.UID) lifecycle.View {
 	return c.workers.View(uid)
 }
 
-// crowd is n pods, each of which takes something of everything.
+// crowd returns n pods that each claim something of every resource.
 func crowd(n int) []*v1.Pod {
 	pods := make([]*v1.Pod, n)
 	for i := range pods {
@@ -38,7 +38,7 @@ func crowd(n int) []*v1.Pod {
 	return pods
 }
 
-// crowded are handlers with room for everybody.
+// crowded returns handlers of a node on which all pods fit.
 func crowded(t testing.TB) (*syncloop.Handlers, *counted) {
 	w := newHarness()
 	c := &counted{workers: w.workers}
@@ -57,8 +57,7 @@ func crowded(t testing.TB) (*syncloop.Handlers, *counted) {
 	return h, c
 }
 
-// work is what it takes to admit n pods, in questions to the workers and in bytes:
-// at once, or one after the other.
+// work returns the cost of admitting n pods, together or one after the other, in calls of View and in bytes.
 func work(t *testing.T, n int, together bool) (views int, bytes uint64) {
 	h, c := crowded(t)
 	pods := crowd(n)
@@ -79,8 +78,8 @@ func work(t *testing.T, n int, together bool) (views int, bytes uint64) {
 	return c.views, after.TotalAlloc - before.TotalAlloc
 }
 
-// TestAdmission_WorkGrowsWithThePodsAndNotWithTheirSquare: ten times as many pods
-// are ten times as much work. The square would be a hundred times.
+// TestAdmission_WorkGrowsWithThePodsAndNotWithTheirSquare: ten times as many pods cost ten times as much.
+// Quadratic work would cost a hundred times as much.
 func TestAdmission_WorkGrowsWithThePodsAndNotWithTheirSquare(t *testing.T) {
 	for _, together := range []bool{true, false} {
 		views, bytes := work(t, 300, together)

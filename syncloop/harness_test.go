@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// harness is what Handlers act on: each part writes down what it is told.
+// harness has the dependencies of Handlers. Each of them records its calls.
 type harness struct {
 	notes    []string
 	manager  *manager
@@ -31,11 +31,11 @@ type harness struct {
 	unlisted bool // the runtime has never been seen
 	guarded  bool // pods of the source "api" are an API server's
 	broken   map[string]int
-	// evictions are those of pods that wait whose end has not been told.
+	// evictions are the evictions of waiting pods that are not complete.
 	evictions map[types.UID]*podworkers.Completion
 }
 
-// evict evicts a pod that waits.
+// evict evicts a waiting pod.
 func (w *harness) evict(uid types.UID) {
 	ended := podworkers.NewCompletion(nil)
 	w.evictions[uid] = ended
@@ -48,7 +48,7 @@ func (w *harness) evict(uid types.UID) {
 	}
 }
 
-// evicted notes which evictions are over.
+// evicted records which evictions are complete.
 func (w *harness) evicted() {
 	for _, uid := range slices.Sorted(maps.Keys(w.evictions)) {
 		select {
@@ -82,13 +82,13 @@ func newHarness() *harness {
 	return w
 }
 
-// ended knows of no pod how it ended.
+// ended has no terminal status for any pod.
 func (w *harness) ended(pod *v1.Pod) (v1.PodStatus, bool) {
 	w.breaks("ended", pod)
 	return v1.PodStatus{}, false
 }
 
-// breaks panics if the story says so.
+// breaks panics if the story says that this call panics.
 func (w *harness) breaks(who string, pod *v1.Pod) {
 	key := who + " " + string(pod.UID)
 	if w.broken[key]--; w.broken[key] >= 0 {
@@ -103,7 +103,7 @@ func (w *harness) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
-// log notes what is said to people as errors.
+// log returns a logger that records errors.
 func (w *harness) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{
 		Level: slog.LevelError,
@@ -123,14 +123,14 @@ func (w *harness) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// took is what was written down since the last time.
+// took returns the calls since the last took.
 func (w *harness) took() []string {
 	notes := w.notes
 	w.notes = nil
 	return notes
 }
 
-// admit notes who is asked about whom, and passes the question on.
+// admit records a call of the admission handler and passes it on.
 func (w *harness) admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 	w.note("Admit %s, beside %s", attrs.Pod.UID, uids(attrs.OtherPods))
 	w.breaks("admit", attrs.Pod)
@@ -163,8 +163,8 @@ func (m *manager) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphans []str
 	return m.Store.GetPodsAndMirrorPods()
 }
 
-// workers are a table without runners: its answers are the real ones, and its
-// work is done when the story says so.
+// workers are a lifecycle table without goroutines. Its answers are real. A command of the story performs the
+// next call of a worker.
 type workers struct {
 	*harness
 	table *lifecycle.Table
@@ -248,7 +248,7 @@ func (w *workers) IsPodForMirrorPodTerminatingByFullName(fullName string) bool {
 	return w.table.Owner(fullName).IsPodForMirrorPodTerminating()
 }
 
-// work does one piece of a pod's work and says which it was.
+// work performs one call of a pod's worker and returns its name.
 func (w *workers) work(uid types.UID, result lifecycle.Result) string {
 	ref, ok := w.table.Find(uid)
 	if !ok {

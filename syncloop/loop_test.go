@@ -26,8 +26,8 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bench is a loop with all that it is connected to. The handler writes down
-// what it is called for, and when, and does what the test says meanwhile.
+// bench is a loop with all its dependencies. The handler records its calls with their times, and runs
+// functions of the test.
 type bench struct {
 	settled  func() bool // nil: the first snapshots are there
 	executor executor.Executor
@@ -71,7 +71,7 @@ func newBench(clk clock.Clock) *bench {
 	return b
 }
 
-// want makes pods known, past the loop.
+// want makes pods desired without the loop.
 func (b *bench) want(uids ...types.UID) {
 	for _, uid := range uids {
 		b.desired.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Name: string(uid), Namespace: "ns"}})
@@ -85,7 +85,7 @@ func (b *bench) note(format string, args ...any) {
 	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%.1f ", at)+fmt.Sprintf(format, args...))
 }
 
-// transcript is what was written down since the last time.
+// transcript returns the calls since the last transcript.
 func (b *bench) transcript() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,14 +94,14 @@ func (b *bench) transcript() []string {
 	return lines
 }
 
-// steps is how many the loop has begun.
+// steps returns the number of steps that have begun.
 func (b *bench) steps() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.steps
 }
 
-// on says what else a call does, once.
+// on sets a function that a call of the handler runs once.
 func (b *bench) on(word string, f func() error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +143,7 @@ func (b *bench) SetContainerStartup(uid types.UID, id string, started bool) {
 	b.note("startup %s/%s %t", uid, id, started)
 }
 
-// stream is a source.Mux of which the test says what there is to take.
+// stream is a source.Mux whose updates the test sets.
 type stream struct {
 	bench *bench
 	mu    sync.Mutex
@@ -163,7 +163,7 @@ func (s *stream) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	return buf
 }
 
-// bring is what a source says; with nothing it only speaks.
+// bring delivers updates of a source; without updates it only wakes the loop.
 func (s *stream) bring(updates ...podmanager.PodUpdate) {
 	s.mu.Lock()
 	s.next = append(s.next, updates...)
@@ -179,13 +179,13 @@ func update(op podmanager.PodOperation, uids ...types.UID) podmanager.PodUpdate 
 	return u
 }
 
-// machine is a runtime that only shows something.
+// machine is a runtime that shows containers and runs none.
 type machine struct {
 	mu   sync.Mutex
 	pods []runtime.Pod
 }
 
-// shows makes every pod have one container in a state; "gone" is none.
+// shows gives every pod one container in a state; "gone" means none.
 func (m *machine) shows(states ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -221,7 +221,7 @@ func (m *machine) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatu
 	return status, nil
 }
 
-// simulation is a bench in one thread.
+// simulation is a bench in one goroutine.
 type simulation struct {
 	*bench
 	*executor.Scheduler
@@ -252,12 +252,12 @@ func (b *simulation) run() {
 	b.RunUntilIdle()
 }
 
-// at runs the simulation until so many seconds after its start.
+// at runs the simulation until a number of seconds after its start.
 func (b *simulation) at(seconds float64) {
 	b.RunUntil(start.Add(time.Duration(seconds * float64(time.Second))))
 }
 
-// relist has the PLEG look at the machine.
+// relist makes the PLEG list the machine.
 func (b *simulation) relist(t *testing.T) {
 	var err error
 	b.process.Go(func() { err = b.pleg.Relist(b.ctx) })
@@ -265,8 +265,8 @@ func (b *simulation) relist(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// All that can wake the loop has come before it steps: one step takes it all,
-// in this order, and whoever is not wanted is not synced (SL-9, SL-13).
+// One step handles all events that can wake the loop, in the fixed order. A pod that is not desired is not
+// synced (SL-9, SL-13).
 func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	b := newSimulation(t)
 	b.want("changed", "probed", "requested", "lost")
@@ -304,10 +304,9 @@ func TestStep_B138_B142_B143_SL7_SL9_TheOrder(t *testing.T) {
 	assert.Equal(t, 2, b.steps())
 }
 
-// SL-12: a liveness success is nothing; the other results are first written
-// down. SL-13: a pod that is wanted no more is not synced, but may still be
-// ready or not. Of several results of one probe the newest counts, in the place
-// of the first.
+// SL-12: a success of a liveness probe has no effect; the other results are first stored. SL-13: a removed pod
+// is not synced, but its readiness is stored. Of several results of one probe the newest counts, at the
+// position of the first.
 func TestProbed_SL12_SL13(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a", "b")
@@ -337,7 +336,7 @@ func TestProbed_SL12_SL13(t *testing.T) {
 	}, b.transcript())
 }
 
-// A verdict wakes the loop, and the same one again is another.
+// A probe result wakes the loop, and so does an equal result after it.
 func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
@@ -351,8 +350,8 @@ func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
 	}
 }
 
-// Housekeeping comes a moment after a change and looks at all that belongs to
-// it; then not before its period is over, and not at all without a change.
+// Housekeeping runs shortly after a change and handles all changes until then. The next one runs after the
+// period, and only after a change.
 func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 	b := newSimulation(t)
 	b.run()
@@ -379,8 +378,7 @@ func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 	assert.Equal(t, []string{"22.1 cleanups"}, b.transcript(), "what nobody wants is for housekeeping")
 }
 
-// A housekeeping that fails, or panics, is repeated after a period, for as long
-// as it fails (I50).
+// A housekeeping that fails or panics is repeated after a period, until it succeeds (I50).
 func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 	b := newSimulation(t)
 	b.on("cleanups", func() error { return errors.New("no") })
@@ -395,8 +393,7 @@ func TestRun_I50_HousekeepingIsRepeatedAfterAnError(t *testing.T) {
 	}, b.transcript())
 }
 
-// The period is between the end of one housekeeping and the next, so that slow
-// ones leave time for the rest.
+// The period starts at the end of a housekeeping, so that slow housekeepings leave time for other work.
 func TestRun_B135_SlowHousekeeping(t *testing.T) {
 	b := newSimulation(t)
 	b.on("cleanups", func() error {
@@ -408,8 +405,7 @@ func TestRun_B135_SlowHousekeeping(t *testing.T) {
 	assert.Equal(t, []string{"0.1 cleanups", "7.1 cleanups"}, b.transcript())
 }
 
-// A handler that panics loses its call, not the loop, and has housekeeping look
-// at what it should have done (I50).
+// A panic of a handler loses one call and does not stop the loop. Housekeeping repeats the lost work (I50).
 func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
@@ -428,9 +424,9 @@ func TestRun_I50_PanicOfAHandlerIsContained(t *testing.T) {
 	assert.Equal(t, []string{"20.0 syncs [a]", "20.1 cleanups"}, b.transcript(), "a sync alone is no change")
 }
 
-// What comes while the loop steps is not lost, whoever brings it: not even the
-// step's own handlers. It is handled when they have returned, and so is what comes
-// during housekeeping: one loop does it all (SL-1, HC-1).
+// Events that arrive during a step are not lost, even if a handler of the step causes them. They are handled
+// after the handlers have returned. The same holds for events during housekeeping: one goroutine handles all
+// of them (SL-1, HC-1).
 func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a", "b", "c")
@@ -456,8 +452,7 @@ func TestRun_I40_NothingIsLostDuringAStep(t *testing.T) {
 	}, b.transcript())
 }
 
-// A change costs two steps, one for itself and one for housekeeping; an hour
-// without one costs none.
+// A change costs two steps, one for itself and one for housekeeping; an hour without a change costs none.
 func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
@@ -478,7 +473,7 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	assert.False(t, armed, "no timer either")
 }
 
-// B-145: a step that does not end is unhealthy; none for hours is not.
+// B-145: a step that does not return is unhealthy; hours without a step are healthy.
 func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 	b := newSimulation(t)
 	b.run()
@@ -496,7 +491,7 @@ func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
 	require.NoError(t, b.loop.Healthy())
 }
 
-// Run ends with its context, between steps, and wants to hear nothing more.
+// Run returns when its context is cancelled, between two steps, and closes its subscription.
 func TestRun_EndsWithItsContext(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
@@ -527,7 +522,7 @@ func TestRun_AnEndedContextBeginsNothing(t *testing.T) {
 	assert.Zero(t, b.steps())
 }
 
-// A crash ends the loop where it waits.
+// A crash stops the loop where it waits.
 func TestRun_CrashUnwinds(t *testing.T) {
 	b := newSimulation(t)
 	b.run()
@@ -536,7 +531,7 @@ func TestRun_CrashUnwinds(t *testing.T) {
 	assert.True(t, b.ran)
 }
 
-// A second Run is refused, beside the first and after it.
+// A second Run is refused, during the first one and after it.
 func TestRun_IsCalledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{})
@@ -553,8 +548,7 @@ func TestRun_IsCalledOnce(t *testing.T) {
 	})
 }
 
-// The same under goroutines, with many who bring something at once: each is
-// heard after it spoke last.
+// The same with goroutines and many concurrent senders: the loop handles the last event of each.
 func TestRun_I40_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{})
@@ -602,8 +596,7 @@ func TestNew_NamesEveryFault(t *testing.T) {
 		"syncloop: HandlersConfig.Status is missing\nsyncloop: HandlersConfig.Runtime is missing\nsyncloop: HandlersConfig.Sources is missing")
 }
 
-// Flush waits for a whole step: one that is in progress may have passed by what
-// the caller has just changed.
+// Flush waits for a whole step, because a step in progress may have missed the change of the caller.
 func TestFlush_WaitsForAWholeStep(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
@@ -634,8 +627,8 @@ func TestFlush_WaitsForAWholeStep(t *testing.T) {
 	assert.ErrorIs(t, err, syncloop.ErrStopped)
 }
 
-// TestRun_I35_WaitsForFirstSnapshots: the loop does not decide on half of them,
-// and not for ever either.
+// TestRun_I35_WaitsForFirstSnapshots: the loop waits for all first snapshots, but not longer than
+// StartTimeout.
 func TestRun_I35_WaitsForFirstSnapshots(t *testing.T) {
 	for name, wait := range map[string]struct {
 		until float64

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestRuntimeOnlyPod_Phase: a pod that a former agent has left behind runs if a container
-// does. One whose containers have ended may have succeeded: it is not said to run.
+// TestRuntimeOnlyPod_Phase: a pod that an earlier agent has left behind is Running if a container runs. A pod
+// whose containers have exited may have succeeded, so it is not Running.
 func TestRuntimeOnlyPod_Phase(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -34,8 +34,8 @@ func TestRuntimeOnlyPod_Phase(t *testing.T) {
 	}
 }
 
-// TestGivenPod_TakesWhatTheRuntimeShows: the list in which a pod was seen is not kept for one
-// that a worker was given. It is looked up if it is needed all the same.
+// TestGivenPod_TakesWhatTheRuntimeShows: the listing is not kept for a pod with a lastSpec. If it is needed
+// after all, the runtime is listed again.
 func TestGivenPod_TakesWhatTheRuntimeShows(t *testing.T) {
 	pod := &v1.Pod{}
 	pod.UID = "a"

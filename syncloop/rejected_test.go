@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// Who is told of a rejection may panic: the pod is rejected all the same, and so is the next.
+// The hook Rejected panics. The pod is rejected all the same, and so is the next one.
 func TestRejected_IsToldAndContained(t *testing.T) {
 	w := newHarness()
 	var told, panicked []string

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// sized is a pod whose container requests so much cpu, as parsePod makes it.
+// sized returns a pod whose container requests an amount of cpu, as parsePod makes it.
 func sized(t *testing.T, cpu string, words ...string) *v1.Pod {
 	p := parsePod(t, append([]string{"a"}, words...))
 	p.Spec.Containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
@@ -20,8 +20,9 @@ func sized(t *testing.T, cpu string, words ...string) *v1.Pod {
 	return p
 }
 
-// TestHandlers_RZ5_ResizeIsInfeasible: a pod of an API server keeps the resources that
-// it was admitted with, and says so until they are desired again; an event says it once.
+// TestHandlers_RZ5_ResizeIsInfeasible: a pod of an API server keeps the resources that it was admitted with.
+// Its condition reports the resize as infeasible until the old resources are desired again, and one event
+// reports it.
 func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 	w := newHarness()
 	w.guarded = true

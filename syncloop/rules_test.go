@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// quota is a rule of a host program: the node has a number of units, of which a pod takes as many as
-// its annotation says, and lets each pod have a seat.
+// quota is a rule of a host program: the node has a number of units, a pod takes as many units as its
+// annotation asks for, and each pod needs a seat.
 type quota struct {
 	name  string
 	units int64
@@ -62,7 +62,7 @@ func (q quota) Check(claims allocation.Claims, staying, ending allocation.Sums) 
 	return reasons
 }
 
-// withRules are handlers with the built-in rules and these of a host program.
+// withRules returns handlers with the built-in rules and these rules of a host program.
 func withRules(t testing.TB, whenFull syncloop.WhenFull, rules ...allocation.Rule) (*syncloop.Handlers, *harness) {
 	w := newHarness()
 	chain := []syncloop.PodAdmitHandler{
@@ -80,7 +80,7 @@ func withRules(t testing.TB, whenFull syncloop.WhenFull, rules ...allocation.Rul
 	return h, w
 }
 
-// seated are n pods with a unit of two quotas and a seat.
+// seated returns n pods that claim a unit of two quotas and a seat.
 func seated(n int) []*v1.Pod {
 	pods := crowd(n)
 	for i, p := range pods {
@@ -93,9 +93,9 @@ func threeRules() []allocation.Rule {
 	return []allocation.Rule{quota{name: "licences", units: 1 << 20}, quota{name: "bandwidth", units: 1 << 20}, quota{name: "places", units: 1 << 20, seats: "seat"}}
 }
 
-// TestAdmitRule_CostsTheSameForAnyNumberOfPods: 10,000 pods are admitted by three rules of a host
-// program in half a second, one after the other. The bound is 20 times as large here, since a test may
-// run beside many others; a sum over all pods for each of them would take minutes.
+// TestAdmitRule_CostsTheSameForAnyNumberOfPods: three rules of a host program admit 10,000 pods in half a
+// second, one after the other. The bound here is 20 times as large, because other tests may run at the same
+// time. A sum over all pods for each pod would take minutes.
 func TestAdmitRule_CostsTheSameForAnyNumberOfPods(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures time")
@@ -122,8 +122,8 @@ func BenchmarkAdmitRule(b *testing.B) {
 	}
 }
 
-// TestAdmitRule: a rule of a host program refuses a pod, has it wait until the node has room or until
-// a pod has ended, and is asked by Fits.
+// TestAdmitRule: a rule of a host program rejects a pod, makes it wait for room or for a terminating pod, and
+// Fits asks the rule.
 func TestAdmitRule(t *testing.T) {
 	h, w := withRules(t, syncloop.Wait, quota{name: "licences", units: 3}, quota{name: "places", units: 9, seats: "seat"})
 	pod := func(uid types.UID, licences, seat string) *v1.Pod {
@@ -198,7 +198,7 @@ func TestAdmitRule_I50_PanicIsContained(t *testing.T) {
 	}
 }
 
-// asking is a rule whose Claims ask the Handlers which pods are assumed.
+// asking is a rule whose Claims call the Handlers.
 type asking struct{ handlers **syncloop.Handlers }
 
 func (a asking) Claims(*v1.Pod) allocation.Claims {
@@ -213,7 +213,7 @@ func (asking) Check(allocation.Claims, allocation.Sums, allocation.Sums) []alloc
 }
 
 // TestAdmitRule_CalledWithoutLock: Fits and Allocated hold no lock while they call a rule, so a rule that
-// asks the Handlers something does not wait for ever.
+// calls the Handlers does not deadlock.
 func TestAdmitRule_CalledWithoutLock(t *testing.T) {
 	var h *syncloop.Handlers
 	handlers, _ := withRules(t, syncloop.Reject, asking{&h})
@@ -225,8 +225,8 @@ func TestAdmitRule_CalledWithoutLock(t *testing.T) {
 	assert.Equal(t, int64(1), pods.Value())
 }
 
-// TestHandlers_PanicOfDropTerminalStatusIsContained: a DropTerminalStatus that panics does not keep the other pods of its
-// batch from being added. The manager has all of them before anything else is done.
+// TestHandlers_PanicOfDropTerminalStatusIsContained: DropTerminalStatus panics for one pod. The manager stores
+// all pods of the batch before anything else, and the other pods are added.
 func TestHandlers_PanicOfDropTerminalStatusIsContained(t *testing.T) {
 	w, panics := newHarness(), []string(nil)
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{

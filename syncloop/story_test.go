@@ -21,10 +21,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestStories runs testdata. Each block is a story of Handlers in a harness of
-// their own, a command a line; below each stands all that they did, and what they
-// did about pods that wait, as in each step of the loop. See
-// command for the words.
+// TestStories runs testdata. Each block is a story of Handlers in a new harness, one command per line. Below
+// each command stand the calls that the handlers made, and their decisions about waiting pods, as in each step
+// of the loop. See command for the commands.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.HasSuffix(path, "graces.txt") {
@@ -135,6 +134,8 @@ func (w *harness) command(t *testing.T, words []string) []string {
 	return nil
 }
 
+// parsePod parses a pod: its UID, which is also its name unless name= is given, then source= (api), created=
+// and generation= (numbers), phase=, mirror, deleted, gated.
 func parsePods(t *testing.T, words []string) (pods []*v1.Pod) {
 	for len(words) > 0 {
 		end := slices.Index(words, "|")
@@ -192,8 +193,7 @@ func parsePod(t *testing.T, words []string) *v1.Pod {
 	return p
 }
 
-// parseRunning reads UID=STATE[@SOURCE][~NAME]; "ready" is a sandbox without
-// containers that is ready.
+// parseRunning parses UID=STATE[@SOURCE][~NAME]; "ready" is a ready sandbox without containers.
 func parseRunning(t *testing.T, word string) runtime.Pod {
 	t.Helper()
 	uid, rest, _ := strings.Cut(word, "=")

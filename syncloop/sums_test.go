@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestHandlers_SumsEqualTheFullRecomputation: after any history of pods that come,
-// change, end and go, what the handlers have kept is what adding up all pods gives.
+// TestHandlers_SumsEqualTheFullRecomputation: after any history of pods that are added, changed, terminated
+// and removed, the sums of the handlers equal the sums over all pods.
 func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newHarness()
@@ -57,7 +57,7 @@ func TestHandlers_SumsEqualTheFullRecomputation(t *testing.T) {
 	})
 }
 
-// drawn is a pod of random size.
+// drawn returns a pod of random size.
 func drawn(t *rapid.T, uid types.UID) *v1.Pod {
 	p := requesting(string(uid), fmt.Sprintf("cpu=%dm", rapid.IntRange(0, 20).Draw(t, "cpu")*100))
 	p.UID = uid

@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// An eviction of a pod that waits is resolved on every way out: the loop has ended, or
-// the pod was removed, before it was seen to.
+// The eviction of a waiting pod is resolved in every case: the loop stops, or the pod is removed, before the
+// eviction is handled.
 func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 	running := []runtime.Pod{parseRunning(t, "b=running")}
 	for name, test := range map[string]struct {
@@ -52,8 +52,8 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 	}
 }
 
-// TestWaiting_IsToldAfterThePreviousIncarnation: while that ends the status is its own; then
-// it says that the pod waits, though nothing has been decided meanwhile.
+// TestWaiting_IsToldAfterThePreviousIncarnation: while the previous incarnation terminates, the status belongs
+// to it. Then the status says that the pod waits, although nothing has been decided meanwhile.
 func TestWaiting_IsToldAfterThePreviousIncarnation(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(2)}

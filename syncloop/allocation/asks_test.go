@@ -13,7 +13,7 @@ import (
 // TestAsks runs testdata/asks.txt. Each block is a story of a table on a node with two cpus, whose
 // chain has a rule about them and a handler; "story full" has pods wait when the node is full. A line
 // is one of the inputs of TestWalk. Below it stand the effects, and the states of the pods that the
-// table knows: a pod that has to end before its slash.
+// table has: a terminating pod before the slash, and its successor after it.
 func TestAsks(t *testing.T) {
 	datadriven.RunTest(t, "testdata/asks.txt", func(t *testing.T, d *datadriven.TestData) string {
 		w := newWalker(d.HasArg("full"))

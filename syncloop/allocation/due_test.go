@@ -88,7 +88,7 @@ func TestTable_Needs(t *testing.T) {
 	}
 }
 
-// A pod that takes its place in front of those that wait leaves less for them, and they are asked
+// An arriving pod that is placed before waiting pods leaves less for them, and the table asks about them
 // about again. One behind them changes nothing for them.
 func TestTable_ThoseBehindAreAskedAgain(t *testing.T) {
 	table := New(Config{Chain: asked, WaitWhenFull: true})

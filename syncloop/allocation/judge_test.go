@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The verdict on a pod by the answers to the questions, and the questions that are asked.
+// The verdict on a pod depends on the answers to the questions. The test shows the questions too.
 func TestJudge(t *testing.T) {
 	yes, no := Answer{Admit: true}, Answer{}
 	unknown, pending := Answer{firstPanic: true}, Answer{Pending: true}

@@ -23,7 +23,7 @@ func namesOf(pods []*v1.Pod) (names []string) {
 	return names
 }
 
-// The list of pods is in the order of arrival, also when one comes back to its place while the list
+// The list of pods is in order of arrival, also when a pod returns to its position while the list
 // is kept.
 func TestLedger_TheListKeepsTheOrder(t *testing.T) {
 	var s, other ledger

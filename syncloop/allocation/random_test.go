@@ -45,7 +45,7 @@ func (l letters) Check(claims Claims, staying, ending Sums) (reasons []Reason) {
 
 var mixed = NewChain(Names(), PodCount(4), letters{5}, HostPorts(), Resources(capacity), letters{6})
 
-// capacity is that of the node of these tests.
+// capacity is the capacity of the node in these tests.
 var capacity = v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4k"), "example.com/gpu": resource.MustParse("1500")}
 
 // drawn draws a pod; few values, so that pods share them.
@@ -72,7 +72,7 @@ func drawn(t *rapid.T, chain *Chain, uid types.UID) Pod {
 }
 
 // TestLedger_EqualsTheFullRecomputation: after any history of pods that come, change and go, every
-// answer is that of a sum over all pods that are there.
+// answer decides by a sum over all pods.
 func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sums := &ledger{slots: 3}
@@ -182,8 +182,8 @@ func lessAnswer(e Effect, less resource.Quantity) Answer {
 	return Answer{Admit: true}
 }
 
-// TestTable_ShortagesChangeNoVerdict: after any history a table that knows shortages has the same pods
-// waiting in the same way as one that asks about each pod each time, and has asked no more often.
+// TestTable_ShortagesChangeNoVerdict: after any history a table that uses shortages has the same pods
+// waiting as a table that asks about every pod each time, with no more questions.
 func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		knows, asks := newTwin(), newTwin()
@@ -253,8 +253,8 @@ func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) 
 	return verdict, said
 }
 
-// TestUsage_ForetellsTheTable: after any history a Usage says of a pod what the table says of it when
-// it comes, reasons included; so it does of pods that are only assumed.
+// TestUsage_ForetellsTheTable: after any history a Usage decides about a pod as the table decides when
+// the pod arrives, with the same reasons. This holds for assumed pods too.
 func TestUsage_ForetellsTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := rapid.Bool().Draw(t, "wait")

@@ -17,9 +17,9 @@ import (
 //
 //	cpu N                                       what the node has
 //	full                                        pods wait when it is full
-//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [prio=N] [limited]   in: when it should have ended
-//	gone POD                                    what was ending has ended
-//	leave POD                                   it stays, or waits, no longer
+//	stay|end|arrive POD [cpu=N] [port=N] [in=D] [prio=N] [limited]   in: the end of its grace period
+//	gone POD                                    a terminating pod has stopped
+//	leave POD                                   a staying or waiting pod is removed
 //	after D                                     time passes
 //	recheck                                     the node has changed
 //
@@ -41,9 +41,10 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// began is when every story begins.
+// began is the start of every story.
 var began = time.Unix(0, 0)
 
+// story is one table with the time and the cpus of its node.
 type story struct {
 	t     *testing.T
 	full  bool
@@ -52,7 +53,7 @@ type story struct {
 	past  time.Duration
 }
 
-// asked is a chain of one handler.
+// asked is a chain with one handler.
 var asked = NewChain(nil)
 
 func (s *story) now() time.Time { return began.Add(s.past) }
@@ -99,7 +100,7 @@ func (s *story) command(words []string) []string {
 	return s.review()
 }
 
-// removed ends the termination of a pod.
+// gone finishes the termination of a pod.
 func (t *Table) gone(uid types.UID) {
 	if r := t.records[uid]; r != nil {
 		t.finishTermination(uid, r)
@@ -107,7 +108,7 @@ func (t *Table) gone(uid types.UID) {
 	}
 }
 
-// settle answers questions until none is open, and returns the other effects.
+// settle answers all questions and returns the other effects.
 func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) (others []Effect) {
 	for len(effects) > 0 {
 		e := effects[0]
@@ -149,7 +150,7 @@ func (s *story) tell(effects []Effect) (told []string) {
 	return told
 }
 
-// pod reads a pod and what it takes.
+// pod parses a pod and its claims.
 func (s *story) pod(words []string) (pod Pod, in time.Duration, limited bool) {
 	s.t.Helper()
 	p := &v1.Pod{}
@@ -189,7 +190,7 @@ func (s *story) number(text string) int64 {
 	return n
 }
 
-// ask is admission by host ports and by cpu.
+// ask answers as a handler that checks host ports and cpu.
 func (s *story) ask(e Effect) Answer {
 	for _, sums := range []Sums{e.Snapshot.Staying, e.Snapshot.Terminating} {
 		for _, key := range e.Pod.Claims.Keys {
@@ -210,7 +211,7 @@ func (s *story) ask(e Effect) Answer {
 	return Answer{Admit: true}
 }
 
-// shortOf is the shortage of a pod that claims more of a resource than is left.
+// shortOf returns the shortage of a pod that claims more of a resource than is left.
 func shortOf(name v1.ResourceName, want, capacity resource.Quantity) Shortage {
 	room := capacity.DeepCopy()
 	room.Sub(want)

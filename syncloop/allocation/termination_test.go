@@ -16,7 +16,7 @@ import (
 // TestObserve runs testdata. Each block is a story of one node, a command a line:
 //
 //	pod POD [worker=N] [started] [requested] [terminated] [runtime-only]
-//	        [seen] [given] [active] [grace=D] [alone=T]      what is known of it now
+//	        [seen] [given] [active] [grace=D] [alone=T]      the observation of the pod
 //	after D                                                   time passes
 //	forget POD                                                it is not desired and has no worker
 func TestObserve(t *testing.T) {
@@ -41,7 +41,7 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// updated is what becomes of a pod.
+// updated returns the result of Observe as text.
 func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 	uid := types.UID(words[0])
 	one, progress := table.Observe(uid, observed(t, words[1:]), now, func(from ClaimsFrom) Pod {

@@ -18,7 +18,7 @@ import (
 
 var walkDepth = flag.Int("allocation.depth", 0, "steps of the exhaustive walk; 0: as many as PODKEEL_LONG says")
 
-// inputs is everything that a table of two pods can be told. The node has two cpus. A rule checks
+// inputs returns all inputs of a table with two pods. The node has two cpus. A rule checks
 // them, and a handler is asked.
 func inputs() []string {
 	var list []string
@@ -33,14 +33,14 @@ func inputs() []string {
 	return append(list, "answer yes", "answer no", "answer pending", "answer fault", "answer old", "recheck", "review", "later")
 }
 
-// walker is a table with what the caller has to know of it.
+// walker is a table with the state that its caller needs.
 type walker struct {
 	table *Table
 	full  bool
 	now   time.Time
 	ask   Effect // the last Ask; its Kind is 0 if there was none
 	asks  uint64
-	// effects are those of the last input.
+	// effects are the effects of the last input.
 	effects []Effect
 }
 
@@ -48,10 +48,10 @@ func newWalker(full bool) *walker {
 	return &walker{table: New(Config{Chain: walked, WaitWhenFull: full}), full: full, now: began}
 }
 
-// walked checks two cpus, and asks a handler.
+// walked is a chain with a rule for two cpus and a handler.
 var walked = NewChain(Resources(v1.ResourceList{"cpu": resource.MustParse("2")}), nil)
 
-// walkPods are the pods of a walk, by UID and cpus.
+// walkPods are the pods of a walk and of TestAsks, by UID and cpus.
 var walkPods = map[string]Pod{}
 
 func init() {
@@ -65,7 +65,7 @@ func init() {
 	}
 }
 
-// run gives the table one input, and checks all invariants.
+// run applies one input to the table and checks all invariants.
 func (w *walker) run(line string) error {
 	words := strings.Fields(line)
 	t, uid := w.table, types.UID("")
@@ -144,7 +144,7 @@ func (w *walker) answer(what string) error {
 	return w.took(effects)
 }
 
-// took takes the effects and checks all invariants.
+// took stores the effects and checks all invariants.
 func (w *walker) took(effects []Effect) error {
 	t := w.table
 	w.effects = append(w.effects, effects...)
