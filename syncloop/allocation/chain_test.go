@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestChain_Beside_KeepsPods: Beside counts pods of one UID several times, and does not change the pods
-// of its caller.
+// TestChain_Beside_KeepsPods: NewSnapshot counts two pods with one UID twice, and does not change the pods of
+// its caller.
 func TestChain_Beside_KeepsPods(t *testing.T) {
 	c := NewChain(PodCount(2))
 	pods := []Pod{c.Pod(&v1.Pod{}, "", false), c.Pod(&v1.Pod{}, "", false)}
@@ -19,7 +19,7 @@ func TestChain_Beside_KeepsPods(t *testing.T) {
 	assert.Equal(t, []types.UID{"a", "a"}, []types.UID{pods[0].UID, pods[1].UID})
 }
 
-// TestNewChain_KeepsRules: a chain does not change with the list of rules that it was made of.
+// TestNewChain_KeepsRules: a chain does not change with the list of rules that NewChain has received.
 func TestNewChain_KeepsRules(t *testing.T) {
 	rules := []Rule{PodCount(1)}
 	c := NewChain(rules...)

@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Due is true as long as something has changed that a pod which waits has not been asked
-// about; State says of which pods that may be.
+// NeedsReview is true while a change has not been reviewed and pods wait. State returns which pods wait.
 func TestTable_DueAndWaiting(t *testing.T) {
 	s := &story{t: t, cpu: resource.MustParse("1")}
 	s.command([]string{"end", "old", "cpu=1"})
@@ -37,8 +36,8 @@ func TestTable_DueAndWaiting(t *testing.T) {
 	assert.True(t, table.NeedsReview())
 }
 
-// Of 32 pods that are ending those are found that a pod waits for; of more it waits for
-// all, as each is a question.
+// If 32 pods terminate, the table finds the pods that a pod waits for. If more terminate, the pod waits for
+// all of them.
 func TestTable_BoundOfTheSearch(t *testing.T) {
 	for many, want := range map[int]int{31: 1, 32: 1, 33: 33} {
 		s := &story{t: t, cpu: resource.MustParse("1"), table: New(Config{Chain: asked})}
@@ -60,7 +59,7 @@ func TestTable_BoundOfTheSearch(t *testing.T) {
 	}
 }
 
-// A pod that is the only one of its kind is claimed by its full name, or a host port, of another pod.
+// A pod conflicts with another pod that has its full name or a host port.
 func TestTable_Needs(t *testing.T) {
 	s := &story{t: t}
 	pod := func(uid, name string, port int) Pod {
@@ -88,8 +87,8 @@ func TestTable_Needs(t *testing.T) {
 	}
 }
 
-// An arriving pod that is placed before waiting pods leaves less for them, and the table asks about them
-// about again. One behind them changes nothing for them.
+// An arriving pod that is placed before waiting pods leaves less for them, so the table asks about them again.
+// A pod placed behind them changes nothing for them.
 func TestTable_ThoseBehindAreAskedAgain(t *testing.T) {
 	table := New(Config{Chain: asked, WaitWhenFull: true})
 	var staying []int // beside the pods that were asked about

@@ -72,7 +72,7 @@ func ExampleNew() {
 	// b: admit
 }
 
-// A chain says what a pod claims, and why it cannot start beside others.
+// A chain returns the claims of a pod, and the reasons why the pod cannot start beside others.
 func ExampleNewChain() {
 	chain := allocation.NewChain(allocation.PodCount(1))
 	one := chain.Pod(pod("b", ""), "file", false)
@@ -83,7 +83,7 @@ func ExampleNewChain() {
 	// OutOfpods: the node runs 1 pods and takes at most 1
 }
 
-// A Usage answers beside the table what would become of a pod.
+// A Usage answers whether a pod would be admitted, without the table.
 func ExampleNewUsage() {
 	chain := allocation.NewChain(allocation.PodCount(1))
 	table, usage := allocation.New(allocation.Config{Chain: chain}), allocation.NewUsage(chain)

@@ -61,8 +61,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A pod that the node cannot run yet waits for no other pod and without a limit, also if it waited
-// with one before; without an answer the limit stays.
+// A Pending pod waits for no other pod and without a limit, even if it had a limit before. After a panic the
+// limit stays.
 func TestTable_PendingHasNoLimit(t *testing.T) {
 	table := New(Config{Chain: asked})
 	table.startTermination("ending", table.ensureRecord("ending"), Termination{Pod: Pod{UID: "ending"}, Until: began.Add(10 * time.Second)})

@@ -44,7 +44,7 @@ func TestLedger_TheListKeepsTheOrder(t *testing.T) {
 	assert.Equal(t, []string{"b"}, namesOf(other.pods()))
 }
 
-// Pods that are only assumed come after all others, in the order in which they were judged.
+// Assumed pods come after all other pods, in the order of their decisions.
 func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 	u := NewUsage(NewChain())
 	var want []string
@@ -59,8 +59,8 @@ func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 	assert.Equal(t, want, namesOf(u.staying.pods()))
 }
 
-// When one of the pods of a rank waits no longer, the others still do; and when one assumed pod is
-// forgotten, the others are still assumed.
+// When one pod of a rank stops waiting, the others still wait. When one assumed pod is removed, the others
+// stay assumed.
 func TestUsage_OneLeavesAndTheOthersStay(t *testing.T) {
 	u := NewUsage(NewChain())
 	for _, name := range []string{"a", "b", "c"} {

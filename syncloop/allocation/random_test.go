@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// letters is a rule of a host program: each pod takes letters of its name, and has a slot to itself.
+// letters is a rule of a host program: each pod claims the letters of its name, and has a slot of its own.
 type letters struct{ most int64 }
 
 func (letters) Claims(pod *v1.Pod) Claims {
@@ -48,7 +48,7 @@ var mixed = NewChain(Names(), PodCount(4), letters{5}, HostPorts(), Resources(ca
 // capacity is the capacity of the node in these tests.
 var capacity = v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4k"), "example.com/gpu": resource.MustParse("1500")}
 
-// drawn draws a pod; few values, so that pods share them.
+// drawn draws a pod with few different values, so that pods share them.
 func drawn(t *rapid.T, chain *Chain, uid types.UID) Pod {
 	p := &v1.Pod{}
 	p.UID, p.Namespace, p.Name = uid, "ns", rapid.SampledFrom([]string{"a", "b", "cc", "ddd"}).Draw(t, "name")
@@ -71,8 +71,8 @@ func drawn(t *rapid.T, chain *Chain, uid types.UID) Pod {
 	return chain.Pod(p, "", rapid.IntRange(0, 5).Draw(t, "static") == 0)
 }
 
-// TestLedger_EqualsTheFullRecomputation: after any history of pods that come, change and go, every
-// answer decides by a sum over all pods.
+// TestLedger_EqualsTheFullRecomputation: after any history of pods that are added, changed and removed, every
+// answer equals the answer from a sum over all pods.
 func TestLedger_EqualsTheFullRecomputation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sums := &ledger{slots: 3}
@@ -144,7 +144,7 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 	}
 }
 
-// twin is a table with what it has said of each pod, without the numbers.
+// twin is a table with its effects for each pod, without the numbers in messages.
 type twin struct {
 	*Table
 	told  map[types.UID]string
@@ -161,7 +161,7 @@ func (q *twin) hear(effects []Effect) {
 	}
 }
 
-// lessAnswer is admission by resources, ports and names on a node with less of everything.
+// lessAnswer answers by resources, ports and names on a node with fewer resources.
 func lessAnswer(e Effect, less resource.Quantity) Answer {
 	n := e.Snapshot.Staying.Len() + e.Snapshot.Terminating.Len()
 	if reasons := HostPorts().Check(e.Pod.Claims, e.Snapshot.Staying, e.Snapshot.Terminating); len(reasons) > 0 {
@@ -232,7 +232,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 	})
 }
 
-// judged is the verdict of a chain of rules on a pod, without a table.
+// judged returns the decision of a chain of rules about a pod, without a table.
 func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) {
 	beside := u.SnapshotFor(&pod, Rank(pod.Priority, waitWhenFull), false)
 	verdict, said, _ := Judge(&pod, beside, waitWhenFull, func(_ Question, beside Snapshot) Answer {
@@ -293,7 +293,7 @@ func stateOf(k EffectKind) State {
 	return map[EffectKind]State{Admit: Admitted, Wait: Waiting, Reject: Rejected}[k]
 }
 
-// several come at once: each is assumed before the table decides on the first.
+// several adds several pods at the same time: each is assumed before the table decides about the first.
 func several(t *rapid.T, table *Table, u *Usage, full bool) {
 	var foretold []State
 	var come []Pod
@@ -322,7 +322,7 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 	assert.Empty(t, u.Assumed())
 }
 
-// allocated: what waits has nothing.
+// allocated checks that waiting pods are not in the allocated resources.
 func allocated(t *rapid.T, table *Table, u *Usage) {
 	list := u.Allocated()
 	for name := range capacity {
@@ -338,8 +338,8 @@ func allocated(t *rapid.T, table *Table, u *Usage) {
 	}
 }
 
-// TestUsage_Assumed: an assumption is taken back, or replaced by one of other content, and one that is
-// refused takes nothing.
+// TestUsage_Assumed: an assumption is reverted or replaced by one with other content. A pod that would be
+// rejected claims nothing.
 func TestUsage_Assumed(t *testing.T) {
 	u := NewUsage(asked)
 	first, second := &v1.Pod{}, &v1.Pod{}
@@ -375,8 +375,8 @@ func TestUsage_Assumed(t *testing.T) {
 	assert.Equal(t, []types.UID{"a"}, u.Assumed())
 }
 
-// TestUsage_Notes: a pod has a note until an Update heeds the newest note of the pod, and the notes of
-// one pod take no more room than a few.
+// TestUsage_Notes: a pod has a worker change until an Update contains its last one. Many changes of one pod
+// use little memory.
 func TestUsage_Notes(t *testing.T) {
 	u, table := NewUsage(asked), New(Config{Chain: asked})
 	u.AddWorkerChange("a")
@@ -397,8 +397,7 @@ func TestUsage_Notes(t *testing.T) {
 	assert.Empty(t, u.pods)
 }
 
-// TestUsage_FirstUpdate: a Usage that comes late copies all pods, and a table without a Usage notes no
-// changes.
+// TestUsage_FirstUpdate: the first Update copies all pods, and a table without a Usage records no changes.
 func TestUsage_FirstUpdate(t *testing.T) {
 	table, u := New(Config{}), NewUsage(NewChain())
 	for range 100 {

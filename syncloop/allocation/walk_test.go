@@ -172,8 +172,7 @@ func (w *walker) took(effects []Effect) error {
 	return w.check()
 }
 
-// others checks that the pods of a question are those that are admitted, and those that wait before
-// the pod.
+// beside checks that the pods of a question are the admitted pods and the waiting pods before the pod.
 func (w *walker) beside(e Effect) error {
 	if w.table.open.step == OnEmptyNode {
 		return nil
@@ -196,7 +195,7 @@ func (w *walker) beside(e Effect) error {
 	return nil
 }
 
-// fits checks that a pod was admitted to cpus that the node has.
+// fits checks that the node has the cpus of an admitted pod.
 func (w *walker) fits(uid types.UID) error {
 	pod, _ := w.table.StayingPod(uid)
 	used := pod.Claims.Quantities["cpu"].DeepCopy()
@@ -217,7 +216,7 @@ func (w *walker) fits(uid types.UID) error {
 	return nil
 }
 
-// check is the invariants of a table.
+// check checks the invariants of a table.
 func (w *walker) check() error {
 	t := w.table
 	limited := 0
@@ -264,7 +263,7 @@ func (w *walker) check() error {
 	return nil
 }
 
-// print is all by which a further step could be judged.
+// print returns all state of the table that affects later steps.
 func (w *walker) print() string {
 	var b strings.Builder
 	t := w.table
@@ -352,9 +351,8 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// rest answers all questions until nothing is open, and empties the table then. The rules admit no pod
-// that waits because of them; after a recheck, when the handler admits all, they admit no pod that
-// waits at all.
+// rest answers all questions and then removes all pods. The rules admit no pod that has to wait because of
+// them. After a recheck, if the handler admits all pods, no pod waits that the rules admit.
 func (w *walker) rest() error {
 	for _, recheck := range []bool{false, true} {
 		if recheck {
@@ -387,7 +385,7 @@ func (w *walker) rest() error {
 	return nil
 }
 
-// settle reviews, and has the handler admit all pods, until no question is open.
+// settle reviews and answers all questions with yes.
 func (w *walker) settle() error {
 	for range 100 {
 		if err := w.run("review"); err != nil {
@@ -403,7 +401,7 @@ func (w *walker) settle() error {
 	return fmt.Errorf("the questions do not end")
 }
 
-// way is a path as a story.
+// way returns a path as the text of a story.
 func way(all []string, path []uint8) string {
 	var lines []string
 	for _, i := range path {

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/events"
 )
 
-// Equal events are one event at the server. What waits when the context ends is written.
+// Equal events are one event at the server. Pending events are written when the context is cancelled.
 func ExampleNew() {
 	server := apiservertest.New(apiservertest.Config{})
 	recorder, err := events.New(events.Config{Events: server.Client("node-1").Events(), Host: "node-1"})

@@ -51,7 +51,7 @@ func simulate(t *testing.T, flush time.Duration) *harness {
 	return h
 }
 
-// after lets time pass and returns what has arrived at the server.
+// after lets time pass and returns the writes that have reached the server.
 func (h *harness) after(d time.Duration) string {
 	h.RunUntil(h.Now().Add(d))
 	var all []string
@@ -62,7 +62,7 @@ func (h *harness) after(d time.Duration) string {
 	return strings.Join(all, ", ")
 }
 
-// have are the events at the server.
+// have returns the events at the server.
 func (h *harness) have() string {
 	var all []string
 	for _, e := range h.server.Admin().Events() {
@@ -75,7 +75,7 @@ func pod(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "u"}}
 }
 
-// EB-3: what is recorded comes to the server, each event once, at once.
+// EB-3: a recorded event reaches the server once and at once.
 func TestRecorder_EB3(t *testing.T) {
 	h := simulate(t, 0)
 	h.recorder.Event(pod("web"), v1.EventTypeNormal, "Started", "yes")
@@ -96,8 +96,8 @@ func TestRecorder_EB3(t *testing.T) {
 	assert.Empty(t, h.after(time.Minute))
 }
 
-// EB-4: while the server is away nothing is lost but what is too much, and the first answer
-// brings all.
+// EB-4: while the server is unreachable, only events over the bound are lost. After the first answer all
+// others are written.
 func TestRecorder_EB2_EB4_Away(t *testing.T) {
 	h := simulate(t, 0)
 	h.server.Down()
@@ -115,7 +115,7 @@ func TestRecorder_EB2_EB4_Away(t *testing.T) {
 	assert.Len(t, h.server.Admin().Events(), 1000)
 }
 
-// A lost answer makes no second event; the server's refusal is final.
+// A lost answer causes no second event. An event that the server refuses is dropped.
 func TestRecorder_LostAndRefused(t *testing.T) {
 	h := simulate(t, 0)
 	h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "events", Times: 1, Lost: true})
@@ -129,7 +129,7 @@ func TestRecorder_LostAndRefused(t *testing.T) {
 	assert.Equal(t, "Pod web Started x1", h.have())
 }
 
-// At a normal end what waits is written, within the bound.
+// At a normal stop the pending events are written, within the bound.
 func TestRecorder_End(t *testing.T) {
 	h := simulate(t, 5*time.Second)
 	h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "events", Latency: time.Second})
@@ -177,7 +177,7 @@ func TestNew_Refuses(t *testing.T) {
 	assert.EqualError(t, err, "events: Config: Events or Host is missing")
 }
 
-// On real goroutines: all that is recorded at once, and nothing is left.
+// With real goroutines: all events that are recorded at the same time are written.
 func TestRecorder_Real(t *testing.T) {
 	server := apiservertest.New(apiservertest.Config{})
 	recorder, err := events.New(events.Config{Events: server.Client("n1").Events(), Host: "n1", Flush: time.Minute})

@@ -19,7 +19,7 @@ import (
 // These are the benchmarks of package podworkers without and with metrics: their ratio is what
 // metrics cost. Run them alternately: -run - -bench 'Dispatch|Lifecycle' -count 10.
 
-// quick is a PodSyncer that has nothing to do.
+// quick is a PodSyncer that does nothing.
 type quick struct{ synced func() }
 
 func (q quick) SyncPod(context.Context, podworkers.SyncPodType, *v1.Pod, *v1.Pod, *runtime.PodStatus) (bool, error) {
@@ -35,7 +35,7 @@ func (q quick) SyncTerminatedPod(context.Context, *v1.Pod, *runtime.PodStatus) e
 	return nil
 }
 
-// instant is a cache that always has something new.
+// instant is a cache that always has a newer status.
 type instant struct{}
 
 func (instant) Get(types.UID) (*runtime.PodStatus, error) { return &runtime.PodStatus{}, nil }
@@ -58,8 +58,7 @@ func benchPods(n int) []*v1.Pod {
 	return pods
 }
 
-// both runs a benchmark without hooks, with hooks that do nothing, as a node has some anyway, and
-// with metrics.
+// both runs a benchmark without hooks, with hooks that do nothing, and with metrics.
 func both(b *testing.B, bench func(*testing.B, podworkers.Hooks)) {
 	b.Run("hooks=none", func(b *testing.B) { bench(b, podworkers.Hooks{}) })
 	b.Run("hooks=empty", func(b *testing.B) {
@@ -137,7 +136,7 @@ func BenchmarkLifecycle(b *testing.B) {
 	})
 }
 
-// life is the whole life of some pods.
+// life runs the whole life of some pods.
 func life(b *testing.B, w *podworkers.Workers, pods []*v1.Pod, synced, finished *sync.WaitGroup) {
 	synced.Add(len(pods))
 	finished.Add(len(pods))
@@ -154,7 +153,7 @@ func life(b *testing.B, w *podworkers.Workers, pods []*v1.Pod, synced, finished 
 	}
 }
 
-// What every sync calls allocates nothing.
+// The hooks that every sync calls allocate nothing.
 func TestWorkerHooks_AllocateNothing(t *testing.T) {
 	hooks := metrics.New(metrics.Config{}).WorkerHooks()
 	sync := podworkers.Synced{UID: "uid", Kind: lifecycle.SyncPod, Type: podworkers.SyncPodUpdate, Took: 1, Err: context.Canceled}

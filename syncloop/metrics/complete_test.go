@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// names are those of all metrics of a collector.
+// names returns the names of all metrics of a collector.
 func names(c prometheus.Collector) (list []string) {
 	ch := make(chan *prometheus.Desc, 1000)
 	c.Describe(ch)
@@ -27,7 +27,7 @@ func names(c prometheus.Collector) (list []string) {
 	return list
 }
 
-// Each metric has a value in a test, and stands in METRICS.md.
+// Each metric has a value in a test and a row in METRICS.md.
 func TestEveryMetricIsTestedAndDocumented(t *testing.T) {
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestEveryMetricIsTestedAndDocumented(t *testing.T) {
 	}
 }
 
-// unused are the hooks that no metric needs: what they tell is in that of another one.
+// unused are the hooks without a metric: another metric already counts the same.
 var unused = map[string]bool{
 	"Hooks.Workers.Syncing":  true, // the status of the pod tells
 	"Hooks.Timeline":         true, // the other hooks tell of the same
@@ -57,7 +57,7 @@ var unused = map[string]bool{
 	"Hooks.Prober.Panicked": true, "Hooks.Syncer.Panicked": true, "Hooks.Images.Panicked": true, // Hooks.Panicked is told of them
 }
 
-// Each hook of a node and of its parts is filled.
+// Each hook of a node and of its parts is set.
 func TestEveryHookIsFilled(t *testing.T) {
 	var config node.Config
 	metrics.New(metrics.Config{}).Instrument(&config)
@@ -81,7 +81,7 @@ func empty(name string, v reflect.Value) (list []string) {
 	return list
 }
 
-// A hook that is there is called before that of the metrics.
+// An existing hook is called before the hook of the metrics.
 func TestInstrument_KeepsWhatIsThere(t *testing.T) {
 	called := ""
 	config := node.Config{}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Remembered are the UIDs of the pods of which something is remembered.
+// Remembered returns the UIDs of the tracked pods.
 func Remembered(m *Metrics) (uids []string) {
 	m.pods.known.Range(func(uid, _ any) bool {
 		uids = append(uids, string(uid.(types.UID)))

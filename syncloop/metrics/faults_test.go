@@ -21,7 +21,7 @@ func (f *faultySource) Run(context.Context, source.Sink) error         { return 
 func (f *faultySource) Faults() source.Faults                          { return source.Faults{Count: int(*f)} }
 func (f *faultySource) FaultOf(types.UID) (fault source.Fault, _ bool) { return fault, false }
 
-// The faults of manifests count for as long as they stand, by source, whatever files there are.
+// The current faults of manifests are counted by source.
 func TestSourceFaults(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	files, web := faultySource(3), faultySource(0)

@@ -41,7 +41,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the expositions in testdata anew, to be defended in review")
 
-// scripted is a pod with one container that follows a script.
+// scripted returns a pod with one container that follows a script.
 func scripted(name, script string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -67,7 +67,7 @@ func simulate(t *testing.T, config nodetest.Config) *simulated {
 	return s
 }
 
-// exposition is what a scrape of some collectors shows.
+// exposition returns the scrape of some collectors.
 func exposition(t *testing.T, of ...prometheus.Collector) string {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(of...)
@@ -84,7 +84,7 @@ func exposition(t *testing.T, of ...prometheus.Collector) string {
 	return out.String()
 }
 
-// golden compares with a file of testdata.
+// golden compares a text with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -96,7 +96,7 @@ func golden(t *testing.T, name, got string) {
 	assert.Equal(t, string(want), got)
 }
 
-// sink takes every status but the first ones of one pod.
+// sink accepts every status except the first ones of one pod.
 type sink struct {
 	refused types.UID
 	times   int
@@ -110,7 +110,7 @@ func (s *sink) Send(_ context.Context, u status.Update) error {
 	return nil
 }
 
-// failing is a source that has a pod without a name, and fails then.
+// failing is a source that delivers a pod without a name and then fails.
 type failing struct{}
 
 func (failing) Run(_ context.Context, to source.Sink) error {
@@ -166,7 +166,7 @@ func (s *simulated) apply() {
 	}
 }
 
-// The reasons of the node's own admission are no "Other".
+// The reasons of the node's own admission are not counted as "Other".
 func TestRejections_OwnReasons(t *testing.T) {
 	handle := source.NewHandle()
 	invalid, taint := scripted("invalid", "run=forever"), v1.Taint{Key: "gone", Effect: v1.TaintEffectNoExecute}
@@ -188,7 +188,7 @@ kubelet_admission_rejections_total{reason="TaintToleration"} 1
 	s.Stop()
 }
 
-// A pod has the name of one that is forgotten later: its probes go on being shown.
+// Two pods have the same name, and one of them is removed: the probes of the other stay visible.
 func TestProbes_AnotherPodOfTheName(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	var config node.Config
@@ -209,7 +209,7 @@ func TestProbes_AnotherPodOfTheName(t *testing.T) {
 	assert.Equal(t, "prober_probe_duration_seconds_count{container=\"c\",namespace=\"default\",pod=\"web\",probe_type=\"Readiness\"} 1\n", shown())
 }
 
-// Panics of what an embedder brings are counted by call.
+// Panics in code of the host program are counted by call.
 func TestPanics(t *testing.T) {
 	s := simulate(t, nodetest.Config{Node: node.Config{Scheduling: node.SchedulingConfig{Evictable: func(*v1.Pod) bool { panic("boom") }}}})
 	s.Apply(scripted("web", "run=forever"))
@@ -223,7 +223,7 @@ podkeel_panics_total{call="Evictable"} 1
 	s.Stop()
 }
 
-// Calls of a runtime in memory, and faults, are counted by verb.
+// Calls of a memory.Runtime, and injected faults, are counted by call.
 func TestCalls(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	faults, err := faulty.New(faulty.Config{Hooks: m.FaultyHooks()})
@@ -245,7 +245,7 @@ func TestCalls(t *testing.T) {
 	b.Stop()
 }
 
-// only are the lines about some metrics.
+// only returns the lines about some metrics.
 func only(text string, names ...string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -257,7 +257,7 @@ func only(text string, names ...string) string {
 	return out.String()
 }
 
-// A process that was stopped is counted, and so is a stream of events that has ended.
+// A process that was stopped is counted, and so is an event stream that has ended.
 func TestHooksOfParts(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	var config node.Config
@@ -277,7 +277,7 @@ func TestHooksOfParts(t *testing.T) {
 		"podkeel_pod_status_send_errors_total", "podkeel_image_pulls_total", "podkeel_housekeeping_errors_total", "kubelet_admission_rejections_total"))
 }
 
-// What becomes of the node's object is counted.
+// Changes of the node's object are counted.
 func TestAgentHooks(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	h := m.AgentHooks()
@@ -290,7 +290,7 @@ func TestAgentHooks(t *testing.T) {
 		"podkeel_node_object_replacements_total", "podkeel_node_lease_conflicts_total"))
 }
 
-// answers are those of a server: a status each, 0 for none.
+// answers is a transport that returns a sequence of status codes, 0 for no answer.
 type answers struct {
 	*clocktesting.FakePassiveClock
 	codes []int
@@ -305,7 +305,7 @@ func (a *answers) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code}, nil
 }
 
-// Requests to the API server are counted as those of a kubelet.
+// Requests to the API server are counted as in the kubelet.
 func TestRoundTripper(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	m := metrics.New(metrics.Config{Clock: clk})
@@ -319,7 +319,7 @@ func TestRoundTripper(t *testing.T) {
 	golden(t, "requests.prom", only(exposition(t, m), "rest_client_requests_total", "rest_client_request_duration_seconds_count", "rest_client_request_duration_seconds_sum"))
 }
 
-// The name of a node is a metric to join others with, once.
+// The name of a node is one metric, for joins with others.
 func TestNodeName(t *testing.T) {
 	for config, want := range map[metrics.Config]string{{}: `{node="localhost"} 1`, {Node: "a"}: `{node="a"} 1`} {
 		m := metrics.New(config)
@@ -330,7 +330,7 @@ func TestNodeName(t *testing.T) {
 	}
 }
 
-// Several nodes of one process are told apart by a label.
+// A label distinguishes several nodes of one process.
 func TestSeveralNodes(t *testing.T) {
 	a, b := metrics.New(metrics.Config{Node: "a"}), metrics.New(metrics.Config{Node: "b"})
 	a.RecordRuntimeConnection("", "")
@@ -344,7 +344,7 @@ podkeel_runtime_connections_total{node="b"} 0
 	require.Error(t, registry.Register(metrics.New(metrics.Config{Node: "a"})), "two nodes of one name")
 }
 
-// Resources have the time of the measurement, and what is not known is left out (SM-8).
+// Resource metrics have the time of the measurement, and unknown values are left out (SM-8).
 func TestResources_SM8(t *testing.T) {
 	s := simulate(t, nodetest.Config{})
 	s.Apply(scripted("web", "run=forever cpu=500m memory=64Mi"))
@@ -357,7 +357,7 @@ func TestResources_SM8(t *testing.T) {
 	s.Stop()
 }
 
-// unmeasured cannot tell, or knows nothing of what it tells of.
+// unmeasured is a reader that fails, or has no figures.
 type unmeasured struct{ err error }
 
 func (u unmeasured) NodeStats(context.Context) (node.NodeStats, error) {
@@ -384,7 +384,7 @@ resource_scrape_error 1
 `, exposition(t, metrics.NewResources(metrics.Config{}, unmeasured{errors.New("no")})))
 }
 
-// named has a pod with a name of any bytes.
+// named is a reader with a pod whose name may have any bytes.
 type named string
 
 func (n named) NodeStats(context.Context) (node.NodeStats, error) {

@@ -30,8 +30,8 @@ func conditions(s v1.NodeStatus) (all []string) {
 	return all
 }
 
-// TestStatus_ND18_ND19_Conditions: Ready follows the runtime and its network, pressure is
-// there only if it was measured.
+// TestStatus_ND18_ND19_Conditions: Ready follows the runtime and its network. A pressure condition exists only
+// if it was measured.
 func TestStatus_ND18_ND19_Conditions(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -63,7 +63,8 @@ func TestStatus_ND18_ND19_Conditions(t *testing.T) {
 	}
 }
 
-// TestStatus_ND18_Times: a heartbeat each time, a transition only with the value.
+// TestStatus_ND18_Times: the heartbeat time changes each time, the transition time only with the status of the
+// condition.
 func TestStatus_ND18_Times(t *testing.T) {
 	f := healthy()
 	first := nodestatus.Status(&v1.NodeStatus{}, f)
@@ -76,7 +77,7 @@ func TestStatus_ND18_Times(t *testing.T) {
 	assert.Equal(t, f.Now, third.Conditions[0].LastTransitionTime.Time)
 }
 
-// TestStatus_ND14_ND16_ND17: resources, images and what else is promised.
+// TestStatus_ND14_ND16_ND17: resources, images and declared features.
 func TestStatus_ND14_ND16_ND17(t *testing.T) {
 	f := healthy()
 	f.Capacity = v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("110")}
@@ -128,7 +129,7 @@ func TestDue_ND24(t *testing.T) {
 	assert.True(t, nodestatus.ShouldSendStatus(&sent, server, now, 0), "others have written")
 }
 
-// TestReconcile_ND6_ND7_KB30: labels that were ours and are no more go, those of others stay.
+// TestReconcile_ND6_ND7_KB30: labels that the node no longer sets are removed, and labels of others stay.
 func TestReconcile_ND6_ND7_KB30(t *testing.T) {
 	spec := nodestatus.Spec{Name: "n1", OS: "linux", Arch: "arm64", Labels: map[string]string{"zone": "a", v1.LabelHostname: "other"}, Taints: []v1.Taint{{Key: "k"}}}
 	existing := nodestatus.Node(spec, v1.NodeStatus{})
@@ -148,7 +149,7 @@ func TestReconcile_ND6_ND7_KB30(t *testing.T) {
 		"podkeel.dev/labels":"beta.kubernetes.io/arch,beta.kubernetes.io/os,disk,kubernetes.io/arch,kubernetes.io/hostname,kubernetes.io/os"}}}`, string(patch))
 }
 
-// TestLease_ND32_KB20: the time of a renewal grows, and the owner is the node of today.
+// TestLease_ND32_KB20: the renew time increases, and the owner is the current node object.
 func TestLease_ND32_KB20(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u1"}}
 	first := nodestatus.Lease(nil, node, epoch)
@@ -164,8 +165,8 @@ func text(l *coordinationv1.Lease) string {
 	return fmt.Sprintf("%s/%s %s %d %s", l.Namespace, l.Name, *l.Spec.HolderIdentity, *l.Spec.LeaseDurationSeconds, l.Spec.RenewTime.Format(time.RFC3339Nano))
 }
 
-// TestEvents_EB6: each change of the node is one event, with the kubelet's reason; what is
-// unknown, unchanged or of others is none.
+// TestEvents_EB6: each change of the node is one event, with the kubelet's reason. Unknown and unchanged
+// conditions, and conditions of others, cause no event.
 func TestEvents_EB6(t *testing.T) {
 	node := func(boot string, cordoned bool, conditions ...string) *v1.Node {
 		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: v1.NodeSpec{Unschedulable: cordoned}}

@@ -27,7 +27,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the answers in testdata anew, to be defended in review")
 
-// ask asks a handler.
+// ask sends a request to a handler.
 func ask(handler http.Handler, method, target string) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequest(method, target, nil))
@@ -52,7 +52,7 @@ func golden(t *testing.T, name string, answer *httptest.ResponseRecorder) {
 	assert.Equal(t, string(want), string(got)+"\n")
 }
 
-// The summary of a simulated node, whole and of processors and memory alone.
+// The summary of a simulated node, complete and with only processors and memory.
 func TestHandler(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Node: node.Config{Name: "edge"}})
 	b.Machine().SetImageFilesystem(1<<30, 1<<20)
@@ -72,7 +72,7 @@ func TestHandler(t *testing.T) {
 	b.Stop()
 }
 
-// told is a reader that says what it was told to.
+// told is a reader that returns fixed stats.
 type told struct {
 	stats node.NodeStats
 	err   error
@@ -80,7 +80,7 @@ type told struct {
 
 func (r told) NodeStats(context.Context) (node.NodeStats, error) { return r.stats, r.err }
 
-// Every figure of the runtime has its place, and one that is not known has none.
+// Every known figure of the runtime is in the summary, and no unknown one.
 func TestSummarize_EveryFigure(t *testing.T) {
 	at := time.Unix(946684800, 0).UTC()
 	n := func(v uint64) *uint64 { return &v }

@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Sixteen containers for each record are kept. One more halves them, to half of them sharp, and at
-// once.
+// Sixteen containers per record are kept. One more drops records at once, until half of them is left.
 func TestLog_ContainersSharp(t *testing.T) {
 	kept := func(sizes ...int) (left []int) {
 		l := NewLog(4)
@@ -29,7 +28,7 @@ func TestLog_ContainersSharp(t *testing.T) {
 	assert.Equal(t, []int{16}, kept(32, 17, 16))
 }
 
-// A result joins the last one of its probe only, not an older one that said the same.
+// A result is merged only with the last result of its probe, not with an older equal one.
 func TestLog_JoinsTheLastResult(t *testing.T) {
 	l := NewLog(8)
 	at := func(n int) time.Time { return time.Unix(int64(n), 0) }

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// TestLog_Containers: the statuses of a pod with many containers take the place of several
-// records, and the newest records stay, in their order.
+// TestLog_Containers: a status of a pod with many containers counts as several records, and the newest records
+// stay in their order.
 func TestLog_Containers(t *testing.T) {
 	const most, each = 10, 30
 	log := timeline.NewLog(most)

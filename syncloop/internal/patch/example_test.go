@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// The patch has what differs, and the UID of the pod that is meant.
+// The patch has the differences and the UID of the pod.
 func ExamplePodStatus() {
 	server := v1.PodStatus{Phase: v1.PodPending, Conditions: []v1.PodCondition{{Type: "example.com/gate", Status: v1.ConditionTrue}}}
 	raw, err := patch.PodStatus("uid-1", &server, &v1.PodStatus{Phase: v1.PodRunning, PodIP: "10.1.2.3"})

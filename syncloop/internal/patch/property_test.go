@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// statuses makes any status of a pod.
+// statuses generates statuses of a pod.
 func statuses() *rapid.Generator[v1.PodStatus] {
 	return rapid.Custom(func(t *rapid.T) v1.PodStatus {
 		word := rapid.SampledFrom([]string{"", "a", "b"})
@@ -50,8 +50,8 @@ func statuses() *rapid.Generator[v1.PodStatus] {
 	})
 }
 
-// ST-22, ST-41: a patch brings the server where the node is, changes nothing of others, and
-// a second one is not needed. It is the same whether the node knew the server's status or not.
+// ST-22, ST-41: a patch brings the server's status to the node's status, changes no fields of others, and a
+// second patch is empty. The result does not depend on whether the node knew the server's status.
 func TestPodStatus_ST22_ST41_AnyTwoStatuses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		server, want := statuses().Draw(t, "server"), statuses().Draw(t, "want")
@@ -83,7 +83,7 @@ func TestPodStatus_ST22_ST41_AnyTwoStatuses(t *testing.T) {
 	})
 }
 
-// withoutTarget leaves the shared condition out.
+// withoutTarget removes the DisruptionTarget condition, which others also write.
 func withoutTarget(s v1.PodStatus) v1.PodStatus {
 	s = *s.DeepCopy()
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.DisruptionTarget })
@@ -91,7 +91,7 @@ func withoutTarget(s v1.PodStatus) v1.PodStatus {
 	return s
 }
 
-// ST-24, ST-43: only what others write is news.
+// ST-24, ST-43: only changes of fields that others write are reported.
 func TestOnlyOwnDiffers_ST24_ST43(t *testing.T) {
 	pod := func(change func(*v1.Pod)) *v1.Pod {
 		p := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: "example.com/gate"}}}}

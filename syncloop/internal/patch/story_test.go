@@ -70,7 +70,7 @@ func story[S any](t *testing.T, d *datadriven.TestData, make func(server, want *
 	return out.String()
 }
 
-// apply is what a server makes of a patch.
+// apply applies a patch as a server does.
 func apply[S any](t require.TestingT, server S, p []byte) S {
 	type resource struct {
 		Status S `json:"status"`
@@ -92,7 +92,7 @@ func asYAML(t *testing.T, v any) string {
 
 var pods = schema.GroupResource{Resource: "pods"}
 
-// ST-44: what each answer means.
+// ST-44: the meaning of each answer.
 func TestOfPatch_ST44(t *testing.T) {
 	invalid := func(path string) error {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{field.Invalid(field.NewPath(path), "", "")})
@@ -145,7 +145,7 @@ no answer: {Kind:WaitAll After:0s Forbidden:false}, delete WaitAll
 	require.Equal(t, "unknown", patch.Kind(-1).String())
 }
 
-// ST-32: a conflict says nothing; the pod that is read does.
+// ST-32: after a conflict only the pod that is read again shows what to do.
 func TestOfGet_ST32(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}
 	require.Equal(t, patch.Retry, patch.AnswerToGet("a", pod, nil).Kind)

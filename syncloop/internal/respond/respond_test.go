@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// pieces notes the largest text that was held at once.
+// pieces records the largest text that was written at once.
 type pieces struct {
 	bytes.Buffer
 	largest int
@@ -27,7 +27,7 @@ func (p *pieces) Write(text []byte) (int, error) {
 	return p.Buffer.Write(text)
 }
 
-// TestList: the text is that of the whole list, and never more of it is held than an item.
+// TestList: the text equals the encoding of the whole list, and at most one item is in memory.
 func TestList(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 100} {
 		whole := v1.PodList{Items: []v1.Pod{}}
@@ -50,7 +50,8 @@ func TestList(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// TestPods_Bounded: so many lists are sent at once, each of which holds copies of all pods.
+// TestPods_Bounded: the number of lists that are sent at the same time is bounded, because each holds copies
+// of all pods.
 func TestPods_Bounded(t *testing.T) {
 	inside, end := make(chan struct{}), make(chan struct{})
 	h := respond.PodListHandler(func() []*v1.Pod {

@@ -61,7 +61,7 @@ func TestSamples_ARateOfTheRuntimeStays(t *testing.T) {
 	}
 }
 
-// The figures of the whole pod have a rate of their own, and are not counted twice.
+// The figures of the whole pod have their own rate, and are not in the total a second time.
 func TestSamples_ThePodIsNotCountedTwice(t *testing.T) {
 	var s Samples
 	for _, n := range []time.Duration{1, 2} {
@@ -74,7 +74,7 @@ func TestSamples_ThePodIsNotCountedTwice(t *testing.T) {
 	assert.Equal(t, uint64(2*time.Second), s.Total().CPUNanoSeconds)
 }
 
-// Totals do not go down when a pod goes, or its interface is made anew.
+// Totals do not decrease when a pod is removed or its interface is created again.
 func TestSamples_TotalsNeverGoDown(t *testing.T) {
 	var s Samples
 	observe := func(uid types.UID, after time.Duration, rx, tx uint64) {
@@ -93,7 +93,7 @@ func TestSamples_TotalsNeverGoDown(t *testing.T) {
 	assert.Equal(t, Total{RxBytes: 137, TxBytes: 4}, s.Total())
 }
 
-// A pod has the sums of its containers, as far as all of them are known.
+// A pod has the sums of its containers, if the figures of all containers are known.
 func TestSum(t *testing.T) {
 	memory := func(after time.Duration, set uint64, free *uint64) *runtime.MemoryStats {
 		return &runtime.MemoryStats{At: at(after), WorkingSetBytes: &set, AvailableBytes: free}
@@ -117,7 +117,7 @@ func TestSum(t *testing.T) {
 	assert.Zero(t, none)
 }
 
-// A node has what is known of its pods.
+// A node has the sums of the known figures of its pods.
 func TestNode(t *testing.T) {
 	total := Total{CPUNanoSeconds: 9, RxBytes: 5, TxBytes: 6}
 	network := func(d time.Duration) *runtime.NetworkStats {
@@ -138,7 +138,7 @@ func TestNode(t *testing.T) {
 	assert.Equal(t, node(2, 3, 4), SumNode([]runtime.PodStats{{}, b, a}, total, at(7)))
 }
 
-// The rate of a node is unknown, and not zero, before that of any pod is known.
+// The rate of a node is unknown, and not zero, until the rate of a pod is known.
 func TestNode_RateThatNobodyKnows(t *testing.T) {
 	of := SumNode([]runtime.PodStats{{CPU: &runtime.CPUStats{At: at(3)}}}, Total{}, at(7))
 	assert.Nil(t, of.CPU.UsageNanoCores)

@@ -13,7 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/watchcache"
 )
 
-// Changes that fill the bound are all kept. One byte more halves them: to half of the bound sharp.
+// Changes that fill the bound exactly are all kept. One byte more drops changes until half of the bound is
+// left.
 func TestBound_Sharp(t *testing.T) {
 	oldest := func(sizes ...int) uint64 {
 		c := watchcache.New[*v1.Pod](0, 16, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// What a duration says is cut by how long it is, at each bound sharp.
+// The precision of a duration depends on its length, exactly at each bound.
 func TestShort(t *testing.T) {
 	const day = 24 * time.Hour
 	for d, want := range map[time.Duration]string{
@@ -25,7 +25,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// There are fewer distances than asked for, and a span of months has weeks that double.
+// There are at most as many ticks as asked for, and for a span of months the distance is a multiple of weeks.
 func TestDistance(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	for _, c := range []struct{ span, most, want time.Duration }{
@@ -36,7 +36,7 @@ func TestDistance(t *testing.T) {
 	}
 }
 
-// A pod without a name says so, and how many records are missing is told if any are.
+// A pod without a name has a heading that says it. The number of missing records is shown if there are any.
 func TestDraw_Heading(t *testing.T) {
 	draw := func(name string, dropped int) string {
 		return string(Draw("t", timeline.Timeline{Pod: name, Dropped: dropped, From: time.Unix(0, 0), To: time.Unix(1, 0)}).HTML)
@@ -47,7 +47,7 @@ func TestDraw_Heading(t *testing.T) {
 	assert.Equal(t, 0, strings.Count(draw("default/web", 0), "are missing"))
 }
 
-// Lanes and bars have numbers of their own, over all pods.
+// The IDs of lanes and bars are unique over all pods.
 func TestDraw_Numbers(t *testing.T) {
 	lane := timeline.Lane{Name: "app", Rows: 1, Bars: []timeline.Bar{{From: time.Unix(0, 0), To: time.Unix(1, 0)}}}
 	pod := timeline.Timeline{Pod: "a", From: time.Unix(0, 0), To: time.Unix(1, 0), Lanes: []timeline.Lane{lane, lane}, Marks: []timeline.Mark{{At: time.Unix(0, 0), Text: "m"}}}

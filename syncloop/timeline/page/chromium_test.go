@@ -19,7 +19,7 @@ import (
 
 var chromium = flag.Bool("chromium", false, "run the tests that need chromium and chromedriver")
 
-// shown serves a page and opens it in a browser. The requests are those that came.
+// shown serves a page and opens it in a browser. It returns the requests that the server has received.
 func shown(t *testing.T, html []byte) (b *browser, requests func() []string) {
 	t.Helper()
 	if !*chromium {
@@ -50,7 +50,7 @@ func knownPage(t *testing.T) []byte {
 	return p.HTML
 }
 
-// box is where an element is.
+// box is the position of an element.
 type box struct {
 	ID, Label, Lane          string
 	Left, Top, Width, Height float64
@@ -63,8 +63,8 @@ func (b *browser) boxes(selector string) (all []box) {
 	return all
 }
 
-// TestChromium_Bars: each bar of a known story is on the screen, in its lane, in order, with its label,
-// and where its times are within a pixel, at any zoom.
+// TestChromium_Bars: each bar of a known story is on the screen, in its lane, in order, with its label, and at
+// its times within a pixel, at any zoom.
 func TestChromium_Bars(t *testing.T) {
 	b, _ := shown(t, knownPage(t))
 	for _, zooms := range []int{0, 1, 8} {
@@ -105,7 +105,7 @@ func TestChromium_Bars(t *testing.T) {
 	}
 }
 
-// center is the middle of an element.
+// center returns the middle of an element.
 func center(b *browser, id string) (x float64) {
 	b.eval(`const r = document.getElementById("`+id+`").getBoundingClientRect(); return r.left + r.width/2`, &x)
 	return x
@@ -147,7 +147,7 @@ func TestChromium_Keyboard(t *testing.T) {
 	assert.NotContains(t, focus(), "b", "one stop for all bars")
 }
 
-// TestChromium_Colours: both colour schemes have their own colours, and each text can be read.
+// TestChromium_Colours: both colour schemes have their own colours, and every text has enough contrast.
 func TestChromium_Colours(t *testing.T) {
 	drawing := known()
 	var every []timeline.Bar
@@ -171,7 +171,7 @@ func TestChromium_Colours(t *testing.T) {
 	assert.Equal(t, map[string]string{"light": "rgb(245, 246, 248)", "dark": "rgb(15, 18, 22)"}, backgrounds)
 }
 
-// contrastScript is the contrast of each text with what is behind it, as WCAG 2 has it.
+// contrastScript computes the contrast of each text with its background, as WCAG 2 defines it.
 const contrastScript = `
 const part = c => { c /= 255; return c <= 0.03928 ? c/12.92 : Math.pow((c+0.055)/1.055, 2.4) };
 const rgb = s => s.match(/[\d.]+/g).map(Number);
@@ -188,7 +188,7 @@ for (const e of document.querySelectorAll("main .bar:not(.point), .name, h1, h2,
 }
 return all`
 
-// TestChromium_Names: a screen reader hears of each bar what it is, when it was and what is known of it.
+// TestChromium_Names: the accessible name of each bar has its label, its times and its details.
 func TestChromium_Names(t *testing.T) {
 	b, _ := shown(t, knownPage(t))
 	var bars []map[string]string
@@ -208,8 +208,8 @@ func TestChromium_Names(t *testing.T) {
 	assert.Equal(t, slices.Repeat([]string{"button"}, 8), roles)
 }
 
-// TestChromium_NoRequests: the page asks for nothing, nothing of it is refused by its own policy, and
-// what is put into it asks for nothing and runs nothing either.
+// TestChromium_NoRequests: the page requests nothing, its own policy blocks none of its parts, and injected
+// content requests and runs nothing either.
 func TestChromium_NoRequests(t *testing.T) {
 	b, requests := shown(t, knownPage(t))
 	b.press(keyTab, keyTab, keyTab, keyTab, "+", keyRight)
@@ -225,7 +225,7 @@ func TestChromium_NoRequests(t *testing.T) {
 	assert.Equal(t, 8, len(b.boxes("main .bar")))
 }
 
-// requested are the addresses that the browser has asked for something.
+// requested returns the addresses that the browser has sent requests to.
 func (b *browser) requested() (urls []string) {
 	b.t.Helper()
 	for _, entry := range b.logged("performance") {
@@ -244,7 +244,7 @@ func (b *browser) requested() (urls []string) {
 	return urls
 }
 
-// TestChromium_Hostile: texts from outside are shown as they are.
+// TestChromium_Hostile: texts from outside are shown literally.
 func TestChromium_Hostile(t *testing.T) {
 	drawing := known()
 	drawing.Pod = hostile

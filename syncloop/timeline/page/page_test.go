@@ -21,10 +21,10 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func at(seconds float64) time.Time { return epoch.Add(time.Duration(seconds * float64(time.Second))) }
 
-// hostile is a text that would break out of every place of a page.
+// hostile is a text that would break out of every context of a page.
 const hostile = `</style></script><img src=x onerror="alert(1)">'"{{.}}` + "`\u2028\x00"
 
-// known is the story of a container that crashes twice and is held, in 100 s.
+// known returns the timeline of a container that crashes twice and waits in back-off, in 100 s.
 func known() timeline.Timeline {
 	return timeline.Timeline{
 		Pod: "default/web", From: epoch, To: at(100),
@@ -48,8 +48,8 @@ func known() timeline.Timeline {
 	}
 }
 
-// TestDraw_Policy: the policy of the page names what is in it by its hashes, and nothing else may
-// run or be asked for.
+// TestDraw_Policy: the policy of the page allows its style and script by their hashes, and forbids everything
+// else.
 func TestDraw_Policy(t *testing.T) {
 	drawn := page.Draw("web", known())
 	text := drawn.HTML
@@ -73,7 +73,7 @@ func TestDraw_Policy(t *testing.T) {
 	assert.NotRegexp(t, `(?i)https?://|@import|url\(|\ssrc=|\shref=|\sstyle=|\son\w+=`, string(text))
 }
 
-// TestDraw_Escapes: whatever a container, an image or a test is called stays a text.
+// TestDraw_Escapes: the name of a container, an image or a test stays text.
 func TestDraw_Escapes(t *testing.T) {
 	drawing := known()
 	drawing.Pod = hostile
@@ -92,7 +92,7 @@ func TestDraw_Escapes(t *testing.T) {
 	assert.Equal(t, elements(good), elements(bad), "but for the legend, which knows its classes")
 }
 
-// elements counts the elements of a page, those of the legend excepted.
+// elements counts the elements of a page without the legend.
 func elements(text []byte) map[string]int {
 	body, _, _ := strings.Cut(string(text), `<ul class="legend"`)
 	count := map[string]int{}
@@ -102,7 +102,7 @@ func elements(text []byte) map[string]int {
 	return count
 }
 
-// TestDraw_Places: a bar is where its times are, in the scale of all pods of the page.
+// TestDraw_Places: the position of a bar corresponds to its times, in the scale of all pods of the page.
 func TestDraw_Places(t *testing.T) {
 	late := timeline.Timeline{Pod: "default/late", From: at(150), To: at(200), Lanes: []timeline.Lane{
 		{Name: "status", Kind: timeline.LaneStatus, Rows: 1, Bars: []timeline.Bar{{From: at(150), To: at(200), Class: timeline.Plain, Label: "x"}}},
@@ -119,7 +119,7 @@ func TestDraw_Places(t *testing.T) {
 	assert.Contains(t, string(text), `aria-label="events: BackOff; at 25s (00:00:25.000 UTC); Back-off restarting failed container"`)
 }
 
-// TestDraw_Axis: the axis names few moments, and more of them when there is space.
+// TestDraw_Axis: the axis has few ticks, and more of them when there is space.
 func TestDraw_Axis(t *testing.T) {
 	for span, want := range map[time.Duration][]string{
 		time.Second:            {"0s", "500ms", "1s"},
@@ -138,7 +138,7 @@ func TestDraw_Axis(t *testing.T) {
 	}
 }
 
-// TestDraw_Nothing: a page of nothing says so.
+// TestDraw_Nothing: a page without timelines says that nothing was recorded.
 func TestDraw_Nothing(t *testing.T) {
 	for _, drawings := range [][]timeline.Timeline{nil, {{}}} {
 		text := draw(t, "nothing", drawings...)

@@ -20,7 +20,7 @@ type browser struct {
 	url string // of the session
 }
 
-// newBrowser starts a Chromium that is ended with the test.
+// newBrowser starts a Chromium that stops with the test.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -124,7 +124,7 @@ func (b *browser) prefer(scheme string) {
 	}}, nil)
 }
 
-// logged are the entries of a log of the browser since the last call.
+// logged returns the entries of a log of the browser since the last call.
 func (b *browser) logged(kind string) (messages []string) {
 	b.t.Helper()
 	var entries []struct{ Level, Message string }

@@ -23,7 +23,7 @@ func gone(at int) timeline.Record {
 	return timeline.Record{At: epoch.Add(time.Duration(at) * time.Second), Kind: timeline.KindGone}
 }
 
-// TestRecorder_Gone: the last pods that have gone are kept, so many of them.
+// TestRecorder_Gone: a bounded number of removed pods is kept, the last ones.
 func TestRecorder_Gone(t *testing.T) {
 	r, err := recorder.New(recorder.Config{RemovedPods: 2})
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestRecorder_Gone(t *testing.T) {
 	assert.Empty(t, none.Timelines(now))
 }
 
-// TestRecorder_Named: of several pods of a name the one that is there counts, or else the last one.
+// TestRecorder_Named: of several pods with one name the pod that is not removed counts, or else the last one.
 func TestRecorder_Named(t *testing.T) {
 	r, err := recorder.New(recorder.Config{})
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestRecorder_Named(t *testing.T) {
 	assert.Len(t, r.Timelines(now), 2, "a pod without a status has no name")
 }
 
-// TestRecorder_Note: what concerns the agent is noted of all pods that are there.
+// TestRecorder_Note: a note about the agent is recorded for all pods that are not removed.
 func TestRecorder_Note(t *testing.T) {
 	r, err := recorder.New(recorder.Config{Records: 1})
 	require.NoError(t, err)

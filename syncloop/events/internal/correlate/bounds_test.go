@@ -16,8 +16,8 @@ func occurrence(pod, message string, at time.Duration) correlate.Occurrence {
 	return correlate.Occurrence{Object: v1.ObjectReference{Kind: "Pod", Name: pod}, Type: "Normal", Reason: "R", Message: message, At: begin.Add(at)}
 }
 
-// EB-2: an event that waits or is being written is not forgotten for others: its next occurrence is
-// counted with it, however many others came between.
+// EB-2: an event that waits or is being written is not evicted. Its next occurrence increases its count,
+// however many other events came between.
 func TestTable_EB2_WhatIsWrittenIsRemembered(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
@@ -45,8 +45,8 @@ func TestTable_EB2_WhatIsWrittenIsRemembered(t *testing.T) {
 	t.Error("the second occurrence is not written")
 }
 
-// The tenth message of a reason within the window is combined with others. A window begins when
-// none came for longer than ten minutes: after ten minutes sharp the old one goes on.
+// The tenth message of a reason within the window is combined with others. A new window starts after more than
+// ten minutes without a message; after exactly ten minutes the old one continues.
 func TestTable_TheWindowOfSimilarEvents(t *testing.T) {
 	for pause, want := range map[time.Duration]bool{10 * time.Minute: true, 10*time.Minute + 1: false} {
 		table := correlate.New("kubelet", "n1")
@@ -62,7 +62,7 @@ func TestTable_TheWindowOfSimilarEvents(t *testing.T) {
 	}
 }
 
-// A thousand events that are being written leave no room, and no oldest one that could go.
+// A thousand events that are being written fill the table, and none of them can be dropped.
 func TestTable_NothingWaitsAndNothingIsDropped(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	now := begin
@@ -80,7 +80,7 @@ func TestTable_NothingWaitsAndNothingIsDropped(t *testing.T) {
 	assert.Equal(t, "late", dropped.InvolvedObject.Name)
 }
 
-// What is written again has its place in front of what came later.
+// An event that is written again keeps its position before later events.
 func TestTable_AgainInItsPlace(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
@@ -91,7 +91,7 @@ func TestTable_AgainInItsPlace(t *testing.T) {
 	assert.Equal(t, w.Name, again.Name)
 }
 
-// Known counts what is known of events, of similar ones and of objects.
+// RememberedCount counts the remembered events, similar events and objects.
 func TestTable_Known(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	assert.Zero(t, table.RememberedCount())

@@ -146,7 +146,7 @@ func show(w *correlate.Write) string {
 	return fmt.Sprintf("patch %s: %s", w.Name, w.Patch)
 }
 
-// EB-1: an event says all that a kubelet's does.
+// EB-1: an event has all fields of a kubelet event.
 func TestWrite_EB1(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	ref := v1.ObjectReference{Kind: "Pod", APIVersion: "v1", Namespace: "a", Name: strings.Repeat("x", 253), UID: "u", ResourceVersion: "7", FieldPath: "spec.containers{c}"}
@@ -165,7 +165,7 @@ func TestWrite_EB1(t *testing.T) {
 	assert.Equal(t, "default", w.Create.Namespace)
 }
 
-// EB-2: whatever is recorded, what is remembered is bounded, and so is what waits.
+// EB-2: the remembered and the waiting events are bounded, whatever is recorded.
 func TestTable_EB2_Bounded(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	for i := range 9_000 {
