@@ -112,10 +112,10 @@ type PLEG struct {
 
 	mu struct {
 		sync.Mutex
-		table  table
-		state  state
-		rhythm listSchedule
-		subs   []*subscription // replaced, never changed
+		table    table
+		state    state
+		schedule listSchedule
+		subs     []*subscription // replaced, never changed
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) 
 	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.rhythm.beginList(now)
+	p.mu.schedule.beginList(now)
 	p.mu.table.strangers.listAt = time.Time{} // The listing shows the deferred strangers.
 	return p.mu.table.nextNumber(), now, p.mu.table.list
 }
@@ -69,7 +69,7 @@ func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Po
 	p.mu.Lock()
 	p.mu.table.storeList(number, next, p.changed, aligned)
 	mismatched = len(p.mu.table.mismatched)
-	recovered := p.mu.rhythm.recordSuccess(began, now, number)
+	recovered := p.mu.schedule.recordSuccess(began, now, number)
 	p.mu.Unlock()
 	if recovered {
 		p.cfg.Log.Info("the runtime lists its pods again")
@@ -82,7 +82,7 @@ func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Po
 func (p *PLEG) recordListFailure(err error) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	onset := p.mu.rhythm.recordFailure(now, err)
+	onset := p.mu.schedule.recordFailure(now, err)
 	p.mu.Unlock()
 	if onset {
 		p.cfg.Log.Warn("the runtime cannot list its pods; no pod is treated as gone", "err", err)

@@ -58,28 +58,28 @@ func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 
 // dueWork reports whether a listing is due now, enqueues the retries that are due, and returns when
 // the loop must run again; zero: when it is woken.
-func (p *PLEG) dueWork(now time.Time) (list bool, until time.Time) {
+func (p *PLEG) dueWork(now time.Time) (shouldList bool, nextRun time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
-	list, until = p.mu.rhythm.isListDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
-	if strangers, at := t.strangers.isListDue(now, t.retryDelay); !list && !p.mu.rhythm.inFlight {
-		if list = strangers; list {
-			p.mu.rhythm.beginList(now)
+	shouldList, nextRun = p.mu.schedule.isListDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
+	if strangers, at := t.strangers.isListDue(now, t.retryDelay); !shouldList && !p.mu.schedule.inFlight {
+		if shouldList = strangers; shouldList {
+			p.mu.schedule.beginList(now)
 		} else if !at.IsZero() {
-			until = earlierTime(until, at)
+			nextRun = earlierTime(nextRun, at)
 		}
 	}
 	if len(t.retryQueue) == 0 {
-		return list, until
+		return shouldList, nextRun
 	}
 	t.retryAt = limitAfterClockStep(t.retryAt, now, t.retryDelay)
 	if !now.Before(t.retryAt) {
 		t.requestRetries()
 	} else {
-		until = earlierTime(until, t.retryAt)
+		nextRun = earlierTime(nextRun, t.retryAt)
 	}
-	return list, until
+	return shouldList, nextRun
 }
 
 // earlierTime returns the earlier of two times. The first may be zero, which stands for never.
@@ -142,7 +142,7 @@ type listSchedule struct {
 
 // isListDue reports whether to list now, and otherwise when. A zero time says that a listing is
 // running.
-func (r *listSchedule) isListDue(now time.Time, period, safety time.Duration) (bool, time.Time) {
+func (r *listSchedule) isListDue(now time.Time, period, safety time.Duration) (due bool, next time.Time) {
 	if r.inFlight {
 		return false, time.Time{}
 	}
@@ -202,7 +202,7 @@ func (r *listSchedule) recordFailure(now time.Time, err error) (firstFailure boo
 func (p *PLEG) Healthy() (bool, error) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	rhythm := p.mu.rhythm
+	rhythm := p.mu.schedule
 	p.mu.Unlock()
 	return rhythm.health(now, p.cfg.RelistThreshold)
 }

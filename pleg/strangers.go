@@ -56,7 +56,7 @@ func (s *strangerLimits) setPause(found bool, now time.Time) {
 
 // isListDue reports whether a listing for the pods that deferToList has left is due now, and
 // otherwise returns its time; zero: never.
-func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (bool, time.Time) {
+func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (due bool, at time.Time) {
 	if s.listAt.IsZero() {
 		return false, s.listAt
 	}

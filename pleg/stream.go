@@ -56,7 +56,7 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 func (p *PLEG) handleEvent(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	p.mu.rhythm.eventReceived = true
+	p.mu.schedule.eventReceived = true
 	if event.UID != "" {
 		p.mu.table.handleEvent(event.UID, now)
 	}
@@ -69,7 +69,7 @@ func (p *PLEG) recordStreamOpen() {
 	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := &p.mu.rhythm
+	r := &p.mu.schedule
 	r.streamOpen, r.streamOpenedAt, r.eventReceived, r.streamListMark = true, now, false, p.mu.table.number
 }
 
@@ -79,7 +79,7 @@ func (p *PLEG) recordStreamOpen() {
 func (p *PLEG) recordStreamEnd() (wasHealthy bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	r := &p.mu.rhythm
+	r := &p.mu.schedule
 	wasHealthy = now.Sub(r.streamOpenedAt) >= healthyAfter
 	r.streamOpen = false
 	p.mu.Unlock()

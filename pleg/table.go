@@ -290,7 +290,7 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 
 // storeStatus replaces the status of a pod and returns the events that this generates. If the
 // status has not changed the old pointer stays.
-func (t *table) storeStatus(r *record, status *runtime.PodStatus) (Events, []string) {
+func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, revived []string) {
 	status, back := diff.Amend(r.status, status)
 	if len(back) > 0 && back[0] == r.warnedContainer {
 		back = nil

@@ -40,7 +40,7 @@ func (s *Store) UpdatePod(pod *v1.Pod) {
 }
 
 // storePod stores the pod, and returns the affected full names and the subscriptions to notify.
-func (s *Store) storePod(pod *v1.Pod) ([]string, []*subscription) {
+func (s *Store) storePod(pod *v1.Pod) (fullNames []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := append(s.fullNamesLocked(pod.UID), FullName(pod))
@@ -82,7 +82,7 @@ func (s *Store) RemovePod(pod *v1.Pod) {
 }
 
 // deletePod removes a UID, and returns the affected full names and the subscriptions to notify.
-func (s *Store) deletePod(uid types.UID) ([]string, []*subscription) {
+func (s *Store) deletePod(uid types.UID) (fullNames []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := s.fullNamesLocked(uid)

@@ -314,7 +314,7 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 
 // takeOwnWakeUpLocked removes the wake-up of the worker's own pod from the effects, because the
 // worker is running. It reports whether there was one.
-func (w *Workers) takeOwnWakeUpLocked(ref lifecycle.Ref) bool {
+func (w *Workers) takeOwnWakeUpLocked(ref lifecycle.Ref) (found bool) {
 	for i := range w.mu.effects {
 		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {
 			w.mu.effects = append(w.mu.effects[:i], w.mu.effects[i+1:]...)

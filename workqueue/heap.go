@@ -105,7 +105,7 @@ func (h *dueHeap) siftUp(i int) {
 }
 
 // siftDown moves an entry down until no child is earlier, and reports whether it moved.
-func (h *dueHeap) siftDown(i int) bool {
+func (h *dueHeap) siftDown(i int) (moved bool) {
 	start := i
 	for {
 		child := 2*i + 1

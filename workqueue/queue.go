@@ -114,7 +114,7 @@ func (q *Queue) setDue(uid types.UID, due time.Duration) {
 
 // setDueLocked stores the due time and reports whether the earliest due time became earlier. It
 // takes the lock.
-func (q *Queue) setDueLocked(uid types.UID, due time.Duration) bool {
+func (q *Queue) setDueLocked(uid types.UID, due time.Duration) (earliestChanged bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.earliest().due

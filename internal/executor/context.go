@@ -178,7 +178,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 }
 
 // addCallback adds a callback and returns true, or returns false if the context has ended.
-func (c *Context) addCallback(cb *callback) bool {
+func (c *Context) addCallback(cb *callback) (added bool) {
 	cb.owner = c
 	if c.Err() != nil {
 		return false
@@ -217,7 +217,7 @@ type callback struct {
 
 // withdraw removes the callback from its owner's list. It returns false if the callback was already
 // called or was never added.
-func (cb *callback) withdraw() bool {
+func (cb *callback) withdraw() (withdrawn bool) {
 	if cb.owner == nil {
 		return false
 	}

@@ -151,7 +151,7 @@ func (s *Scheduler) runGuarded(f func()) {
 
 // waitForEnd waits for the end of a run as long as steps are made. It returns false if no step has
 // begun within the limit.
-func (g *guard) waitForEnd(r *guardedRun) bool {
+func (g *guard) waitForEnd(r *guardedRun) (ended bool) {
 	const looks = 8 // checks within the limit, so that a stall is detected soon after it
 	ticker := time.NewTicker(max(g.limit/looks, 1))
 	defer ticker.Stop()

@@ -180,7 +180,7 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 }
 
 // tryTake consumes a pending signal and returns true, or returns false. It never waits.
-func (e realEvent) tryTake() bool {
+func (e realEvent) tryTake() (taken bool) {
 	select {
 	case <-e.ch:
 		return true

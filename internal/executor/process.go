@@ -305,7 +305,7 @@ func (e *simulatedEvent) WaitUntil(ctx context.Context, t time.Time) (bool, erro
 }
 
 // waitForSignal implements Wait, and WaitUntil if timed.
-func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed bool) (bool, error) {
+func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, err error) {
 	if e.p.driverMayWait() {
 		return e.driverTakeSignal(ctx, t, timed)
 	}
@@ -330,7 +330,7 @@ func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed b
 
 // driverTakeSignal waits for a signal on behalf of the driver, the goroutine that steps the
 // simulation, and consumes it.
-func (e *simulatedEvent) driverTakeSignal(ctx context.Context, t time.Time, timed bool) (bool, error) {
+func (e *simulatedEvent) driverTakeSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, _ error) {
 	err := ctx.Err()
 	if err != nil {
 		return false, err

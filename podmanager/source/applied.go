@@ -71,7 +71,7 @@ func (a *appliedPods) set(pod *v1.Pod) error {
 }
 
 // delete removes a pod, and reports whether there was one.
-func (a *appliedPods) delete(uid types.UID) bool {
+func (a *appliedPods) delete(uid types.UID) (found bool) {
 	p, known := a.pods[uid]
 	if known {
 		delete(a.pods, uid)

@@ -147,7 +147,7 @@ func (t *Table) removeRetry(r *record, out *Effects) {
 
 // moveStage moves a record to the stage that follows a transition. If the phase changes, it emits
 // OpPhase and returns true.
-func (t *Table) moveStage(r *record, cause transition, out *Effects) bool {
+func (t *Table) moveStage(r *record, cause transition, out *Effects) (phaseChanged bool) {
 	before := r.stage.Phase()
 	r.stage = stageAfter[cause][r.stage]
 	if r.stage.Phase() == before {

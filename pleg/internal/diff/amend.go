@@ -22,9 +22,8 @@ func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []stri
 
 // restoreExited replaces each container that had exited in old and has not exited in now by its old
 // status. It returns their IDs in back.
-func restoreExited(old, now *runtime.PodStatus) (*runtime.PodStatus, []string) {
-	amended := now
-	var back []string
+func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
+	amended = now
 	for i := range now.Containers {
 		c := &now.Containers[i]
 		if c.State == runtime.StateExited {
