@@ -202,9 +202,9 @@ func (r *listSchedule) recordFailure(now time.Time, err error) (firstFailure boo
 func (p *PLEG) Healthy() (bool, error) {
 	now := p.executor.Now()
 	p.mu.Lock()
-	rhythm := p.mu.schedule
+	schedule := p.mu.schedule
 	p.mu.Unlock()
-	return rhythm.health(now, p.cfg.RelistThreshold)
+	return schedule.health(now, p.cfg.RelistThreshold)
 }
 
 // health checks the age of the last successful listing (B-174). The error includes the error of the
