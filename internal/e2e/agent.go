@@ -126,7 +126,7 @@ func (a *Agent) Start() {
 	run := exec.Command(a.program, a.args...)
 	run.Stdout, run.Stderr = a.log, a.log
 	var err error
-	if a.process, err = begin(run); err != nil {
+	if a.process, err = startProcess(run); err != nil {
 		a.t.Fatalf("e2e: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func (a *Agent) Kill() { a.end(syscall.SIGKILL) }
 func (a *Agent) Stop() { a.end(syscall.SIGTERM) }
 
 func (a *Agent) end(signal os.Signal) {
-	a.process.end(signal)
+	a.process.terminate(signal)
 	a.process = nil
 }
 

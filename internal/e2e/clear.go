@@ -16,20 +16,20 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// clear takes everything away. Whatever goes wrong with that is logged; it does
-// not fail a test that has passed.
-func (c *Containerd) clear() {
+// removeAll removes the pods, processes, mounts and files of this containerd. It logs errors and does not fail
+// the test.
+func (c *Containerd) removeAll() {
 	if c.conn != nil {
 		c.removePods()
 		_ = c.conn.Close()
 	}
 	c.Stop()
-	c.sweep()
+	c.killAndUnmount()
 	_ = exec.Command("ip", "link", "del", c.bridge).Run() // There is none if no pod had a network.
 	if c.t.Failed() {
-		c.t.Logf("the end of the log of containerd %s:\n%s", c.Version, c.tail())
+		c.t.Logf("the end of the log of containerd %s:\n%s", c.Version, c.logTail())
 		if keep := os.Getenv("PODKEEL_E2E_KEEP"); keep != "" {
-			_ = os.Rename(c.path("log"), filepath.Join(keep, filepath.Base(c.Dir)+".log")) // Best effort.
+			_ = os.Rename(c.filePath("log"), filepath.Join(keep, filepath.Base(c.Dir)+".log")) // Best effort.
 		}
 	}
 	if err := os.RemoveAll(c.Dir); err != nil {
@@ -37,10 +37,10 @@ func (c *Containerd) clear() {
 	}
 }
 
-// removePods has the runtime take its pods away, so that the network does too.
+// removePods removes all pods through the runtime, so that their network devices are removed too.
 func (c *Containerd) removePods() {
-	if !c.process.runs() {
-		if c.launch() != nil || c.ready() != nil {
+	if !c.process.isRunning() {
+		if c.startProcess() != nil || c.waitUntilReady() != nil {
 			return
 		}
 	}
@@ -58,7 +58,7 @@ func (c *Containerd) removePods() {
 	}
 }
 
-// removePod takes one away. A shim that hangs does not hold up the others.
+// removePod stops and removes a sandbox. A shim that hangs does not delay other sandboxes.
 func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -69,23 +69,23 @@ func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) 
 	return err
 }
 
-// sweep kills what is left and unmounts what it had.
-func (c *Containerd) sweep() {
+// killAndUnmount kills the processes that are left and unmounts their mounts.
+func (c *Containerd) killAndUnmount() {
 	for range 3 { // the children of what is killed may come to light only then
 		c.killLeftovers()
 	}
-	c.unmount()
+	c.unmountAll()
 }
 
-// killLeftovers kills shims of ours and all that descends from them, plugins of
-// networks that have outlived containerd, and what has outlived its shim: where
-// containerd is killed amid a start, it can leave a container that nobody knows of.
+// killLeftovers kills shims of this containerd and their descendants, network plugins that have outlived
+// containerd, and containers that have outlived their shim. If containerd is killed during a start, it can
+// leave a container that it does not know.
 func (c *Containerd) killLeftovers() {
 	parents, ours := map[int]int{}, []int{}
 	for _, dir := range processDirs() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
-		parents[pid] = parent(dir)
-		if slices.Contains(words(dir, "cmdline"), c.path("c.sock")) || c.joins(dir) != "" || c.isRootOf(dir) {
+		parents[pid] = parentPID(dir)
+		if slices.Contains(readProcessList(dir, "cmdline"), c.filePath("c.sock")) || c.sandboxOfNetworkPlugin(dir) != "" || c.hasRootInLayers(dir) {
 			ours = append(ours, pid)
 		}
 	}
@@ -103,16 +103,16 @@ func (c *Containerd) killLeftovers() {
 	}
 }
 
-// words are those that a process was started with, by its directory and the name of
-// a list. Gone is as good as none.
-func words(dir, list string) []string {
+// readProcessList returns the arguments or the environment of a process. dir is its directory below /proc. The
+// result is empty if the process has exited.
+func readProcessList(dir, list string) []string {
 	text, _ := os.ReadFile(filepath.Join(dir, list))
 	return strings.Split(string(text), "\x00")
 }
 
-// isRootOf reports whether a process, by its directory, has its root on a layer of
-// ours.
-func (c *Containerd) isRootOf(dir string) bool {
+// hasRootInLayers reports whether the root directory of a process is a layer of this containerd. dir is the
+// directory of the process below /proc.
+func (c *Containerd) hasRootInLayers(dir string) bool {
 	mounts, _ := os.ReadFile(dir + "/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
 		if words := strings.Fields(line); len(words) > 4 && words[4] == "/" && strings.Contains(line, c.Dir+"/") {
@@ -122,9 +122,8 @@ func (c *Containerd) isRootOf(dir string) bool {
 	return false
 }
 
-// parent is the parent of a process, by its directory: the second word after
-// the name, which stands in brackets.
-func parent(dir string) int {
+// parentPID returns the PID of the parent of a process. dir is the directory of the process below /proc.
+func parentPID(dir string) int {
 	text, _ := os.ReadFile(dir + "/stat")
 	_, after, _ := strings.Cut(string(text), ") ")
 	words := strings.Fields(after)
@@ -135,8 +134,8 @@ func parent(dir string) int {
 	return pid
 }
 
-// unmount unmounts what is mounted beneath the directory, the latest first.
-func (c *Containerd) unmount() {
+// unmountAll unmounts all mounts below the directory, the newest first.
+func (c *Containerd) unmountAll() {
 	text, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		c.t.Logf("e2e: %v", err)

@@ -11,30 +11,30 @@ import (
 	"strings"
 )
 
-// configure writes everything that containerd reads.
-func (c *Containerd) configure() {
+// writeConfig writes the configuration files of containerd, its network and its registry.
+func (c *Containerd) writeConfig() {
 	c.t.Helper()
 	for _, dir := range []string{"cni", "opt"} {
-		if err := os.MkdirAll(c.path(dir), 0o755); err != nil {
+		if err := os.MkdirAll(c.filePath(dir), 0o755); err != nil {
 			c.t.Fatalf("e2e: %v", err)
 		}
 	}
 	text := strings.NewReplacer(
-		"$DIR", c.Dir, "$CNI", c.plugins, "$PAUSE", c.Registry.Pause(), "$SNAPSHOTTER", snapshotter(c.Dir),
+		"$DIR", c.Dir, "$CNI", c.plugins, "$PAUSE", c.Registry.Pause(), "$SNAPSHOTTER", chooseSnapshotter(c.Dir),
 	).Replace(configs[c.Version])
 	c.write("config.toml", text)
-	c.write("cni/10-pods.conflist", c.network())
+	c.write("cni/10-pods.conflist", c.networkConfig())
 }
 
 func (c *Containerd) write(name, text string) {
 	c.t.Helper()
-	if err := os.WriteFile(c.path(name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(c.filePath(name), []byte(text), 0o600); err != nil {
 		c.t.Fatalf("e2e: %v", err)
 	}
 }
 
-// network is a bridge of its own with a subnet of its own.
-func (c *Containerd) network() string {
+// networkConfig returns a CNI configuration with a bridge and a subnet that no other containerd uses.
+func (c *Containerd) networkConfig() string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.Dir))
 	n := h.Sum32()
@@ -42,11 +42,11 @@ func (c *Containerd) network() string {
 	{"type": "bridge", "bridge": %q, "isGateway": true, "hairpinMode": true, "ipMasq": false,
 	 "ipam": {"type": "host-local", "dataDir": %q, "ranges": [[{"subnet": "10.%d.%d.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
 	{"type": "portmap", "capabilities": {"portMappings": true}}
-]}`, c.bridge, c.bridge, c.path("leases"), 128+n%100, n/100%256)
+]}`, c.bridge, c.bridge, c.filePath("leases"), 128+n%100, n/100%256)
 }
 
-// snapshotter is overlayfs where that can be mounted.
-func snapshotter(dir string) string {
+// chooseSnapshotter returns overlayfs if the directory supports it, and native otherwise.
+func chooseSnapshotter(dir string) string {
 	at := filepath.Join(dir, "overlay")
 	for _, part := range []string{"lower", "upper", "work", "merged"} {
 		if err := os.MkdirAll(filepath.Join(at, part), 0o755); err != nil {

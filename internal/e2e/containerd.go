@@ -64,9 +64,9 @@ type Containerd struct {
 // sandboxes can be made.
 func Start(t T, version Version) *Containerd {
 	t.Helper()
-	p, missing := find(version)
+	p, missing := findPrograms(version)
 	if missing != "" {
-		lacking(t, missing)
+		skipOrFail(t, missing)
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "podkeel-")
@@ -80,9 +80,9 @@ func Start(t T, version Version) *Containerd {
 	if len(c.bridge) > 15 { // what the kernel takes
 		c.bridge = c.bridge[:15]
 	}
-	t.Cleanup(c.clear)
+	t.Cleanup(c.removeAll)
 	c.Registry = serveRegistry(t)
-	c.configure()
+	c.writeConfig()
 	c.conn, err = grpc.NewClient(c.Endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 	if err != nil {
 		t.Fatalf("e2e: %v", err)
@@ -91,8 +91,9 @@ func Start(t T, version Version) *Containerd {
 	return c
 }
 
-// lacking skips the test, or fails it where everything ought to be there.
-func lacking(t T, what string) {
+// skipOrFail skips the test because something is missing. It fails the test if the machine ought to have
+// everything.
+func skipOrFail(t T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("e2e: this machine cannot run containers: %s", what)
@@ -114,12 +115,12 @@ func (c *Containerd) Stop() { c.end(syscall.SIGTERM) }
 // Restart starts containerd, which must not run, and waits until it is ready.
 func (c *Containerd) Restart() {
 	c.t.Helper()
-	if err := c.launch(); err != nil {
+	if err := c.startProcess(); err != nil {
 		c.t.Fatalf("e2e: %v", err)
 		return
 	}
-	if err := c.ready(); err != nil {
-		c.t.Fatalf("e2e: containerd %s does not become ready: %v\n%s", c.Version, err, c.tail())
+	if err := c.waitUntilReady(); err != nil {
+		c.t.Fatalf("e2e: containerd %s does not become ready: %v\n%s", c.Version, err, c.logTail())
 	}
 }
 
@@ -135,26 +136,26 @@ func (c *Containerd) Prefer(dir string) { c.program.path = dir + ":" + c.program
 func (c *Containerd) Plugins(dir string) {
 	c.t.Helper()
 	c.plugins = dir
-	c.configure()
+	c.writeConfig()
 }
 
-// launch starts the process.
-func (c *Containerd) launch() error {
-	log, err := os.OpenFile(c.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// startProcess starts the process of containerd.
+func (c *Containerd) startProcess() error {
+	log, err := os.OpenFile(c.filePath("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	run := exec.Command(c.program.containerd, "--config", c.path("config.toml"))
+	run := exec.Command(c.program.containerd, "--config", c.filePath("config.toml"))
 	run.Stdout, run.Stderr = log, log
 	run.Env = append(os.Environ(), "PATH="+c.program.path)
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.process, err = begin(run)
+	c.process, err = startProcess(run)
 	return err
 }
 
-// ready waits until containerd and its network are.
-func (c *Containerd) ready() error {
+// waitUntilReady waits until containerd and its network are ready.
+func (c *Containerd) waitUntilReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	client := cri.NewRuntimeServiceClient(c.conn)
@@ -164,7 +165,7 @@ func (c *Containerd) ready() error {
 		if err == nil && allTrue(status.GetStatus().GetConditions()) {
 			return nil
 		}
-		if !c.process.runs() {
+		if !c.process.isRunning() {
 			return fmt.Errorf("it has ended: %v", c.process.err)
 		}
 		if wait := c.executor.Sleep(ctx, 20*time.Millisecond); wait != nil {
@@ -188,16 +189,16 @@ func allTrue(conditions []*cri.RuntimeCondition) bool {
 }
 
 func (c *Containerd) end(signal os.Signal) {
-	c.process.end(signal)
+	c.process.terminate(signal)
 	c.process = nil
 }
 
-// path is that of something in the directory.
-func (c *Containerd) path(name string) string { return filepath.Join(c.Dir, name) }
+// filePath returns the path of a file in the directory of this containerd.
+func (c *Containerd) filePath(name string) string { return filepath.Join(c.Dir, name) }
 
 // Said are the lines of containerd's log in which a word is.
 func (c *Containerd) Said(word string) (lines []string) {
-	text, err := os.ReadFile(c.path("log"))
+	text, err := os.ReadFile(c.filePath("log"))
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -209,10 +210,10 @@ func (c *Containerd) Said(word string) (lines []string) {
 	return lines
 }
 
-// tail is the end of containerd's log.
-func (c *Containerd) tail() string {
+// logTail returns the last lines of the log of containerd.
+func (c *Containerd) logTail() string {
 	const most = 4 << 10
-	text, err := os.ReadFile(c.path("log"))
+	text, err := os.ReadFile(c.filePath("log"))
 	if err != nil {
 		return err.Error()
 	}

@@ -39,8 +39,8 @@ type program struct {
 	path       string // in which it finds its shim and runc
 }
 
-// find looks for all that a containerd needs, or says what is missing.
-func find(version Version) (p program, missing string) {
+// findPrograms finds the programs that a containerd needs. missing names a program that the machine lacks.
+func findPrograms(version Version) (p program, missing string) {
 	if os.Geteuid() != 0 {
 		return p, "only root can"
 	}
@@ -57,15 +57,15 @@ func find(version Version) (p program, missing string) {
 	if _, err := os.Stat("/sys/fs/cgroup"); err != nil {
 		return p, err.Error()
 	}
-	if p.containerd = containerd(version); p.containerd == "" {
+	if p.containerd = containerdProgram(version); p.containerd == "" {
 		return p, fmt.Sprintf("no containerd %s: neither /usr/bin/containerd nor that in PATH nor $%s is one", version, EnvContainerd2)
 	}
 	p.path = filepath.Dir(p.containerd) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	return p, ""
 }
 
-// containerd finds the program of a family.
-func containerd(version Version) string {
+// containerdProgram returns the path of the containerd program of a version family.
+func containerdProgram(version Version) string {
 	candidates := []string{os.Getenv(EnvContainerd2), "/usr/bin/containerd"}
 	if found, err := exec.LookPath("containerd"); err == nil {
 		candidates = append(candidates, found)
@@ -74,15 +74,16 @@ func containerd(version Version) string {
 		candidates = append(candidates, filepath.Join(home, "go/bin/containerd")) // where go install puts it
 	}
 	for _, candidate := range candidates {
-		if candidate != "" && is(candidate, version) {
+		if candidate != "" && hasVersion(candidate, version) {
 			return candidate
 		}
 	}
 	return ""
 }
 
-// is asks a containerd for its version: "containerd <module> <version> <commit>".
-func is(file string, version Version) bool {
+// hasVersion reports whether a containerd program is of a version family. The program prints "containerd
+// <module> <version> <commit>".
+func hasVersion(file string, version Version) bool {
 	out, err := exec.Command(file, "--version").Output()
 	words := strings.Fields(string(out))
 	if err != nil || len(words) < 3 {

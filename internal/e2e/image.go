@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// busyboxLayer is a file system of busybox and the names of its tools.
+// busyboxLayer returns an image layer with busybox and a link for each of its tools.
 func busyboxLayer() ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
@@ -56,10 +56,10 @@ func busyboxLayer() ([]byte, error) {
 	return layer.Bytes(), err
 }
 
-// makeImage puts an image of one layer together.
+// makeImage returns an image that consists of one layer.
 func makeImage(layer []byte, command []string) (manifest blob, blobs []blob) {
 	content := newBlob("application/vnd.oci.image.layer.v1.tar", layer)
-	config := newBlob("application/vnd.oci.image.config.v1+json", asJSON(map[string]any{
+	config := newBlob("application/vnd.oci.image.config.v1+json", marshalJSON(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Cmd": command, "Env": []string{"PATH=/bin"}, "WorkingDir": "/"},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{content.digest}},
@@ -68,7 +68,7 @@ func makeImage(layer []byte, command []string) (manifest blob, blobs []blob) {
 		return map[string]any{"mediaType": b.mediaType, "digest": b.digest, "size": len(b.data)}
 	}
 	const mediaType = "application/vnd.oci.image.manifest.v1+json"
-	manifest = newBlob(mediaType, asJSON(map[string]any{
+	manifest = newBlob(mediaType, marshalJSON(map[string]any{
 		"schemaVersion": 2, "mediaType": mediaType, "config": descriptor(config), "layers": []any{descriptor(content)},
 	}))
 	return manifest, []blob{config, content}
@@ -79,8 +79,8 @@ func newBlob(mediaType string, data []byte) blob {
 	return blob{digest: "sha256:" + hex.EncodeToString(sum[:]), mediaType: mediaType, data: data}
 }
 
-// asJSON writes maps, slices, strings and numbers, for which that cannot fail.
-func asJSON(v any) []byte {
+// marshalJSON returns a value of maps, slices, strings and numbers as JSON. Such a value cannot fail.
+func marshalJSON(v any) []byte {
 	data, _ := json.Marshal(v)
 	return data
 }

@@ -26,8 +26,8 @@ type process struct {
 	err      error // how it ended, once it has
 }
 
-// begin starts a program.
-func begin(run *exec.Cmd) (*process, error) {
+// startProcess starts a program.
+func startProcess(run *exec.Cmd) (*process, error) {
 	if run.SysProcAttr == nil {
 		run.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -44,11 +44,11 @@ func begin(run *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// runs reports whether it has not ended.
-func (p *process) runs() bool { return p != nil && !p.ended.Opened() }
+// isRunning reports whether the process has not exited.
+func (p *process) isRunning() bool { return p != nil && !p.ended.Opened() }
 
-// end ends it with a signal, and with SIGKILL if it does not heed that.
-func (p *process) end(signal os.Signal) {
+// terminate sends a signal to the process, and SIGKILL if the process does not exit.
+func (p *process) terminate(signal os.Signal) {
 	if p == nil {
 		return
 	}

@@ -10,8 +10,8 @@ import "os"
 func (c *Containerd) Reboot() {
 	c.t.Helper()
 	c.Kill()
-	c.sweep()
-	if err := os.RemoveAll(c.path("state")); err != nil {
+	c.killAndUnmount()
+	if err := os.RemoveAll(c.filePath("state")); err != nil {
 		c.t.Fatalf("e2e: %v", err)
 	}
 }

@@ -35,8 +35,8 @@ const (
 
 var real = executor.Over(clock.RealClock{})
 
-// words are what stories may write for what is too long or not known.
-var words = strings.NewReplacer(
+// readProcessList are what stories may write for what is too long or not known.
+var readProcessList = strings.NewReplacer(
 	// A shell that ends at once when it is told to.
 	"STAY", `[sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]`,
 )
@@ -97,7 +97,7 @@ func (s *scene) pod(name, spec string, more ...string) {
 		}
 		text += indent(m)
 	}
-	text += "spec:\n" + indent(words.Replace(spec))
+	text += "spec:\n" + indent(readProcessList.Replace(spec))
 	text = strings.NewReplacer(said...).Replace(text)
 	s.agent.Write(name+".yaml", text)
 	s.Cleanup(func() { _ = os.Remove(s.manifest(name)) }) // The story may have removed it.

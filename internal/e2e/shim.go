@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// processDirs lists the directories of all processes below /proc.
+// processDirs returns the directories of all processes below /proc.
 func processDirs() (dirs []string) {
 	entries, _ := os.ReadDir("/proc") // Without it no process is found, and the test fails of that.
 	for _, e := range entries {
@@ -26,19 +26,18 @@ func processDirs() (dirs []string) {
 // a containerd that is killed, and nobody hears how they end.
 func (c *Containerd) Joining() (ids []string) {
 	for _, dir := range processDirs() {
-		if id := c.joins(dir); id != "" && !slices.Contains(ids, id) {
+		if id := c.sandboxOfNetworkPlugin(dir); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// joins is the sandbox that a process, by its directory, makes a network of ours
-// for: CNI says in the environment what a plugin is to do. It is empty if it does
-// not.
-func (c *Containerd) joins(dir string) (id string) {
+// sandboxOfNetworkPlugin returns the ID of the sandbox for which a process configures a network of this
+// containerd. CNI passes it in the environment. It is empty for other processes.
+func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 	env := map[string]string{}
-	for _, word := range words(dir, "environ") {
+	for _, word := range readProcessList(dir, "environ") {
 		if name, value, _ := strings.Cut(word, "="); strings.HasPrefix(name, "CNI_") {
 			env[name] = value
 		}
@@ -53,8 +52,8 @@ func (c *Containerd) joins(dir string) (id string) {
 // one.
 func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
 	for _, dir := range processDirs() {
-		said := words(dir, "cmdline")
-		if slices.Contains(said, c.path("c.sock")) && slices.Contains(said, sandbox) {
+		said := readProcessList(dir, "cmdline")
+		if slices.Contains(said, c.filePath("c.sock")) && slices.Contains(said, sandbox) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			found = syscall.Kill(pid, signal) == nil || found
 		}

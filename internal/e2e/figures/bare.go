@@ -32,29 +32,29 @@ var (
 	files    = []string{"/etc/hosts", "/dev/termination-log"}
 )
 
-// mounts are the files of a pod, which are there before its time is taken.
-func (w *harness) mounts(pod string) (mounts []*cri.Mount) {
+// mountPaths returns the mounts of a pod. Their files exist before a measurement starts.
+func (w *harness) mountPaths(pod string) (mounts []*cri.Mount) {
 	for _, path := range files {
-		host := filepath.Join(w.logDir(pod), filepath.Base(path))
+		host := filepath.Join(w.criLogDir(pod), filepath.Base(path))
 		w.check(os.WriteFile(host, nil, 0o644))
 		mounts = append(mounts, &cri.Mount{ContainerPath: path, HostPath: host})
 	}
 	return mounts
 }
 
-// bare describes a pod as the agent would make it, and makes nothing.
-func (w *harness) bare(name string) *bare {
-	return &bare{w: w, name: name, mounts: w.mounts(name), config: &cri.PodSandboxConfig{
+// newCRIPod returns a pod with the configuration that the agent would use. It calls nothing.
+func (w *harness) newCRIPod(name string) *bare {
+	return &bare{w: w, name: name, mounts: w.mountPaths(name), config: &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
 		Hostname:     name,
-		LogDirectory: w.logDir(name),
+		LogDirectory: w.criLogDir(name),
 		Labels:       map[string]string{nameLabel: name, uidLabel: name, bareLabel: "true"},
 		Linux:        &cri.LinuxPodSandboxConfig{SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: &cri.NamespaceOption{}}},
 	}}
 }
 
-// begin makes the sandbox and the first container.
-func (b *bare) begin() error {
+// runSandboxAndContainer runs the sandbox and starts the first container.
+func (b *bare) runSandboxAndContainer() error {
 	made, err := b.w.runtime.RunPodSandbox(context.Background(), &cri.RunPodSandboxRequest{Config: b.config})
 	if err != nil {
 		return err
@@ -64,11 +64,11 @@ func (b *bare) begin() error {
 	if _, err := b.w.images.ImageStatus(context.Background(), &cri.ImageStatusRequest{Image: image}); err != nil {
 		return err
 	}
-	return b.start(0)
+	return b.startContainer(0)
 }
 
-// start makes and starts a container.
-func (b *bare) start(attempt uint32) error {
+// startContainer creates and starts a container.
+func (b *bare) startContainer(attempt uint32) error {
 	made, err := b.w.runtime.CreateContainer(context.Background(), &cri.CreateContainerRequest{
 		PodSandboxId: b.sandbox, SandboxConfig: b.config,
 		Config: &cri.ContainerConfig{
@@ -95,22 +95,22 @@ func (b *bare) start(attempt uint32) error {
 	return err
 }
 
-// replace makes and starts the next container as soon as the first has exited.
-func (b *bare) replace() error {
+// startReplacement creates and starts the next container as soon as the first container has exited.
+func (b *bare) startReplacement() error {
 	for {
 		status, err := b.w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: b.container})
 		if err != nil {
 			return err
 		}
 		if status.GetStatus().GetState() == cri.ContainerState_CONTAINER_EXITED {
-			return b.start(1)
+			return b.startContainer(1)
 		}
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// end stops the container and the sandbox.
-func (b *bare) end() error {
+// stop stops the container and the sandbox.
+func (b *bare) stop() error {
 	_, err := b.w.runtime.StopContainer(context.Background(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 30})
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (b *bare) end() error {
 	return err
 }
 
-// discard removes what has been stopped. Nobody waits for that.
-func (b *bare) discard() error {
+// remove removes the stopped container and its sandbox. No measurement includes it.
+func (b *bare) remove() error {
 	_, err := b.w.runtime.RemovePodSandbox(context.Background(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
 	return err
 }

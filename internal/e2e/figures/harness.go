@@ -69,14 +69,14 @@ func (w *harness) check(err error) {
 	}
 }
 
-// name is a new name.
-func (w *harness) name(prefix string) string {
+// nextName returns a name that no pod has had.
+func (w *harness) nextName(prefix string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%d", prefix, w.serial)
 }
 
-// manifest is a pod with one container, as people write it.
-func (w *harness) manifest(name string) string {
+// podManifest returns a manifest with one container.
+func (w *harness) podManifest(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
 metadata:
@@ -89,14 +89,15 @@ spec:
 `, name, w.image(), command)
 }
 
-// write has the agent want a pod.
-func (w *harness) write(name string) { w.agent.Write(name+".yaml", w.manifest(name)) }
+// writeManifest writes the manifest of a pod, so that the agent starts the pod.
+func (w *harness) writeManifest(name string) { w.agent.Write(name+".yaml", w.podManifest(name)) }
 
-// remove has it want it no more.
-func (w *harness) remove(name string) { w.agent.Remove(name + ".yaml") }
+// removeManifest removes the manifest of a pod, so that the agent stops the pod.
+func (w *harness) removeManifest(name string) { w.agent.Remove(name + ".yaml") }
 
-// await looks until something holds, and returns how long after began that was.
-func (w *harness) await(began time.Time, what string, holds func() bool) time.Duration {
+// waitUntil polls until a condition holds, and returns the time from began until then. what names the condition
+// in a failure.
+func (w *harness) waitUntil(began time.Time, what string, holds func() bool) time.Duration {
 	for !holds() {
 		if time.Since(began) > waitTimeout {
 			w.r.Fatalf("figures: not within %s: %s", waitTimeout, what)
@@ -110,8 +111,8 @@ func (w *harness) await(began time.Time, what string, holds func() bool) time.Du
 	return time.Since(began)
 }
 
-// pause lets the machine come to rest.
-func (w *harness) pause(d time.Duration) {
+// sleepUnlessInterrupted sleeps for d, so that the machine becomes idle. It fails the run after an interrupt.
+func (w *harness) sleepUnlessInterrupted(d time.Duration) {
 	select {
 	case <-w.r.interrupt:
 		w.r.Fatalf("figures: interrupted")
@@ -119,23 +120,23 @@ func (w *harness) pause(d time.Duration) {
 	}
 }
 
-// containers are those with a label.
-func (w *harness) containers(key, value string) []*cri.Container {
+// listContainers returns the containers with a label.
+func (w *harness) listContainers(key, value string) []*cri.Container {
 	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetContainers()
 }
 
-// sandboxes are those with a label.
-func (w *harness) sandboxes(key, value string) []*cri.PodSandbox {
+// listSandboxes returns the sandboxes with a label.
+func (w *harness) listSandboxes(key, value string) []*cri.PodSandbox {
 	list, err := w.runtime.ListPodSandbox(context.Background(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetItems()
 }
 
-// running is a container of a pod that runs, with at least some attempt.
-func (w *harness) running(pod string, attempt uint32) string {
-	for _, c := range w.containers(nameLabel, pod) {
+// runningContainer returns the ID of a running container of a pod whose attempt is at least attempt.
+func (w *harness) runningContainer(pod string, attempt uint32) string {
+	for _, c := range w.listContainers(nameLabel, pod) {
 		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING && c.GetMetadata().GetAttempt() >= attempt {
 			return c.GetId()
 		}
@@ -143,11 +144,11 @@ func (w *harness) running(pod string, attempt uint32) string {
 	return ""
 }
 
-// awaitRunning waits until a container of a pod runs, with at least some attempt.
-// Since when it does, the runtime says: looking is too coarse for that.
-func (w *harness) awaitRunning(pod string, attempt uint32) (id string, since time.Time) {
-	w.await(time.Now(), "a container of "+pod+" runs", func() bool {
-		id = w.running(pod, attempt)
+// waitUntilRunning waits until a container of a pod runs whose attempt is at least attempt. since is the start
+// time that the runtime reports, as polling is too coarse.
+func (w *harness) waitUntilRunning(pod string, attempt uint32) (id string, since time.Time) {
+	w.waitUntil(time.Now(), "a container of "+pod+" runs", func() bool {
+		id = w.runningContainer(pod, attempt)
 		return id != ""
 	})
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: id})
@@ -155,14 +156,14 @@ func (w *harness) awaitRunning(pod string, attempt uint32) (id string, since tim
 	return id, time.Unix(0, status.GetStatus().GetStartedAt())
 }
 
-// ended reports whether nothing of a pod runs.
-func (w *harness) ended(pod string) bool {
-	for _, c := range w.containers(nameLabel, pod) {
+// hasStopped reports whether no container of a pod runs and its sandbox is stopped.
+func (w *harness) hasStopped(pod string) bool {
+	for _, c := range w.listContainers(nameLabel, pod) {
 		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
 			return false
 		}
 	}
-	for _, s := range w.sandboxes(nameLabel, pod) {
+	for _, s := range w.listSandboxes(nameLabel, pod) {
 		if s.GetState() == cri.PodSandboxState_SANDBOX_READY {
 			return false
 		}
@@ -170,20 +171,23 @@ func (w *harness) ended(pod string) bool {
 	return true
 }
 
-// owner is the name under which the agent works.
-func (w *harness) owner() string {
+// agentOwner returns the owner label of the agent's pods.
+func (w *harness) agentOwner() string {
 	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
 	w.check(err)
 	return strings.TrimSpace(string(text))
 }
 
-// ours selects what the agent has made, theirs what the bare calls have.
-func (w *harness) ours() map[string]string { return map[string]string{ownerLabel: w.owner()} }
+// agentSelector returns a label selector for the pods of the agent.
+func (w *harness) agentSelector() map[string]string {
+	return map[string]string{ownerLabel: w.agentOwner()}
+}
 
 var theirs = map[string]string{bareLabel: "true"}
 
-// live are all containers that run, by ID, and how many sandboxes are ready.
-func (w *harness) live(selector map[string]string) (containers map[string]bool, sandboxes int) {
+// listRunning returns the IDs of all running containers that match the selector, and the number of ready
+// sandboxes.
+func (w *harness) listRunning(selector map[string]string) (containers map[string]bool, sandboxes int) {
 	ctx := context.Background()
 	list, err := w.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 		LabelSelector: selector, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
@@ -200,8 +204,8 @@ func (w *harness) live(selector map[string]string) (containers map[string]bool, 
 	return containers, len(ready.GetItems())
 }
 
-// kill ends the first process of a container, as a crash does, and returns when.
-func (w *harness) kill(container string) time.Time {
+// killContainer kills the first process of a container and returns the time of the kill.
+func (w *harness) killContainer(container string) time.Time {
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: container, Verbose: true})
 	w.check(err)
 	var info struct {
@@ -216,8 +220,8 @@ func (w *harness) kill(container string) time.Time {
 	return began
 }
 
-// logDir is where the bare calls have their logs.
-func (w *harness) logDir(pod string) string {
+// criLogDir returns the log directory of a pod that is made with direct CRI calls.
+func (w *harness) criLogDir(pod string) string {
 	dir := filepath.Join(w.containerd.Dir, "bare", pod)
 	w.check(os.MkdirAll(dir, 0o755))
 	return dir

@@ -6,35 +6,35 @@ import (
 	"time"
 )
 
-// takeIdle looks at what an agent needs that has nothing to do.
-func (r *run) takeIdle() {
+// measureIdle measures the memory and the processor time of an idle agent.
+func (r *run) measureIdle() {
 	w := r.harness
 	began := time.Now()
 	names := make([]string, r.many)
 	for i := range names {
-		names[i] = w.name("idle")
-		w.write(names[i])
+		names[i] = w.nextName("idle")
+		w.writeManifest(names[i])
 	}
-	w.awaitLive(began, w.ours(), len(names))
-	w.pause(15 * time.Second) // Until everything about the start has been said.
+	w.waitForRunning(began, w.agentSelector(), len(names))
+	w.sleepUnlessInterrupted(15 * time.Second) // Until everything about the start has been said.
 	pid := w.agent.PID()
-	all, anonymous, err := resident(pid)
+	all, anonymous, err := residentMemory(pid)
 	w.check(err)
 	used, err := processorTime(pid)
 	w.check(err)
 	began = time.Now()
-	w.pause(r.idle)
+	w.sleepUnlessInterrupted(r.idle)
 	later, err := processorTime(pid)
 	w.check(err)
 	share := 100 * float64(later-used) / float64(time.Since(began))
-	after, _, err := resident(pid)
+	after, _, err := residentMemory(pid)
 	w.check(err)
-	r.say("resident %s, %s of it anonymous, later %s; %v in %v", mb(all), mb(anonymous), mb(after), later-used, r.idle)
+	r.printf("resident %s, %s of it anonymous, later %s; %v in %v", mb(all), mb(anonymous), mb(after), later-used, r.idle)
 	all = max(all, after)
-	r.table.row("resident memory with "+itoa(r.many)+" pods", "", mb(all), "", "28 MB", all <= 28_000_000, load())
-	r.table.row("processor, idle with "+itoa(r.many)+" pods", "", percent(share), "", "0.1 %", share <= 0.1, load())
+	r.table.addRow("resident memory with "+itoa(r.many)+" pods", "", mb(all), "", "28 MB", all <= 28_000_000, loadAverage())
+	r.table.addRow("processor, idle with "+itoa(r.many)+" pods", "", percent(share), "", "0.1 %", share <= 0.1, loadAverage())
 	for _, name := range names {
-		w.remove(name)
+		w.removeManifest(name)
 	}
-	w.awaitLive(began, w.ours(), 0)
+	w.waitForRunning(began, w.agentSelector(), 0)
 }

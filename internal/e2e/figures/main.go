@@ -56,7 +56,7 @@ func main() {
 	flag.Parse()
 	r := &run{options: o, interrupt: make(chan os.Signal, 1)}
 	signal.Notify(r.interrupt, os.Interrupt, syscall.SIGTERM)
-	os.Exit(r.all())
+	os.Exit(r.measureAll())
 }
 
 // run is one run of the program, and what the package e2e takes for a test.
@@ -73,8 +73,8 @@ type run struct {
 // stopped unwinds what cannot go on.
 type stopped struct{}
 
-// all takes the figures and cleans up, whatever happens.
-func (r *run) all() (status int) {
+// measureAll takes all figures and cleans up, also after an error. It returns the exit status.
+func (r *run) measureAll() (status int) {
 	defer func() {
 		if status = 0; r.failed {
 			status = 1
@@ -93,7 +93,7 @@ func (r *run) all() (status int) {
 		name string
 		take func()
 	}{
-		{"size", r.takeSize}, {"single", r.takeSingle}, {"many", r.takeMany}, {"idle", r.takeIdle}, {"restart", r.takeRestart},
+		{"size", r.measureSize}, {"single", r.measureSinglePods}, {"many", r.measureManyPods}, {"idle", r.measureIdle}, {"restart", r.measureRestart},
 	} {
 		if strings.Contains(","+r.parts+",", ","+part.name+",") {
 			part.take()
@@ -133,8 +133,8 @@ func (r *run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 // Failed implements e2e.T.
 func (r *run) Failed() bool { return r.failed }
 
-// say tells of one try.
-func (r *run) say(format string, args ...any) {
+// printf prints a line about one try.
+func (r *run) printf(format string, args ...any) {
 	if r.verbose {
 		r.Logf(format, args...)
 	}

@@ -13,7 +13,7 @@ import (
 // tick is the unit of times in /proc, which is the same on all machines.
 const tick = 10 * time.Millisecond
 
-// processorTime is what a process has used so far.
+// processorTime returns the processor time that a process has used.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -35,9 +35,8 @@ func processorTime(pid int) (time.Duration, error) {
 	return ticks * tick, nil
 }
 
-// resident is how much memory a process has in the machine's, in bytes: all of
-// it, and what of it is no file.
-func resident(pid int) (all, anonymous int64, err error) {
+// residentMemory returns the resident memory of a process in bytes: all of it, and the part that no file backs.
+func residentMemory(pid int) (all, anonymous int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, 0, err
@@ -58,8 +57,8 @@ func resident(pid int) (all, anonymous int64, err error) {
 	return all, anonymous, nil
 }
 
-// load is that of the machine over the last minute.
-func load() string {
+// loadAverage returns the load average of the machine over the last minute.
+func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "?"

@@ -11,41 +11,41 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// takeRestart ends the agent as a crash does, and starts it again.
-func (r *run) takeRestart() {
+// measureRestart kills the agent and measures until the next agent knows all pods.
+func (r *run) measureRestart() {
 	w := r.harness
 	names, began := make([]string, r.full), time.Now()
 	for i := range names {
-		names[i] = w.name("full")
-		w.write(names[i])
+		names[i] = w.nextName("full")
+		w.writeManifest(names[i])
 	}
-	r.say("%d pods run after %v", r.full, w.awaitLive(began, w.ours(), r.full))
-	w.pause(10 * time.Second)
-	were, _ := w.live(w.ours())
+	r.printf("%d pods run after %v", r.full, w.waitForRunning(began, w.agentSelector(), r.full))
+	w.sleepUnlessInterrupted(10 * time.Second)
+	were, _ := w.listRunning(w.agentSelector())
 	var took sample
-	before := load()
+	before := loadAverage()
 	for i := range r.tries {
-		f := w.lookAtAll()
+		f := w.measureListing()
 		w.agent.Kill()
 		began := time.Now()
 		w.agent.Start()
-		o := w.await(began, "all pods are known", func() bool { return w.known() == r.full })
-		r.say("try %d: %v %v", i, f, o)
+		o := w.waitUntil(began, "all pods are known", func() bool { return w.countRunningInAgent() == r.full })
+		r.printf("try %d: %v %v", i, f, o)
 		took.add(f, o)
-		w.pause(2 * time.Second) // An agent that touches one does so by now.
-		if are, _ := w.live(w.ours()); !maps.Equal(were, are) {
+		w.sleepUnlessInterrupted(2 * time.Second) // An agent that touches one does so by now.
+		if are, _ := w.listRunning(w.agentSelector()); !maps.Equal(were, are) {
 			r.Fatalf("figures: a restart has changed which containers run")
 		}
 	}
-	r.table.times("restart → "+itoa(r.full)+" pods known, none touched", took, atMost(time.Second), before+" to "+load())
+	r.table.addTimes("restart → "+itoa(r.full)+" pods known, none touched", took, atMostTarget(time.Second), before+" to "+loadAverage())
 	for _, name := range names {
-		w.remove(name)
+		w.removeManifest(name)
 	}
-	w.awaitLive(time.Now(), w.ours(), 0)
+	w.waitForRunning(time.Now(), w.agentSelector(), 0)
 }
 
-// known is how many pods the agent says are running.
-func (w *harness) known() (n int) {
+// countRunningInAgent returns the number of pods that the agent reports as running.
+func (w *harness) countRunningInAgent() (n int) {
 	pods, err := w.agent.Pods()
 	if err != nil {
 		return 0 // It does not listen yet.
@@ -58,15 +58,15 @@ func (w *harness) known() (n int) {
 	return n
 }
 
-// lookAtAll is what an agent has to ask to know its pods.
-func (w *harness) lookAtAll() time.Duration {
+// measureListing measures the CRI calls that an agent needs to list its pods.
+func (w *harness) measureListing() time.Duration {
 	began, ctx := time.Now(), context.Background()
-	ids, _ := w.live(w.ours())
+	ids, _ := w.listRunning(w.agentSelector())
 	for id := range ids {
 		_, err := w.runtime.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
 		w.check(err)
 	}
-	list, err := w.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: w.ours()}})
+	list, err := w.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: w.agentSelector()}})
 	w.check(err)
 	for _, s := range list.GetItems() {
 		_, err := w.runtime.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: s.GetId()})

@@ -4,9 +4,9 @@ package main
 
 import "os"
 
-// takeSize weighs the program.
-func (r *run) takeSize() {
+// measureSize measures the size of the agent's program file.
+func (r *run) measureSize() {
 	info, err := os.Stat(r.harness.program)
 	r.harness.check(err)
-	r.table.row("stripped binary of the agent", "", mb(info.Size()), "", "", true, load())
+	r.table.addRow("stripped binary of the agent", "", mb(info.Size()), "", "", true, loadAverage())
 }

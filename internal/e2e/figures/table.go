@@ -17,7 +17,7 @@ func (s *sample) add(floor, ours time.Duration) {
 	s.floor, s.ours = append(s.floor, floor), append(s.ours, ours)
 }
 
-// median is that of some times, of which there are some.
+// median returns the median of one or more durations.
 func median(d []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	n := len(sorted)
@@ -27,13 +27,13 @@ func median(d []time.Duration) time.Duration {
 // target is the most that ours may be, and how people say that.
 type target func(floor time.Duration) (most time.Duration, text string)
 
-// within is a target that moves with the floor.
-func within(margin time.Duration) target {
+// aboveFloorTarget returns a target of the measured floor plus a margin.
+func aboveFloorTarget(margin time.Duration) target {
 	return func(floor time.Duration) (time.Duration, string) { return floor + margin, "floor + " + margin.String() }
 }
 
-// atMost is one that does not.
-func atMost(d time.Duration) target {
+// atMostTarget returns a target that a duration must not exceed.
+func atMostTarget(d time.Duration) target {
 	return func(time.Duration) (time.Duration, string) { return d, d.String() }
 }
 
@@ -43,16 +43,16 @@ type table struct {
 	rows  [][]string
 }
 
-// times adds a row of times.
-func (t *table) times(what string, s sample, aim target, load string) {
+// addTimes adds a row of durations.
+func (t *table) addTimes(what string, s sample, aim target, load string) {
 	floor, ours := median(s.floor), median(s.ours)
 	most, text := aim(floor)
-	t.row(what, spread(s.floor), spread(s.ours),
+	t.addRow(what, formatSpread(s.floor), formatSpread(s.ours),
 		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
 }
 
-// row adds a row. An empty aim is a figure without a target.
-func (t *table) row(what, floor, ours, ratio, aim string, kept bool, load string) {
+// addRow adds a row. A figure with an empty aim has no target.
+func (t *table) addRow(what, floor, ours, ratio, aim string, kept bool, load string) {
 	if aim != "" {
 		aim = "≤ " + aim
 	}
@@ -72,8 +72,8 @@ func (t *table) String() string {
 	return s.String()
 }
 
-// spread is the median of some times, and the least and the most.
-func spread(d []time.Duration) string {
+// formatSpread returns the median, the least and the greatest of some durations as text.
+func formatSpread(d []time.Duration) string {
 	return fmt.Sprintf("%s (%s to %s)", ms(median(d)), ms(slices.Min(d)), ms(slices.Max(d)))
 }
 
