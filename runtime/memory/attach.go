@@ -34,7 +34,7 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	if err == nil && streams.Stdin != nil {
 		main = r.m.attachCommandLocked(c)
 	}
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	switch {
 	case err != nil:
 		return err
@@ -104,8 +104,8 @@ func (l *lineLogger) Write(text []byte) (int, error) {
 // appendLogLine inserts a line into the log of a running container at the current time. It drops
 // the line beyond maxAttachLogBytes.
 func (m *machine) appendLogLine(c *container, line string) {
-	now := m.lock()
-	defer m.unlock()
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
 	used := c.ensureExtras()
 	used.attachLogBytes += len(line) + 1
 	if used.attachLogBytes > maxAttachLogBytes || c.state(now) != runtime.StateRunning {
@@ -137,7 +137,7 @@ func (r *Runtime) portForward(ctx context.Context, req runtime.PortForwardReques
 	}
 	s := r.m.mu.sandboxes[req.SandboxID]
 	ready := s != nil && s.ready
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	switch {
 	case s == nil:
 		return fmt.Errorf("memory: sandbox %s: %w", req.SandboxID, runtime.ErrNotFound)

@@ -132,7 +132,7 @@ func TestAttach_ManyClients(t *testing.T) {
 	})
 }
 
-// A client that takes nothing any more leaves the others alone. Ctrl-C of one on a terminal, or the end of
+// A client that has disconnected does not affect the others. Ctrl-C of one on a terminal, or the end of
 // an input that is open once, ends the process for all, and a panic of it is the error of each.
 func TestAttach_ManyClientsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAttach_ManyClientsEnd(t *testing.T) {
 		_, id := attachable(t, r, "a", false, "cat")
 		time.Sleep(time.Second)
 		one := attach(t, r, id, true)
-		gone := errors.New("nobody listens")
+		gone := errors.New("client disconnected")
 		deaf := make(chan error, 1)
 		go func() {
 			in, _ := io.Pipe()

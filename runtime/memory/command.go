@@ -19,11 +19,10 @@ func runForCommand(argv []string) Run {
 }
 
 // predictRun computes in advance how long a command runs, what it prints and its exit code. It
-// understands true, false, echo, sleep, and a shell with a sequence of these, exit, trap ” TERM and
+// understands true, false, echo, sleep, and a shell with a sequence of these, exit, trap "" TERM and
 // trap 'exit 143' TERM. complete is false if it met anything else; the Run then covers the part
 // before it.
-func predictRun(argv []string) (Run, bool) {
-	run := Run{}
+func predictRun(argv []string) (run Run, complete bool) {
 	if len(argv) == 0 {
 		return run, false
 	}
@@ -154,7 +153,7 @@ func (r Run) withExitArgs(args []string) Run {
 	return r
 }
 
-// trapIgnoresTerm reports whether the arguments of trap ignore TERM, as in trap ” TERM.
+// trapIgnoresTerm reports whether the arguments of trap ignore TERM, as in trap "" TERM.
 func trapIgnoresTerm(args []string) bool {
 	return len(args) > 1 && args[0] == "" && containsTermSignal(args[1:])
 }

@@ -26,7 +26,8 @@ type container struct {
 	attempt uint32
 	removed bool           // its record has been removed
 	spec    *containerSpec // never modified, so it is read without the lock
-	// resources are those of spec, or of the last UpdateContainer; must not be modified.
+	// resources are the resources of the request or of the last UpdateContainer; must not be
+	// modified.
 	resources  *runtime.Resources
 	run        *Run                        // must not be modified
 	answers    map[runtime.Purpose]Answers // from its annotations
@@ -108,7 +109,7 @@ func (c *container) startRun(now time.Time, run *Run) {
 	}
 	c.startAt = now.Add(run.StartDelay)
 	if !run.Forever {
-		c.exitByRun(c.startAt.Add(run.For))
+		c.scheduleOwnExit(c.startAt.Add(run.For))
 	}
 }
 
@@ -119,29 +120,29 @@ func (c *container) terminate(now time.Time, grace time.Duration) {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.
 		c.kill(now)
 	case c.run.IgnoreTerm:
-		c.exitAt(now.Add(grace), exitCodeKilled)
+		c.scheduleExit(now.Add(grace), exitCodeKilled)
 	case c.run.Graceful:
-		c.exitByRun(now)
+		c.scheduleOwnExit(now)
 	default:
-		c.exitAt(now, exitCodeTerm)
+		c.scheduleExit(now, exitCodeTerm)
 	}
 }
 
 // kill makes the container exit now with 137. It also cancels a delayed start.
-func (c *container) kill(now time.Time) { c.exitAt(now, exitCodeKilled) }
+func (c *container) kill(now time.Time) { c.scheduleExit(now, exitCodeKilled) }
 
-// exitByRun schedules an exit with the code, reason and message of the run. The caller passes a
-// time before any exit that is already scheduled.
-func (c *container) exitByRun(at time.Time) {
-	c.exitAt(at, c.run.Exit)
+// scheduleOwnExit schedules an exit with the code, reason and message of the run. The caller passes
+// a time before any exit that is already scheduled.
+func (c *container) scheduleOwnExit(at time.Time) {
+	c.scheduleExit(at, c.run.Exit)
 	c.exit.message = c.run.Message
 	if c.run.Reason != "" {
 		c.exit.reason = c.run.Reason
 	}
 }
 
-// exitAt schedules an exit, unless an earlier one is already scheduled.
-func (c *container) exitAt(at time.Time, code int32) {
+// scheduleExit schedules an exit, unless an earlier one is already scheduled.
+func (c *container) scheduleExit(at time.Time, code int32) {
 	if c.exit != nil && !at.Before(c.exit.at) {
 		return
 	}

@@ -41,7 +41,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err != nil {
 		return "", err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	s, err := m.sandboxForCreateLocked(req)
 	if err != nil {
 		return "", err
@@ -143,7 +143,7 @@ func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainer
 	}
 	c, err := m.startContainerLocked(req.ContainerID, now)
 	starting := err == nil && c.state(now) == runtime.StateCreated
-	m.unlock()
+	m.unlockAndSignal()
 	if err != nil || !starting {
 		return nothing{}, err
 	}
@@ -204,8 +204,8 @@ func (m *machine) nextRunLocked(c *container) (*Run, error) {
 
 // checkStarted returns an error if the container was removed or stopped during its start delay.
 func (m *machine) checkStarted(c *container) error {
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	switch {
 	case c.removed:
 		return fmt.Errorf("memory: container %s was removed while it started: %w", c.id, runtime.ErrNotFound)
@@ -223,7 +223,7 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 	}
 	c := m.mu.containers[req.ContainerID]
 	if c == nil {
-		m.unlock()
+		m.unlockAndSignal()
 		return nothing{}, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
 	}
 	if c.isStartingOrRunning(now) {
@@ -234,7 +234,7 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 		}
 	}
 	waits := c.isStartingOrRunning(now)
-	m.unlock()
+	m.unlockAndSignal()
 	if !waits {
 		return nothing{}, nil
 	}
@@ -247,7 +247,7 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 	if err != nil {
 		return nothing{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	c := m.mu.containers[req.ContainerID]
 	switch {
 	case c == nil:

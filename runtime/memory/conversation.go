@@ -40,16 +40,16 @@ func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool,
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	inner, con := console.Open(ctx, r.consoleConfig(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
 	t = &attachSession{r: r, console: con, cancel: cancel}
-	r.m.lock()
+	r.m.lockAndPublish()
 	if other := c.ensureExtras().session; other != nil && other.r == r {
 		other.clients++
-		r.m.unlock()
+		r.m.unlockAndSignal()
 		cancel()
 		con.Close()
 		return other, nil
 	}
 	c.extras.session, t.clients = t, 1
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	return t, func() {
 		con.StartProcess(func() {
 			code, err := r.runSessionCommand(ctx, inner, c, tty, con, command)
@@ -71,14 +71,14 @@ func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *containe
 // leaveSession removes a client from a session and returns the panic of the command, if any. The
 // last client stops the command and waits for its exit.
 func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSession) error {
-	r.m.lock()
+	r.m.lockAndPublish()
 	t.clients--
 	last := t.clients == 0
 	if last && c.ensureExtras().session == t {
 		c.extras.session = nil
 	}
 	failed := t.err
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	if last {
 		t.cancel()
 		t.console.StopProcess(ctx)
@@ -89,8 +89,8 @@ func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSessi
 // exitAfterSession makes the container exit with the code of the interactive command. The container
 // runs on if the command stopped because all clients detached.
 func (r *Runtime) exitAfterSession(c *container, t *attachSession, code int32, err error) {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	if c.ensureExtras().session == t {
 		c.extras.session = nil
 	}
@@ -99,7 +99,7 @@ func (r *Runtime) exitAfterSession(c *container, t *attachSession, code int32, e
 		t.err = err
 	}
 	if err == nil && !c.removed && c.state(now) == runtime.StateRunning {
-		c.exitAt(now, code)
+		c.scheduleExit(now, code)
 		r.m.scheduleChangeLocked(c, now)
 		r.m.publishChangeLocked(c.pod, c, now)
 	}

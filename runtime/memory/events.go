@@ -33,7 +33,7 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 		return err
 	}
 	m.mu.eventStreams = append(m.mu.eventStreams, s)
-	m.unlock()
+	m.unlockAndSignal()
 	defer m.removeEventStream(s)
 	for {
 		events, next, err := m.takePendingEvents(s)
@@ -49,11 +49,11 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 	}
 }
 
-// takePendingEvents removes and returns the pending events of a stream. next is the time of the
+// takePendingEvents removes and returns the pending events of a stream. The returned time is the
 // next state change of any container.
 func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time, error) {
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	events := s.pending
 	s.pending = nil
 	var next time.Time
@@ -65,7 +65,7 @@ func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time,
 
 // removeEventStream unregisters a stream.
 func (m *machine) removeEventStream(s *eventStream) {
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	m.mu.eventStreams = slices.DeleteFunc(m.mu.eventStreams, func(o *eventStream) bool { return o == s })
 }

@@ -66,11 +66,11 @@ func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest,
 	}
 	c, err := r.m.runningContainerLocked(req.ContainerID, now)
 	if err != nil {
-		r.m.unlock()
+		r.m.unlockAndSignal()
 		return 0, err
 	}
 	command := r.m.findCommandLocked(c, req.Command[0])
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	if command == nil {
 		return 0, nil
 	}

@@ -7,8 +7,8 @@ var CommandRun = runForCommand
 
 // Waiters is how many wait for a change of any container or for events.
 func (r *Runtime) Waiters() int {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	n := len(r.m.mu.eventStreams)
 	for _, c := range r.m.mu.containers {
 		if c.extras != nil {
@@ -20,22 +20,22 @@ func (r *Runtime) Waiters() int {
 
 // Planned is how many changes of state lie ahead.
 func (r *Runtime) Planned() int {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	return len(r.m.mu.changes)
 }
 
 // Remembered is of how many UIDs something is remembered.
 func (r *Runtime) Remembered() int {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	return len(r.m.mu.histories)
 }
 
 // Counted is of how many containers of a UID starts are counted.
 func (r *Runtime) Counted(uid types.UID) int {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	if p := r.m.mu.histories[uid]; p != nil {
 		return len(p.starts)
 	}

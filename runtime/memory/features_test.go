@@ -76,13 +76,13 @@ func TestExec_OutputIsBoundedWithoutALimit(t *testing.T) {
 	}
 }
 
-// A command whose output is streamed ends with its container, or with whoever reads.
+// A streamed command stops when its container exits or its reader disconnects.
 func TestExecStream_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
 		ref, sandbox := place(t, r, "a", nil)
 		id := start(t, r, ref, sandbox, "main", 0)
-		gone := errors.New("nobody listens")
+		gone := errors.New("client disconnected")
 		req := runtime.ExecStreamRequest{ContainerID: id, Command: []string{"sh", "-c", "echo one; sleep 2; echo two; sleep 2; exit 4"}}
 		_, err := r.ExecStream(t.Context(), req, runtime.Streams{Stdout: brokenPipe{gone}})
 		require.ErrorIs(t, err, gone)
@@ -124,7 +124,7 @@ func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
 	id := start(t, r, ref, sandbox, "main", 0)
-	gone := errors.New("nobody listens")
+	gone := errors.New("client disconnected")
 	err := r.ReadLog(t.Context(), runtime.ReadLogRequest{ContainerID: id, Follow: true}, brokenPipe{gone})
 	require.ErrorIs(t, err, gone)
 	require.Zero(t, r.Waiters())
@@ -168,7 +168,7 @@ func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		require.Equal(t, 4*n, r.Waiters(), "a command, and whoever ends it with its container")
+		require.Equal(t, 4*n, r.Waiters(), "a command, and the watcher that stops it with its container")
 		require.Zero(t, r.Planned())
 		time.Sleep(time.Hour)
 		require.NoError(t, r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id}))
@@ -228,7 +228,7 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	mine := memory.Answers{Sequence: []memory.Answer{{Kind: memory.AnswerFail}}}
 	r.SetAnswers(one, runtime.LivenessProbe, mine)
 	mine.Sequence[0].Kind = memory.AnswerOK
-	require.False(t, ok(), "what was set is not changed from outside")
+	require.False(t, ok(), "a caller cannot change answers that were set")
 }
 
 // The container's own annotations win over its sandbox's, purpose by purpose, and
@@ -265,7 +265,7 @@ func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
 	}
 }
 
-// Whoever asks waits as long as he likes, not as long as the answer takes.
+// A caller waits as long as its context allows, and not as long as the answer takes.
 func TestAnswer_EndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

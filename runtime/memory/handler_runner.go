@@ -36,14 +36,14 @@ func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest)
 	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
-// chooseAnswer counts the call and returns the answer in force now. answerAt is the time at which
-// the call returns; zero is at once.
+// chooseAnswer counts the call and returns the answer in force now. The returned time is when the
+// call returns; zero is at once.
 func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockIfReady()
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	c, err := m.runningContainerLocked(req.ContainerID, now)
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
@@ -91,8 +91,8 @@ type answerRule struct {
 // over annotations.
 func (r *Runtime) SetAnswers(selector Selector, purpose runtime.Purpose, answers Answers) {
 	m := r.m
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	m.mu.answerRules = slices.DeleteFunc(m.mu.answerRules, func(o answerRule) bool { return o.selector == selector && o.purpose == purpose })
 	if len(answers.Sequence) > 0 {
 		answers.Sequence = slices.Clone(answers.Sequence)
@@ -103,8 +103,8 @@ func (r *Runtime) SetAnswers(selector Selector, purpose runtime.Purpose, answers
 // HandlerCalls returns how many probes or hooks of one purpose have reached the containers of a
 // name in a pod. It counts all attempts, and only calls that found the container running.
 func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.Purpose) int {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	if p := r.m.mu.histories[uid]; p != nil {
 		return p.handlerCalls[handlerKey{container, purpose}]
 	}

@@ -25,7 +25,7 @@ func (r *Runtime) imageFilesystem(context.Context, nothing) (runtime.FilesystemU
 	if _, err := m.lockIfReady(); err != nil {
 		return runtime.FilesystemUsage{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	disk := m.mu.imageDisk
 	for _, image := range m.mu.images {
 		disk.UsedBytes += image.SizeBytes

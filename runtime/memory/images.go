@@ -39,7 +39,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	if _, err := m.lockIfReady(); err != nil {
 		return "", err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if req.Image == "" {
 		return "", fmt.Errorf("memory: %w: the image name is empty", runtime.ErrImage)
 	}
@@ -60,7 +60,7 @@ func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest)
 	if _, err := m.lockIfReady(); err != nil {
 		return runtime.Image{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	image, ok := m.findImageLocked(req.Image)
 	if _, fails := m.scriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails || !ok {
 		return runtime.Image{}, fmt.Errorf("memory: image %s: %w", req.Image, runtime.ErrNotFound)
@@ -73,7 +73,7 @@ func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) 
 	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	list := make([]runtime.Image, 0, len(m.mu.images))
 	for _, image := range m.mu.images {
 		list = append(list, image)
@@ -88,7 +88,7 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 	if _, err := m.lockIfReady(); err != nil {
 		return nothing{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if image, ok := m.findImageLocked(req.Image); ok {
 		for key, other := range m.mu.images {
 			if other.ID == image.ID {

@@ -25,7 +25,7 @@ func (r *Runtime) listPods(context.Context, nothing) ([]runtime.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if !m.mu.listIsCurrent {
 		list := make([]runtime.Pod, len(m.mu.sortedPods))
 		for i, p := range m.mu.sortedPods {
@@ -42,7 +42,7 @@ func (r *Runtime) podStatus(_ context.Context, uid types.UID) (*runtime.PodStatu
 	if err != nil {
 		return nil, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if p := m.mu.pods[uid]; p != nil {
 		return p.podStatus(now), nil
 	}

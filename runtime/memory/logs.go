@@ -60,7 +60,7 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	c := m.mu.containers[req.ContainerID]
 	if c == nil {
 		return nil, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
@@ -73,8 +73,8 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 // readNewLines returns the lines printed since the last call. next is when more may follow, and
 // ended reports that no more will follow.
 func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
-	now := m.lock()
-	defer m.unlock()
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
 	lines, next := l.c.linesUntil(now)
 	switch {
 	case l.tail > 0:

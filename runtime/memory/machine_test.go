@@ -130,7 +130,7 @@ func TestAddresses_UntilNoneIsLeft(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Attempts that begin anew in a new sandbox are newer than the old ones, and
+// Attempts in a new sandbox that start again from 0 are newer than the old ones, and
 // the order in which they are made does not matter.
 func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
@@ -179,8 +179,8 @@ func TestRequests_BelongToTheCaller(t *testing.T) {
 	require.Equal(t, "mine", st.Sandboxes[0].Annotations["is"])
 }
 
-// A pull for nobody in particular follows nobody's script; one for a pod's
-// container that is not named follows those of all, in order of name.
+// A pull without a pod follows no script; one for a pod's
+// container that is not named follows all scripts, in order of name.
 func TestPullImage_ForWhom(t *testing.T) {
 	fails, err := memory.ParseScript("fail=image; run=forever")
 	require.NoError(t, err)
@@ -253,7 +253,7 @@ func TestEvents_OfOneMoment(t *testing.T) {
 	})
 }
 
-// What is over leaves nothing in the machine's plans.
+// An exited or removed container leaves no entry in the heap of changes.
 func TestPlans_EndWithTheirContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

@@ -56,7 +56,7 @@ func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runt
 }
 
 // TestStarts_AreCountedWhenMade: a question about the next run of a script counts nothing, so that
-// what is asked of containers that never start is not remembered.
+// calls for containers that never start leave no history.
 func TestStarts_AreCountedWhenMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

@@ -71,8 +71,8 @@ type commandRule struct {
 // it with stdin runs the program.
 func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m := r.m
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	kept := slices.DeleteFunc(slices.Clone(m.mu.commandRules), func(o commandRule) bool { return o.selector == selector && o.name == name })
 	if run != nil {
 		kept = append(kept, commandRule{selector, name, run})
@@ -93,8 +93,8 @@ func (m *machine) findCommandLocked(c *container, name string) Command {
 
 // findCommand returns the program for a command name in the container of the process, or nil.
 func (p *Process) findCommand(name string) Command {
-	p.r.m.lock()
-	defer p.r.m.unlock()
+	p.r.m.lockAndPublish()
+	defer p.r.m.unlockAndSignal()
 	return p.r.m.findCommandLocked(p.c, name)
 }
 
@@ -104,8 +104,8 @@ var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/ro
 // containerFiles returns the file tree of a container, and creates it if necessary. The tree of a
 // removed container is closed.
 func (m *machine) containerFiles(c *container) *files.Tree {
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	used := c.ensureExtras()
 	if used.files == nil {
 		used.files = files.New(&m.fileLimits, append(slices.Clone(defaultDirs), c.spec.workingDir)...)
@@ -139,9 +139,9 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
 		r: r, c: c, files: r.m.containerFiles(c), console: con,
 	})
-	now := r.m.lock()
+	now := r.m.lockAndPublish()
 	over := c.removed || c.state(now) != runtime.StateRunning
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	switch {
 	case ctx.Err() != nil:
 		return 0, ctx.Err()

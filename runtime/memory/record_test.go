@@ -31,7 +31,7 @@ func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 	refA, a := create("a")
 	refB, b := create("b")
 	require.Equal(t, reflect.ValueOf(status(t, r, refA, a).Annotations).Pointer(),
-		reflect.ValueOf(status(t, r, refB, b).Annotations).Pointer(), "what is alike is kept once")
+		reflect.ValueOf(status(t, r, refB, b).Annotations).Pointer(), "equal values are stored once")
 
 	update := runtime.UpdateContainerRequest{ContainerID: a, Resources: runtime.Resources{CPUShares: 7, HugePages: map[string]uint64{"2Mi": 9}}}
 	require.NoError(t, r.UpdateContainer(t.Context(), update))

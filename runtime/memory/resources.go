@@ -16,11 +16,11 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 	return err
 }
 
-// Resources returns the resources of the container's request with all calls of UpdateContainer
-// applied. It returns false for an unknown container.
+// Resources returns the resources of a container: the resources of its request, updated by all
+// calls of UpdateContainer. It returns false for an unknown container.
 func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	c := r.m.mu.containers[id]
 	if c == nil {
 		return runtime.Resources{}, false
@@ -37,7 +37,7 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	if err != nil {
 		return nothing{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	c := m.mu.containers[req.ContainerID]
 	switch {
 	case c == nil:
@@ -49,8 +49,7 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	return nothing{}, nil
 }
 
-// mergeResources returns a copy of the current resources in which the non-zero fields of want
-// replace those of have.
+// mergeResources returns a copy of have in which the non-zero fields of want are set.
 func mergeResources(have, want runtime.Resources) *runtime.Resources {
 	have.HugePages = maps.Clone(have.HugePages)
 	applyNonZero(&have, want)

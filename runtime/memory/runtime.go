@@ -78,8 +78,8 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, err
 }
 
 func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus, error) {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	return r.m.mu.status, nil
 }
 
@@ -199,27 +199,28 @@ func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	return r
 }
 
-// lock locks the machine, publishes all state changes that are due, and returns the current time.
-func (m *machine) lock() time.Time {
+// lockAndPublish locks the machine, publishes all state changes that are due, and returns the
+// current time.
+func (m *machine) lockAndPublish() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
 	m.publishDueChangesLocked(now)
 	return now
 }
 
-// lockIfReady is lock for methods that need a ready runtime. It returns ErrNotReady, unlocked, if
-// the runtime is not ready.
+// lockIfReady is lockAndPublish for methods that need a ready runtime. It returns ErrNotReady,
+// unlocked, if the runtime is not ready.
 func (m *machine) lockIfReady() (time.Time, error) {
-	now := m.lock()
+	now := m.lockAndPublish()
 	if s := m.mu.status; !s.RuntimeReady {
-		m.unlock()
+		m.unlockAndSignal()
 		return now, fmt.Errorf("memory: %w: %s", runtime.ErrNotReady, s.RuntimeMessage)
 	}
 	return now, nil
 }
 
-// unlock unlocks the machine and then signals the waiters of everything that changed.
-func (m *machine) unlock() {
+// unlockAndSignal unlocks the machine and then signals the waiters of everything that changed.
+func (m *machine) unlockAndSignal() {
 	wake := m.mu.toSignal
 	m.mu.toSignal = nil
 	m.mu.Unlock()
@@ -285,13 +286,13 @@ type nothing struct{}
 func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req Q, method func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R
-	err := r.checkCrash()
+	err := r.yieldAndCheckCrash()
 	if err == nil {
 		err = ctx.Err()
 	}
 	if err == nil {
 		res, err = method(r, ctx, req)
-		if lost := r.checkCrash(); lost != nil {
+		if lost := r.yieldAndCheckCrash(); lost != nil {
 			var none R
 			res, err = none, lost
 		}
@@ -308,8 +309,8 @@ func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req 
 	return res, err
 }
 
-// checkCrash lets other simulated processes run, and returns an error if this process has crashed.
-func (r *Runtime) checkCrash() error {
+// yieldAndCheckCrash lets other simulated processes run, and returns an error if this process has crashed.
+func (r *Runtime) yieldAndCheckCrash() error {
 	if r.yield == nil {
 		return nil
 	}
@@ -335,16 +336,16 @@ func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtim
 // returns false.
 func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (bool, error) {
 	changed := r.executor.NewEvent()
-	r.m.lock()
+	r.m.lockAndPublish()
 	used := c.ensureExtras()
 	used.waiters = append(used.waiters, changed)
-	r.m.unlock()
+	r.m.unlockAndSignal()
 	defer r.m.removeWaiter(c, changed)
 	for {
-		now := r.m.lock()
+		now := r.m.lockAndPublish()
 		over := c.removed || c.state(now) != state
 		next := c.nextChange
-		r.m.unlock()
+		r.m.unlockAndSignal()
 		switch {
 		case over:
 			return false, nil
@@ -362,8 +363,8 @@ func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state r
 // removeWaiter removes an event from the waiters of a container, and the extras if nothing else
 // uses them.
 func (m *machine) removeWaiter(c *container, e executor.Event) {
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	used := c.ensureExtras()
 	used.waiters = slices.DeleteFunc(slices.Clone(used.waiters), func(w executor.Event) bool { return w == e })
 	if len(used.waiters) == 0 && used.lines == nil && used.attachLogBytes == 0 && used.files == nil && used.session == nil {

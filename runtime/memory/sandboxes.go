@@ -37,7 +37,7 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 	if err != nil {
 		return "", err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if req.Pod.UID == "" {
 		return "", errors.New("memory: a sandbox needs the UID of its pod")
 	}
@@ -73,7 +73,7 @@ func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest)
 	if err != nil {
 		return nothing{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	s := m.mu.sandboxes[req.SandboxID]
 	if s == nil {
 		return nothing{}, fmt.Errorf("memory: sandbox %s: %w", req.SandboxID, runtime.ErrNotFound)
@@ -88,7 +88,7 @@ func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequ
 	if err != nil {
 		return nothing{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	if s := m.mu.sandboxes[req.SandboxID]; s != nil {
 		m.stopSandboxLocked(s, now)
 		m.removeSandboxLocked(s, now)
@@ -122,7 +122,7 @@ func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
 
 // exitContainerLocked makes a container exit now, also during its start delay.
 func (m *machine) exitContainerLocked(c *container, now time.Time, code int32) {
-	c.exitAt(now, code)
+	c.scheduleExit(now, code)
 	m.scheduleChangeLocked(c, now)
 	m.publishChangeLocked(c.pod, c, now)
 }

@@ -28,8 +28,8 @@ type scriptRule struct {
 // annotations over the command.
 func (r *Runtime) SetScript(selector Selector, script Script) {
 	m := r.m
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	kept := m.mu.scriptRules[:0:0]
 	for _, a := range m.mu.scriptRules {
 		if a.selector != selector {
@@ -45,8 +45,8 @@ func (r *Runtime) SetScript(selector Selector, script Script) {
 // ScriptSelectors returns the selectors of all scripts of SetScript, in the order of the calls.
 func (r *Runtime) ScriptSelectors() []Selector {
 	m := r.m
-	m.lock()
-	defer m.unlock()
+	m.lockAndPublish()
+	defer m.unlockAndSignal()
 	all := make([]Selector, len(m.mu.scriptRules))
 	for i, a := range m.mu.scriptRules {
 		all[i] = a.selector

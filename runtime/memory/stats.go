@@ -24,7 +24,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 	if err != nil {
 		return runtime.PodStats{}, err
 	}
-	defer m.unlock()
+	defer m.unlockAndSignal()
 	var stats runtime.PodStats
 	p := m.mu.pods[uid]
 	if p == nil {

@@ -325,7 +325,7 @@ func TestAttach_InputStaysOpen(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.Equal(t, c.out, out.String(), name)
 			assert.Equal(t, runtime.StateRunning, status(t, r, ref, id).State)
-			gone := errors.New("nobody listens")
+			gone := errors.New("client disconnected")
 			if name == "open" {
 				err := r.Attach(t.Context(), runtime.AttachRequest{ContainerID: id}, runtime.Streams{Stdin: strings.NewReader("text"), Stdout: brokenPipe{gone}})
 				require.ErrorIs(t, err, gone)

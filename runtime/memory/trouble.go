@@ -17,8 +17,8 @@ import (
 // ExitContainer makes a running container exit with a code, as after a crash or a kill from
 // outside. It returns ErrNotFound, or ErrWrongState if the container does not run.
 func (r *Runtime) ExitContainer(id string, code int32) error {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	c, err := r.m.runningContainerLocked(id, now)
 	if err == nil {
 		r.m.exitContainerLocked(c, now, code)
@@ -30,8 +30,8 @@ func (r *Runtime) ExitContainer(id string, code int32) error {
 // late. It sends no event. It returns ErrNotFound, or ErrWrongState if the container has not
 // exited.
 func (r *Runtime) SetReason(id, reason string) error {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	c := r.m.mu.containers[id]
 	switch {
 	case c == nil:
@@ -45,8 +45,8 @@ func (r *Runtime) SetReason(id, reason string) error {
 
 // LoseContainer removes a container's record, running or not.
 func (r *Runtime) LoseContainer(id string) error {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	c := r.m.mu.containers[id]
 	if c == nil {
 		return fmt.Errorf("memory: container %s: %w", id, runtime.ErrNotFound)
@@ -65,8 +65,8 @@ func (r *Runtime) LoseSandbox(id string) error { return r.changeSandbox(id, r.m.
 
 // changeSandbox calls changeLocked with a sandbox, under the lock.
 func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time)) error {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	s := r.m.mu.sandboxes[id]
 	if s == nil {
 		return fmt.Errorf("memory: sandbox %s: %w", id, runtime.ErrNotFound)
@@ -78,8 +78,8 @@ func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time
 // LoseAll removes the records of all pods, as if the runtime restarted with an empty disk. Images
 // stay, and the counts of starts stay.
 func (r *Runtime) LoseAll() {
-	now := r.m.lock()
-	defer r.m.unlock()
+	now := r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	for _, p := range slices.Clone(r.m.mu.sortedPods) {
 		for _, s := range slices.Clone(p.sandboxes) {
 			r.m.removeSandboxLocked(s, now)
@@ -91,8 +91,8 @@ func (r *Runtime) LoseAll() {
 // returns ErrNotReady. While the network is not ready, RunSandbox returns ErrNetworkNotReady,
 // except for a pod on the host network. Running containers run on.
 func (r *Runtime) SetStatus(status runtime.RuntimeStatus) {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	r.m.mu.status = status
 }
 
@@ -100,8 +100,8 @@ func (r *Runtime) SetStatus(status runtime.RuntimeStatus) {
 // runtime.ErrRegistryUnavailable or runtime.ErrSignature. It removes the image if it is present. A
 // nil reason makes pulls succeed again.
 func (r *Runtime) FailPulls(image string, reason error) {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	if reason == nil {
 		delete(r.m.mu.pullErrors, withDefaultTag(image))
 		return
@@ -112,8 +112,8 @@ func (r *Runtime) FailPulls(image string, reason error) {
 
 // BreakEvents makes every open event stream return an error.
 func (r *Runtime) BreakEvents(err error) {
-	r.m.lock()
-	defer r.m.unlock()
+	r.m.lockAndPublish()
+	defer r.m.unlockAndSignal()
 	if err == nil {
 		err = errors.New("memory: the event stream broke")
 	}
@@ -127,8 +127,8 @@ func (r *Runtime) BreakEvents(err error) {
 // with the state that a client has cached.
 func (r *Runtime) Snapshot() []runtime.Pod {
 	m := r.m
-	now := m.lock()
-	defer m.unlock()
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
 	pods := make([]runtime.Pod, len(m.mu.sortedPods))
 	for i, p := range m.mu.sortedPods {
 		pods[i] = p.listEntry(now)
@@ -139,8 +139,8 @@ func (r *Runtime) Snapshot() []runtime.Pod {
 // SnapshotPod is Snapshot for one pod. An unknown pod has the UID and nothing else.
 func (r *Runtime) SnapshotPod(uid types.UID) runtime.Pod {
 	m := r.m
-	now := m.lock()
-	defer m.unlock()
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
 	if p := m.mu.pods[uid]; p != nil {
 		return p.listEntry(now)
 	}
@@ -151,8 +151,8 @@ func (r *Runtime) SnapshotPod(uid types.UID) runtime.Pod {
 // result.
 func (r *Runtime) SnapshotStatus(uid types.UID) *runtime.PodStatus {
 	m := r.m
-	now := m.lock()
-	defer m.unlock()
+	now := m.lockAndPublish()
+	defer m.unlockAndSignal()
 	if p := m.mu.pods[uid]; p != nil {
 		return p.podStatus(now)
 	}

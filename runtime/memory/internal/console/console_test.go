@@ -45,7 +45,7 @@ func TestTerminal(t *testing.T) {
 			_, err := io.WriteString(keys, typed)
 			require.NoError(t, err)
 			synctest.Wait()
-			assert.Empty(t, screen.String(), "it echoes what is read")
+			assert.Empty(t, screen.String(), "it echoes only keys that were read")
 			buf := make([]byte, 1<<14)
 			n, err := c.Stdin.Read(buf)
 			assert.Equal(t, map[bool]error{true: io.EOF}[typed == "\x04"], err)
@@ -95,7 +95,7 @@ func TestTerminal_Interrupt(t *testing.T) {
 		require.ErrorIs(t, ctx.Err(), context.Canceled)
 		assert.True(t, c.Interrupted())
 		_, err = lines.ReadString('\n')
-		require.NoError(t, err, "what was read before")
+		require.NoError(t, err, "the line from before")
 		_, err = c.Stdin.Read(make([]byte, 1))
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = c.Stdout.Write(nil)
@@ -173,7 +173,7 @@ func TestConsole_Ends(t *testing.T) {
 	})
 }
 
-// A size is told once, and known for ever.
+// Resized returns a size once, and Size returns it again and again.
 func TestConsole_Sizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sizes := make(chan runtime.TerminalSize)

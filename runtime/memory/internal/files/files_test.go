@@ -33,7 +33,7 @@ func archive(t *testing.T, names ...string) *bytes.Buffer {
 	return &b
 }
 
-// What is packed is what was unpacked, by the names that were asked for.
+// Pack writes the files that Unpack has read, under the requested names.
 func TestTree_Tar(t *testing.T) {
 	tree := New(&Quota{}, "/tmp", "relative/../etc/x")
 	require.NoError(t, tree.Unpack(archive(t, "a/", "a/b", "/c", "./d", "a/e/f"), "/tmp/in"))
