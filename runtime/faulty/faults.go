@@ -174,9 +174,9 @@ func (f *Faults) recordIDs(list []runtime.Pod) {
 	}
 }
 
-// subjectOf returns the pod and container of an ID. It returns false if they are unknown and a rule
-// selects by pod or container.
-func (f *Faults) subjectOf(id string) (callSubject, bool) {
+// cachedSubject returns the pod and container of an ID. It returns false if they are unknown and a
+// rule selects by pod or container.
+func (f *Faults) cachedSubject(id string) (callSubject, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, ok := f.mu.known[id]
@@ -197,17 +197,17 @@ type wrapper struct {
 	executor executor.Executor
 }
 
-// subjectOrList returns the pod and container of an ID. It lists the pods of the runtime, without a
+// findSubject returns the pod and container of an ID. It lists the pods of the runtime, without a
 // fault, if the ID is older than the wrapper.
-func (b *wrapper) subjectOrList(ctx context.Context, id string) callSubject {
-	a, ok := b.f.subjectOf(id)
+func (b *wrapper) findSubject(ctx context.Context, id string) callSubject {
+	a, ok := b.f.cachedSubject(id)
 	if ok {
 		return a
 	}
 	if list, err := b.inner.ListPods(ctx); err == nil {
 		b.f.recordIDs(list)
 	}
-	a, _ = b.f.subjectOf(id)
+	a, _ = b.f.cachedSubject(id)
 	return a
 }
 

@@ -477,7 +477,7 @@ func TestAnswer_UnderEachFault(t *testing.T) {
 		require.Equal(t, "0s false faulty: injected: RunHandler", answer())
 		require.Equal(t, "3s false <nil>", answer())
 		require.Equal(t, "1m3s false context deadline exceeded", answer())
-		require.Equal(t, 4, b.machine.HandlerCalls(ref("a").UID, "main", runtime.LivenessProbe), "all but the one that failed")
+		require.Equal(t, 4, b.machine.HandlerCalls(ref("a").UID, "main", runtime.LivenessProbe), "all calls but the failed one")
 	})
 }
 

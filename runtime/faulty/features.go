@@ -117,7 +117,7 @@ func (f *Faults) subjectOfEvent(e runtime.Event) callSubject {
 
 // Exec implements runtime.Execer.
 func (r optionalRoles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return callWithFaults(ctx, r.b, Exec, r.b.subjectOrList(ctx, req.ContainerID), func() (runtime.ExecResult, error) {
+	return callWithFaults(ctx, r.b, Exec, r.b.findSubject(ctx, req.ContainerID), func() (runtime.ExecResult, error) {
 		if role := r.innerFeatures().Execer; role != nil {
 			return role.Exec(ctx, req)
 		}
@@ -127,7 +127,7 @@ func (r optionalRoles) Exec(ctx context.Context, req runtime.ExecRequest) (runti
 
 // ReadLog implements runtime.LogReader.
 func (r optionalRoles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	return callErrorWithFaults(ctx, r.b, ReadLog, r.b.subjectOrList(ctx, req.ContainerID), func() error {
+	return callErrorWithFaults(ctx, r.b, ReadLog, r.b.findSubject(ctx, req.ContainerID), func() error {
 		if role := r.innerFeatures().LogReader; role != nil {
 			return role.ReadLog(ctx, req, w)
 		}
@@ -137,7 +137,7 @@ func (r optionalRoles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, 
 
 // ReopenContainerLog implements runtime.LogReopener.
 func (r optionalRoles) ReopenContainerLog(ctx context.Context, containerID string) error {
-	return callErrorWithFaults(ctx, r.b, ReopenContainerLog, r.b.subjectOrList(ctx, containerID), func() error {
+	return callErrorWithFaults(ctx, r.b, ReopenContainerLog, r.b.findSubject(ctx, containerID), func() error {
 		if role := r.innerFeatures().LogReopener; role != nil {
 			return role.ReopenContainerLog(ctx, containerID)
 		}
@@ -157,7 +157,7 @@ func (r optionalRoles) PodStats(ctx context.Context, uid types.UID) (runtime.Pod
 
 // UpdateContainer implements runtime.Updater.
 func (r optionalRoles) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	return callErrorWithFaults(ctx, r.b, UpdateContainer, r.b.subjectOrList(ctx, req.ContainerID), func() error {
+	return callErrorWithFaults(ctx, r.b, UpdateContainer, r.b.findSubject(ctx, req.ContainerID), func() error {
 		if role := r.innerFeatures().Updater; role != nil {
 			return role.UpdateContainer(ctx, req)
 		}
@@ -184,7 +184,7 @@ func (r optionalRoles) RunHandler(ctx context.Context, req runtime.RunHandlerReq
 		}
 		return runtime.RunHandlerResult{}, unsupportedError(RunHandler)
 	}
-	return callWithFaultsOrLie(ctx, r.b, RunHandler, r.b.subjectOrList(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
+	return callWithFaultsOrLie(ctx, r.b, RunHandler, r.b.findSubject(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
 		res, err := ask()
 		res.OK = err == nil && !res.OK
 		return res, err

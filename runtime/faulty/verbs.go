@@ -37,11 +37,11 @@ func (b *wrapper) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 }
 
 func (b *wrapper) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	return callErrorWithFaults(ctx, b, StopSandbox, b.subjectOrList(ctx, req.SandboxID), func() error { return b.inner.StopSandbox(ctx, req) })
+	return callErrorWithFaults(ctx, b, StopSandbox, b.findSubject(ctx, req.SandboxID), func() error { return b.inner.StopSandbox(ctx, req) })
 }
 
 func (b *wrapper) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	return callErrorWithFaults(ctx, b, RemoveSandbox, b.subjectOrList(ctx, req.SandboxID), func() error { return b.inner.RemoveSandbox(ctx, req) })
+	return callErrorWithFaults(ctx, b, RemoveSandbox, b.findSubject(ctx, req.SandboxID), func() error { return b.inner.RemoveSandbox(ctx, req) })
 }
 
 func (b *wrapper) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
@@ -56,15 +56,15 @@ func (b *wrapper) CreateContainer(ctx context.Context, req runtime.CreateContain
 }
 
 func (b *wrapper) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	return callErrorWithFaults(ctx, b, StartContainer, b.subjectOrList(ctx, req.ContainerID), func() error { return b.inner.StartContainer(ctx, req) })
+	return callErrorWithFaults(ctx, b, StartContainer, b.findSubject(ctx, req.ContainerID), func() error { return b.inner.StartContainer(ctx, req) })
 }
 
 func (b *wrapper) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	return callErrorWithFaults(ctx, b, StopContainer, b.subjectOrList(ctx, req.ContainerID), func() error { return b.inner.StopContainer(ctx, req) })
+	return callErrorWithFaults(ctx, b, StopContainer, b.findSubject(ctx, req.ContainerID), func() error { return b.inner.StopContainer(ctx, req) })
 }
 
 func (b *wrapper) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	return callErrorWithFaults(ctx, b, RemoveContainer, b.subjectOrList(ctx, req.ContainerID), func() error { return b.inner.RemoveContainer(ctx, req) })
+	return callErrorWithFaults(ctx, b, RemoveContainer, b.findSubject(ctx, req.ContainerID), func() error { return b.inner.RemoveContainer(ctx, req) })
 }
 
 func (b *wrapper) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
@@ -89,18 +89,20 @@ func (b *wrapper) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 // share.
 func (f *Faults) omitFromList(list []runtime.Pod) []runtime.Pod {
 	f.recordIDs(list)
-	rules := f.matchOmitRules(ListPods, func(r Rule) bool { return slices.ContainsFunc(list, func(p runtime.Pod) bool { return isInPod(r, p) }) })
+	rules := f.matchOmitRules(ListPods, func(r Rule) bool {
+		return slices.ContainsFunc(list, func(p runtime.Pod) bool { return omitsFromPod(r, p) })
+	})
 	if len(rules) == 0 {
 		return list
 	}
 	list = slices.Clone(list)
 	for _, r := range rules {
 		if r.Container == "" {
-			list = slices.DeleteFunc(list, func(p runtime.Pod) bool { return isInPod(r, p) })
+			list = slices.DeleteFunc(list, func(p runtime.Pod) bool { return omitsFromPod(r, p) })
 			continue
 		}
 		for i, p := range list {
-			if isInPod(r, p) {
+			if omitsFromPod(r, p) {
 				list[i].Containers = slices.DeleteFunc(slices.Clone(p.Containers), func(c runtime.Container) bool { return c.Name == r.Container })
 			}
 		}
@@ -108,10 +110,10 @@ func (f *Faults) omitFromList(list []runtime.Pod) []runtime.Pod {
 	return list
 }
 
-// isInPod reports whether an Omit rule removes something of the pod.
-func isInPod(r Rule, p runtime.Pod) bool {
-	return r.matchesSubject(callSubject{p.UID, p.Name, r.Container}) &&
-		(r.Container == "" || slices.ContainsFunc(p.Containers, func(c runtime.Container) bool { return c.Name == r.Container }))
+// omitsFromPod reports whether an Omit rule removes something of the pod.
+func omitsFromPod(rule Rule, pod runtime.Pod) bool {
+	return rule.matchesSubject(callSubject{pod.UID, pod.Name, rule.Container}) &&
+		(rule.Container == "" || slices.ContainsFunc(pod.Containers, func(c runtime.Container) bool { return c.Name == rule.Container }))
 }
 
 // omitFromStatus applies the Omit rules to a status.
