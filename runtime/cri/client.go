@@ -39,8 +39,8 @@ var (
 	_ runtime.FeatureReporter = (*Runtime)(nil)
 )
 
-// New creates a Runtime. It does not connect. The first call connects, and so does each call after
-// a lost connection. Close closes the connection.
+// New creates a Runtime. It does not connect. The first call connects, and each call after a lost
+// connection connects again. Close closes the connection.
 func New(cfg Config) (*Runtime, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err

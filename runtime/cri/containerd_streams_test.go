@@ -278,7 +278,7 @@ func (p *people) until(holds func() bool, what string) {
 	e2e.Await(p, what, streamTimeout, holds)
 }
 
-// text is what was written.
+// text returns the written bytes.
 type text struct {
 	mu sync.Mutex
 	b  strings.Builder

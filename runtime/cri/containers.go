@@ -22,10 +22,10 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	const verb = "CreateContainer"
 	name := string(req.Pod.UID) + "/" + req.Name + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
 	if !r.inProgress.start(name) {
-		return "", errExists(verb, "the container is being created")
+		return "", existsError(verb, "the container is being created")
 	}
 	defer r.inProgress.finish(name)
-	sandbox, err := r.ownSandbox(ctx, req.SandboxID)
+	sandbox, err := r.findOwnSandbox(ctx, req.SandboxID)
 	if err != nil {
 		return "", err
 	}
@@ -120,11 +120,11 @@ func (r *Runtime) explainCreateFailure(ctx context.Context, req *runtime.CreateC
 	}
 	for _, c := range same {
 		if c.GetMetadata().GetAttempt() == req.Attempt {
-			return errExists(verb, "container "+c.GetId())
+			return existsError(verb, "container "+c.GetId())
 		}
 	}
 	if isNameReserved(err) {
-		return errExists(verb, "the runtime is creating it")
+		return existsError(verb, "the runtime is creating it")
 	}
 	images := []string{cmp.Or(req.ImageRef, req.Image)}
 	for i := range req.Mounts {
@@ -142,7 +142,7 @@ func (r *Runtime) explainCreateFailure(ctx context.Context, req *runtime.CreateC
 
 // StartContainer implements runtime.Containers.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	known, err := r.ownContainer(ctx, req.ContainerID)
+	known, err := r.findOwnContainer(ctx, req.ContainerID)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (r *Runtime) explainStartFailure(ctx context.Context, id, sandbox string, b
 		return fmt.Errorf("cri: %w: sandbox %s is not ready: %w", runtime.ErrWrongState, sandbox, err)
 	}
 	if c.GetState() == cri.ContainerState_CONTAINER_CREATED { // A container whose start failed would have exited.
-		return fmt.Errorf("%w: %w", errExists("StartContainer", "container "+id+" is being started, or removed"), err)
+		return fmt.Errorf("%w: %w", existsError("StartContainer", "container "+id+" is being started, or removed"), err)
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (r *Runtime) explainStartFailure(ctx context.Context, id, sandbox string, b
 // run.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
-	known, err := r.ownContainer(ctx, id)
+	known, err := r.findOwnContainer(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -220,20 +220,20 @@ func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace tim
 
 // stopTimeouts rounds a grace period up to whole seconds, because zero seconds would send no
 // signal. It also returns the timeout of the call.
-func (r *Runtime) stopTimeouts(d time.Duration) (seconds int64, limit time.Duration) {
-	d, limit = max(d, 0), r.cfg.Deadlines.Remove
-	seconds = int64(d / time.Second)
-	if d%time.Second > 0 {
+func (r *Runtime) stopTimeouts(grace time.Duration) (seconds int64, limit time.Duration) {
+	grace, limit = max(grace, 0), r.cfg.Deadlines.Remove
+	seconds = int64(grace / time.Second)
+	if grace%time.Second > 0 {
 		seconds++
 	}
-	return seconds, limit + min(d, math.MaxInt64-limit-time.Second) + time.Second
+	return seconds, limit + min(grace, math.MaxInt64-limit-time.Second) + time.Second
 }
 
 // RemoveContainer implements runtime.Containers. CRI would kill a running container, so the state
 // is checked before.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	id := req.ContainerID
-	_, err := r.ownContainer(ctx, id)
+	_, err := r.findOwnContainer(ctx, id)
 	if err == nil {
 		err = r.checkRemovable(ctx, req)
 	}
@@ -265,7 +265,7 @@ func (r *Runtime) checkRemovable(ctx context.Context, req runtime.RemoveContaine
 
 // UpdateContainer implements runtime.Updater. It does not send a request without resources.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	if _, err := r.ownContainer(ctx, req.ContainerID); err != nil {
+	if _, err := r.findOwnContainer(ctx, req.ContainerID); err != nil {
 		return err
 	}
 	resources := convert.Resources(r.dropUnsupportedPIDLimit(req.Resources, "id", req.ContainerID))

@@ -18,7 +18,7 @@
 // Images have no owner. OwnerFile stores the name of an owner.
 //
 // The other labels, log paths and sandbox names are the same as the kubelet's, so that tools show
-// pods as usual. This package creates the log directories, because CRI requires that of its
+// pods as usual. This package creates the log directories, because CRI leaves this to its
 // clients.
 //
 // # Responses are checked

@@ -98,7 +98,7 @@ func isNameReserved(err error) bool {
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")
 }
 
-// errExists returns an ErrExists with details.
-func errExists(verb, what string) error {
+// existsError returns an ErrExists with details.
+func existsError(verb, what string) error {
 	return fmt.Errorf("cri: %s: %w: %s", verb, runtime.ErrExists, what)
 }

@@ -32,7 +32,7 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	if err := checkCommand(verb, req.Command); err != nil {
 		return runtime.ExecResult{}, err
 	}
-	if _, err := r.ownContainer(ctx, req.ContainerID); err != nil {
+	if _, err := r.findOwnContainer(ctx, req.ContainerID); err != nil {
 		return runtime.ExecResult{}, err
 	}
 	asked := &cri.ExecSyncRequest{ContainerId: req.ContainerID, Cmd: req.Command, Timeout: r.secondsUntilDeadline(ctx)}
@@ -196,7 +196,7 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 
 // portForwardURL returns the URL of the streaming server for a port of an own sandbox.
 func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardRequest) (string, error) {
-	if _, err := r.ownSandbox(ctx, req.SandboxID); err != nil {
+	if _, err := r.findOwnSandbox(ctx, req.SandboxID); err != nil {
 		return "", err
 	}
 	s, err := r.fetchSandboxStatus(ctx, req.SandboxID)
@@ -212,7 +212,7 @@ func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardReq
 
 // checkRunning returns an error unless a container belongs to this owner and runs.
 func (r *Runtime) checkRunning(ctx context.Context, id string) error {
-	if _, err := r.ownContainer(ctx, id); err != nil {
+	if _, err := r.findOwnContainer(ctx, id); err != nil {
 		return err
 	}
 	c, err := r.fetchContainerStatus(ctx, id)

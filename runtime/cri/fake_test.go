@@ -630,7 +630,7 @@ func (f *fake) GetContainerEvents(_ *criv1.GetEventsRequest, stream grpc.ServerS
 	}
 }
 
-// sandboxOf is a sandbox of a pod, empty if none is noted, and the one that is being made.
+// sandboxOf returns a sandbox of a pod, also one in creation. It is empty if there is none.
 func (f *fake) sandboxOf(uid types.UID) (sandbox string, coming *criv1.RunPodSandboxRequest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -642,7 +642,7 @@ func (f *fake) sandboxOf(uid types.UID) (sandbox string, coming *criv1.RunPodSan
 	return sandbox, f.coming[uid]
 }
 
-// event is an event with what is left of its sandbox.
+// event returns an event with the status of its sandbox, if the sandbox still exists.
 func (f *fake) event(ctx context.Context, e runtime.Event) *criv1.ContainerEventResponse {
 	out := &criv1.ContainerEventResponse{ContainerId: e.ContainerID, CreatedAt: nanos(e.At)}
 	sandbox, coming := f.sandboxOf(e.UID)

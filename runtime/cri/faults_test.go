@@ -58,8 +58,8 @@ func stop(t *testing.T, r *cri.Runtime, id string, grace time.Duration) error {
 	return r.StopContainer(t.Context(), runtime.StopContainerRequest{ContainerID: id, Grace: grace})
 }
 
-// F53, F67, F73: while nobody listens every call says so at once; soon after
-// somebody does, calls work, and who it is was asked anew.
+// F53, F67, F73: while no runtime listens, every call fails at once. Soon after
+// a runtime listens, calls succeed, and the handshake is repeated.
 func TestConnection_F53_F67_F73(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -135,7 +135,7 @@ func TestDeadline_F54(t *testing.T) {
 			began := time.Now()
 			err := c.do(t.Context())
 			require.Error(t, err)
-			assert.NotErrorIs(t, err, context.DeadlineExceeded, "nobody has set one")
+			assert.NotErrorIs(t, err, context.DeadlineExceeded, "no deadline was set")
 			assert.Equal(t, c.want, time.Since(began))
 			began = time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -204,7 +204,7 @@ func TestReserved_F56(t *testing.T) {
 	})
 }
 
-// F57: a start that fails is not one that came too late.
+// F57: a failed start is not reported as a start of an exited container.
 func TestStart_F57(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -271,7 +271,7 @@ func TestRemove_I37_StartedMeanwhile(t *testing.T) {
 	})
 }
 
-// F58: what is said to be stopped and runs is an error.
+// F58: a container that runs after a successful stop is an error.
 func TestStop_F58_Lies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -585,7 +585,7 @@ func TestOwners_I38_F74(t *testing.T) {
 
 func errorOf[R any](_ R, err error) error { return err }
 
-// What is ours and known costs no second look; what is gone is forgotten.
+// A cached record costs no second call; a removed record leaves the cache.
 func TestRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -872,7 +872,7 @@ func TestStopContainer_F13_PlacesAreOfOneSandbox(t *testing.T) {
 		assert.Zero(t, time.Since(began), "another sandbox")
 		assert.Equal(t, 9, s.called("StopContainer"))
 		wg.Wait()
-		assert.Equal(t, 10, s.called("StopContainer"), "the one that was given up is not sent")
+		assert.Equal(t, 10, s.called("StopContainer"), "the cancelled stop is not sent")
 		assert.Equal(t, time.Minute+400*time.Millisecond, time.Since(began))
 		assert.Zero(t, r.Lanes(), "nothing is kept of it")
 	})

@@ -101,7 +101,7 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	executor.Each(r.executor, r.cfg.Parallel, len(list), func(i int) {
 		statuses[i], errs[i] = r.fetchContainerStatus(ctx, list[i].GetId())
 	})
-	used := r.sandboxImages(ctx)
+	used := r.fetchSandboxImages(ctx)
 	for i, c := range list {
 		switch {
 		case errors.Is(errs[i], runtime.ErrNotFound):
@@ -114,9 +114,9 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	return used, nil
 }
 
-// sandboxImages returns the sandbox image from the runtime's verbose status, if present. No list
-// shows this image, and containerd before 1.7 does not pin it.
-func (r *Runtime) sandboxImages(ctx context.Context) []string {
+// fetchSandboxImages returns the sandbox image from the runtime's verbose status, if present. No
+// list shows this image, and containerd before 1.7 does not pin it.
+func (r *Runtime) fetchSandboxImages(ctx context.Context) []string {
 	status, err := callRead(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
 	if err != nil {
 		return nil

@@ -47,7 +47,7 @@ func TestOwnerFile_AtOnce(t *testing.T) {
 	}
 }
 
-// A file that is no owner's is never replaced: whoever wrote it has pods.
+// An invalid owner file is never replaced: its owner may have pods.
 func TestOwnerFile_Broken(t *testing.T) {
 	for _, text := range []string{"", "two words", "x/y", "ABCDEFGHIJKLM", "0123456789012345678901234567890123456789012345678901234567890123456789"} {
 		dir := t.TempDir()

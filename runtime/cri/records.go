@@ -105,10 +105,10 @@ func (k *recordCache) updateFromList(l *ownedRecords) {
 
 // addLocked adds a listed record unless it is cached. A removed record stays removed: the list may
 // be older than the removal.
-func (k *recordCache) addLocked(id string, made func() cachedRecord) {
+func (k *recordCache) addLocked(id string, newRecord func() cachedRecord) {
 	r, ok := k.known[id]
 	if !ok {
-		r = made()
+		r = newRecord()
 	}
 	r.missing = false
 	k.known[id] = r
@@ -125,8 +125,8 @@ func containerRecord(c *cri.Container) cachedRecord {
 	return cachedRecord{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
-// ownSandbox returns the record of a sandbox of this owner, from the cache or from the runtime.
-func (r *Runtime) ownSandbox(ctx context.Context, id string) (cachedRecord, error) {
+// findOwnSandbox returns the record of a sandbox of this owner, from the cache or from the runtime.
+func (r *Runtime) findOwnSandbox(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.get(id); ok && known.sandbox == "" {
 		return known, nil
 	}
@@ -134,11 +134,11 @@ func (r *Runtime) ownSandbox(ctx context.Context, id string) (cachedRecord, erro
 	if err != nil {
 		return cachedRecord{}, err
 	}
-	return findOwn(r, "sandbox", id, list.GetItems(), sandboxRecord)
+	return findOwnInList(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
-// ownContainer returns the record of a container of this owner, from the cache or from the runtime.
-func (r *Runtime) ownContainer(ctx context.Context, id string) (cachedRecord, error) {
+// findOwnContainer returns the record of a container of this owner, from the cache or from the runtime.
+func (r *Runtime) findOwnContainer(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.get(id); ok && known.sandbox != "" {
 		return known, nil
 	}
@@ -146,7 +146,7 @@ func (r *Runtime) ownContainer(ctx context.Context, id string) (cachedRecord, er
 	if err != nil {
 		return cachedRecord{}, err
 	}
-	return findOwn(r, "container", id, list.GetContainers(), containerRecord)
+	return findOwnInList(r, "container", id, list.GetContainers(), containerRecord)
 }
 
 // listItem is a sandbox or container in a list.
@@ -155,9 +155,9 @@ type listItem interface {
 	GetLabels() map[string]string
 }
 
-// findOwn finds the record with an ID in a filtered list and caches it. It compares the ID because
+// findOwnInList finds the record with an ID in a filtered list and caches it. It compares the ID because
 // a runtime may also match a prefix.
-func findOwn[T listItem](r *Runtime, kind, id string, list []T, made func(T) cachedRecord) (cachedRecord, error) {
+func findOwnInList[T listItem](r *Runtime, kind, id string, list []T, newRecord func(T) cachedRecord) (cachedRecord, error) {
 	i := slices.IndexFunc(list, func(e T) bool { return e.GetId() == id && id != "" })
 	switch {
 	case i < 0:
@@ -165,7 +165,7 @@ func findOwn[T listItem](r *Runtime, kind, id string, list []T, made func(T) cac
 	case list[i].GetLabels()[convert.LabelOwner] != r.cfg.Owner:
 		return cachedRecord{}, fmt.Errorf("%w: %s %s", ErrForeign, kind, id)
 	}
-	found := made(list[i])
+	found := newRecord(list[i])
 	r.records.add(id, found)
 	return found, nil
 }

@@ -18,7 +18,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	const verb = "RunPodSandbox"
 	name := string(req.Pod.UID) + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
 	if !r.inProgress.start(name) {
-		return "", errExists(verb, "the sandbox is being created")
+		return "", existsError(verb, "the sandbox is being created")
 	}
 	defer r.inProgress.finish(name)
 	if err := r.ensureHandshake(ctx); err != nil {
@@ -68,10 +68,10 @@ func (r *Runtime) explainRunFailure(ctx context.Context, req *runtime.RunSandbox
 		if s.GetLabels()[convert.LabelOwner] != r.cfg.Owner {
 			return fmt.Errorf("%w: sandbox %s: %w", ErrForeign, s.GetId(), err)
 		}
-		return errExists(verb, "sandbox "+s.GetId())
+		return existsError(verb, "sandbox "+s.GetId())
 	}
 	if isNameReserved(err) {
-		return errExists(verb, "the runtime is creating it")
+		return existsError(verb, "the runtime is creating it")
 	}
 	if st, look := r.RuntimeStatus(ctx); look == nil && !st.NetworkReady && !req.Namespaces.HostNetwork {
 		return fmt.Errorf("cri: %w: %s: %w", runtime.ErrNetworkNotReady, st.NetworkMessage, err)
@@ -83,7 +83,7 @@ func (r *Runtime) explainRunFailure(ctx context.Context, req *runtime.RunSandbox
 // containers do not run.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
 	id := req.SandboxID
-	if _, err := r.ownSandbox(ctx, id); err != nil {
+	if _, err := r.findOwnSandbox(ctx, id); err != nil {
 		return err
 	}
 	if err := stopOrRemoveSandbox(ctx, r, id, "StopPodSandbox", r.runtime.StopPodSandbox, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
@@ -141,7 +141,7 @@ func (r *Runtime) checkContainersStopped(ctx context.Context, sandbox string) er
 // RemoveSandbox implements runtime.Sandboxes.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
 	id := req.SandboxID
-	_, err := r.ownSandbox(ctx, id)
+	_, err := r.findOwnSandbox(ctx, id)
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil
 	}

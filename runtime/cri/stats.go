@@ -13,7 +13,7 @@ import (
 
 // PodStats implements runtime.StatsReader. It requests the figures of one pod only: a sandbox that
 // makes the call fail does not affect other pods. If the figures of the sandbox are not available,
-// the result has only those of the containers.
+// the result has only the figures of the containers.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	var pod runtime.PodStats
 	var running []*cri.Container
@@ -30,7 +30,7 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 			stats, errs[1] = callRead(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
 				&cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{LabelSelector: labels}})
 		case 2:
-			pod = r.sandboxStats(ctx, labels)
+			pod = r.fetchSandboxStats(ctx, labels)
 		}
 	})
 	for _, err := range errs {
@@ -60,9 +60,9 @@ func statsOfRunning(running []*cri.Container, all []*cri.ContainerStats) []runti
 	return out
 }
 
-// sandboxStats returns the figures of the pod's ready sandbox. They are empty if there is none, or
-// the runtime does not support the call.
-func (r *Runtime) sandboxStats(ctx context.Context, labels map[string]string) runtime.PodStats {
+// fetchSandboxStats returns the figures of the pod's ready sandbox. They are empty if there is
+// none, or the runtime does not support the call.
+func (r *Runtime) fetchSandboxStats(ctx context.Context, labels map[string]string) runtime.PodStats {
 	ready, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{
 		LabelSelector: labels, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// A sandbox of which the runtime cannot tell costs the figures of that sandbox, and
-// neither those of its containers nor those of other pods (SM-5).
+// If the runtime has no figures of a sandbox, only these figures are missing. The
+// figures of its containers and of other pods are present (SM-5).
 func TestPodStats_SM5_OneSandboxSpoilsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)

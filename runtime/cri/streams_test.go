@@ -246,7 +246,7 @@ func TestExecStream(t *testing.T) {
 	require.EqualError(t, err, "cri: Exec: the command is empty")
 }
 
-// gone is a writer of whoever has gone.
+// gone is a writer whose client has disconnected.
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
@@ -330,7 +330,7 @@ func TestPortForward(t *testing.T) {
 	go func() { ended <- r.PortForward(t.Context(), req, halved{far, strings.NewReader("hello")}) }()
 	answer, err := io.ReadAll(near)
 	require.NoError(t, err)
-	assert.Equal(t, "HELLO", string(answer), "after the end of what was sent")
+	assert.Equal(t, "HELLO", string(answer), "after the end of the input")
 	require.NoError(t, <-ended)
 
 	f.runs(func(context.Context, runtime.Streams) (int32, error) { return 0, errors.New("connection refused") })

@@ -36,7 +36,7 @@ func TestRuntimeStatus_Why(t *testing.T) {
 	}
 }
 
-// The place of images is that of the first file system that has one.
+// Mountpoint returns the first file system that has a path.
 func TestMountpoint(t *testing.T) {
 	at, used := Mountpoint([]*cri.FilesystemUsage{
 		nil, {UsedBytes: &cri.UInt64Value{Value: 1}},
@@ -111,7 +111,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// A status that tells no time leaves that of the list. Each address is there once.
+// A status without a time keeps the time of the list. Each address occurs once.
 func TestSandboxStatus_Bounds(t *testing.T) {
 	listed := runtime.Sandbox{ID: "s", CreatedAt: time.Unix(0, 5)}
 	got := SandboxStatus(listed, &cri.PodSandboxStatus{Network: &cri.PodSandboxNetworkStatus{

@@ -80,7 +80,7 @@ func leaves(v reflect.Value, path string, f func(path string, change func())) {
 	}
 }
 
-// forgotten are the fields of a request of which the result says nothing.
+// forgotten returns the fields of a request that do not affect the result.
 func forgotten[Q any](t *testing.T, convert func(Q) any) []string {
 	text := func(q Q) string {
 		out, err := json.Marshal(convert(q))
@@ -256,7 +256,7 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 	assert.Equal(t, runtime.Image{}, Image(nil))
 	event, mine := Event(nil, "me")
 	assert.Equal(t, runtime.Event{}, event)
-	assert.True(t, mine, "nobody else's that we know")
+	assert.True(t, mine, "no other owner is known")
 	status := RuntimeStatus(nil)
 	assert.False(t, status.RuntimeReady || status.NetworkReady)
 	at, _ := Mountpoint([]*cri.FilesystemUsage{nil, {}})
@@ -433,7 +433,7 @@ func exported(paths []string) []string {
 	})
 }
 
-// zeroMessage is zero for generated structs, of which it looks into pointers.
+// zeroMessage reports whether a generated struct is zero. It follows pointers.
 func zeroMessage(v reflect.Value, path string) (none []string) {
 	if v.IsZero() {
 		return []string{path}

@@ -93,7 +93,7 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 	assert.Equal(t, []*cri.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}}, got.Devices)
 }
 
-// The processes that a container sees are those of another one only where it would see its own.
+// PIDTarget only applies if the container would have its own PID namespace.
 func TestCreateContainer_PIDTarget(t *testing.T) {
 	pid := func(n runtime.Namespaces) *cri.NamespaceOption {
 		got := CreateContainer(runtime.CreateContainerRequest{PIDTarget: "id"}, SandboxContext{Namespaces: n}, 0, "me")

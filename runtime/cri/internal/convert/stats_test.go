@@ -14,7 +14,7 @@ import (
 
 func value(n uint64) *cri.UInt64Value { return &cri.UInt64Value{Value: n} }
 
-// What is there arrives, zeros included; what is not there is nil.
+// Present values are converted, also zeros; absent values are nil.
 func TestContainerStats_AbsentIsNotZero(t *testing.T) {
 	who := &cri.ContainerAttributes{Id: "c", Metadata: &cri.ContainerMetadata{Name: "main"}}
 	at := func(n int64) time.Time { return time.Unix(0, n) }

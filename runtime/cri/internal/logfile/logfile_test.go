@@ -102,7 +102,7 @@ func TestRead_Tail(t *testing.T) {
 		}
 	}
 	path := written(t, line("a")+line("b")+at+"stdout P begun\n")
-	assert.Equal(t, "b\nbegun", read(t, logfile.Request{Path: path, Tail: 2}), "what has begun is a line")
+	assert.Equal(t, "b\nbegun", read(t, logfile.Request{Path: path, Tail: 2}), "an incomplete line is a line")
 	assert.Empty(t, read(t, logfile.Request{Path: written(t, ""), Tail: 2}))
 	assert.Empty(t, read(t, logfile.Request{Path: written(t, "nothing of the kind\n"), Tail: 2}))
 }
@@ -155,7 +155,7 @@ func (f *follower) Write(p []byte) (int, error) {
 	return f.out.Write(p)
 }
 
-// after is what has come since the last call, half a second later, in a bubble.
+// after waits half a second in a bubble, and returns the output since the last call.
 func (f *follower) after() string {
 	time.Sleep(500 * time.Millisecond)
 	synctest.Wait()
