@@ -30,7 +30,7 @@ func execThrough(r *tampered, f func(rt.ExecRequest, *rt.ExecResult) error) {
 	}
 }
 
-// logThrough changes what is read, of logs that are not followed.
+// logThrough changes the result of ReadLog without Follow.
 func logThrough(r *tampered, f func(req *rt.ReadLogRequest, text func() []string) []string) {
 	r.readLog = func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 		if req.Follow {
@@ -175,7 +175,7 @@ var brokenFeatures = []broken{
 	}},
 
 	// Logs.
-	{"the log of what has exited is empty", []string{"log/order", "log/tail", "log/since", "log/timestamps", "log/reopen"}, func(r *tampered) {
+	{"the log of an exited container is empty", []string{"log/order", "log/tail", "log/since", "log/timestamps", "log/reopen"}, func(r *tampered) {
 		logThrough(r, func(_ *rt.ReadLogRequest, text func() []string) []string { return text()[:0] })
 	}},
 	{"a log can be read once", []string{"log/order", "log/tail"}, func(r *tampered) {
@@ -233,7 +233,7 @@ var brokenFeatures = []broken{
 			return err
 		})
 	}},
-	{"who follows a log misses what was there", []string{"log/follow", "log/reopen"}, func(r *tampered) {
+	{"a follower misses the lines from before the call", []string{"log/follow", "log/reopen"}, func(r *tampered) {
 		followThrough(r, func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 			req.Since = time.Now().Add(1)
 			return r.m.ReadLog(ctx, req, w)
@@ -284,7 +284,7 @@ var brokenFeatures = []broken{
 		reopen := r.reopenLog
 		r.reopenLog = func(ctx context.Context, id string) error { return instead(reopen(ctx, id), rt.ErrWrongState, nil) }
 	}},
-	{"a log that is reopened begins anew", []string{"log/reopen"}, func(r *tampered) {
+	{"a log that is reopened starts empty", []string{"log/reopen"}, func(r *tampered) {
 		reopen, reopened := r.reopenLog, map[string]bool{}
 		r.reopenLog = func(ctx context.Context, id string) error {
 			r.mu.Lock()
@@ -382,7 +382,7 @@ var brokenFeatures = []broken{
 	{"the disk is unreadable", []string{"disk/usage", "disk/pull"}, func(r *tampered) {
 		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) { return rt.FilesystemUsage{}, rt.ErrUnsupported }
 	}},
-	{"the disk has what is free in place of what there is", []string{"disk/usage"}, func(r *tampered) {
+	{"the capacity of the disk is its free space", []string{"disk/usage"}, func(r *tampered) {
 		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) {
 			return rt.FilesystemUsage{CapacityBytes: 1 << 30, UsedBytes: 2 << 30}, nil
 		}
@@ -394,7 +394,7 @@ var brokenFeatures = []broken{
 			return rt.FilesystemUsage{CapacityBytes: left, UsedBytes: 1 << 30}, nil
 		}
 	}},
-	{"the disk is that of nobody's images", []string{"disk/pull"}, func(r *tampered) {
+	{"the disk of the images is empty", []string{"disk/pull"}, func(r *tampered) {
 		r.imageFilesystem = func(context.Context) (rt.FilesystemUsage, error) {
 			return rt.FilesystemUsage{CapacityBytes: 1 << 40}, nil
 		}
@@ -411,11 +411,11 @@ var brokenFeatures = []broken{
 	{"figures have no name", []string{"stats/running"}, func(r *tampered) {
 		statsThrough(r, func(c *rt.ContainerStats) { c.Name = "" })
 	}},
-	{"figures are never taken anew", []string{"stats/running"}, func(r *tampered) {
+	{"figures are never measured again", []string{"stats/running"}, func(r *tampered) {
 		began := time.Now()
 		statsThrough(r, func(c *rt.ContainerStats) { c.CPU.At, c.Memory.At = began, began })
 	}},
-	{"nobody uses any memory", []string{"stats/running"}, func(r *tampered) {
+	{"no container uses memory", []string{"stats/running"}, func(r *tampered) {
 		statsThrough(r, func(c *rt.ContainerStats) { *c.Memory.WorkingSetBytes = 0 })
 	}},
 	{"the working set is absent", []string{"stats/running"}, func(r *tampered) {
@@ -450,7 +450,7 @@ var brokenFeatures = []broken{
 			return errOther
 		}
 	}},
-	{"nothing can be asked of nobody", []string{"update/unknown"}, func(r *tampered) {
+	{"an empty update of an unknown container succeeds", []string{"update/unknown"}, func(r *tampered) {
 		r.updateContainer = func(ctx context.Context, req rt.UpdateContainerRequest) error {
 			err := r.m.UpdateContainer(ctx, req)
 			if req.Resources.MemoryBytes == 0 {
@@ -483,7 +483,7 @@ var brokenFeatures = []broken{
 			return res, err
 		})
 	}},
-	{"nobody says yes", []string{"answer/refuses"}, func(r *tampered) {
+	{"every handler fails", []string{"answer/refuses"}, func(r *tampered) {
 		answerThrough(r, func(_ rt.RunHandlerRequest, _ rt.RunHandlerResult, err error) (rt.RunHandlerResult, error) {
 			return rt.RunHandlerResult{}, err
 		})

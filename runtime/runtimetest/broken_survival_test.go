@@ -40,7 +40,7 @@ var brokenImageless = []broken{
 	}},
 }
 
-// afterwards changes what is shown once the agent has ended.
+// afterwards changes results after the agent has been restarted.
 func afterwards(r *tampered, f func(*rt.PodStatus)) {
 	r.reopened = func() { statusThrough(r, f) }
 }
@@ -54,7 +54,7 @@ func (r *tampered) each(f func(rt.Container)) {
 	}
 }
 
-// These break what is promised about the end of the agent, and nothing before.
+// These break a promise about restarts of the agent, and no other promise.
 var brokenSurvival = []broken{
 	{"containers end with the agent", []string{"reopen/records", "reopen/running", "reopen/log"}, func(r *tampered) {
 		r.reopened = func() {
@@ -84,7 +84,7 @@ var brokenSurvival = []broken{
 			}
 		})
 	}},
-	{"the list begins anew with the agent", []string{"reopen/records"}, func(r *tampered) {
+	{"the list is empty after a restart of the agent", []string{"reopen/records"}, func(r *tampered) {
 		r.reopened = func() { r.listPods = func(context.Context) ([]rt.Pod, error) { return nil, nil } }
 	}},
 	{"the next agent starts its containers again", []string{"reopen/records", "reopen/running"}, func(r *tampered) {
@@ -129,7 +129,7 @@ var brokenSurvival = []broken{
 			}
 		}
 	}},
-	{"what was removed comes back with the next agent", []string{"reopen/removed"}, func(r *tampered) {
+	{"removed records return with the next agent", []string{"reopen/removed"}, func(r *tampered) {
 		removed := map[types.UID]rt.ContainerStatus{}
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			if p, _, ok := r.find(req.ContainerID); ok {

@@ -12,7 +12,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// broken is a runtime that breaks one promise, and the cases that must notice:
+// broken is a runtime that breaks one promise, and the cases that must fail:
 // these and no others.
 type broken struct {
 	how    string
@@ -30,7 +30,7 @@ func instead(err, of, by error) error {
 	return err
 }
 
-// statusThrough and listThrough change what is shown.
+// statusThrough and listThrough change the result of PodStatus and ListPods.
 func statusThrough(r *tampered, f func(*rt.PodStatus)) {
 	r.podStatus = func(ctx context.Context, uid types.UID) (*rt.PodStatus, error) {
 		st, err := r.m.PodStatus(ctx, uid)
@@ -146,7 +146,7 @@ var brokenRuntimes = []broken{
 			return list, err
 		}
 	}},
-	{"the list leaves out what has exited", []string{"list/exited", "list/forward"}, func(r *tampered) {
+	{"the list omits exited containers", []string{"list/exited", "list/forward"}, func(r *tampered) {
 		listThrough(r, func(p *rt.Pod) {
 			p.Containers = slices.DeleteFunc(p.Containers, func(c rt.Container) bool { return c.State == rt.StateExited })
 		})
@@ -464,7 +464,7 @@ var brokenRuntimes = []broken{
 	{"the time of an end gets lost", []string{"sandbox/stop", "container/times"}, func(r *tampered) {
 		containersThrough(r, func(c *rt.ContainerStatus) { c.FinishedAt = time.Time{} })
 	}},
-	{"the time of an end is that of the question", []string{"container/times"}, func(r *tampered) {
+	{"FinishedAt is the time of the call", []string{"container/times"}, func(r *tampered) {
 		containersThrough(r, func(c *rt.ContainerStatus) {
 			if c.State == rt.StateExited {
 				c.FinishedAt = time.Now()
@@ -478,7 +478,7 @@ var brokenRuntimes = []broken{
 			}
 		})
 	}},
-	{"the status forgets what has exited", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "log/file", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
+	{"the status omits exited containers", []string{"list/exited", "sandbox/stop", "sandbox/stop-again", "container/start-exited", "container/exit", "container/times", "container/exit-reason", "container/env", "container/working-dir", "container/next-attempt", "container/remove", "container/remove-never-ran", "container/attempt-is-free", "stop/term", "stop/kill", "stop/signal", "stop/descendants", "stop/no-grace", "stop/again", "stop/shorter-grace", "stop/longer-grace", "context/ends-a-stop", "events/changes", "exec/not-running", "exec-stream/not-running", "log/order", "log/tail", "log/since", "log/timestamps", "log/follow", "log/reopen", "log/file", "stats/running", "answer/not-running", "concurrency/stop", "concurrency/pods"}, func(r *tampered) {
 		statusThrough(r, func(st *rt.PodStatus) {
 			st.Containers = slices.DeleteFunc(st.Containers, func(c rt.ContainerStatus) bool { return c.State == rt.StateExited })
 		})
@@ -500,7 +500,7 @@ var brokenRuntimes = []broken{
 			return r.m.RemoveContainer(ctx, req)
 		}
 	}},
-	{"RemoveContainer refuses what has not started", []string{"container/remove", "container/remove-never-ran"}, func(r *tampered) {
+	{"RemoveContainer refuses a created container", []string{"container/remove", "container/remove-never-ran"}, func(r *tampered) {
 		r.removeContainer = func(ctx context.Context, req rt.RemoveContainerRequest) error {
 			if _, c, _ := r.find(req.ContainerID); c.State == rt.StateCreated {
 				return rt.ErrWrongState
@@ -573,7 +573,7 @@ var brokenRuntimes = []broken{
 			return nil
 		}
 	}},
-	{"stopping what has exited is an error", []string{"stop/again"}, func(r *tampered) {
+	{"stopping an exited container is an error", []string{"stop/again"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			if _, c, _ := r.find(req.ContainerID); c.State == rt.StateExited {
 				return rt.ErrWrongState
@@ -581,7 +581,7 @@ var brokenRuntimes = []broken{
 			return r.m.StopContainer(ctx, req)
 		}
 	}},
-	{"stopping what has not started is an error", []string{"stop/created"}, func(r *tampered) {
+	{"stopping a created container is an error", []string{"stop/created"}, func(r *tampered) {
 		r.stopContainer = func(ctx context.Context, req rt.StopContainerRequest) error {
 			if _, c, _ := r.find(req.ContainerID); c.State == rt.StateCreated {
 				return rt.ErrWrongState

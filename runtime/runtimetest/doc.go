@@ -1,5 +1,5 @@
-// Package runtimetest checks an implementation of runtime.Runtime. The guarantees are those of the
-// package comment of runtime and of every method comment. Each guarantee is one named case.
+// Package runtimetest checks an implementation of runtime.Runtime. The guarantees are
+// in the package comment of runtime and in every method comment. Each guarantee is one named case.
 //
 //	func TestRuntime(t *testing.T) {
 //		runtimetest.Run(t, func(t *testing.T) runtimetest.Harness {

@@ -80,7 +80,7 @@ func TestEcho_TheCommentsSayTheSame(t *testing.T) {
 	assert.Equal(t, runtimetest.Echoes(), said)
 }
 
-// What is repeated exists.
+// Every echoed field exists in its request.
 func TestEcho_TheRequestsHaveTheFields(t *testing.T) {
 	requests := map[string]reflect.Type{}
 	for _, r := range []reflect.Type{

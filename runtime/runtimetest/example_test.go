@@ -30,7 +30,7 @@ func (printer) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// A failure says what was promised. In a test, Run does this for all cases.
+// A failure ends with the promise of its case. In a test, Run does this for all cases.
 func ExampleCase_Run() {
 	machine := memory.New(memory.Config{})
 	harness := runtimetest.Harness{

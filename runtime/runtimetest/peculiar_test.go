@@ -113,7 +113,7 @@ func signalLost(ctx context.Context, r *tampered, req rt.StopContainerRequest) e
 	return nil
 }
 
-// lagging has the list show what was so up to two seconds ago.
+// lagging returns lists that are up to two seconds old.
 func lagging(r *tampered) {
 	var at time.Time
 	var list []rt.Pod

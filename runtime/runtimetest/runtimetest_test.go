@@ -186,7 +186,7 @@ func TestSkip_NamesTheReason(t *testing.T) {
 	require.Equal(t, runtimetest.Cases()[0].Name+": because", rec.said)
 }
 
-// A name that no case has skips nothing, and whoever wrote it believes that it
+// An unknown name skips no case, although its author believes that it
 // does.
 func TestSkip_AnUnknownNameIsAnError(t *testing.T) {
 	h := harness(newTampered(machine()))

@@ -268,7 +268,7 @@ func (r *tampered) ImageFilesystem(ctx context.Context) (rt.FilesystemUsage, err
 	return r.imageFilesystem(ctx)
 }
 
-// find is a container's record, and that of its pod, from behind.
+// find searches the records for a container from the end, and returns it with its pod.
 func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {
 	list, _ := r.m.ListPods(context.Background())
 	for _, p := range list {
