@@ -20,7 +20,7 @@
 // Records. A sandbox record is one attempt to run a pod. A container record is one attempt to run a
 // container name in one sandbox. Both store the UID, incarnation, name and attempt of the request
 // that created them. Records of exited containers stay until they are removed. After a restart of
-// the agent they are the only memory of what has run.
+// the agent they are the only memory of earlier starts.
 //
 // Order. The attempt numbers order the records of a name. Times are for display only. Within one
 // sandbox, no two records of one name have the same attempt.
