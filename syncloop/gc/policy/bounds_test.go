@@ -86,7 +86,7 @@ func TestLogs_Never(t *testing.T) {
 	assert.True(t, policy.Logs{MaxFiles: -1}.IsDisabled())
 }
 
-// The last year of which a rotation can be has one; a file of a later one is not ours.
+// A rotated file of the last valid year is accepted; a file of a later year is ignored.
 func TestLogs_LastYear(t *testing.T) {
 	p := policy.Logs{MaxBytes: 1, MaxFiles: 2}
 	r := p.Rotate("0.log", []policy.LogFile{{Name: "0.log.90001231-235959"}, {Name: "0.log.90010101-000000"}}, now)

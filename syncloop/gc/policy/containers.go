@@ -55,9 +55,9 @@ func (p Containers) Decide(pods []*runtime.PodStatus, now time.Time) []Removals 
 			continue
 		}
 		units[i] = p.groupByName(pod, now, &removals[i])
-		p.limitPod(units[i], now, &removals[i])
+		p.markExcessInPod(units[i], now, &removals[i])
 	}
-	p.limitNode(units)
+	p.markExcessInNode(units)
 	for i, pod := range pods {
 		for _, d := range oldestFirst(units[i]) {
 			if d.removed {
@@ -114,14 +114,14 @@ func (p Containers) deadOfName(uid types.UID, records []*runtime.ContainerStatus
 	return u
 }
 
-// limitPod marks the containers of one pod that exceed a maximum count or age (GC-3).
-func (p Containers) limitPod(groups []nameGroup, now time.Time, r *Removals) {
+// markExcessInPod marks the containers of one pod that exceed a maximum count or age (GC-3).
+func (p Containers) markExcessInPod(groups []nameGroup, now time.Time, r *Removals) {
 	limit := cmp.Or(p.MaxPerPodContainer, 1)
 	for _, u := range groups {
-		u.keepNewest(limit)
+		u.markAllButNewest(limit)
 	}
 	if p.MaxPerPod > 0 {
-		removeOldest(groups, p.MaxPerPod)
+		markOldest(groups, p.MaxPerPod)
 	}
 	if p.MaxAge <= 0 {
 		return
@@ -140,22 +140,22 @@ func (p Containers) limitPod(groups []nameGroup, now time.Time, r *Removals) {
 	}
 }
 
-// limitNode marks containers until MaxContainers are left on the node: first those beyond an equal
+// markExcessInNode marks containers until MaxContainers are left on the node: first those beyond an equal
 // share per name, then the oldest (GC-4).
-func (p Containers) limitNode(pods [][]nameGroup) {
+func (p Containers) markExcessInNode(pods [][]nameGroup) {
 	all := slices.Concat(pods...)
 	if p.MaxContainers <= 0 || countKept(all) <= p.MaxContainers {
 		return
 	}
 	share := max(p.MaxContainers/len(all), 1)
 	for _, u := range all {
-		u.keepNewest(share)
+		u.markAllButNewest(share)
 	}
-	removeOldest(all, p.MaxContainers)
+	markOldest(all, p.MaxContainers)
 }
 
-// keepNewest marks all containers but the newest n; a negative n keeps all.
-func (u nameGroup) keepNewest(n int) {
+// markAllButNewest marks all containers but the newest n; a negative n keeps all.
+func (u nameGroup) markAllButNewest(n int) {
 	for _, d := range u {
 		switch {
 		case d.removed:
@@ -167,9 +167,9 @@ func (u nameGroup) keepNewest(n int) {
 	}
 }
 
-// removeOldest marks the oldest containers until keep are left. The newest record of a name always
+// markOldest marks the oldest containers until keep are left. The newest record of a name always
 // stays.
-func removeOldest(groups []nameGroup, keep int) {
+func markOldest(groups []nameGroup, keep int) {
 	many := countKept(groups) - keep
 	for _, d := range oldestFirst(groups) {
 		if many <= 0 {

@@ -132,15 +132,15 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 
 // removeCompressedOriginals removes the files whose compressed version exists, and returns the
 // rest.
-func (r *Rotation) removeCompressedOriginals(rotated []rotatedFile) (settled []rotatedFile) {
+func (r *Rotation) removeCompressedOriginals(rotated []rotatedFile) (remaining []rotatedFile) {
 	for i, o := range rotated {
 		if i+1 < len(rotated) && rotated[i+1].at.Equal(o.at) {
 			r.Remove = append(r.Remove, o.name)
 			continue
 		}
-		settled = append(settled, o)
+		remaining = append(remaining, o)
 	}
-	return settled
+	return remaining
 }
 
 // rotatedFile is a file that a rotation has created.

@@ -26,8 +26,8 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	NAME/ATTEMPT STATE [in=SANDBOX] [at=CREATED] [end=FINISHED] [life=N]
 //
 // and "decide now=60s min-age=1s max-age=1m per-container=1 per-pod=3 all=10"
-// shows what is removed of it. A directory of logs is a file on each line, and
-// "rotate log=0.log files=N now=60s" shows what is done about one; a file that is
+// shows its removals. A directory of logs is a file on each line, and
+// "rotate log=0.log files=N now=60s" shows the plan for a log; a file that is
 // the log by another name has "live" after it.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -254,7 +254,7 @@ func check(t *testing.T, seed int64, pod *runtime.PodStatus, removed Removals) {
 	}
 }
 
-// GC-8: a name that is not of the shape is nobody's, whatever it looks like.
+// GC-8: a name with another format belongs to no pod.
 func TestPodOfLogs_GC8(t *testing.T) {
 	for name, want := range map[string]types.UID{
 		"ns_web_123": "123", "ns_my-pod.1_a-b": "a-b",
@@ -301,7 +301,7 @@ func TestImages_IG3_TooMuch(t *testing.T) {
 	assert.Equal(t, uint64(60), Images{HighThresholdPercent: 40}.Complete().BytesToFree(Disk{100, 100}), "low is not above high")
 }
 
-// IG-1 to IG-3: who is removed first, and who is not at all.
+// IG-1 to IG-3: the order of removals, and the images that stay.
 func TestImages_Order(t *testing.T) {
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	list := []Image{
@@ -321,7 +321,7 @@ func TestImages_Order(t *testing.T) {
 	assert.Equal(t, []string{"old", "a", "a2", "b"}, ids(p.ToRemove(list, start, at(1000), false)))
 	assert.Equal(t, []string{"old", "a", "a2", "b", "c"}, ids(p.ToRemove(list, start, at(1000), true)))
 	assert.Equal(t, []string{"b"}, ids(p.Expired(list[2:3], at(55), at(1000))))
-	assert.Empty(t, p.Expired(list, at(56), at(1000)), "IG-6: nobody is older than we")
+	assert.Empty(t, p.Expired(list, at(56), at(1000)), "IG-6: no image is older than the agent")
 }
 
 func BenchmarkDecide(b *testing.B) {
