@@ -53,7 +53,7 @@ func TestNew_Root(t *testing.T) {
 	assert.EqualError(t, err, `logfiles: Config.Root is no absolute path: "logs"`)
 }
 
-// GC-8: the UID is in the name; links, files and what else lies there is nobody's.
+// GC-8: the UID is in the name; links, files and other entries belong to no pod.
 func TestPods_GC8(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_old_u1/c/0.log", "logs/ns_db_u2/c/0.log", "logs/ns_x_u3", "logs/other/0.log", "away/f")
 	require.NoError(t, os.Symlink(filepath.Join(top, "away"), filepath.Join(top, "logs/ns_evil_u4")))
@@ -65,7 +65,7 @@ func TestPods_GC8(t *testing.T) {
 	assert.Equal(t, []types.UID{"u2"}, uids, "those that are not asked for are not counted")
 }
 
-// What is not there is empty.
+// A missing directory is empty.
 func TestDir_Absent(t *testing.T) {
 	d, _ := logs(t)
 	uids, err := d.Pods(all, 10)

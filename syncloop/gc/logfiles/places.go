@@ -239,8 +239,8 @@ func closeDirs(dirs []*os.Root) {
 	}
 }
 
-// openLogDir opens the directory of a log: the one that has a file of its attempt, or else the one
-// for new logs. It returns fs.ErrNotExist if the container has no log directory.
+// openLogDir opens the directory of a log: the directory with a file of its attempt, or else the
+// directory for new logs. It returns fs.ErrNotExist if the container has no log directory.
 func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	dirs, err := d.openContainerDirs(l.Pod, l.Container)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// Pods returns the UIDs of pods that have a directory and for which the function of returns true:
+// Pods returns the UIDs of pods that have a directory and for which include returns true:
 // at most limit of them, sorted.
-func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
+func (d *Dir) Pods(include func(types.UID) bool, limit int) ([]types.UID, error) {
 	recorded, err := d.recordsOfUID("")
 	if err != nil {
 		return nil, fmt.Errorf("logfiles: %w", err)
 	}
 	found := make(map[types.UID]bool)
 	for _, r := range recorded {
-		if len(found) < limit && !found[r.UID] && of(r.UID) {
+		if len(found) < limit && !found[r.UID] && include(r.UID) {
 			found[r.UID] = true
 		}
 	}
@@ -39,7 +39,7 @@ func (d *Dir) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
 		err = forEachEntry(root, func(e fs.DirEntry) bool {
-			if uid, ok := podOfEntry(e); ok && len(found) < limit && !found[uid] && of(uid) {
+			if uid, ok := podOfEntry(e); ok && len(found) < limit && !found[uid] && include(uid) {
 				found[uid] = true
 			}
 			return len(found) < limit
@@ -61,7 +61,7 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	if !podspec.IsValidUID(uid) {
 		return nil // No log directory can have this UID.
 	}
-	err := d.removeRecorded(ctx, uid, gone)
+	err := d.removeRecordedDirs(ctx, uid, gone)
 	for _, root := range d.ownRoots() {
 		if err == nil {
 			err = d.removeFromOwnRoot(ctx, root, uid, gone)
@@ -94,8 +94,8 @@ func (d *Dir) removeFromOwnRoot(ctx context.Context, path string, uid types.UID,
 	return err
 }
 
-// removeRecorded removes the recorded directories of a pod, with the links to its logs.
-func (d *Dir) removeRecorded(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+// removeRecordedDirs removes the recorded directories of a pod, with the links to its logs.
+func (d *Dir) removeRecordedDirs(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	found, err := d.recordsOfUID(uid)
 	for _, r := range found {
 		if err == nil {

@@ -105,7 +105,7 @@ func TestRotate_F95(t *testing.T) {
 `, r.content())
 	info, err := os.Stat(r.path("0.log.20260101-000430.gz"))
 	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm(), "who may read the log may read what was compressed of it")
+	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm(), "the compressed file has the mode of the log")
 }
 
 // F95: a log that cannot be reopened has its name back, and nothing is lost.
@@ -220,7 +220,7 @@ func TestRotate_F95_NoRoomToCompress(t *testing.T) {
 `, r.content())
 }
 
-// What was written of a compression that fails is removed.
+// The temporary file of a failed compression is removed.
 func TestRotate_F95_NoRestOfACompression(t *testing.T) {
 	r := newRotation(t, logDirectory+"0.log.20260101-000000.gz/d")
 	r.write("0.log.20260101-000000", "old")

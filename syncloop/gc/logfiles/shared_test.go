@@ -101,7 +101,7 @@ func TestShared_GC8_I38_TwoAgentsAndAKubelet(t *testing.T) {
 	}
 	next, err := a.NextAttempt(web, "c")
 	require.NoError(t, err)
-	assert.Equal(t, uint32(1), next, "the attempts of a kubelet are not those of an agent")
+	assert.Equal(t, uint32(1), next, "attempts of a kubelet do not count for an agent")
 
 	// A log that is not the agent's is not even looked at.
 	due, err := a.Due(logfiles.Log{Pod: web, Container: "c", Attempt: 7}, 1)
