@@ -87,7 +87,7 @@ func (d discardTimes) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// crashed makes a container's attempts, all but the last of which have ended.
+// crashed creates attempts of a container. All but the last have exited.
 func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
 	t.Helper()
 	ctx := context.Background()
@@ -116,7 +116,7 @@ func (c *collector) crashed(t *testing.T, uid types.UID, attempts int) {
 	}
 }
 
-// attempts are those of which there are records.
+// attempts returns the attempts that have records.
 func (c *collector) attempts(uid types.UID) []uint32 {
 	status, _ := c.machine.PodStatus(context.Background(), uid)
 	var attempts []uint32
@@ -127,7 +127,7 @@ func (c *collector) attempts(uid types.UID) []uint32 {
 	return attempts
 }
 
-// GC-10: what runs and the last that ended are kept. Nobody asks the runtime
+// GC-10: the running and the last exited container are kept. No call reaches the runtime
 // about a pod that has nothing to remove.
 func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
@@ -170,7 +170,7 @@ func TestContainers_GC4_AllPods(t *testing.T) {
 	assert.Equal(t, []uint32{1, 2, 3}, c.attempts("b"))
 }
 
-// The snapshot is old: what is removed is what the runtime shows.
+// The snapshot is old: the removals follow the state of the runtime.
 func TestContainers_OldSnapshot(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
@@ -290,7 +290,7 @@ func TestNewContainers_NamesEveryFault(t *testing.T) {
 		"gc: ContainersConfig.CallTimeout is negative\ngc: ContainersConfig.MaxRemovals is negative")
 }
 
-// endless is a runtime of which each removal shows another dead container.
+// endless is a runtime that shows another dead container after each removal.
 type endless struct {
 	runtime.Runtime
 	removed *int

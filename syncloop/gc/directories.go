@@ -55,10 +55,10 @@ type DirectoriesConfig struct {
 
 // DirectoryStore manages directories of pods: a logfiles.Dir or a volumes.Dir.
 type DirectoryStore interface {
-	// Pods returns the pods that have a directory and for which the function of returns true, at
+	// Pods returns the pods that have a directory and for which include returns true, at
 	// most limit of them. It is called after Changed, by one caller at a time, concurrently with
 	// Remove. After an error it is called again, with a backoff.
-	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
+	Pods(include func(types.UID) bool, limit int) ([]types.UID, error)
 	// Remove removes the directory of a pod. It calls gone while no SetUp of the pod can run, and
 	// keeps everything if gone returns false. It is called concurrently for different pods, with a
 	// timeout of CallTimeout. It may be repeated; a pod without directory is no error. After an
@@ -76,8 +76,8 @@ type Sweeper interface {
 	Sweep(ctx context.Context) (left int, err error)
 }
 
-// Directories removes the directories of removed pods, also those of former agents. Changed may be
-// called by any goroutine, also before Run and after it.
+// Directories removes the directories of removed pods, also of former agents. Changed may be called
+// by any goroutine, also before Run and after it.
 type Directories struct {
 	config     DirectoriesConfig
 	sweeper    Sweeper // nil: the store is no Sweeper
@@ -124,16 +124,16 @@ func (d *Directories) Step(ctx context.Context) {
 func (d *Directories) handleKey(ctx context.Context, uid types.UID) attemptResult {
 	switch uid {
 	case listKey:
-		return d.enqueueRemovable()
+		return d.enqueueRemovableDirs()
 	case sweepKey:
 		return attemptResult{err: d.sweepTrash(ctx)}
 	}
 	return attemptResult{err: d.removeDirectories(ctx, uid)}
 }
 
-// enqueueRemovable enqueues the pods whose directories may be removed. If the search has reached
-// its limit, it is repeated later.
-func (d *Directories) enqueueRemovable() attemptResult {
+// enqueueRemovableDirs enqueues the pods whose directories may be removed. If the search has
+// reached its limit, it is repeated later.
+func (d *Directories) enqueueRemovableDirs() attemptResult {
 	uids, err := d.config.Store.Pods(d.config.Gone, d.config.MaxDirectories)
 	if err != nil {
 		return attemptResult{err: fmt.Errorf("gc: search for directories: %w", err)}

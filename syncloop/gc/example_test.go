@@ -111,7 +111,7 @@ func ExampleNewImages() {
 func ExampleNewDirectories() {
 	ctx, end := context.WithCancel(context.Background())
 	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
-		Store:   disk{func(uid types.UID) { fmt.Println("removed that of", uid); end() }},
+		Store:   disk{func(uid types.UID) { fmt.Println("removed the directory of", uid); end() }},
 		Runtime: memory.New(memory.Config{}),
 		Gone:    func(uid types.UID) bool { return uid != "u1" },
 		Delay:   time.Nanosecond,
@@ -122,7 +122,7 @@ func ExampleNewDirectories() {
 	directories.Changed()
 	_ = directories.Run(ctx)
 	// Output:
-	// removed that of u2
+	// removed the directory of u2
 }
 
 // disk stands for a logfiles.Dir.

@@ -190,7 +190,7 @@ func (i *Images) Step(ctx context.Context) (again bool, err error) {
 	tooMuch := p.BytesToFree(disk)
 	again = p.MaxAge > 0 || disk.CapacityBytes > 0 && disk.Percent() >= p.LowThresholdPercent
 	now := i.executor.Now()
-	list, err := i.surveyImages(ctx, now, i.usedInSnapshot())
+	list, err := i.surveyImages(ctx, now, i.imagesUsedInSnapshot())
 	if err != nil {
 		return again, err
 	}
@@ -236,7 +236,7 @@ func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err erro
 func (i *Images) removePicked(ctx context.Context, pick func(imageSurvey) []policy.Image, enough uint64) (freed uint64, err error) {
 	sweep := i.config.Images.Sweep() // Before the survey, so that a container created meanwhile has a lease.
 	defer sweep.End()
-	used, err := i.usedInRuntime(ctx)
+	used, err := i.imagesUsedInRuntime(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -313,8 +313,8 @@ func isNameUsed(usedNames map[string]bool, image runtime.Image) bool {
 	return slices.ContainsFunc(images.Names(image), func(name string) bool { return usedNames[name] })
 }
 
-// usedInSnapshot returns the names of the images that containers in the snapshot use.
-func (i *Images) usedInSnapshot() map[string]bool {
+// imagesUsedInSnapshot returns the names of the images that containers in the snapshot use.
+func (i *Images) imagesUsedInSnapshot() map[string]bool {
 	used := make(map[string]bool)
 	for _, pod := range i.config.Seen.Pods() {
 		if status, err := i.config.Seen.Get(pod.UID); err == nil {
@@ -324,9 +324,9 @@ func (i *Images) usedInSnapshot() map[string]bool {
 	return used
 }
 
-// usedInRuntime returns the names of the images in use from the runtime: of all its containers if
+// imagesUsedInRuntime returns the names of the images in use from the runtime: of all its containers if
 // it is a UsedImageLister, and otherwise of the containers of ListPods.
-func (i *Images) usedInRuntime(ctx context.Context) (map[string]bool, error) {
+func (i *Images) imagesUsedInRuntime(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
 	if users := runtime.FeaturesOf(i.config.Runtime).UsedImageLister; users != nil {
@@ -342,12 +342,12 @@ func (i *Images) usedInRuntime(ctx context.Context) (map[string]bool, error) {
 			return nil, fmt.Errorf("gc: list the images in use: %w", err)
 		}
 	}
-	return i.usedByListedPods(ctx)
+	return i.imagesUsedByListedPods(ctx)
 }
 
-// usedByListedPods returns the names of the images of all containers of ListPods. It returns an
+// imagesUsedByListedPods returns the names of the images of all containers of ListPods. It returns an
 // error if the status of one pod cannot be read.
-func (i *Images) usedByListedPods(ctx context.Context) (map[string]bool, error) {
+func (i *Images) imagesUsedByListedPods(ctx context.Context) (map[string]bool, error) {
 	pods, err := i.config.Runtime.ListPods(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("gc: list pods: %w", err)

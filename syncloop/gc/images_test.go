@@ -31,7 +31,7 @@ type shelf struct {
 
 const megabyte = 1 << 20
 
-// Event notes what people are told.
+// Event records the event.
 func (s *shelf) Event(_ k8sruntime.Object, _, reason, message string) {
 	s.told = append(s.told, reason+": "+message)
 }
@@ -89,7 +89,7 @@ func (s *shelf) present() string {
 func (s *shelf) quiet(t *testing.T) {
 	t.Helper()
 	_, armed := s.Next()
-	assert.False(t, armed, "nobody waits for a time")
+	assert.False(t, armed, "no timer is set")
 }
 
 // IG-1, IG-3: from 85 % down to 80 %; what a container refers to stays, whether
@@ -139,7 +139,7 @@ func TestImages_IG4_TooLittle(t *testing.T) {
 	s.quiet(t)
 }
 
-// If the runtime cannot say what is in use nothing is removed.
+// If the runtime cannot list the images in use, no image is removed.
 func TestImages_NothingConcluded(t *testing.T) {
 	for _, verb := range []string{faulty.PodStatus, faulty.ListPods, faulty.ListImages, faulty.ImageFilesystem} {
 		s := newShelf(t, policy.Images{})
@@ -156,7 +156,7 @@ func TestImages_NothingConcluded(t *testing.T) {
 	}
 }
 
-// IG-6: what nobody has used for so long, counted from our first look.
+// IG-6: images that were not used for MaxAge, counted from the first list.
 func TestImages_IG6_MaxAge(t *testing.T) {
 	s := newShelf(t, policy.Images{MaxAge: time.Hour})
 	s.machine.SetImageFilesystem(0, 0)
@@ -172,7 +172,7 @@ func TestImages_IG6_MaxAge(t *testing.T) {
 	assert.Equal(t, "[i:latest]", s.present(), "it is in use all the time")
 }
 
-// IG-5: everything that nobody uses, whatever its age.
+// IG-5: all unused images, whatever their age.
 func TestImages_IG5_DeleteUnused(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1)
@@ -204,7 +204,7 @@ func TestNewImages_NamesEveryFault(t *testing.T) {
 		"gc: ImagesConfig.Period is negative\ngc: ImagesConfig.CallTimeout is negative")
 }
 
-// pinning is a runtime of which one image must stay.
+// pinning is a runtime with one pinned image.
 type pinning struct {
 	runtime.Runtime
 	name string

@@ -50,7 +50,7 @@ func (s *printer) change(f func()) {
 	f()
 }
 
-// take is what was noted since the last call.
+// take returns the records since the last call.
 func (s *printer) take() []string {
 	synctest.Wait()
 	s.mu.Lock()
@@ -152,7 +152,7 @@ func TestLogs_F95(t *testing.T) {
 		time.Sleep(95 * time.Second)
 		s.change(func() { s.runs("web", "db") })
 		time.Sleep(95 * time.Second)
-		assert.Empty(t, s.take(), "nobody has said that something runs")
+		assert.Empty(t, s.take(), "no snapshot shows a running container")
 		logs.Changed()
 		time.Sleep(15 * time.Second)
 		assert.Equal(t, []string{
@@ -210,7 +210,7 @@ func TestLogs_F95_Failures(t *testing.T) {
 		assert.Contains(t, notes, "40s reopen web-running\n2m40s gave up web-running", "a runtime that hangs is given up")
 		assert.Equal(t, 1, strings.Count(s.text.String(), "deadline exceeded"))
 		end()
-		assert.NotContains(t, s.text.String(), "context canceled", "our own end is nobody's fault")
+		assert.NotContains(t, s.text.String(), "context canceled", "the end of ctx is no failure")
 	})
 }
 

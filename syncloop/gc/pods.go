@@ -95,7 +95,7 @@ func (p *Pods) removePod(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	if status.MayRun() {
-		return p.runsError(uid) // A worker must terminate the pod gracefully.
+		return p.podRunsErrorIfRemovable(uid) // A worker must terminate the pod gracefully.
 	}
 	for i := len(status.Sandboxes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil || !p.config.Removable(uid) {
@@ -115,10 +115,10 @@ func (p *Pods) removePod(ctx context.Context, uid types.UID) error {
 // errPodRuns is returned for a pod that still runs. It is inspected again later.
 var errPodRuns = errors.New("gc: the pod still runs")
 
-// runsError returns errPodRuns if the pod may still be removed. Either the caller of Discard did
-// not know that the pod runs, or the runtime shows its exit late. The pod must be inspected again,
-// because no other event may follow.
-func (p *Pods) runsError(uid types.UID) error {
+// podRunsErrorIfRemovable returns errPodRuns if the pod may still be removed. Either the caller of
+// Discard did not know that the pod runs, or the runtime shows its exit late. The pod must be
+// inspected again, because no other event may follow.
+func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	if !p.config.Removable(uid) {
 		return nil
 	}

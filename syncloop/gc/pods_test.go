@@ -66,7 +66,7 @@ func newBench(machine, own clock.Clock, change ...func(*gc.PodsConfig)) *bench {
 	return b
 }
 
-// log writes down what is told, without the time.
+// log records log messages without their time.
 func (b *bench) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
@@ -262,7 +262,7 @@ func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	assert.Contains(t, b.transcript(), "1610 removed a", "10 s again")
 }
 
-// The UID comes back between two removals: what is left is left.
+// The UID is desired again between two removals: the remaining records stay.
 func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 3)
@@ -419,7 +419,7 @@ func TestPods_ALookEndsWithItsContext(t *testing.T) {
 	b.end()
 	b.RunUntilIdle()
 	assert.True(t, b.ran)
-	assert.Empty(t, b.transcript(), "and nobody complains")
+	assert.Empty(t, b.transcript(), "no warning is logged")
 }
 
 func TestPods_CrashUnwinds(t *testing.T) {

@@ -142,15 +142,15 @@ func (t *retryQueue) processDue(ctx context.Context, limit int, attempt func(con
 			return
 		}
 		t.markProcessing(due[i])
-		if o := t.attemptContained(ctx, due[i], attempt); ctx.Err() == nil { // After the end of ctx nothing is retried.
+		if o := t.attemptRecoveringPanics(ctx, due[i], attempt); ctx.Err() == nil { // After the end of ctx nothing is retried.
 			t.recordResult(ctx, due[i], o)
 		}
 	})
 }
 
-// attemptContained makes one attempt, and returns a panic as an error.
-func (t *retryQueue) attemptContained(ctx context.Context, uid types.UID, attempt func(context.Context, types.UID) attemptResult) (o attemptResult) {
-	defer t.guard.Recover(t.name, &o.err)
+// attemptRecoveringPanics makes one attempt, and returns a panic as an error.
+func (t *retryQueue) attemptRecoveringPanics(ctx context.Context, uid types.UID, attempt func(context.Context, types.UID) attemptResult) (result attemptResult) {
+	defer t.guard.Recover(t.name, &result.err)
 	return attempt(ctx, uid)
 }
 
