@@ -19,92 +19,89 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
-// examples are the manifests that run if no flag names others, and the ConfigMaps
-// and Secrets that they refer to.
+// examples are the default manifests, and the ConfigMaps and Secrets that they refer to.
 //
 //go:embed manifests objects
 var examples embed.FS
 
 const (
-	// stopMargin is what pods get beyond the longest grace among them.
+	// stopMargin is added to the longest grace period of the pods.
 	stopMargin = 10 * time.Second
-	// killGrace is what pods get after a second signal, and killMargin what the
-	// runtime gets beyond it.
-	killGrace  = time.Second
-	killMargin = 5 * time.Second
-	// silence is how long the end may take without a word about what it waits for.
-	silence = time.Second
-	// lastLines is how long a reader of the table, or of the log, may hold up the end.
-	lastLines = time.Second
+	// killGrace is the grace period of pods after a second signal. killRuntimeMargin is how much longer the runtime may
+	// take.
+	killGrace         = time.Second
+	killRuntimeMargin = 5 * time.Second
+	// waitLogDelay is how long the agent waits at exit before it logs what it waits for.
+	waitLogDelay = time.Second
+	// outputFlushTimeout is how long the agent waits at exit for the reader of the table, or of the log.
+	outputFlushTimeout = time.Second
 )
 
-// agent is a node with a face: lines for people, a debug handler for tools.
+// agent is a node with a view for people and a debug handler for tools.
 type agent struct {
 	options
-	log     *slog.Logger
-	logs    *command.Buffered // of standard error, if the table does not show the log
-	node    *node.Node
-	face    face
-	port    *endpoint          // nil without --listen
-	local   *endpoint          // the socket; nil without one
-	records *recorder.Recorder // of what the debug handler draws; nil without a handler
-	claimed io.Closer          // the state directory; nil without one
-	batch   *batch             // the pods of the command run; nil without it
-	files   *swap              // the manifests of the machine, and of a server; nil without --config
-	web     *swap
-	// interrupted: a signal was the reason to end.
+	log          *slog.Logger
+	logs         *command.Buffered // of standard error, if the table does not show the log
+	node         *node.Node
+	view         podView
+	port         *endpoint          // nil without --listen
+	local        *endpoint          // the socket; nil without one
+	records      *recorder.Recorder // events for the debug handler; nil without one
+	stateDirLock io.Closer          // nil without a state directory
+	batch        *podBatch          // the pods of the command run; nil without it
+	files        *replaceableSource // the manifests of the machine; nil without --config
+	web          *replaceableSource
+	// interrupted means that a signal stopped the agent.
 	interrupted bool
 	kubernetes  kubernetes
 }
 
-// face is what people see of the pods: a table on a terminal, or lines.
-type face interface {
-	// show is called for each change of a pod, by one caller at a time. The error
-	// means that the output is closed.
-	show(state node.PodState) error
-	// run is called once, concurrently with the rest, and ends with ctx; what
-	// was shown before is seen then.
-	run(ctx context.Context)
+// podView shows the pods to people: as a table on a terminal, or as lines.
+type podView interface {
+	// updatePod is called for each change of a pod, one call at a time. An error means that the output is closed.
+	updatePod(state node.PodState) error
+	// drawUntilDone is called once, concurrently with updatePod. It returns when ctx is done and all updates are shown.
+	drawUntilDone(ctx context.Context)
 }
 
-// newAgent prepares everything that can fail because of what was typed.
+// newAgent does everything that can fail because of the command line.
 func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
-	a := &agent{options: o, face: newTable(stdout)}
+	a := &agent{options: o, view: newRowPrinter(stdout)}
 	defer func() {
 		if err != nil {
-			a.release()
+			a.releaseResources()
 			a.flushLogs()
 		}
 	}()
 	var shared bool
 	if t, ok := stdout.(terminal); ok {
-		table := newLive(t)
-		a.face = table
+		table := newLiveTable(t)
+		a.view = table
 		if _, shared = stderr.(terminal); shared {
-			stderr = table // It would tear the table otherwise.
+			stderr = table // Output on standard error would disturb the table.
 		}
 	}
 	if !shared {
 		a.logs = command.NewBuffered(stderr, o.reportDropped)
 		stderr = a.logs
 	}
-	a.log = o.logger(stderr)
+	a.log = o.newLogger(stderr)
 	if a.metrics, err = command.NewMetrics(); err != nil {
 		return nil, err
 	}
 	config, claimed, err := a.nodeConfig(a.log)
-	a.claimed = claimed
+	a.stateDirLock = claimed
 	if err != nil {
 		return nil, err
 	}
-	if config.Pods.Sources, err = a.sources(); err != nil {
+	if config.Pods.Sources, err = a.podSources(); err != nil {
 		return nil, err
 	}
-	if config.Recorder, err = a.recordFor(o.recorder(stderr, a.log)); err != nil {
+	if config.Recorder, err = a.withAPIEvents(o.newEventPrinter(stderr, a.log)); err != nil {
 		return nil, err
 	}
 	if a.listen != "" || a.socket != "" {
-		a.records, _ = recorder.New(recorder.Config{}) // It is valid.
+		a.records, _ = recorder.New(recorder.Config{}) // The empty Config is valid.
 		config.Hooks.Timeline = a.records.Record
 	}
 	a.metrics.Instrument(&config)
@@ -112,27 +109,27 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		return nil, err
 	}
 	a.metrics.Observe(a.node)
-	if err := a.apply(stdout); err != nil {
+	if err := a.applyPods(stdout); err != nil {
 		return nil, err
 	}
-	if err := a.bind(); err != nil {
+	if err := a.listenAll(); err != nil {
 		return nil, err
 	}
-	return a, a.bindAPI(&config)
+	return a, a.listenForAPI(&config)
 }
 
-// apply gives the node the pods of the command run.
-func (a *agent) apply(stdout io.Writer) error {
+// applyPods adds the pods of the command run to the node.
+func (a *agent) applyPods(stdout io.Writer) error {
 	if a.pods == nil {
 		return nil
 	}
-	a.batch = newBatch(a.pods)
+	a.batch = newPodBatch(a.pods)
 	if a.printLogs {
-		table, live := a.face.(*live) // The lines would tear it.
+		table, live := a.view.(*liveTable) // Direct output would disturb the table.
 		if live {
-			stdout = patient{table}
+			stdout = blockingLines{table}
 		}
-		a.batch.logs = &logPrinter{from: a.node.Containers(), to: stdout, plain: !live, log: a.log, seen: map[string]bool{}}
+		a.batch.logs = &logPrinter{reader: a.node.Containers(), out: stdout, unescaped: !live, log: a.log, started: map[string]bool{}}
 	}
 	var faults []error
 	for _, pod := range a.pods {
@@ -144,112 +141,112 @@ func (a *agent) apply(stdout io.Writer) error {
 // flushLogs waits a while for the reader of the log.
 func (a *agent) flushLogs() {
 	if a.logs != nil {
-		a.logs.Flush(lastLines)
+		a.logs.Flush(outputFlushTimeout)
 	}
 }
 
-// release leaves the addresses and the state directory to others.
-func (a *agent) release() {
+// releaseResources closes the listeners and unlocks the state directory.
+func (a *agent) releaseResources() {
 	for _, e := range []*endpoint{a.local, a.port} {
 		if e != nil {
-			_ = e.listener.Close() // Its server may have closed it.
+			_ = e.listener.Close() // The server may have closed it already.
 		}
 	}
-	if a.claimed != nil {
-		_ = a.claimed.Close() // Nothing was written to it.
+	if a.stateDirLock != nil {
+		_ = a.stateDirLock.Close() // The file was not written.
 	}
 }
 
-// run runs the node until a signal comes, its time is over, or it fails.
-func (a *agent) run(signals <-chan os.Signal) error {
+// runUntilStopped runs the node until a signal arrives, the time of --for is over, or the node fails.
+func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	defer a.flushLogs()
-	defer a.release()
+	defer a.releaseResources()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	defer a.serve()()
-	defer a.serveAPI()()
-	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.containers(), "manifests", a.described(), "listen", a.address(), "socket", a.local.String())
-	a.warn(a.warnings)
-	defer a.listenForReloads(ctx)()
+	defer a.startServers()()
+	defer a.startAPI()()
+	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.containerKind(), "manifests", a.manifestsText(), "listen", a.portAddress(), "socket", a.local.String())
+	a.logConfigWarnings(a.warnings)
+	defer a.reloadOnSIGHUP(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
-	go func() { defer close(shown); a.watch(ctx) }()
-	stopping := a.notify(ctx)
-	err, over := a.attend(ended, signals)
+	go func() { defer close(shown); a.watchPods(ctx) }()
+	stopping := a.startNotifying(ctx)
+	err, over := a.waitForStopReason(ended, signals)
 	stopping()
 	var left error
 	if !over {
-		var late <-chan time.Time // A second signal does not wait for a runtime that hangs.
+		var late <-chan time.Time // After a second signal the agent does not wait for a runtime that hangs.
 		if a.stopOnExit {
 			var hurried bool
-			if left, hurried = a.stop(ctx, signals); hurried {
-				late = time.After(killMargin)
+			if left, hurried = a.drainPods(ctx, signals); hurried {
+				late = time.After(killRuntimeMargin)
 			}
 		}
-		a.batch.printed()
+		a.batch.waitForLogs()
 		end()
-		if over, err := a.await(ended, signals, late); over {
-			return errors.Join(left, a.finish(err, end, shown))
+		if over, err := a.waitForNode(ended, signals, late); over {
+			return errors.Join(left, a.waitForView(err, end, shown))
 		}
-		a.log.Warn("the agent does not wait for what it has begun")
-		return errors.Join(left, errGivenUp)
+		a.log.Warn("the agent does not wait for pending calls to the runtime")
+		return errors.Join(left, errRuntimeNotAwaited)
 	}
-	return a.finish(err, end, shown)
+	return a.waitForView(err, end, shown)
 }
 
-// containers says whether what runs is real. In memory no program of an image runs.
-func (o *options) containers() string {
+// containerKind says whether containers are real. The in-memory runtime runs no program of an image.
+func (o *options) containerKind() string {
 	if o.runtime == "memory" {
 		return "simulated"
 	}
 	return "real"
 }
 
-// await waits for the node, which is over when all calls to the runtime that are under
-// way have been answered, until a further signal or the time limit ends the wait.
-func (a *agent) await(ended <-chan error, signals <-chan os.Signal, late <-chan time.Time) (over bool, err error) {
-	unexpected := time.NewTimer(silence)
+// waitForNode waits until the node has stopped, which happens when all pending calls to the runtime have returned. It
+// returns false if another signal arrives or the deadline passes.
+func (a *agent) waitForNode(nodeErr <-chan error, signals <-chan os.Signal, deadline <-chan time.Time) (stopped bool, err error) {
+	unexpected := time.NewTimer(waitLogDelay)
 	defer unexpected.Stop()
 	for {
 		select {
-		case err := <-ended:
+		case err := <-nodeErr:
 			return true, err
 		case <-signals:
 			return false, nil
-		case <-late:
+		case <-deadline:
 			return false, nil
 		case <-unexpected.C:
-			a.log.Info("waiting for calls to the runtime that are under way; a further signal gives up")
+			a.log.Info("waiting for pending calls to the runtime; another signal gives up")
 		}
 	}
 }
 
-// errGivenUp is an end that did not wait for the runtime.
-var errGivenUp = errors.New("given up: what was begun in the runtime may go on")
+// errRuntimeNotAwaited means that the agent exits without waiting for the runtime.
+var errRuntimeNotAwaited = errors.New("gave up: pending calls to the runtime may still take effect")
 
-// finish lets people see how things ended.
-func (a *agent) finish(err error, end func(), shown <-chan struct{}) error {
-	end() // If the node failed by itself, the others do not know yet.
+// waitForView waits until the view has shown the last changes, or for outputFlushTimeout.
+func (a *agent) waitForView(err error, cancel func(), shown <-chan struct{}) error {
+	cancel() // If the node failed by itself, the context is not canceled yet.
 	select {
 	case <-shown:
-	case <-time.After(lastLines):
+	case <-time.After(outputFlushTimeout):
 	}
 	return err
 }
 
-// attend waits for a reason to end. It is over if the node is.
-func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error, done bool) {
+// waitForStopReason waits for a reason to stop the agent. nodeStopped reports whether the node itself has stopped.
+func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal) (err error, nodeStopped bool) {
 	var late <-chan time.Time
-	if a.lasting > 0 {
-		late = time.After(a.lasting)
+	if a.runFor > 0 {
+		late = time.After(a.runFor)
 	}
 	var over <-chan struct{}
 	if a.batch != nil {
-		over = a.batch.over
+		over = a.batch.allTerminated
 	}
 	why := "--for is over"
 	select {
-	case err = <-ended:
+	case err = <-nodeErr:
 		return err, true
 	case s := <-signals:
 		why, a.interrupted = s.String(), true
@@ -261,33 +258,33 @@ func (a *agent) attend(ended <-chan error, signals <-chan os.Signal) (err error,
 	return nil, false
 }
 
-// stop ends all pods, each within its grace, or at a second signal within seconds. Its
-// error says what was left behind.
-func (a *agent) stop(ctx context.Context, signals <-chan os.Signal) (left error, hurried bool) {
+// drainPods stops all pods within their grace periods, or within seconds after a second signal. The error leftBehind
+// names the pods that still run.
+func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- a.node.Drain(ctx, node.DrainOptions{}) }()
-	a.log.Info("waiting for the pods to end; a second signal kills them", "pods", a.unfinished(), "within", a.drainTimeout())
+	a.log.Info("waiting for the pods to terminate; a second signal kills them", "pods", a.unfinishedPods(), "within", a.drainTimeout())
 	var err error
 	select {
 	case err = <-drained:
 	case <-signals:
-		a.log.Warn("the pods are killed, as a second signal came", "within", killGrace+killMargin)
-		hurried = true
-		err = a.kill(ctx, signals)
+		a.log.Warn("the pods are killed, because of a second signal", "within", killGrace+killRuntimeMargin)
+		killed = true
+		err = a.killPods(ctx, signals)
 		cancel()
 		<-drained
 	}
 	if err != nil {
-		left = fmt.Errorf("pods were left behind: %w", err)
+		leftBehind = fmt.Errorf("pods were left behind: %w", err)
 	}
-	return left, hurried
+	return leftBehind, killed
 }
 
-// kill ends all pods within seconds, or gives up at a signal.
-func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
-	ctx, cancel := context.WithTimeout(ctx, killGrace+killMargin)
+// killPods stops all pods within seconds. It gives up at the next signal.
+func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
+	ctx, cancel := context.WithTimeout(ctx, killGrace+killRuntimeMargin)
 	defer cancel()
 	killed := make(chan error, 1)
 	go func() {
@@ -302,8 +299,8 @@ func (a *agent) kill(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// unfinished names the pods that have not ended, not all if they are many.
-func (a *agent) unfinished() (names []string) {
+// unfinishedPods returns the names of the pods that have not terminated, at most ten of them.
+func (a *agent) unfinishedPods() (names []string) {
 	const most = 10
 	for _, pod := range a.node.Pods() {
 		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
@@ -317,61 +314,62 @@ func (a *agent) unfinished() (names []string) {
 	return names
 }
 
-// drainTimeout is how long the slowest pod may take to end.
+// drainTimeout returns how long the slowest pod may take to stop.
 func (a *agent) drainTimeout() time.Duration {
 	var longest int64
 	for _, pod := range a.node.Pods() {
 		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
-			longest = max(longest, min(*grace, 1<<32)) // Beyond it a Duration overflows.
+			longest = max(longest, min(*grace, 1<<32)) // A larger value would overflow the Duration.
 		}
 	}
 	return time.Duration(longest)*time.Second + stopMargin
 }
 
-// watch shows the pods and waits for those of the command run, until all has ended.
-func (a *agent) watch(ctx context.Context) {
+// watchPods shows the pods, and watches the pods of the command run, until the node has stopped.
+func (a *agent) watchPods(ctx context.Context) {
 	var both sync.WaitGroup
 	defer both.Wait()
-	both.Go(func() { a.batch.follow(ctx, a.node) })
-	a.present(ctx)
+	both.Go(func() { a.batch.watchUntilTerminated(ctx, a.node) })
+	a.showUntilDone(ctx)
 }
 
-// present is what people see until all has ended.
-func (a *agent) present(ctx context.Context) {
+// showUntilDone shows the pods until the node has stopped.
+func (a *agent) showUntilDone(ctx context.Context) {
 	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
 	drawn := make(chan struct{})
-	go func() { defer close(drawn); a.face.run(seen) }()
-	a.follow(ctx)
+	go func() { defer close(drawn); a.view.drawUntilDone(seen) }()
+	a.showChanges(ctx)
 	enough()
 	<-drawn
 }
 
-// follow prints every change until ctx ends, and then how things ended.
-func (a *agent) follow(ctx context.Context) {
-	if !a.showAll(ctx) {
+// showChanges shows every change until ctx is done, and then the final state of the pods.
+func (a *agent) showChanges(ctx context.Context) {
+	if !a.watchAndShow(ctx) {
 		return
 	}
 	<-a.node.Done()
-	a.showAll(ctx) // It has ended: every pod comes once.
+	a.watchAndShow(ctx) // The node has stopped, so the watch returns each pod once.
 }
 
-// showAll is false if the output is closed. The node continues, for the sake of its
-// pods.
-func (a *agent) showAll(ctx context.Context) bool {
+// watchAndShow shows the changes of the pods. It returns false if the output is closed. The node continues in that
+// case.
+func (a *agent) watchAndShow(ctx context.Context) bool {
 	for state := range a.node.Watch(ctx) {
-		if err := a.face.show(state); err != nil {
-			a.log.Warn("no more lines are printed", "err", err)
+		if err := a.view.updatePod(state); err != nil {
+			a.log.Warn("cannot write to the output; no more changes are printed", "err", err)
 			return false
 		}
 	}
 	return true
 }
 
-func (a *agent) described() string {
+// manifestsText describes for the log where the pods come from.
+func (a *agent) manifestsText() string {
 	switch {
 	case a.pods != nil:
 		return "of the command line"
-	case a.embedded():
+	case a.usesEmbeddedExamples():
 		return "embedded examples"
 	case a.manifests == "" && a.manifestURL == "":
 		return "none"

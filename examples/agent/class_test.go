@@ -30,7 +30,7 @@ func TestStaticPod_RuntimeClass(t *testing.T) {
 		"--runtime-classes gvisor=runsc":                `the class "kata" is not known`,
 		"":                                              `the class "kata" is not known`,
 	} {
-		o, err := parse(append([]string{"--runtime", "cri", "--manifests", path, "--node-name", "n"}, strings.Fields(flags)...))
+		o, err := parseAgentOptions(append([]string{"--runtime", "cri", "--manifests", path, "--node-name", "n"}, strings.Fields(flags)...))
 		require.NoError(t, err)
 		o.runtime = "" // There is no containerd here.
 		config, _, err := o.nodeConfig(slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -25,7 +25,7 @@ func TestComingFrom_Flags(t *testing.T) {
 		}
 		for _, flag := range regexp.MustCompile("`(--[a-z-]+)`").FindAllStringSubmatch(columns[2], -1) {
 			flags++
-			assert.Contains(t, usage(), "  "+flag[1]+" ", "the page says there is %s", flag[1])
+			assert.Contains(t, agentHelp(), "  "+flag[1]+" ", "the page says there is %s", flag[1])
 		}
 	}
 	assert.Greater(t, flags, 20)

@@ -13,149 +13,148 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// action is something else that the program can do than run a directory of pods.
-type action struct {
-	name, args, meaning string
-	// flags are the names of those flags of a request that the command has.
-	flags string
-	// run gets what follows the command, and returns the status to end with. Its
-	// context ends with the first signal.
+// clientCommand is a command that queries a running agent.
+type clientCommand struct {
+	name, args, description string
+	// flagNames are the names of the flags that the command has.
+	flagNames string
+	// runUntilStopped executes the command and returns the exit code. Its context is canceled by the first signal.
 	run func(ctx context.Context, r *request, stdout, stderr io.Writer) int
-	// needs says what is wrong with the words of a request; nil: there may be none.
-	needs func(r *request) error
+	// checkArgs checks the arguments of the request; nil means that there must be none.
+	checkArgs func(r *request) error
 }
 
-// actions are the commands that ask an agent, in the order of the help.
-func actions() []action {
-	return []action{
+// clientCommands returns the commands that query an agent, in the order of the help.
+func clientCommands() []clientCommand {
+	return []clientCommand{
 		{"ps", "", "list the pods of a running agent", "server output", runPs, nil},
-		{"explain", "[NAMESPACE/]NAME", "explain the state of a pod", "server output", runExplain, onePod("explain", "")},
-		{"logs", "[NAMESPACE/]NAME", "print what a container of a pod has printed", "server container follow tail since previous raw", runLogs, onePod("logs", " [-c CONTAINER]")},
-		{"exec", "[NAMESPACE/]NAME", "run a command: -- COMMAND ... (in an agent with --exec)", "server container raw", runExec, podAndCommand},
+		{"explain", "[NAMESPACE/]NAME", "explain the state of a pod", "server output", runExplain, requireOnePod("explain", "")},
+		{"logs", "[NAMESPACE/]NAME", "print the log of a container of a pod", "server container follow tail since previous raw", runLogs, requireOnePod("logs", " [-c CONTAINER]")},
+		{"exec", "[NAMESPACE/]NAME", "run a command: -- COMMAND ... (in an agent with --exec)", "server container raw", runExec, requirePodAndCommand},
 		{"version", "", "print the version of the program", "output", runVersion, nil},
 	}
 }
 
-// runName is the command that runs pods, for which see runFiles.
-const runName, runArgs, runMeaning = "run", "FILE ...", "run the pods of files until they have ended; - is standard input"
+// runName is the command that runs the pods of files: see runPodFiles.
+const runName, runArgs, runMeaning = "run", "FILE ...", "run the pods of files until they terminate; - is standard input"
 
-// commandNames are the names of all commands.
+// commandNames returns the names of all commands.
 func commandNames() []string {
 	names := []string{runName}
-	for _, a := range actions() {
+	for _, a := range clientCommands() {
 		names = append(names, a.name)
 	}
 	return names
 }
 
-// request is what follows the name of a command.
+// request holds the flags and arguments of a client command.
 type request struct {
 	client
-	output    string // "json", or empty
-	container string
-	query     url.Values // of logs
-	raw       bool
-	words     []string
-	rest      []string // what follows --
+	output        string // "json", or empty
+	container     string
+	query         url.Values // of logs
+	raw           bool
+	args          []string
+	argsAfterDash []string // arguments after --
 }
 
-// flags are the flags of these names.
-func (r *request) flags(names string) (chosen flagSet) {
+// selectFlags returns the flags with the given names, which set the fields of r.
+func (r *request) selectFlags(names string) (chosen flagSet) {
 	put := func(name string, check func(string) error) func(string) error {
 		return func(s string) error { r.query.Set(name, s); return check(s) }
 	}
 	all := flagSet{
-		{name: "server", value: "ADDR", meaning: "where the agent listens: HOST:PORT or a socket (that of this user's agent)", set: func(s string) error { r.server = s; return nil }},
-		cliFlag{name: "output", value: "json", meaning: "for programs", set: oneOf("json", func(s string) { r.output = s })}.as("o"),
-		cliFlag{name: "container", value: "NAME", meaning: "the container (the one that kubectl would take)", set: func(s string) error { r.container = s; return nil }}.as("c"),
-		cliFlag{name: "follow", meaning: "go on with what comes (false)", set: put("follow", boolean(new(bool)))}.as("f"),
-		{name: "tail", value: "N", meaning: "the last lines only (all)", set: put("tail", checkTail)},
-		{name: "since", value: "TIME", meaning: "what is newer than a duration, such as 10m, or than a time", set: put("since", checkSince)},
-		cliFlag{name: "previous", meaning: "of the container before the last restart (false)", set: put("previous", boolean(new(bool)))}.as("p"),
-		{name: "raw", meaning: "do not escape control characters on a terminal (false)", set: boolean(&r.raw)},
+		{name: "server", value: "ADDR", description: "address of the agent: HOST:PORT or a socket (the socket of this user's agent)", set: func(s string) error { r.server = s; return nil }},
+		cliFlag{name: "output", value: "json", description: "print JSON, for programs", set: oneOfFlag("json", func(s string) { r.output = s })}.withAliases("o"),
+		cliFlag{name: "container", value: "NAME", description: "the container (the same default as kubectl)", set: func(s string) error { r.container = s; return nil }}.withAliases("c"),
+		cliFlag{name: "follow", description: "wait for new output (false)", set: put("follow", boolFlag(new(bool)))}.withAliases("f"),
+		{name: "tail", value: "N", description: "print only the last N lines (all)", set: put("tail", checkTail)},
+		{name: "since", value: "TIME", description: "print only lines newer than a duration, such as 10m, or a time", set: put("since", checkSince)},
+		cliFlag{name: "previous", description: "print the log of the container before its last restart (false)", set: put("previous", boolFlag(new(bool)))}.withAliases("p"),
+		{name: "raw", description: "do not escape control characters on a terminal (false)", set: boolFlag(&r.raw)},
 	}
 	for name := range strings.FieldsSeq(names) {
-		chosen = append(chosen, *all.find(name))
+		chosen = append(chosen, *all.lookup(name))
 	}
 	return chosen
 }
 
-// read sets what a command line says.
-func (r *request) read(a *action, line *commandLine) error {
+// applyCommandLine sets the fields of r from a command line and checks them.
+func (r *request) applyCommandLine(a *clientCommand, line *commandLine) error {
 	var faults []error
 	for i := range line.items {
-		faults = append(faults, line.items[i].apply())
+		faults = append(faults, line.items[i].setFlag())
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	r.words, r.rest = line.words, line.rest
-	if a.needs != nil {
-		return a.needs(r)
+	r.args, r.argsAfterDash = line.args, line.argsAfterDash
+	if a.checkArgs != nil {
+		return a.checkArgs(r)
 	}
-	if words := slices.Concat(r.words, r.rest); len(words) > 0 {
+	if words := slices.Concat(r.args, r.argsAfterDash); len(words) > 0 {
 		return fmt.Errorf("%s takes no %q (agent %s --help)", a.name, words[0], a.name)
 	}
 	return nil
 }
 
-// onePod wants the name of one pod.
-func onePod(name, more string) func(*request) error {
+// requireOnePod returns a check that the arguments are the name of one pod.
+func requireOnePod(commandName, argsUsage string) func(*request) error {
 	return func(r *request) error {
-		if len(r.words) != 1 || len(r.rest) > 0 {
-			return fmt.Errorf("%s needs the name of one pod: %s [NAMESPACE/]NAME%s (agent ps lists all)", name, name, more)
+		if len(r.args) != 1 || len(r.argsAfterDash) > 0 {
+			return fmt.Errorf("%s needs the name of one pod: %s [NAMESPACE/]NAME%s (agent ps lists all)", commandName, commandName, argsUsage)
 		}
 		return nil
 	}
 }
 
-// help is what a command tells of itself.
-func (a *action) help() string {
+// helpText returns the help of the command.
+func (a *clientCommand) helpText() string {
 	return "Usage: agent " + strings.TrimSpace(a.name+" "+a.args) + " [flags]\n\n" +
-		strings.ToUpper(a.meaning[:1]) + a.meaning[1:] + ".\n\nFlags, with their defaults in parentheses:\n\n" + new(request).flags(a.flags).help()
+		strings.ToUpper(a.description[:1]) + a.description[1:] + ".\n\nFlags, with their defaults in parentheses:\n\n" + new(request).selectFlags(a.flagNames).helpText()
 }
 
-// usageOfCommands is their part of the help.
-func usageOfCommands() string {
+// commandsHelp returns the part of the help that lists the commands.
+func commandsHelp() string {
 	var s strings.Builder
-	for _, a := range slices.Concat([]action{{name: runName, args: runArgs, meaning: runMeaning}}, actions(),
-		[]action{{name: completionName, args: "SHELL", meaning: "print a completion script: " + strings.Join(shells, ", ")}}) {
-		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(a.name+" "+a.args), a.meaning)
+	for _, a := range slices.Concat([]clientCommand{{name: runName, args: runArgs, description: runMeaning}}, clientCommands(),
+		[]clientCommand{{name: completionName, args: "SHELL", description: "print a completion script: " + strings.Join(shells, ", ")}}) {
+		fmt.Fprintf(&s, "  %-24s  %s\n", strings.TrimSpace(a.name+" "+a.args), a.description)
 	}
 	return s.String()
 }
 
-// ended is the status of a command whose request has ended.
-func ended(ctx context.Context, err error, stderr io.Writer) int {
+// requestExitCode prints the error of a request and returns the exit code.
+func requestExitCode(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
 	case err != nil:
-		complain(stderr, err)
+		printErrors(stderr, err)
 		return exitFailed
 	}
 	return exitOK
 }
 
-// readable is where the output of a container goes: as it is, to a file or another program,
-// and without what a terminal would obey, to a terminal.
-func (r *request) readable(stdout io.Writer) io.Writer {
+// terminalSafeWriter returns a writer for the output of a container. It escapes control characters if stdout is a
+// terminal, unless the flag --raw is set.
+func (r *request) terminalSafeWriter(stdout io.Writer) io.Writer {
 	if _, is := stdout.(terminal); is && !r.raw {
 		return command.Visible(stdout)
 	}
 	return stdout
 }
 
-// complain says each of several joined errors on a line of its own.
-func complain(w io.Writer, err error) {
+// printErrors prints each of several joined errors on its own line.
+func printErrors(w io.Writer, err error) {
 	for line := range strings.SplitSeq(plain.Text(err.Error()), "\n") {
 		fmt.Fprintf(w, "agent: %s\n", plain.Visible(line))
 	}
 }
 
-// complainAtEnd is complain for a process that ends, also if nothing reads standard error.
-func complainAtEnd(w io.Writer, err error) {
+// printErrorsBeforeExit is printErrors with a time limit, in case that no process reads standard error.
+func printErrorsBeforeExit(w io.Writer, err error) {
 	b := command.NewBuffered(w, func(io.Writer, int) {})
-	complain(b, err)
-	b.Flush(lastLines)
+	printErrors(b, err)
+	b.Flush(outputFlushTimeout)
 }

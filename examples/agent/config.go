@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// said is the value of a flag, and where it was said: "--max-pods", or the field "maxPods" in a line
-// of the configuration file.
-type said struct {
-	value, where string
-	line         int // of the file; 0: on the command line
+// flagSource is the value of a flag and where it was set: by "--max-pods", or by the field "maxPods" in a line of the
+// configuration file.
+type flagSource struct {
+	value, name string
+	line        int // in the file; 0 on the command line
 }
 
-// setConfig notes the configuration file.
+// setConfig stores the path of the configuration file.
 func (o *options) setConfig(path string) error {
 	o.config = path
 	if path == "" {
@@ -31,22 +31,21 @@ func (o *options) setConfig(path string) error {
 	return nil
 }
 
-// criFlags are the flags that have no effect on the runtime in memory.
+// criFlags are the flags that have no effect on the in-memory runtime.
 var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
 
-// readConfig sets what a configuration file says. A field that has no effect on the runtime is a warning,
-// whatever its value.
+// readConfig applies a configuration file. A field that has no effect on the runtime is a warning, whatever its value.
 func (o *options) readConfig(flags flagSet, path string, usesCRI func(settings []fieldSetting) bool) error {
-	text, err := readAtMost(path, maxConfig)
+	text, err := readFileAtMost(path, maxConfigSize)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		err = cause.Err // The path is said.
+		err = cause.Err // The caller names the path.
 	}
 	if err != nil {
 		return fmt.Errorf("--config %q: %w", path, err)
 	}
 	parsed, err := parseKubeletConfig(text)
 	if err != nil {
-		return named("--config "+path, err)
+		return prefixLines("--config "+path, err)
 	}
 	o.warnings = nil
 	for _, warning := range parsed.warnings {
@@ -60,93 +59,92 @@ func (o *options) readConfig(flags flagSet, path string, usesCRI func(settings [
 			continue
 		}
 		if slices.Contains([]string{"manifests", "resolv-conf", "log-dir"}, s.flag) && s.value != "" && !filepath.IsAbs(s.value) {
-			s.value = filepath.Join(filepath.Dir(path), s.value) // As in a kubelet.
+			s.value = filepath.Join(filepath.Dir(path), s.value) // As the kubelet does.
 		}
-		if err := flags.find(s.flag).set(s.value); err != nil {
+		if err := flags.lookup(s.flag).set(s.value); err != nil {
 			faults = append(faults, fmt.Errorf("--config %s: line %d: %s %q: %w", path, s.line, s.field, strings.TrimSpace(s.value), err))
 		}
-		o.said[s.flag] = said{s.value, s.field, s.line}
+		o.setFlags[s.flag] = flagSource{s.value, s.field, s.line}
 	}
 	return errors.Join(faults...)
 }
 
-// flagName names a flag as it was said: by its name, or by the field of the configuration file.
+// flagName returns the name of a flag, or the field of the configuration file that set it.
 func (o *options) flagName(flag string) string {
-	if at := o.said[flag]; at.line > 0 {
-		return fmt.Sprintf("--config %s: line %d: %s", o.config, at.line, at.where)
+	if at := o.setFlags[flag]; at.line > 0 {
+		return fmt.Sprintf("--config %s: line %d: %s", o.config, at.line, at.name)
 	}
-	return dashed(flag)
+	return dashedName(flag)
 }
 
-// noEffectError returns an error about a flag that has no effect. It returns nil for a field of the
-// configuration file, which becomes a warning: a kubelet may read the same file.
+// noEffectError returns an error about a flag that has no effect. For a field of the configuration file it adds a
+// warning and returns nil, because a kubelet may read the same file.
 func (o *options) noEffectError(flag, without string) error {
-	at := o.said[flag]
+	at := o.setFlags[flag]
 	if at.line == 0 {
-		return fmt.Errorf("%s has no effect without %s", dashed(flag), without)
+		return fmt.Errorf("%s has no effect without %s", dashedName(flag), without)
 	}
-	o.warnings = append(o.warnings, fmt.Sprintf("%s: line %d: %s has no effect without %s", o.config, at.line, at.where, without))
+	o.warnings = append(o.warnings, fmt.Sprintf("%s: line %d: %s has no effect without %s", o.config, at.line, at.name, without))
 	return nil
 }
 
-// hotFlags are those flags that a running agent can change.
-var hotFlags = []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period"}
+// reloadableFlags are the flags that can change while the agent runs.
+var reloadableFlags = []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period"}
 
-// difference is what the configuration says now that it did not before: hot is what a running
-// agent can change, and cold names what needs a restart.
-func difference(before, now map[string]said) (hot, cold []string) {
+// changedFlags compares two configurations. reloadable are the changed flags that a running agent can apply.
+// needRestart names the other changes.
+func changedFlags(before, after map[string]flagSource) (reloadable, needRestart []string) {
 	all := maps.Clone(before)
-	maps.Copy(all, now)
+	maps.Copy(all, after)
 	for _, flag := range slices.Sorted(maps.Keys(all)) {
 		switch {
-		case before[flag].value == now[flag].value && (before[flag].where == "") == (now[flag].where == ""):
-		case slices.Contains(hotFlags, flag):
-			hot = append(hot, flag)
+		case before[flag].value == after[flag].value && (before[flag].name == "") == (after[flag].name == ""):
+		case slices.Contains(reloadableFlags, flag):
+			reloadable = append(reloadable, flag)
 		default:
-			cold = append(cold, cmp.Or(now[flag].where, before[flag].where))
+			needRestart = append(needRestart, cmp.Or(after[flag].name, before[flag].name))
 		}
 	}
-	return hot, cold
+	return reloadable, needRestart
 }
 
-// warn logs what a configuration file has without effect.
-func (a *agent) warn(warnings []string) {
+// logConfigWarnings logs the fields of a configuration file that have no effect.
+func (a *agent) logConfigWarnings(warnings []string) {
 	for _, warning := range warnings {
-		a.log.Warn("the configuration file has what this agent does not do", "field", warning)
+		a.log.Warn("a field of the configuration file has no effect on this agent", "field", warning)
 	}
 }
 
-// reload reads the configuration again. A bad file changes nothing, and what cannot be changed
-// while the agent runs is named.
-func (a *agent) reload() {
-	next, err := parse(a.args)
+// reloadConfig reads the configuration again. A faulty file changes nothing. Changes that need a restart are logged.
+func (a *agent) reloadConfig() {
+	next, err := parseAgentOptions(a.args)
 	if err != nil {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			a.log.Error("the configuration cannot be read; everything stays as it was", "fault", line)
+			a.log.Error("cannot read the configuration; nothing was changed", "fault", line)
 		}
 		return
 	}
-	a.warn(next.warnings)
-	hot, cold := difference(a.said, next.said)
+	a.logConfigWarnings(next.warnings)
+	hot, cold := changedFlags(a.setFlags, next.setFlags)
 	for _, field := range cold {
 		a.log.Warn("a change of the configuration needs a restart of the agent", "field", field)
 	}
-	if err := a.change(&next, hot); err != nil {
-		a.log.Error("the configuration cannot be used; everything stays as it was", "err", err)
+	if err := a.replaceSources(&next, hot); err != nil {
+		a.log.Error("cannot use the configuration; nothing was changed", "err", err)
 		return
 	}
-	for _, flag := range hotFlags {
-		delete(a.said, flag)
-		if s, ok := next.said[flag]; ok {
-			a.said[flag] = s
+	for _, flag := range reloadableFlags {
+		delete(a.setFlags, flag)
+		if s, ok := next.setFlags[flag]; ok {
+			a.setFlags[flag] = s
 		}
 	}
 	a.log.Info("the configuration was read again", "changed", len(hot), "restart", len(cold))
 }
 
-// listenForReloads reads the configuration file again at each SIGHUP, until the function that
-// it returns is called. Without such a file SIGHUP ends the process, as it always has.
-func (a *agent) listenForReloads(ctx context.Context) (stop func()) {
+// reloadOnSIGHUP reads the configuration file again at each SIGHUP, until the returned function is called. Without such
+// a file SIGHUP terminates the process.
+func (a *agent) reloadOnSIGHUP(ctx context.Context) (stop func()) {
 	if a.config == "" {
 		return func() {}
 	}
@@ -156,7 +154,7 @@ func (a *agent) listenForReloads(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(over)
 		read := func() string {
-			text, _ := readAtMost(a.config, maxConfig) // What is wrong is said when it is parsed.
+			text, _ := readFileAtMost(a.config, maxConfigSize) // The parser reports the error.
 			return string(text)
 		}
 		pause := func() bool {
@@ -170,8 +168,8 @@ func (a *agent) listenForReloads(ctx context.Context) (stop func()) {
 		for {
 			select {
 			case <-hangups:
-				if written(read, pause) {
-					a.reload()
+				if waitUntilStable(read, pause) {
+					a.reloadConfig()
 				}
 			case <-ctx.Done():
 				return
@@ -182,17 +180,17 @@ func (a *agent) listenForReloads(ctx context.Context) (stop func()) {
 }
 
 const (
-	// writePeriod is how long a file has to stay as it is to be taken for whole, and
-	// mostWrites how often it may change until it is read all the same.
+	// writePeriod is how long a file must stay unchanged to count as complete. maxRereads is how often it may change
+	// before it is read anyway.
 	writePeriod = 200 * time.Millisecond
-	mostWrites  = 25
+	maxRereads  = 25
 )
 
-// written waits until a file does not change any more: half of one may be valid, and would end
-// the pods of a source that it does not name yet. It is false if there is no time to wait.
-func written(read func() string, pause func() bool) bool {
+// waitUntilStable waits until a file no longer changes. The first half of a file may be valid, and would remove the
+// pods of a source that the second half names. It returns false if pause does.
+func waitUntilStable(read func() string, pause func() bool) bool {
 	before := read()
-	for range mostWrites {
+	for range maxRereads {
 		if !pause() {
 			return false
 		}
@@ -205,26 +203,26 @@ func written(read func() string, pause func() bool) bool {
 	return true
 }
 
-// change replaces the sources of which something has changed. In everything else the new ones
-// are as the agent runs: node name, state directory and objects are cold.
-func (a *agent) change(latest *options, hot []string) error {
+// replaceSources replaces the sources that have changed. The new sources use the old values of the other flags: node
+// name, state directory and objects need a restart.
+func (a *agent) replaceSources(latest *options, changed []string) error {
 	web := func(flag string) bool { return strings.HasPrefix(flag, "manifest-url") }
 	next := a.options
 	next.manifests, next.filePeriod = latest.manifests, latest.filePeriod
 	next.manifestURL, next.urlHeader, next.urlPeriod = latest.manifestURL, latest.urlHeader, latest.urlPeriod
-	files, err := next.fileSource(a.log)
+	files, err := next.newFileSource(a.log)
 	if err != nil {
 		return err
 	}
-	server, err := next.urlSource(a.log)
+	server, err := next.newURLSource(a.log)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(hot, func(flag string) bool { return !web(flag) }) {
-		a.files.set(files)
+	if slices.ContainsFunc(changed, func(flag string) bool { return !web(flag) }) {
+		a.files.replace(files)
 	}
-	if slices.ContainsFunc(hot, web) {
-		a.web.set(server)
+	if slices.ContainsFunc(changed, web) {
+		a.web.replace(server)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func rewrite(t *testing.T, path, lines string) {
 func TestConfig_EveryField(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "resolv"), nil, 0o600))
-	o, err := parse([]string{"--config", kubeletFile(t, `
+	o, err := parseAgentOptions([]string{"--config", kubeletFile(t, `
 staticPodPath: `+dir+`
 staticPodURL: https://example.com/pods
 staticPodURLHeader: {X-A: ["a,b", c], X-B: [d]}
@@ -76,40 +76,40 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 
 	// Every field of the struct is in the file above, and every flag is one.
 	known := map[string]bool{}
-	for _, f := range new(kubeletConfig).asFlags() {
+	for _, f := range new(kubeletConfig).flagSettings() {
 		known[f.field] = true
 		if f.flag != "" {
-			assert.NotNil(t, o.cliFlags().find(f.flag), f.flag)
+			assert.NotNil(t, o.allFlags().lookup(f.flag), f.flag)
 		}
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[kubeletConfig]()) {
 		name := f.Tag.Get("json")
 		assert.True(t, known[name] || name == "apiVersion" || name == "kind" || name == "registerNode" || len(f.Index) > 1, name)
-		assert.NotContains(t, strings.Fields(otherFields), name)
+		assert.NotContains(t, strings.Fields(kubeletOnlyFields), name)
 	}
 }
 
 // TestConfig_FlagsWin: over the file, wherever they stand; headers too.
 func TestConfig_FlagsWin(t *testing.T) {
 	file := kubeletFile(t, "maxPods: 9\nport: 1234\nsyncFrequency: 2m\nstaticPodURL: http://a/\nstaticPodURLHeader: {A: [b]}\nregisterWithTaints: [{key: k, effect: NoSchedule}]\nserializeImagePulls: true\n")
-	o, err := parse([]string{"--max-pods", "5", "--manifest-url-header", "C:d", "--manifest-url-header", "C:e,F:g", "--taints", "x:NoSchedule", "--config", file})
+	o, err := parseAgentOptions([]string{"--max-pods", "5", "--manifest-url-header", "C:d", "--manifest-url-header", "C:e,F:g", "--taints", "x:NoSchedule", "--config", file})
 	require.NoError(t, err)
 	assert.Equal(t, []any{5, "127.0.0.1:1234", 2 * time.Minute, 1}, []any{o.maxPods, o.listen, o.resync, o.maxPulls})
 	assert.Equal(t, http.Header{"C": {"d", "e"}, "F": {"g"}}, o.urlHeader)
 	assert.Len(t, o.taints, 1)
-	o, err = parse([]string{"--config", file, "--listen", ""})
+	o, err = parseAgentOptions([]string{"--config", file, "--listen", ""})
 	require.NoError(t, err)
 	assert.Empty(t, o.listen)
-	o, err = parse([]string{"--config", kubeletFile(t, "enableServer: false\n")})
+	o, err = parseAgentOptions([]string{"--config", kubeletFile(t, "enableServer: false\n")})
 	require.NoError(t, err)
 	assert.Empty(t, o.listen)
-	assert.False(t, o.embedded(), "no examples run beside a configuration")
+	assert.False(t, o.usesEmbeddedExamples(), "no examples run beside a configuration")
 }
 
 // TestConfig_Warnings: what only a kubelet does is named, a sentence each.
 func TestConfig_Warnings(t *testing.T) {
 	file := kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")
-	o, err := parse([]string{"--config", file})
+	o, err := parseAgentOptions([]string{"--config", file})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		file + ": line 4: evictionHard has no effect on this agent",
@@ -138,7 +138,7 @@ cgroupDriver: systemd
 		file + ": line 6: resolvConf has no effect on the runtime in memory",
 	}
 	others := []string{file + ": line 8: staticPodURLHeader has no effect without --manifest-url", file + ": line 7: clusterDomain has no effect without --cluster-dns"}
-	o, err := parse([]string{"--config", file, "--runtime", "memory"})
+	o, err := parseAgentOptions([]string{"--config", file, "--runtime", "memory"})
 	require.NoError(t, err)
 	assert.Equal(t, slices.Concat([]string{file + ": line 9: cgroupDriver has no effect on this agent"}, runtimeOnly, others), o.warnings)
 	assert.Equal(t, []any{"memory", "", "", "", 0}, []any{o.runtime, o.criEndpoint, o.logs.Dir, o.dns.ClusterDomain, len(o.urlHeader)})
@@ -162,7 +162,7 @@ cgroupDriver: systemd
 
 // TestConfig_Zero: a zero value stands for the default, as in a kubelet, and is not worth a warning.
 func TestConfig_Zero(t *testing.T) {
-	o, err := parse([]string{"--config", kubeletFile(t, `
+	o, err := parseAgentOptions([]string{"--config", kubeletFile(t, `
 staticPodPath: ""
 staticPodURL: ""
 syncFrequency: 0s
@@ -182,7 +182,7 @@ healthzPort: 0
 `)})
 	require.NoError(t, err)
 	assert.Empty(t, o.warnings)
-	without, err := parse([]string{"--config", kubeletFile(t, "")})
+	without, err := parseAgentOptions([]string{"--config", kubeletFile(t, "")})
 	require.NoError(t, err)
 	assert.Equal(t, []any{without.resync, without.filePeriod, without.urlPeriod, without.listen, without.maxPods, without.runtime, without.logs, without.logMaxBytes, without.imageGC},
 		[]any{o.resync, o.filePeriod, o.urlPeriod, o.listen, o.maxPods, o.runtime, o.logs, o.logMaxBytes, o.imageGC})
@@ -235,12 +235,12 @@ func TestReload(t *testing.T) {
 	defer server.Close()
 	file := kubeletFile(t, "staticPodPath: "+one+"\n")
 	out, log := newLines(), newLines()
-	o, err := parse([]string{"--config", file, "--listen", "", "--node-name", "n", "--events=false"})
+	o, err := parseAgentOptions([]string{"--config", file, "--listen", "", "--node-name", "n", "--events=false"})
 	require.NoError(t, err)
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	out.until(t, "first-n", "2/2")
 
 	hangUp := func(lines string) {
@@ -250,7 +250,7 @@ func TestReload(t *testing.T) {
 		require.NoError(t, self.Signal(syscall.SIGHUP))
 	}
 	hangUp("staticPodPath: " + one + "\nmaxPods: x\n")
-	log.until(t, "everything stays as it was", "maxPods")
+	log.until(t, "nothing was changed", "maxPods")
 	hangUp("staticPodPath: " + two + "\nstaticPodURL: " + server.URL + "\nmaxPods: 7\nevictionSoft: {}\n")
 	log.until(t, "evictionSoft")
 	log.until(t, "needs a restart", "maxPods")
@@ -280,10 +280,10 @@ func TestWritten(t *testing.T) {
 	}{{"aa", 2}, {"abb", 3}, {"abcbb", 5}, {strings.Repeat("ab", 100), 26}} {
 		reads := 0
 		read := func() string { reads++; return c.texts[reads-1 : reads] }
-		assert.True(t, written(read, func() bool { return true }))
+		assert.True(t, waitUntilStable(read, func() bool { return true }))
 		assert.Equal(t, c.reads, reads, c.texts)
 	}
-	assert.False(t, written(func() string { return "" }, func() bool { return false }), "the agent ends")
+	assert.False(t, waitUntilStable(func() string { return "" }, func() bool { return false }), "the agent ends")
 }
 
 // TestReload_StateDir: a server that is named while the agent runs has its last good answer kept
@@ -292,12 +292,12 @@ func TestReload_StateDir(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(talker)) }))
 	defer server.Close()
 	file := kubeletFile(t, "maxPods: 7\n")
-	running, err := parse([]string{"--config", file, "--node-name", "n"})
+	running, err := parseAgentOptions([]string{"--config", file, "--node-name", "n"})
 	require.NoError(t, err)
 	running.stateDir = t.TempDir() // As nodeConfig does with a CRI runtime.
-	a := &agent{options: running, log: slog.New(slog.DiscardHandler), files: newSwap(nil), web: newSwap(nil)}
+	a := &agent{options: running, log: slog.New(slog.DiscardHandler), files: newReplaceableSource(nil), web: newReplaceableSource(nil)}
 	rewrite(t, file, "maxPods: 7\nstaticPodURL: "+server.URL+"\n")
-	a.reload()
+	a.reloadConfig()
 	snapshot, err := a.web.current.(*manifest.URLSource).Poll(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "talker-n", snapshot.Pods[0].Name)
@@ -308,12 +308,12 @@ func TestReload_StateDir(t *testing.T) {
 func TestDifference_Overridden(t *testing.T) {
 	file := kubeletFile(t, "maxPods: 7\nsyncFrequency: 5s\n")
 	args := []string{"--max-pods", "5", "--config", file}
-	before, err := parse(args)
+	before, err := parseAgentOptions(args)
 	require.NoError(t, err)
 	rewrite(t, file, "maxPods: 8\nsyncFrequency: 6s\n")
-	now, err := parse(args)
+	now, err := parseAgentOptions(args)
 	require.NoError(t, err)
-	hot, cold := difference(before.said, now.said)
+	hot, cold := changedFlags(before.setFlags, now.setFlags)
 	assert.Empty(t, hot)
 	assert.Equal(t, []string{"syncFrequency"}, cold)
 }
@@ -321,14 +321,14 @@ func TestDifference_Overridden(t *testing.T) {
 // TestSwap: the next source takes the place of the last one, which ends; one that fails says so.
 func TestSwap(t *testing.T) {
 	said := make(chan string, 10)
-	s := newSwap(speaker{"one"})
+	s := newReplaceableSource(speaker{"one"})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, hearer(said)) }()
 	assert.Equal(t, "one", <-said)
-	s.set(nil)
+	s.replace(nil)
 	assert.Equal(t, "", <-said)
-	s.set(speaker{"two"})
+	s.replace(speaker{"two"})
 	assert.Equal(t, "two", <-said)
 	cancel()
 	assert.NoError(t, <-ended)

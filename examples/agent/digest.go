@@ -6,47 +6,42 @@ import (
 )
 
 const (
-	// eventBurst is how many events of a pod are printed at once, and
-	// eventPeriod how long it takes until one more may be.
+	// eventBurst is how many events of a pod are printed at once. One more is allowed after each eventPeriod.
 	eventBurst  = 25
 	eventPeriod = 10 * time.Second
-	// digestPods bounds the pods that a digest remembers, digestEvents the
-	// events of each.
-	digestPods   = 1000
-	digestEvents = 100
+	// maxLimitedPods bounds the pods that an eventLimiter remembers, and maxPodEvents the events of each.
+	maxLimitedPods = 1000
+	maxPodEvents   = 100
 )
 
-// event is one event, in the words of the API. uid is that of the pod: a pod
-// that takes the place of another has the same name and a history of its own.
+// event is one event with the fields of the API. uid is the UID of the pod: a pod that replaces another has the same
+// name and its own limits.
 type event struct {
 	kind, pod, uid, reason, message string
 }
 
-// digest decides which events are printed, so that a pod that crashes for a
-// week does not fill a disk. An event that repeats itself is printed the first
-// time, and then when its count has doubled, with the count. Of the others of a
-// pod so many are printed in so much time, and what was left out is counted.
-// Events are counted per UID, not per name.
-type digest struct {
-	pods map[podKey]*podDigest
+// eventLimiter decides which events are printed, so that a pod that crashes for a week does not fill a disk. A repeated
+// event is printed the first time, and then each time its count has doubled, with the count. The other events of a pod
+// are limited by a token bucket. The limiter counts the events that it drops. Events are counted per UID, not per name.
+type eventLimiter struct {
+	pods map[podKey]*podEvents
 }
 
-// podKey is what tells one pod from another. Who records an event without the
-// UID of its pod has it counted by the name.
+// podKey identifies a pod. An event without the UID of its pod is counted by name.
 type podKey struct{ uid, name string }
 
-// podDigest is what is remembered of one pod.
-type podDigest struct {
-	seen    map[event]int
-	tokens  int
-	since   time.Time // when tokens was right
-	leftOut int
+// podEvents is the state of one pod.
+type podEvents struct {
+	seen        map[event]int
+	tokens      int
+	tokensSince time.Time // when tokens was computed
+	leftOut     int
 }
 
-// line is the event as it is printed; it is false for one that is not.
-func (d *digest) line(e event, now time.Time) (string, bool) {
-	p := d.pod(podKey{e.uid, e.pod}, now)
-	if len(p.seen) >= digestEvents && p.seen[e] == 0 {
+// lineIfAllowed returns the line of an event, and false if the event must not be printed.
+func (d *eventLimiter) lineIfAllowed(e event, now time.Time) (string, bool) {
+	p := d.podEntry(podKey{e.uid, e.pod}, now)
+	if len(p.seen) >= maxPodEvents && p.seen[e] == 0 {
 		clear(p.seen)
 	}
 	p.seen[e]++
@@ -54,7 +49,7 @@ func (d *digest) line(e event, now time.Time) (string, bool) {
 	if n&(n-1) != 0 {
 		return "", false // Its count is not a power of two.
 	}
-	if !p.take(now) {
+	if !p.takeToken(now) {
 		p.leftOut++
 		return "", false
 	}
@@ -69,23 +64,23 @@ func (d *digest) line(e event, now time.Time) (string, bool) {
 	return text, true
 }
 
-// pod is what is remembered of a pod. If there are too many all are forgotten:
-// the worst of it is an event more.
-func (d *digest) pod(key podKey, now time.Time) *podDigest {
+// podEntry returns the state of a pod. If there are too many pods it forgets all of them, so that at worst some events
+// more are printed.
+func (d *eventLimiter) podEntry(key podKey, now time.Time) *podEvents {
 	if d.pods[key] == nil {
-		if d.pods == nil || len(d.pods) >= digestPods {
-			d.pods = make(map[podKey]*podDigest)
+		if d.pods == nil || len(d.pods) >= maxLimitedPods {
+			d.pods = make(map[podKey]*podEvents)
 		}
-		d.pods[key] = &podDigest{seen: make(map[event]int), tokens: eventBurst, since: now}
+		d.pods[key] = &podEvents{seen: make(map[event]int), tokens: eventBurst, tokensSince: now}
 	}
 	return d.pods[key]
 }
 
-// take takes one token, if there is one.
-func (p *podDigest) take(now time.Time) bool {
-	if grown := int(now.Sub(p.since) / eventPeriod); grown > 0 {
+// takeToken takes a token. It returns false if there is none.
+func (p *podEvents) takeToken(now time.Time) bool {
+	if grown := int(now.Sub(p.tokensSince) / eventPeriod); grown > 0 {
 		p.tokens = min(p.tokens+grown, eventBurst)
-		p.since = p.since.Add(time.Duration(grown) * eventPeriod)
+		p.tokensSince = p.tokensSince.Add(time.Duration(grown) * eventPeriod)
 	}
 	if p.tokens == 0 {
 		return false

@@ -14,12 +14,12 @@ import (
 
 // TestDigest: what repeats itself is printed when its count has doubled.
 func TestDigest(t *testing.T) {
-	var d digest
+	var d eventLimiter
 	var lines []string
 	at := start
 	for range 17 {
 		for _, e := range []event{{kind: "Warning", pod: "default/web", reason: "BackOff", message: "again"}, {kind: "Normal", pod: "default/job", reason: "Started", message: "c"}} {
-			if line, ok := d.line(e, at); ok {
+			if line, ok := d.lineIfAllowed(e, at); ok {
 				lines = append(lines, line)
 			}
 		}
@@ -37,10 +37,10 @@ func TestDigest(t *testing.T) {
 // TestDigest_Flood: a pod that says something new each time is cut short, and
 // what was left out is counted. Others do not suffer.
 func TestDigest_Flood(t *testing.T) {
-	var d digest
+	var d eventLimiter
 	printed := 0
 	say := func(i int, at time.Time) string {
-		line, ok := d.line(event{kind: "Warning", pod: "default/web", reason: "Failed", message: fmt.Sprint(i)}, at)
+		line, ok := d.lineIfAllowed(event{kind: "Warning", pod: "default/web", reason: "Failed", message: fmt.Sprint(i)}, at)
 		if ok {
 			printed++
 		}
@@ -50,7 +50,7 @@ func TestDigest_Flood(t *testing.T) {
 		say(i, start)
 	}
 	assert.Equal(t, eventBurst, printed)
-	_, ok := d.line(event{kind: "Normal", pod: "default/job", reason: "Started", message: "c"}, start)
+	_, ok := d.lineIfAllowed(event{kind: "Normal", pod: "default/job", reason: "Started", message: "c"}, start)
 	assert.True(t, ok)
 	assert.Empty(t, say(500, start.Add(eventPeriod-1)))
 	assert.Equal(t, "00:00:10 Warning Failed pod/default/web: 501 (476 other events of this pod were left out)", say(501, start.Add(eventPeriod)))
@@ -60,24 +60,24 @@ func TestDigest_Flood(t *testing.T) {
 
 // TestDigest_Bounded: what is remembered does not grow for ever.
 func TestDigest_Bounded(t *testing.T) {
-	var d digest
-	for i := range 3 * digestPods {
+	var d eventLimiter
+	for i := range 3 * maxLimitedPods {
 		for j := range 2 {
-			d.line(event{kind: "Normal", pod: fmt.Sprint(i), reason: "Started", message: fmt.Sprint(j)}, start)
+			d.lineIfAllowed(event{kind: "Normal", pod: fmt.Sprint(i), reason: "Started", message: fmt.Sprint(j)}, start)
 		}
 	}
-	assert.LessOrEqual(t, len(d.pods), digestPods)
-	for i := range 3 * digestEvents {
-		d.line(event{kind: "Normal", pod: "one", reason: "Started", message: fmt.Sprint(i)}, start)
+	assert.LessOrEqual(t, len(d.pods), maxLimitedPods)
+	for i := range 3 * maxPodEvents {
+		d.lineIfAllowed(event{kind: "Normal", pod: "one", reason: "Started", message: fmt.Sprint(i)}, start)
 	}
-	assert.LessOrEqual(t, len(d.pods[podKey{name: "one"}].seen), digestEvents)
+	assert.LessOrEqual(t, len(d.pods[podKey{name: "one"}].seen), maxPodEvents)
 }
 
 // TestEvents_CountedPerUID: a pod that takes the name of another begins at one,
 // whatever kind of object the recorder gets.
 func TestEvents_CountedPerUID(t *testing.T) {
 	var out strings.Builder
-	e := &events{out: &out, now: func() time.Time { return start }}
+	e := &eventPrinter{out: &out, now: func() time.Time { return start }}
 	for _, uid := range []types.UID{"first", "first", "second", "second"} {
 		e.Event(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: uid}}, "Warning", "BackOff", "again")
 		e.Event(&v1.ObjectReference{Namespace: "default", Name: "job", UID: uid}, "Normal", "Started", "c")

@@ -12,37 +12,36 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// podAndCommand wants the name of one pod and a command.
-func podAndCommand(r *request) error {
-	if len(r.words) != 1 || len(r.rest) == 0 {
+// requirePodAndCommand checks that the arguments are the name of one pod and a command.
+func requirePodAndCommand(r *request) error {
+	if len(r.args) != 1 || len(r.argsAfterDash) == 0 {
 		return errors.New("exec needs the name of one pod and a command: exec [NAMESPACE/]NAME [-c CONTAINER] -- COMMAND ... (agent ps lists all)")
 	}
 	return nil
 }
 
-// runExec runs a command in a container, prints what that prints, and ends as it
-// does.
+// runExec runs a command in a container, prints its output, and returns its exit code.
 func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
-	path, err := r.path(ctx, "exec")
+	path, err := r.podPath(ctx, "exec")
 	if err != nil {
-		return ended(ctx, err, stderr)
+		return requestExitCode(ctx, err, stderr)
 	}
-	after, err := r.stream(ctx, r.readable(stdout), http.MethodPost, url.Values{"command": r.rest}, path...)
+	after, err := r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodPost, url.Values{"command": r.argsAfterDash}, path...)
 	if err != nil || ctx.Err() != nil {
-		return ended(ctx, err, stderr)
+		return requestExitCode(ctx, err, stderr)
 	}
-	code, err := codeOf(after.Get(debug.ExitCodeTrailer))
+	code, err := parseExitCode(after.Get(debug.ExitCodeTrailer))
 	if err != nil {
-		return ended(ctx, err, stderr)
+		return requestExitCode(ctx, err, stderr)
 	}
 	return code
 }
 
-// codeOf is the exit code that came after the output of a command.
-func codeOf(text string) (int, error) {
+// parseExitCode parses the exit code that follows the output of a command.
+func parseExitCode(text string) (int, error) {
 	code, err := strconv.Atoi(text)
 	if err != nil {
-		return 0, fmt.Errorf("the agent does not say how the command has ended: %q", text)
+		return 0, fmt.Errorf("the agent does not report the exit code of the command: %q", text)
 	}
 	return code, nil
 }

@@ -13,24 +13,24 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// runExplain prints why a pod is as it is.
+// runExplain prints the explanation of a pod's state.
 func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	query := url.Values{}
 	if r.output == "json" {
 		query.Set("format", "json")
 	}
-	path, err := r.path(ctx, "explain")
+	path, err := r.podPath(ctx, "explain")
 	if err != nil {
-		return ended(ctx, err, stderr)
+		return requestExitCode(ctx, err, stderr)
 	}
-	page, err := r.get(ctx, query, path...)
+	page, err := r.getBody(ctx, query, path...)
 	if err != nil {
-		return ended(ctx, err, stderr)
+		return requestExitCode(ctx, err, stderr)
 	}
 	if r.output == "json" {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, []byte(page), "", "  "); err != nil {
-			return ended(ctx, fmt.Errorf("the answer of %s is no JSON: %w", r.server, err), stderr)
+			return requestExitCode(ctx, fmt.Errorf("the answer of %s is not JSON: %w", r.server, err), stderr)
 		}
 		fmt.Fprintf(stdout, "%s\n", visibleJSON(indented.Bytes()))
 		return exitOK
@@ -39,20 +39,20 @@ func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// visibleJSON writes characters that a terminal obeys, or does not show, as JSON's escapes:
-// the value is the same.
+// visibleJSON escapes the characters in JSON that a terminal would interpret or not show. The JSON value stays the
+// same.
 func visibleJSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, unseen) {
+	if !bytes.ContainsFunc(text, mustEscapeInJSON) {
 		return text
 	}
 	out := make([]byte, 0, len(text)+64)
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		switch {
-		case unseen(r) && r > 0xffff:
+		case mustEscapeInJSON(r) && r > 0xffff:
 			r -= 0x10000
 			out = fmt.Appendf(out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		case unseen(r):
+		case mustEscapeInJSON(r):
 			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
 			out = append(out, text[:size]...)
@@ -62,14 +62,14 @@ func visibleJSON(text []byte) []byte {
 	return out
 }
 
-// unseen: a terminal may obey the character, and JSON has it in strings only.
-func unseen(r rune) bool { return r == utf8.RuneError || r >= 0x7f && !unicode.IsPrint(r) }
+// mustEscapeInJSON reports whether a terminal may interpret the character. JSON has such characters in strings only.
+func mustEscapeInJSON(r rune) bool { return r == utf8.RuneError || r >= 0x7f && !unicode.IsPrint(r) }
 
-// jsonLines passes on the records of a log.
-type jsonLines struct{ out io.Writer }
+// visibleJSONWriter escapes and forwards the records of a JSON log.
+type visibleJSONWriter struct{ out io.Writer }
 
-// Write takes whole lines.
-func (l jsonLines) Write(line []byte) (int, error) {
+// Write receives whole lines.
+func (l visibleJSONWriter) Write(line []byte) (int, error) {
 	if _, err := l.out.Write(visibleJSON(line)); err != nil {
 		return 0, err
 	}

@@ -14,25 +14,25 @@ import (
 
 // TestExplain: one agent asks another.
 func TestExplain(t *testing.T) {
-	o, err := parse([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
+	o, err := parseAgentOptions([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
 	require.NoError(t, err)
 	out, log := newLines(), newLines()
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	out.until(t, "stubborn-n", "1/1", "Running")
 
 	for _, args := range [][]string{
-		{"explain", "stubborn-n", "--server", a.address()},
-		{"explain", "--server=" + a.address(), "default/stubborn-n"},
+		{"explain", "stubborn-n", "--server", a.portAddress()},
+		{"explain", "--server=" + a.portAddress(), "default/stubborn-n"},
 	} {
 		code, stdout, stderr := called(args...)
 		assert.Equal(t, exitOK, code, stderr)
 		assert.True(t, strings.HasPrefix(stdout, "default/stubborn-n is Running: its container runs and is ready\n\n"), stdout)
 		assert.Contains(t, stdout, "\nhistory\n")
 	}
-	code, stdout, stderr := called("explain", "kube-system/dns", "--server", a.address())
+	code, stdout, stderr := called("explain", "kube-system/dns", "--server", a.portAddress())
 	assert.Equal(t, exitFailed, code)
 	assert.Empty(t, stdout)
 	assert.Regexp(t, `^agent: there is no pod "dns" in namespace "kube-system" on this node; /pods lists the pods
@@ -75,7 +75,7 @@ func TestExplain_EndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	text, err := client{strings.TrimPrefix(s.URL, "http://")}.get(t.Context(), nil, "explain", "default", "web")
+	text, err := client{strings.TrimPrefix(s.URL, "http://")}.getBody(t.Context(), nil, "explain", "default", "web")
 	assert.ErrorIs(t, err, errTooLong, "half a page would be taken for the whole")
 	assert.Empty(t, text)
 }

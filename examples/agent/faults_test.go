@@ -26,17 +26,17 @@ func TestFaults_AreShown(t *testing.T) {
 				require.NoError(t, os.Rename(filepath.Join(dir, ".new"), filepath.Join(dir, name)))
 			}
 			write("web.yaml", web)
-			o, err := parse(append(args, "--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--state-dir", t.TempDir()))
+			o, err := parseAgentOptions(append(args, "--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--state-dir", t.TempDir()))
 			require.NoError(t, err)
 			out, log := newLines(), newLines()
 			a, err := newAgent(o, out, log)
 			require.NoError(t, err)
 			signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-			go func() { ended <- a.run(signals) }()
+			go func() { ended <- a.runUntilStopped(signals) }()
 			out.until(t, "web-n", "1/1", "Running")
 			ask := func(args ...string) (stdout, stderr string) {
 				t.Helper()
-				code, stdout, stderr := called(append(args, "--server", a.address())...)
+				code, stdout, stderr := called(append(args, "--server", a.portAddress())...)
 				assert.Equal(t, exitOK, code, stderr)
 				when := regexp.MustCompile(`since \S+Z( \(\S+ ago\))?`)
 				clean := func(s string) string { return when.ReplaceAllString(strings.ReplaceAll(s, dir, "DIR"), "since T") }
@@ -59,12 +59,12 @@ func TestFaults_AreShown(t *testing.T) {
 			assert.Empty(t, stderr)
 
 			if a.files != nil {
-				require.NoError(t, a.change(&a.options, []string{"manifest-period"}), "another source is in its place, and knows what was kept")
+				require.NoError(t, a.replaceSources(&a.options, []string{"manifest-period"}), "another source is in its place, and knows what was kept")
 				log.until(t, "level=WARN", "web.yaml", "its last good version stays in force")
 			}
 			write("new.yaml", "kind: Pod")
 			log.until(t, "level=WARN", "new.yaml")
-			code, _, stderr := called("explain", "new", "--server", a.address())
+			code, _, stderr := called("explain", "new", "--server", a.portAddress())
 			assert.Equal(t, exitFailed, code)
 			lines := strings.Split(strings.ReplaceAll(stderr, dir, "DIR"), "\n")
 			assert.Equal(t, `agent: there is no pod "new" in namespace "default" on this node; /pods lists the pods`, lines[0])
@@ -74,9 +74,9 @@ func TestFaults_AreShown(t *testing.T) {
 			page, _ = ask("explain", "web")
 			assert.Contains(t, page, first)
 			write("web.yaml", web)
-			log.until(t, "level=INFO", "a fault of the manifests is over", "web.yaml")
+			log.until(t, "level=INFO", "a problem of a manifest is resolved", "web.yaml")
 			require.NoError(t, os.Remove(filepath.Join(dir, "new.yaml")))
-			log.until(t, "level=INFO", "a fault of the manifests is over", "new.yaml")
+			log.until(t, "level=INFO", "a problem of a manifest is resolved", "new.yaml")
 			_, stderr = ask("ps")
 			assert.Empty(t, stderr)
 			signals <- os.Interrupt

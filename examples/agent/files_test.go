@@ -74,18 +74,18 @@ func TestFiles(t *testing.T) {
 
 // TestDebugHandler, end to end.
 func TestDebugHandler(t *testing.T) {
-	o, err := parse([]string{"--listen", "127.0.0.1:0", "--node-name", "n"})
+	o, err := parseAgentOptions([]string{"--listen", "127.0.0.1:0", "--node-name", "n"})
 	require.NoError(t, err)
 	var out, log output
 	a, err := newAgent(o, &out, &log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	<-a.node.Ready()
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(path string) (int, string) {
-		answer, err := client.Get("http://" + a.address() + path)
+		answer, err := client.Get("http://" + a.portAddress() + path)
 		require.NoError(t, err)
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
@@ -122,6 +122,6 @@ func TestDebugHandler(t *testing.T) {
 
 	signals <- os.Interrupt
 	require.NoError(t, <-ended)
-	_, err = client.Get("http://" + a.address() + "/healthz")
+	_, err = client.Get("http://" + a.portAddress() + "/healthz")
 	assert.Error(t, err, "no process listens any more")
 }

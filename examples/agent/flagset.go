@@ -13,75 +13,75 @@ import (
 	"github.com/podkeel/podkeel/examples/internal/command"
 )
 
-// cliFlag is a flag as people read of it.
+// cliFlag is a flag of the agent or of a command.
 type cliFlag struct {
 	name  string
-	value string // what follows it; empty for a boolean, which stands for itself
-	// meaning is a sentence with the default in parentheses.
-	meaning string
-	set     func(string) error
-	// also are other names of the flag, the kubelet's for the most part.
-	also []string
+	value string // placeholder of the value; empty for a boolean flag
+	// description is a sentence with the default in parentheses.
+	description string
+	set         func(string) error
+	// aliases are other names of the flag, mostly the kubelet's.
+	aliases []string
 }
 
-// as is the flag with other names.
-func (f cliFlag) as(names ...string) cliFlag {
-	f.also = names
+// withAliases returns the flag with other names.
+func (f cliFlag) withAliases(names ...string) cliFlag {
+	f.aliases = names
 	return f
 }
 
-// dashed is a name as people write it.
-func dashed(name string) string {
+// dashedName returns a name with one or two dashes.
+func dashedName(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}
 	return "--" + name
 }
 
-// names are all names of the flag, with dashes.
-func (f *cliFlag) names() []string {
-	names := []string{dashed(f.name)}
-	for _, other := range f.also {
-		names = append(names, dashed(other))
+// dashedNames returns all names of the flag, with dashes.
+func (f *cliFlag) dashedNames() []string {
+	names := []string{dashedName(f.name)}
+	for _, other := range f.aliases {
+		names = append(names, dashedName(other))
 	}
 	return names
 }
 
-// flagSet are the flags of the agent, or of a command.
+// flagSet is the list of flags of the agent, or of a command.
 type flagSet []cliFlag
 
-// find finds a flag by any of its names.
-func (s flagSet) find(name string) *cliFlag {
+// lookup returns the flag with the name or alias, or nil.
+func (s flagSet) lookup(name string) *cliFlag {
 	for i := range s {
-		if s[i].name == name || slices.Contains(s[i].also, name) {
+		if s[i].name == name || slices.Contains(s[i].aliases, name) {
 			return &s[i]
 		}
 	}
 	return nil
 }
 
-// commandLine is a command line that pflag reads. Its flags are set later, because those of a
-// configuration file are set before them, and because each fault of the line is reported.
+// commandLine collects the flags of a command line that pflag parses. They are set later, because the flags of a
+// configuration file are set before them, and because every fault of the command line is reported.
 type commandLine struct {
-	known flagSet
-	pflag *pflag.FlagSet
-	items []item
-	words []string // before --
-	rest  []string // after --
+	known         flagSet
+	pflag         *pflag.FlagSet
+	items         []flagUse
+	args          []string // before --
+	argsAfterDash []string // after --
 }
 
-// item is one use of a flag, or a fault.
-type item struct {
-	flag  *cliFlag
-	given string // the name under which the flag was given, with dashes
-	value string
-	fault error
+// flagUse is one use of a flag, or a fault.
+type flagUse struct {
+	flag     *cliFlag
+	usedName string // the name that was used, with dashes
+	value    string
+	fault    error
 }
 
-// flagValue is the pflag.Value that adds a use of a flag to the command line.
+// flagValue is the pflag.Value that adds the use of a flag to the command line.
 type flagValue struct {
 	line *commandLine
-	item item
+	item flagUse
 }
 
 // Set implements pflag.Value.
@@ -91,7 +91,7 @@ func (v flagValue) Set(value string) error {
 	return nil
 }
 
-// String implements pflag.Value. The help has the defaults in its sentences.
+// String implements pflag.Value. It is empty because the descriptions contain the defaults.
 func (v flagValue) String() string { return "" }
 
 // Type implements pflag.Value.
@@ -102,15 +102,15 @@ func (v flagValue) Type() string {
 	return "string"
 }
 
-// bind declares the flags in a set of pflag. Each other name is a hidden flag, so that an error can
-// name the one that was given.
-func (s flagSet) bind(flags *pflag.FlagSet) *commandLine {
+// declare declares the flags in a flag set of pflag. Each alias is a hidden flag, so that an error can show the name
+// that was used.
+func (s flagSet) declare(flags *pflag.FlagSet) *commandLine {
 	l := &commandLine{known: s, pflag: flags}
 	flags.SortFlags = false
 	for i := range s {
 		f := &s[i]
-		for j, name := range append([]string{f.name}, f.also...) {
-			p := &pflag.Flag{Name: name, Usage: f.meaning, Hidden: j > 0, Value: flagValue{l, item{flag: f, given: dashed(name)}}}
+		for j, name := range append([]string{f.name}, f.aliases...) {
+			p := &pflag.Flag{Name: name, Usage: f.description, Hidden: j > 0, Value: flagValue{l, flagUse{flag: f, usedName: dashedName(name)}}}
 			if f.value == "" {
 				p.NoOptDefVal = "true"
 			}
@@ -123,73 +123,73 @@ func (s flagSet) bind(flags *pflag.FlagSet) *commandLine {
 	return l
 }
 
-// parse reads a command line without a command.
+// parseAgentOptions parses a command line that has no command.
 func (s flagSet) parse(args []string) (*commandLine, error) {
-	l := s.bind(pflag.NewFlagSet("agent", pflag.ContinueOnError))
-	err := l.pflag.Parse(l.arguments(args))
-	l.split(l.pflag.Args(), l.pflag.ArgsLenAtDash())
+	l := s.declare(pflag.NewFlagSet("agent", pflag.ContinueOnError))
+	err := l.pflag.Parse(l.normalizeArgs(args))
+	l.splitArgs(l.pflag.Args(), l.pflag.ArgsLenAtDash())
 	return l, err
 }
 
-// split keeps the words before -- and after it. dash is the number of words before it, or -1.
-func (l *commandLine) split(words []string, dash int) {
+// splitArgs stores the arguments before and after --. dash is the number of arguments before --, or -1.
+func (l *commandLine) splitArgs(words []string, dash int) {
 	if dash < 0 {
 		dash = len(words)
 	}
-	l.words, l.rest = words[:dash], words[dash:]
+	l.args, l.argsAfterDash = words[:dash], words[dash:]
 }
 
-// arguments are a command line as pflag reads it. An argument with a fault becomes a flag that records
-// the fault, so that all faults are reported in their order.
-func (l *commandLine) arguments(args []string) []string {
+// normalizeArgs converts a command line for pflag. A faulty argument becomes a flag that records the fault, so that all
+// faults are reported in their order.
+func (l *commandLine) normalizeArgs(args []string) []string {
 	faults := 0
-	return command.Arguments(l.pflag, args, func(arg string, fault error) string {
+	return command.NormalizeArguments(l.pflag, args, func(arg string, fault error) string {
 		name := "fault-" + strconv.Itoa(faults)
 		faults++
-		l.pflag.AddFlag(&pflag.Flag{Name: name, Hidden: true, Value: flagValue{l, item{fault: l.known.describe(arg, fault)}}})
+		l.pflag.AddFlag(&pflag.Flag{Name: name, Hidden: true, Value: flagValue{l, flagUse{fault: l.known.argumentError(arg, fault)}}})
 		return "--" + name + "="
 	})
 }
 
-// describe is the sentence for a fault of an argument. It names the flag that was probably meant.
-func (s flagSet) describe(arg string, fault error) error {
+// argumentError returns the error for a faulty argument. It suggests the flag that was probably meant.
+func (s flagSet) argumentError(arg string, fault error) error {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	switch fault {
 	case command.ErrBadFlag:
 		return fmt.Errorf("bad flag %q (--help lists the flags)", arg)
 	case command.ErrNoValue:
-		return fmt.Errorf("flag needs an argument: %s (--help lists the flags)", dashed(name))
+		return fmt.Errorf("flag needs an argument: %s (--help lists the flags)", dashedName(name))
 	}
 	if name == "it" || name == "ti" {
 		return fmt.Errorf("unknown flag -%s: commands of the agent have no input and no terminal; kubectl exec has, with --write-kubeconfig", name)
 	}
 	var known []string
 	for i := range s {
-		for _, n := range append([]string{s[i].name}, s[i].also...) {
+		for _, n := range append([]string{s[i].name}, s[i].aliases...) {
 			if len(n) > 1 {
 				known = append(known, n)
 			}
 		}
 	}
-	if meant := command.Meant(name, known); meant != "" {
-		return fmt.Errorf("unknown flag %s; did you mean %s? (--help lists the flags)", dashed(name), dashed(meant))
+	if meant := command.NearestWord(name, known); meant != "" {
+		return fmt.Errorf("unknown flag %s; did you mean %s? (--help lists the flags)", dashedName(name), dashedName(meant))
 	}
-	return fmt.Errorf("unknown flag %s (--help lists the flags)", dashed(name))
+	return fmt.Errorf("unknown flag %s (--help lists the flags)", dashedName(name))
 }
 
-// apply sets the flag. Its error has the flag and its value.
-func (i *item) apply() error {
+// setFlag sets the flag. Its error has the flag and its value.
+func (i *flagUse) setFlag() error {
 	if i.fault != nil {
 		return i.fault
 	}
 	if err := i.flag.set(i.value); err != nil {
-		return fmt.Errorf("%s %q: %w", i.given, i.value, err)
+		return fmt.Errorf("%s %q: %w", i.usedName, i.value, err)
 	}
 	return nil
 }
 
-// complete returns what a shell offers as the value of the flag.
-func (f *cliFlag) complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// completeValue returns the values of the flag that a shell can offer.
+func (f *cliFlag) completeValue(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	switch f.value {
 	case "PATH", "FILE", "SOCKET", "ADDR":
 		return nil, cobra.ShellCompDirectiveDefault
@@ -198,27 +198,27 @@ func (f *cliFlag) complete(*cobra.Command, []string, string) ([]string, cobra.Sh
 	case "LEVEL":
 		return strings.Fields(logLevels), cobra.ShellCompDirectiveNoFileComp
 	}
-	if f.value != "" && strings.ToLower(f.value) == f.value { // Words, and no name of what is expected.
+	if f.value != "" && strings.ToLower(f.value) == f.value { // The placeholder lists the values in lower case.
 		return strings.Split(f.value, "|"), cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// help lists the flags, each with its other names below its meaning.
-func (s flagSet) help() string {
+// helpText lists the flags, each with its aliases below its description.
+func (s flagSet) helpText() string {
 	var b strings.Builder
 	for i := range s {
 		f := &s[i]
-		fmt.Fprintf(&b, "  %-23s  %s\n", strings.TrimSpace(dashed(f.name)+" "+f.value), f.meaning)
-		if len(f.also) > 0 {
-			fmt.Fprintf(&b, "  %-23s  also %s\n", "", strings.Join(f.names()[1:], ", "))
+		fmt.Fprintf(&b, "  %-23s  %s\n", strings.TrimSpace(dashedName(f.name)+" "+f.value), f.description)
+		if len(f.aliases) > 0 {
+			fmt.Fprintf(&b, "  %-23s  also %s\n", "", strings.Join(f.dashedNames()[1:], ", "))
 		}
 	}
 	return b.String()
 }
 
-// boolean sets a switch.
-func boolean(to *bool) func(string) error {
+// boolFlag returns a setter that accepts true or false.
+func boolFlag(to *bool) func(string) error {
 	return func(s string) error {
 		switch s {
 		case "true", "false":

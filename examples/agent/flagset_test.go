@@ -13,7 +13,7 @@ import (
 // TestParse_KubeletNames: the names that fingers know from the kubelet.
 func TestParse_KubeletNames(t *testing.T) {
 	dir := t.TempDir()
-	o, err := parse(strings.Fields("--pod-manifest-path " + dir + " --container-runtime-endpoint unix:///run/x.sock --hostname-override Edge-1" +
+	o, err := parseAgentOptions(strings.Fields("--pod-manifest-path " + dir + " --container-runtime-endpoint unix:///run/x.sock --hostname-override Edge-1" +
 		" --root-dir " + dir + " --address 127.0.0.2 --port 10255 --sync-frequency 2m --max-pods 7 --node-labels a=b" +
 		" --register-with-taints k=v:NoSchedule,x:NoExecute --file-check-frequency 5s" +
 		" --image-gc-high-threshold 70 --image-gc-low-threshold 60 --minimum-image-ttl-duration 3m" +
@@ -42,13 +42,13 @@ func TestParse_Spelling(t *testing.T) {
 		"--exec": true, "-exec": true, "--exec=true": true, "--exec true": true,
 		"--exec=false": false, "--exec false": false, "--exec --exec=false": false,
 	} {
-		o, err := parse(strings.Fields(args))
+		o, err := parseAgentOptions(strings.Fields(args))
 		require.NoError(t, err, args)
 		assert.Equal(t, want, o.exec, args)
 	}
-	o, err := parse(strings.Fields("-resync 2s --events=false --listen= -max-syncs=3 --exec --for 1m"))
+	o, err := parseAgentOptions(strings.Fields("-resync 2s --events=false --listen= -max-syncs=3 --exec --for 1m"))
 	require.NoError(t, err)
-	assert.Equal(t, []any{2 * time.Second, false, "", 3, true, time.Minute}, []any{o.resync, o.events, o.listen, o.maxSyncs, o.exec, o.lasting})
+	assert.Equal(t, []any{2 * time.Second, false, "", 3, true, time.Minute}, []any{o.resync, o.events, o.listen, o.maxSyncs, o.exec, o.runFor})
 }
 
 // TestRun_Meant: a wrong word is answered with the right one, and with status 2.
@@ -109,18 +109,18 @@ func TestHelp_Commands(t *testing.T) {
 	_, stdout, _ := called("logs", "--help")
 	assert.Equal(t, `Usage: agent logs [NAMESPACE/]NAME [flags]
 
-Print what a container of a pod has printed.
+Print the log of a container of a pod.
 
 Flags, with their defaults in parentheses:
 
-  --server ADDR            where the agent listens: HOST:PORT or a socket (that of this user's agent)
-  --container NAME         the container (the one that kubectl would take)
+  --server ADDR            address of the agent: HOST:PORT or a socket (the socket of this user's agent)
+  --container NAME         the container (the same default as kubectl)
                            also -c
-  --follow                 go on with what comes (false)
+  --follow                 wait for new output (false)
                            also -f
-  --tail N                 the last lines only (all)
-  --since TIME             what is newer than a duration, such as 10m, or than a time
-  --previous               of the container before the last restart (false)
+  --tail N                 print only the last N lines (all)
+  --since TIME             print only lines newer than a duration, such as 10m, or a time
+  --previous               print the log of the container before its last restart (false)
                            also -p
   --raw                    do not escape control characters on a terminal (false)
 `, stdout)
@@ -131,5 +131,5 @@ func TestHelp_Word(t *testing.T) {
 	code, stdout, stderr := called("help")
 	assert.Equal(t, exitOK, code)
 	assert.Empty(t, stderr)
-	assert.Equal(t, usage(), stdout)
+	assert.Equal(t, agentHelp(), stdout)
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/podkeel/podkeel/internal/document"
 )
 
-// maxConfig is the most that a configuration file may have.
-const maxConfig = 1 << 20
+// maxConfigSize is the maximum size of a configuration file.
+const maxConfigSize = 1 << 20
 
-// kubeletConfig are the fields of a KubeletConfiguration that mean something to an agent of
-// static pods.
+// kubeletConfig has the fields of a KubeletConfiguration that have an effect on an agent of static pods.
 type kubeletConfig struct {
 	APIVersion               string              `json:"apiVersion"`
 	Kind                     string              `json:"kind"`
@@ -52,8 +51,8 @@ type kubeletConfig struct {
 	} `json:"crashLoopBackOff"`
 }
 
-// otherFields are those of a KubeletConfiguration that mean something to a kubelet only.
-const otherFields = `allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+// kubeletOnlyFields are the fields of a KubeletConfiguration that have an effect on a kubelet only.
+const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval contentType
 	cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 	defaultPodSysctls
@@ -74,23 +73,22 @@ const otherFields = `allowedUnsafeSysctls authentication authorization cgroupDri
 	tlsCurvePreferences tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions
 	topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod`
 
-// fieldSetting is a field of the file as the value of a flag.
+// fieldSetting is a field of the file, converted to the value of a flag.
 type fieldSetting struct {
 	field, flag, value string
 	line               int
 }
 
-// parsedConfig is what a configuration file says.
+// parsedConfig is the content of a configuration file.
 type parsedConfig struct {
 	settings []fieldSetting
 	warnings []string // a sentence for each field that has no effect
 }
 
-// parseKubeletConfig reads a KubeletConfiguration, in YAML or JSON. Fields that only a kubelet
-// understands are warnings; everything else that is wrong is an error with a line for each
-// fault.
+// parseKubeletConfig parses a KubeletConfiguration, in YAML or JSON. Fields that only a kubelet understands are
+// warnings. Any other problem is an error with a line for each fault.
 func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
-	file, faults := document.Read(text, document.Bounds{Bytes: maxConfig, Memory: maxConfig})
+	file, faults := document.Read(text, document.Bounds{Bytes: maxConfigSize, Memory: maxConfigSize})
 	if len(faults) > 0 {
 		return p, faults.InOrder()
 	}
@@ -100,8 +98,8 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	doc := file.Documents[0]
 	known := &document.Value{Kind: document.Object, Line: doc.Line}
 	for _, f := range doc.Fields {
-		if slices.Contains(strings.Fields(otherFields), f.Name) {
-			if !isZero(f.Value.Text) {
+		if slices.Contains(strings.Fields(kubeletOnlyFields), f.Name) {
+			if !isZeroValue(f.Value.Text) {
 				p.warnings = append(p.warnings, fmt.Sprintf("line %d: %s has no effect on this agent", f.Line, f.Name))
 			}
 			continue
@@ -115,13 +113,13 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	if c.APIVersion != "kubelet.config.k8s.io/v1beta1" || c.Kind != "KubeletConfiguration" {
 		return p, errors.New("expected apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration")
 	}
-	p.take(known, &c)
+	p.addSettings(known, &c)
 	return p, nil
 }
 
-// take turns the fields that are there into settings.
-func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
-	for _, f := range c.asFlags() {
+// addSettings adds the fields that the document has as settings.
+func (p *parsedConfig) addSettings(doc *document.Value, c *kubeletConfig) {
+	for _, f := range c.flagSettings() {
 		for _, field := range doc.Fields {
 			if field.Name == f.field && field.Value.Kind != document.Null && f.flag != "" {
 				f.line = field.Line
@@ -136,10 +134,10 @@ func (p *parsedConfig) take(doc *document.Value, c *kubeletConfig) {
 	}
 }
 
-// asFlags are the fields as values of flags, in the order in which they are set. One without a
-// flag has nothing to set, such as one whose zero value stands for the kubelet's default: the
-// files that kubeadm writes have many of these.
-func (c *kubeletConfig) asFlags() []fieldSetting {
+// flagSettings converts the fields to values of flags, in the order in which they are set. A field that has nothing to
+// set has no flag. An example is a field whose zero value stands for the kubelet's default: kubeadm writes many of
+// these.
+func (c *kubeletConfig) flagSettings() []fieldSetting {
 	text := func(field, flag, value string) fieldSetting {
 		return fieldSetting{field: field, flag: flag, value: value}
 	}
@@ -151,7 +149,7 @@ func (c *kubeletConfig) asFlags() []fieldSetting {
 		return ""
 	}
 	unlessZero := func(field, flag, value string) fieldSetting {
-		return text(field, some(value != "" && !isZero(value), flag), value)
+		return text(field, some(value != "" && !isZeroValue(value), flag), value)
 	}
 	return []fieldSetting{
 		text("staticPodPath", some(c.StaticPodPath != "", "manifests"), c.StaticPodPath),
@@ -170,7 +168,7 @@ func (c *kubeletConfig) asFlags() []fieldSetting {
 		text("containerLogMaxSize", some(c.ContainerLogMaxSize != "", "log-max-size"), c.ContainerLogMaxSize),
 		number("containerLogMaxFiles", "log-max-files", c.ContainerLogMaxFiles),
 		unlessZero("imageMinimumGCAge", "image-min-age", c.ImageMinimumGCAge),
-		text("imageMaximumGCAge", some(!isZero(c.ImageMaximumGCAge), "image-max-age"), c.ImageMaximumGCAge),
+		text("imageMaximumGCAge", some(!isZeroValue(c.ImageMaximumGCAge), "image-max-age"), c.ImageMaximumGCAge),
 		number("imageGCHighThresholdPercent", "image-gc-high", c.ImageGCHigh),
 		number("imageGCLowThresholdPercent", "image-gc-low", c.ImageGCLow),
 		number("serializeImagePulls", some(c.SerializeImagePulls, "max-parallel-pulls"), 1),
@@ -182,13 +180,13 @@ func (c *kubeletConfig) asFlags() []fieldSetting {
 	}
 }
 
-// isZero reports whether a value is zero, as a number or as a duration.
-func isZero(value string) bool {
+// isZeroValue reports whether a value is zero, as a number or as a duration.
+func isZeroValue(value string) bool {
 	d, err := time.ParseDuration(value)
 	return err == nil && d == 0
 }
 
-// taintText are taints as a flag has them.
+// taintText formats taints as the value of a flag.
 func taintText(taints []v1.Taint) string {
 	var texts []string
 	for _, t := range taints {
@@ -201,8 +199,8 @@ func taintText(taints []v1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// headerText are headers as a flag has them, a line each: values may have commas. A line break in
-// a value stays a control character, which the flag refuses, and begins no other header.
+// headerText formats headers as the value of a flag, one per line, because values may contain commas. A line break in a
+// value becomes a control character, which the flag rejects, so that it cannot start another header.
 func headerText(header map[string][]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// columnGap is between two columns.
+	// columnGap is the number of spaces between two columns.
 	columnGap = 3
-	// shortestName is what is left of a long name on a narrow terminal.
+	// shortestName is the minimum width of a shortened name on a narrow terminal.
 	shortestName = 12
 )
 
-// layout puts cells into columns that are as wide as need be. If that is wider
-// than the terminal, long names are shortened.
-func layout(cells [][]string, width int) []string {
+// formatColumns formats cells as columns that are as wide as necessary. If the table is wider than the terminal, long names
+// are shortened.
+func formatColumns(cells [][]string, width int) []string {
 	widths := columnWidths(cells)
 	total := -columnGap
 	for _, w := range widths {
@@ -28,7 +28,7 @@ func layout(cells [][]string, width int) []string {
 		var b strings.Builder
 		for j, cell := range row {
 			if j == 0 {
-				cell = shorten(cell, widths[0])
+				cell = shortenMiddle(cell, widths[0])
 			}
 			fmt.Fprintf(&b, "%-*s", widths[j]+columnGap, cell)
 		}
@@ -37,6 +37,7 @@ func layout(cells [][]string, width int) []string {
 	return rows
 }
 
+// columnWidths returns the width of the widest cell of each column.
 func columnWidths(cells [][]string) []int {
 	var widths []int
 	for _, row := range cells {
@@ -50,8 +51,8 @@ func columnWidths(cells [][]string) []int {
 	return widths
 }
 
-// shorten keeps the beginning and the end of a name, as many differ there only.
-func shorten(name string, width int) string {
+// shortenMiddle cuts the middle out of a name. Many names differ only at the beginning or the end.
+func shortenMiddle(name string, width int) string {
 	if len(name) <= width {
 		return name
 	}

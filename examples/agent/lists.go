@@ -13,12 +13,12 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// setCapacity reads what the node has.
+// setCapacity parses the capacity of the node.
 func (o *options) setCapacity(s string) error {
 	o.capacity = v1.ResourceList{}
-	return pairs(s, "NAME=QUANTITY", func(name, value string) error {
+	return parsePairs(s, "NAME=QUANTITY", func(name, value string) error {
 		if len(validation.IsQualifiedName(name)) > 0 {
-			return fmt.Errorf("%q is no name of a resource", name)
+			return fmt.Errorf("%q is not a resource name", name)
 		}
 		q, err := podspec.ParseQuantity(value)
 		if err != nil || q.Sign() < 0 {
@@ -29,46 +29,46 @@ func (o *options) setCapacity(s string) error {
 	})
 }
 
-// setLabels reads the labels of the node.
+// setLabels parses the labels of the node.
 func (o *options) setLabels(s string) error {
 	o.labels = map[string]string{}
-	return pairs(s, "KEY=VALUE", func(key, value string) error {
+	return parsePairs(s, "KEY=VALUE", func(key, value string) error {
 		if len(validation.IsQualifiedName(key)) > 0 {
-			return fmt.Errorf("%q is no key of a label", key)
+			return fmt.Errorf("%q is not a label key", key)
 		}
 		if len(validation.IsValidLabelValue(value)) > 0 {
-			return fmt.Errorf("%q is no value of a label", value)
+			return fmt.Errorf("%q is not a label value", value)
 		}
 		o.labels[key] = value
 		return nil
 	})
 }
 
-// setRuntimeClasses reads the handlers of runtime classes.
+// setRuntimeClasses parses the handlers of runtime classes.
 func (o *options) setRuntimeClasses(s string) error {
 	o.handlers = map[string]string{}
-	return pairs(s, "CLASS=HANDLER", func(class, handler string) error {
+	return parsePairs(s, "CLASS=HANDLER", func(class, handler string) error {
 		if len(validation.IsDNS1123Subdomain(class)) > 0 {
-			return fmt.Errorf("%q is no name of a runtime class", class)
+			return fmt.Errorf("%q is not the name of a runtime class", class)
 		}
 		if len(validation.IsDNS1123Label(handler)) > 0 {
-			return fmt.Errorf("%q is no name of a handler", handler)
+			return fmt.Errorf("%q is not the name of a handler", handler)
 		}
 		o.handlers[class] = handler
 		return nil
 	})
 }
 
-// pairs reads names with values, each name once.
-func pairs(s, form string, set func(name, value string) error) error {
+// parsePairs parses names with values, separated by commas, and calls set for each. A name must not occur twice.
+func parsePairs(s, syntax string, set func(name, value string) error) error {
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(s, ",") {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return fmt.Errorf("expected %s, and more of them after commas", form)
+			return fmt.Errorf("expected %s, separated by commas", syntax)
 		}
 		if seen[name] {
-			return fmt.Errorf("%s is said twice", name)
+			return fmt.Errorf("%s is given twice", name)
 		}
 		seen[name] = true
 		if err := set(name, value); err != nil {
@@ -78,17 +78,19 @@ func pairs(s, form string, set func(name, value string) error) error {
 	return nil
 }
 
+// setClusterDNS parses the IP addresses of the cluster's name servers.
 func (o *options) setClusterDNS(s string) error {
 	o.dns.ClusterDNS = nil
 	for address := range strings.SplitSeq(s, ",") {
 		if _, err := netip.ParseAddr(address); err != nil {
-			return fmt.Errorf("%q is no address", address)
+			return fmt.Errorf("%q is not an IP address", address)
 		}
 		o.dns.ClusterDNS = append(o.dns.ClusterDNS, address)
 	}
 	return nil
 }
 
+// setClusterDomain sets the DNS domain of the cluster.
 func (o *options) setClusterDomain(s string) error {
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(s, "."))
 	if len(validation.IsDNS1123Subdomain(o.dns.ClusterDomain)) > 0 {
@@ -97,7 +99,8 @@ func (o *options) setClusterDomain(s string) error {
 	return nil
 }
 
-func percent(n *int) func(string) error {
+// percentFlag returns a setter that parses a percentage from 1 to 100.
+func percentFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 1 || *n > 100 {
 			return errors.New("expected a percentage from 1 to 100")

@@ -16,42 +16,43 @@ import (
 )
 
 const (
-	// redrawPause is the least time between two draws.
+	// redrawPause is the minimum time between two redraws.
 	redrawPause = 100 * time.Millisecond
-	// agePeriod is how often the ages move.
+	// agePeriod is how often the ages of pods are updated.
 	agePeriod = time.Second
-	// maxAbove bounds the lines that wait for a terminal which is paused.
+	// maxAbove bounds the lines that wait while the terminal is paused.
 	maxAbove = 1000
 )
 
-// live shows an agent on a terminal: a table with a row for each pod,
-// redrawn in its place, below the lines of the log and the events.
-type live struct {
-	term   terminal
-	table  *table // its cells
-	screen screen // of run
-	wake   chan struct{}
-	room   *sync.Cond // of mu: lines were drawn, or run has ended
+// liveTable shows the pods of an agent on a terminal: a table with a row for each pod, redrawn in place, below the
+// lines of the log and the events.
+type liveTable struct {
+	term         terminal
+	table        *rowPrinter   // formats the cells
+	screen       redrawnScreen // used by drawUntilDone only
+	redraw       chan struct{}
+	roomOrClosed *sync.Cond // signaled when lines were drawn, and when drawUntilDone has returned
 
 	mu struct {
 		sync.Mutex
 		pods  map[types.UID]node.PodState
 		above []string
-		lost  int // lines for which there was no room
+		lost  int // lines that were dropped
 		err   error
-		over  bool // run has ended
+		over  bool // drawUntilDone has returned
 	}
 }
 
-func newLive(t terminal) *live {
-	l := &live{term: t, table: newTable(nil), wake: make(chan struct{}, 1)}
+// newLiveTable returns a liveTable that draws on a terminal.
+func newLiveTable(t terminal) *liveTable {
+	l := &liveTable{term: t, table: newRowPrinter(nil), redraw: make(chan struct{}, 1)}
 	l.mu.pods = make(map[types.UID]node.PodState)
-	l.room = sync.NewCond(&l.mu)
+	l.roomOrClosed = sync.NewCond(&l.mu)
 	return l
 }
 
-// show implements face. The error is that of an earlier draw.
-func (l *live) show(state node.PodState) error {
+// updatePod implements podView. It returns the error of an earlier draw.
+func (l *liveTable) updatePod(state node.PodState) error {
 	l.mu.Lock()
 	if state.Gone {
 		delete(l.mu.pods, state.Pod.UID)
@@ -60,21 +61,22 @@ func (l *live) show(state node.PodState) error {
 	}
 	err := l.mu.err
 	l.mu.Unlock()
-	l.changed()
+	l.requestRedraw()
 	return err
 }
 
-// Write takes lines to be shown above the table. It never waits for the
-// terminal.
-func (l *live) Write(p []byte) (int, error) {
+// Write implements io.Writer for lines above the table. It does not wait for the terminal, and drops lines if too many
+// wait.
+func (l *liveTable) Write(p []byte) (int, error) {
 	l.mu.Lock()
-	l.addLocked(p)
+	l.addLinesLocked(p)
 	l.mu.Unlock()
-	l.changed()
+	l.requestRedraw()
 	return len(p), nil
 }
 
-func (l *live) addLocked(p []byte) {
+// addLinesLocked adds lines to be drawn above the table, or counts them as lost if too many wait.
+func (l *liveTable) addLinesLocked(p []byte) {
 	for line := range strings.Lines(string(p)) {
 		if len(l.mu.above) < maxAbove {
 			l.mu.above = append(l.mu.above, strings.TrimSuffix(line, "\n"))
@@ -84,78 +86,79 @@ func (l *live) addLocked(p []byte) {
 	}
 }
 
-// patient is a live for a writer of single lines that may wait for the terminal: none is lost
-// before run has ended.
-type patient struct{ *live }
+// blockingLines is a liveTable whose Write waits for the terminal instead of dropping lines. It is for a writer of
+// single lines.
+type blockingLines struct{ *liveTable }
 
-// Write implements io.Writer. The error is that of an earlier draw.
-func (l patient) Write(line []byte) (int, error) {
+// Write implements io.Writer. It returns the error of an earlier draw.
+func (l blockingLines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	for len(l.mu.above) >= maxAbove && l.mu.err == nil && !l.mu.over {
-		l.room.Wait()
+		l.roomOrClosed.Wait()
 	}
-	l.addLocked(line)
+	l.addLinesLocked(line)
 	err := l.mu.err
 	l.mu.Unlock()
-	l.changed()
+	l.requestRedraw()
 	return len(line), err
 }
 
-// changed asks for a draw.
-func (l *live) changed() {
+// requestRedraw wakes drawUntilDone.
+func (l *liveTable) requestRedraw() {
 	select {
-	case l.wake <- struct{}{}:
-	default: // It is asked for already.
+	case l.redraw <- struct{}{}:
+	default: // A redraw is requested already.
 	}
 }
 
-// run implements face: it draws whenever there is something new, until ctx ends
-// or the terminal is gone, and then once more.
-func (l *live) run(ctx context.Context) {
+// drawUntilDone implements podView. It redraws after each change until ctx is done or the terminal fails, and then once
+// more.
+func (l *liveTable) drawUntilDone(ctx context.Context) {
 	ages := time.NewTicker(agePeriod)
 	defer ages.Stop()
-	defer l.end()
-	for l.draw() && ctx.Err() == nil {
-		pause(ctx, redrawPause)
+	defer l.markClosed()
+	for l.drawOnce() && ctx.Err() == nil {
+		sleep(ctx, redrawPause)
 		select {
-		case <-l.wake:
+		case <-l.redraw:
 		case <-ages.C:
 		case <-ctx.Done():
 		}
 	}
-	l.draw()
+	l.drawOnce()
 }
 
-// end lets go of those who wait for room.
-func (l *live) end() {
+// markClosed wakes the writers that wait for the terminal.
+func (l *liveTable) markClosed() {
 	l.mu.Lock()
 	l.mu.over = true
 	l.mu.Unlock()
-	l.room.Broadcast()
+	l.roomOrClosed.Broadcast()
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// sleep waits for d or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
 }
 
-// draw is false if the terminal is gone.
-func (l *live) draw() bool {
+// drawOnce draws the waiting lines and the table. It returns false if the terminal has failed.
+func (l *liveTable) drawOnce() bool {
 	l.mu.Lock()
-	above, lost, gone := l.mu.above, l.mu.lost, l.mu.err != nil
+	above, lost, failed := l.mu.above, l.mu.lost, l.mu.err != nil
 	l.mu.above, l.mu.lost = nil, 0
-	cells := l.cellsLocked()
+	cells := l.tableCellsLocked()
 	l.mu.Unlock()
-	l.room.Broadcast()
-	if gone {
+	l.roomOrClosed.Broadcast()
+	if failed {
 		return false
 	}
 	if lost > 0 {
-		above = append(above, fmt.Sprintf("... %d lines are lost, as the terminal was paused", lost))
+		above = append(above, fmt.Sprintf("... %d lines were dropped while the terminal was paused", lost))
 	}
 	width, height := l.term.Size()
-	text := l.screen.draw(above, layout(cells, width), width, height)
+	text := l.screen.renderChanges(above, formatColumns(cells, width), width, height)
 	if len(text) == 0 {
 		return true
 	}
@@ -163,22 +166,22 @@ func (l *live) draw() bool {
 	l.mu.Lock()
 	l.mu.err = err
 	l.mu.Unlock()
-	l.room.Broadcast()
+	l.roomOrClosed.Broadcast()
 	return err == nil
 }
 
-// cellsLocked is the table, in order of name. There is none without pods.
-func (l *live) cellsLocked() [][]string {
+// tableCellsLocked returns the cells of the table, sorted by name, or nil if there are no pods.
+func (l *liveTable) tableCellsLocked() [][]string {
 	if len(l.mu.pods) == 0 {
 		return nil
 	}
 	states := slices.Collect(maps.Values(l.mu.pods))
 	slices.SortStableFunc(states, func(a, b node.PodState) int {
-		return cmp.Or(cmp.Compare(displayName(a.Pod), displayName(b.Pod)), cmp.Compare(a.Pod.UID, b.Pod.UID))
+		return cmp.Or(cmp.Compare(nameWithoutDefaultNamespace(a.Pod), nameWithoutDefaultNamespace(b.Pod)), cmp.Compare(a.Pod.UID, b.Pod.UID))
 	})
-	cells := [][]string{heading()}
+	cells := [][]string{columnHeadings()}
 	for _, state := range states {
-		cells = append(cells, l.table.cells(lineOf(state), state.Pod))
+		cells = append(cells, l.table.rowCells(podRowOf(state), state.Pod))
 	}
 	return cells
 }

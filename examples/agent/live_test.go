@@ -62,13 +62,13 @@ func table5(e *emulator) string {
 func TestLive_NotTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
-		l := newLive(e)
+		l := newLiveTable(e)
 		ctx, end := context.WithCancel(t.Context())
 		over := make(chan struct{})
-		go func() { defer close(over); l.run(ctx) }()
+		go func() { defer close(over); l.drawUntilDone(ctx) }()
 		for range 100 { // A second of it.
 			for i := range 100 {
-				require.NoError(t, l.show(shown("default", fmt.Sprint("web-", i), types.UID(fmt.Sprint(i)), running)))
+				require.NoError(t, l.updatePod(shown("default", fmt.Sprint("web-", i), types.UID(fmt.Sprint(i)), running)))
 			}
 			_, _ = fmt.Fprintln(l, "log")
 			time.Sleep(10 * time.Millisecond)
@@ -82,7 +82,7 @@ func TestLive_NotTooOften(t *testing.T) {
 		for i := range 100 {
 			gone := shown("default", fmt.Sprint("web-", i), types.UID(fmt.Sprint(i)), running)
 			gone.Gone = true
-			require.NoError(t, l.show(gone))
+			require.NoError(t, l.updatePod(gone))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -99,12 +99,12 @@ func TestLive_NotTooOften(t *testing.T) {
 func TestLive_Resize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
-		l := newLive(e)
+		l := newLiveTable(e)
 		l.table.now = func() time.Time { return start }
 		ctx, end := context.WithCancel(t.Context())
 		over := make(chan struct{})
-		go func() { defer close(over); l.run(ctx) }()
-		require.NoError(t, l.show(shown("default", "web", "1", running)))
+		go func() { defer close(over); l.drawUntilDone(ctx) }()
+		require.NoError(t, l.updatePod(shown("default", "web", "1", running)))
 		time.Sleep(2 * time.Second)
 		e.resize(24, 5)
 		time.Sleep(2 * time.Second)
@@ -126,10 +126,10 @@ func TestLive_Paused(t *testing.T) {
 		out := paused{make(blocked)}
 		begun := time.Now()
 		assert.Equal(t, exitOK, run([]string{"--listen", "", "--for", "1m"}, nil, out, out))
-		assert.Equal(t, time.Minute+lastLines, time.Since(begun))
+		assert.Equal(t, time.Minute+outputFlushTimeout, time.Since(begun))
 		close(out.blocked)
 	})
-	l := newLive(nil)
+	l := newLiveTable(nil)
 	for range 2 * maxAbove {
 		_, _ = fmt.Fprintln(l, "log")
 	}
@@ -141,12 +141,12 @@ func TestLive_Paused(t *testing.T) {
 func TestLive_Patient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
-		l := newLive(e)
+		l := newLiveTable(e)
 		ctx, end := context.WithCancel(t.Context())
 		over := make(chan struct{})
-		go func() { defer close(over); l.run(ctx) }()
+		go func() { defer close(over); l.drawUntilDone(ctx) }()
 		for i := range 3 * maxAbove {
-			_, err := fmt.Fprintln(patient{l}, "line", i)
+			_, err := fmt.Fprintln(blockingLines{l}, "line", i)
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second)
@@ -160,7 +160,7 @@ func TestLive_Patient(t *testing.T) {
 		}
 		assert.Len(t, lines, 3*maxAbove)
 		for range 2 * maxAbove {
-			_, _ = fmt.Fprintln(patient{l}, "nobody draws any more")
+			_, _ = fmt.Fprintln(blockingLines{l}, "nobody draws any more")
 		}
 	})
 }
@@ -178,6 +178,6 @@ func TestLive_Gone(t *testing.T) {
 		var log output
 		assert.Equal(t, exitOK, run([]string{"--listen", "", "--for", "1m"}, nil, broken{}, &log))
 		assert.Equal(t, time.Minute, time.Since(begun))
-		assert.Contains(t, log.String(), `msg="no more lines are printed" err="input/output error"`)
+		assert.Contains(t, log.String(), `msg="cannot write to the output; no more changes are printed" err="input/output error"`)
 	})
 }

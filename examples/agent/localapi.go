@@ -31,7 +31,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// apiOptions are the flags of the Kubernetes API. There is one if there is a kubeconfig.
+// apiOptions are the flags of the Kubernetes API. The API is enabled if kubeconfig is set.
 type apiOptions struct {
 	kubeconfig string // the file to write; empty: there is no API
 	listen     string
@@ -41,17 +41,18 @@ type apiOptions struct {
 // defaultAPIListen is a port on loopback: see listenAPI.
 const defaultAPIListen = "127.0.0.1:0"
 
+// apiFlags returns the flags of the Kubernetes API.
 func (o *options) apiFlags() flagSet {
 	return flagSet{
-		{name: "write-kubeconfig", value: "FILE", meaning: "serve the Kubernetes API for kubectl, and write its kubeconfig there (none)", set: func(s string) error {
+		{name: "write-kubeconfig", value: "FILE", description: "serve the Kubernetes API for kubectl, and write its kubeconfig there (none)", set: func(s string) error {
 			o.api.kubeconfig = s
 			return nil
 		}},
-		{name: "api-listen", value: "ADDR", meaning: "where that API is served (a port on 127.0.0.1 that restarts keep if it is free)", set: func(s string) error {
+		{name: "api-listen", value: "ADDR", description: "where that API is served (a port on 127.0.0.1 that restarts keep if it is free)", set: func(s string) error {
 			o.api.listen = s
 			return nil
 		}},
-		{name: "api-write", meaning: "let that API create, change and delete pods, kept in the state directory (false)", set: boolean(&o.api.write)},
+		{name: "api-write", description: "let that API create, change and delete pods, kept in the state directory (false)", set: boolFlag(&o.api.write)},
 	}
 }
 
@@ -59,41 +60,41 @@ func (o *options) apiFlags() flagSet {
 type kubernetes struct {
 	events  *localapi.Events
 	api     *localapi.API
-	service *localapi.Service // nil: the API has no clients, and only keeps the created pods
+	service *localapi.Service // nil: the API serves no clients and only stores the created pods
 }
 
-// credentialsFile has the CA and the token, in the state directory.
+// credentialsFile is the file in the state directory with the CA and the token.
 const credentialsFile = "api-credentials.json"
 
-// recordFor has the events of pods in the API too, if there is to be one.
-func (a *agent) recordFor(printed runtime.EventRecorder) (runtime.EventRecorder, error) {
+// withAPIEvents returns a recorder that also records events in the Kubernetes API, if the API is enabled.
+func (a *agent) withAPIEvents(printed runtime.EventRecorder) (runtime.EventRecorder, error) {
 	if a.options.api.kubeconfig == "" {
 		return printed, nil
 	}
 	events, err := localapi.NewEvents(a.nodeName, nil)
 	a.kubernetes.events = events
-	return recorders{printed, events}, err
+	return recorderPair{printed, events}, err
 }
 
-// recorders record everything twice.
-type recorders [2]runtime.EventRecorder
+// recorderPair records every event with two recorders.
+type recorderPair [2]runtime.EventRecorder
 
 // Event implements runtime.EventRecorder.
-func (r recorders) Event(object k8sruntime.Object, eventtype, reason, message string) {
+func (r recorderPair) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	for _, one := range r {
 		one.Event(object, eventtype, reason, message)
 	}
 }
 
 // Eventf implements runtime.EventRecorder.
-func (r recorders) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
+func (r recorderPair) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	r.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// bindAPI takes the port of the API and writes the kubeconfig, before anything runs.
-func (a *agent) bindAPI(config *node.Config) error {
+// listenForAPI opens the port of the API and writes the kubeconfig.
+func (a *agent) listenForAPI(config *node.Config) error {
 	o := a.options.api
-	if err := a.leavesCreated(); err != nil || o.kubeconfig == "" {
+	if err := a.checkNoCreatedPods(); err != nil || o.kubeconfig == "" {
 		return err
 	}
 	secrets, changed, err := a.credentials()
@@ -111,7 +112,7 @@ func (a *agent) bindAPI(config *node.Config) error {
 	}
 	a.kubernetes.service, err = localapi.NewService(localapi.ServiceConfig{
 		API: api, Listener: listener, Credentials: secrets, Kubeconfig: o.kubeconfig, Log: a.log,
-		Hosts: append([]string{a.nodeName, hostOf(o.listen)}, config.Containers.HostIPs...),
+		Hosts: append([]string{a.nodeName, hostWithoutPort(o.listen)}, config.Containers.HostIPs...),
 	})
 	if err == nil {
 		return nil
@@ -125,12 +126,11 @@ func (a *agent) bindAPI(config *node.Config) error {
 	return err
 }
 
-// The ports that listenAPI chooses from: below those that Linux gives away, and those of services.
+// listenAPI chooses a port in this range: below the ephemeral ports of Linux, and above the ports of services.
 const firstPort, ports = 20_000, 10_000
 
-// listenAPI listens where the flag says. By default the port follows from the token, which a state
-// directory keeps: so a client finds the agent again after a restart. If it is taken a free one is
-// chosen, and the log says so.
+// listenAPI listens on the address. By default it derives the port from the token, which a state directory keeps, so
+// that clients find the agent again after a restart. If that port is in use, it chooses a free port and logs that.
 func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	if address == defaultAPIListen {
 		sum := sha256.Sum256([]byte(token))
@@ -144,15 +144,15 @@ func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// newAPI makes the API of the node, which keeps created pods if it may be written.
+// newAPI returns the API of the node. With --api-write the API creates pods and saves them.
 func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
 	served := localapi.Config{
-		Node: a.node, NodeName: a.nodeName, Labels: config.Scheduling.Labels, Taints: config.Scheduling.Taints, Facts: a.factsOf(config), Events: a.kubernetes.events,
+		Node: a.node, NodeName: a.nodeName, Labels: config.Scheduling.Labels, Taints: config.Scheduling.Taints, Facts: a.nodeFactsFunc(config), Events: a.kubernetes.events,
 		Stats: a.node.Containers(), Finder: a.node.Containers(), Logs: a.node.Containers(), Exec: a.node.Containers(), Attach: a.node.Containers(), PortForward: a.node.Containers(), Authenticator: who, Log: a.log,
 	}
 	if a.options.api.write {
 		var err error
-		if served.Saved, err = a.savedPods(); err != nil {
+		if served.Saved, err = a.createdPodStore(); err != nil {
 			return nil, err
 		}
 		served.Writer = a.node
@@ -160,9 +160,9 @@ func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi
 	return localapi.New(served)
 }
 
-// credentials returns the credentials of the state directory, so that a kubeconfig stays valid, or
-// makes new ones. changed reports whether it has replaced credentials that clients use: a fault in
-// their file keeps no pod from running.
+// credentials returns the credentials in the state directory, so that a kubeconfig stays valid, or creates new ones.
+// changed reports whether credentials that clients may use were replaced. A fault in their file does not stop the
+// agent.
 func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
 		secrets, err = localapi.NewCredentials()
@@ -185,32 +185,32 @@ func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err 
 	return secrets, true, err
 }
 
-// createdDir has the created pods, in the state directory.
-const createdDir = "api-pods"
+// createdPodsDir is the directory of created pods, in the state directory.
+const createdPodsDir = "api-pods"
 
-// leavesCreated is an error if the state directory has created pods and this agent takes none: they
-// would end, and their volumes with them.
-func (a *agent) leavesCreated() error {
+// checkNoCreatedPods returns an error if the state directory has created pods and this agent does not run them. The
+// node would terminate those pods and delete their volumes.
+func (a *agent) checkNoCreatedPods() error {
 	if a.stateDir == "" || a.options.api.write {
 		return nil
 	}
-	dir := filepath.Join(a.stateDir, createdDir)
+	dir := filepath.Join(a.stateDir, createdPodsDir)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil { // There may be some.
-		return fmt.Errorf("the pods that were created by the Kubernetes API cannot be listed, and would end, and lose their volumes: %w", err)
+	if err != nil { // The directory may have created pods.
+		return fmt.Errorf("cannot list the pods that were created by the Kubernetes API; they would be terminated and lose their volumes: %w", err)
 	}
 	pods := slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".json") })
 	if len(pods) > 0 {
-		return fmt.Errorf("%d pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove %s", len(pods), dir)
+		return fmt.Errorf("%d pods that were created by the Kubernetes API would be terminated and lose their volumes: start with --write-kubeconfig and --api-write, or remove %s", len(pods), dir)
 	}
 	return nil
 }
 
-// savedPods keeps created pods in the state directory, if there is one.
-func (a *agent) savedPods() (localapi.Saved, error) {
+// createdPodStore returns the store of created pods. Without a state directory nothing is stored.
+func (a *agent) createdPodStore() (localapi.Saved, error) {
 	if a.stateDir == "" {
 		return localapi.Unsaved{}, nil
 	}
@@ -218,17 +218,17 @@ func (a *agent) savedPods() (localapi.Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, createdDir), Log: a.log})
+	return checkpoint.NewPods(checkpoint.Config{Root: filepath.Join(dir, createdPodsDir), Log: a.log})
 }
 
-// defaultMaxPods is how many pods a node may have that was not told.
+// defaultMaxPods is the default number of pods of a node.
 const defaultMaxPods = 110
 
-// factsOf is what the node's object shows beside its name and labels.
-func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Facts {
-	ask := runtimeHealth(config.Runtime, time.Now)
+// nodeFactsFunc returns a function that collects the facts of the node object beside its name and labels.
+func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodestatus.Facts {
+	ask := runtimeStatusFunc(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
-		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Scheduling.Reserved, Info: command.System()}
+		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Scheduling.Reserved, Info: command.SystemInfo()}
 		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.Scheduling.MaxPods, defaultMaxPods)), resource.DecimalSI)
 		maps.Copy(f.Capacity, config.Scheduling.Capacity)
 		for _, ip := range strings.Split(cmp.Or(strings.Join(config.Containers.HostIPs, ","), "127.0.0.1"), ",") {
@@ -249,9 +249,9 @@ func (a *agent) factsOf(config *node.Config) func(context.Context) nodestatus.Fa
 	}
 }
 
-// runtimeHealth returns a function that asks the runtime whether it is ready. It returns the last
-// answer and its time; the first answer counts as given now.
-func runtimeHealth(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
+// runtimeStatusFunc returns a function that calls the runtime's RuntimeStatus. The function returns the last status and
+// its time. Before the first one the runtime counts as ready.
+func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
 	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
 		reporter := runtime.FeaturesOf(rt).StatusReporter
@@ -267,9 +267,9 @@ func runtimeHealth(rt runtime.Runtime, now func() time.Time) func(context.Contex
 	}
 }
 
-// serveAPI answers requests until the function it returns is called. Without clients too the API
-// finishes the deletions of created pods.
-func (a *agent) serveAPI() (hangUp func()) {
+// startAPI serves the API until the returned function is called. The API also completes deletions of created pods if it
+// serves no clients.
+func (a *agent) startAPI() (stop func()) {
 	serve := func(ctx context.Context) error { return a.kubernetes.api.Run(ctx) }
 	switch {
 	case a.kubernetes.api == nil:

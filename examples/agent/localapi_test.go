@@ -32,15 +32,15 @@ func TestLeavesCreated(t *testing.T) {
 	for _, name := range []string{"edge", "edge[1]", "edge[", `edge\`, "*", "?", "[^a]", "edge one\n"} {
 		o := defaults()
 		o.manifests, o.listen, o.stateDir = t.TempDir(), "", filepath.Join(t.TempDir(), name)
-		dir := filepath.Join(o.stateDir, createdDir)
+		dir := filepath.Join(o.stateDir, createdPodsDir)
 		require.NoError(t, os.MkdirAll(dir, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "uid.json"), nil, 0o600))
 		_, err := newAgent(o, io.Discard, io.Discard)
-		require.EqualError(t, err, "1 pods that were created by the Kubernetes API would end, and lose their volumes: start with --write-kubeconfig and --api-write, or remove "+dir, name)
+		require.EqualError(t, err, "1 pods that were created by the Kubernetes API would be terminated and lose their volumes: start with --write-kubeconfig and --api-write, or remove "+dir, name)
 		require.NoError(t, os.RemoveAll(dir))
 		require.NoError(t, os.WriteFile(dir, nil, 0o600), "what cannot be listed may have pods")
 		_, err = newAgent(o, io.Discard, io.Discard)
-		require.ErrorContains(t, err, "the pods that were created by the Kubernetes API cannot be listed, and would end, and lose their volumes: ", name)
+		require.ErrorContains(t, err, "cannot list the pods that were created by the Kubernetes API; they would be terminated and lose their volumes: ", name)
 	}
 }
 
@@ -96,7 +96,7 @@ func (m *mute) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) { r
 func TestRuntimeHealth(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rt := &mute{err: runtime.ErrNotReady}
-	ask := runtimeHealth(rt, func() time.Time { return now })
+	ask := runtimeStatusFunc(rt, func() time.Time { return now })
 	ready := func() string {
 		seen, status := ask(t.Context())
 		c := nodestatus.ReadyCondition(nodestatus.Facts{Now: now, RuntimeSeen: seen, Runtime: status})
@@ -111,7 +111,7 @@ func TestRuntimeHealth(t *testing.T) {
 	rt.status.NetworkReady = true
 	require.Equal(t, "True kubelet is posting ready status", ready())
 	now = now.Add(time.Hour)
-	ask = runtimeHealth(nil, func() time.Time { return now })
+	ask = runtimeStatusFunc(nil, func() time.Time { return now })
 	require.Equal(t, "True kubelet is posting ready status", ready())
 }
 

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// runLogs prints what a container has printed.
+// runLogs prints the log of a container.
 func runLogs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
-	path, err := r.path(ctx, "logs")
+	path, err := r.podPath(ctx, "logs")
 	if err == nil {
-		_, err = r.stream(ctx, r.readable(stdout), http.MethodGet, r.query, path...)
+		_, err = r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodGet, r.query, path...)
 	}
-	return ended(ctx, err, stderr)
+	return requestExitCode(ctx, err, stderr)
 }
 
-// checkTail wants a line at least.
+// checkTail checks that the value is a number from 1.
 func checkTail(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 {
 		return errors.New("expected a number from 1")
@@ -26,7 +26,7 @@ func checkTail(s string) error {
 	return nil
 }
 
-// checkSince wants a time, or how long ago it was.
+// checkSince checks that the value is a duration or a time.
 func checkSince(s string) error {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return nil

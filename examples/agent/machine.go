@@ -30,10 +30,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig is the node that was asked for. Without another runtime the node has
-// one in memory; probes by gRPC and requests of hooks are for those
-// that do not answer for their containers. The state directory is claimed until the
-// closer is closed, which may be nil, also with an error.
+// nodeConfig returns the configuration of the node. The default runtime is the in-memory runtime. gRPC probes and HTTP
+// hooks are used by runtimes that do not run handlers themselves. The state directory is locked until the closer is
+// closed, which may be nil. The closer is also returned with an error.
 func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
 	c := node.Config{
 		Log:        log,
@@ -41,7 +40,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		Sync:       node.SyncConfig{MaxSyncs: o.maxSyncs, Resync: o.resync, Relist: o.relist, Housekeeping: o.housekeeping},
 		Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Max: o.maxRestart}, Handlers: o.handlers, DNS: o.dns, HTTP: hookhttp.New(hookhttp.Config{})},
 		Pods: node.PodsConfig{OrphanGrace: o.orphanGrace,
-			AwaitHost: o.api.write && o.api.kubeconfig != ""}, // Until the created pods are known.
+			AwaitHost: o.api.write && o.api.kubeconfig != ""}, // Wait until the created pods are known.
 		Scheduling: node.SchedulingConfig{Labels: o.labels, Capacity: o.capacity, MaxPods: cmp.Or(o.maxPods, int(min(o.capacity.Pods().Value(), 1<<20))), Taints: o.taints},
 		Images: node.ImagesConfig{MaxPulls: o.maxPulls, MaxPullsPerRegistry: o.maxPulls,
 			GC: o.imageGC},
@@ -50,8 +49,8 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 	}
 	var faults [3]error
 	c.Containers.HostIPs = o.nodeIPs
-	c.Volumes.Objects, faults[0] = o.objectsOf()
-	if o.runtime == "memory" { // It isolates nothing, so each class can be tried out.
+	c.Volumes.Objects, faults[0] = o.newObjectSource()
+	if o.runtime == "memory" { // It isolates nothing, so every class can be tried.
 		c.Containers.RuntimeClass = func(class string) (handler string, known bool) { return class, true }
 	}
 	if o.runtime == "cri" {
@@ -60,24 +59,24 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
 	if o.stateDir != "" {
-		claimed, faults[1] = o.keep(&c)
+		claimed, faults[1] = o.configureStateDir(&c)
 	}
 	if o.runtime == "cri" && faults[1] == nil {
-		faults[2] = o.onCRI(&c)
+		faults[2] = o.configureCRI(&c)
 	}
 	return c, claimed, errors.Join(faults[:]...)
 }
 
-// hasObjects: manifests may refer to ConfigMaps and Secrets.
-func (o *options) hasObjects() bool { return o.objects != "" || o.embedded() }
+// mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets.
+func (o *options) mayReferToObjects() bool { return o.objects != "" || o.usesEmbeddedExamples() }
 
-// embedded: the pods are those of the examples.
-func (o *options) embedded() bool {
+// usesEmbeddedExamples reports whether the agent runs the embedded examples.
+func (o *options) usesEmbeddedExamples() bool {
 	return o.manifests == "" && o.manifestURL == "" && o.config == "" && o.pods == nil
 }
 
-// objectsOf has the ConfigMaps and Secrets; nil is none.
-func (o *options) objectsOf() (podsync.Objects, error) {
+// newObjectSource returns the ConfigMaps and Secrets; nil if there are none.
+func (o *options) newObjectSource() (podsync.Objects, error) {
 	switch {
 	case o.objects != "":
 		dir, err := filepath.Abs(o.objects)
@@ -85,7 +84,7 @@ func (o *options) objectsOf() (podsync.Objects, error) {
 			return nil, err
 		}
 		return objects.NewFiles(dir)
-	case !o.hasObjects():
+	case !o.mayReferToObjects():
 		return nil, nil
 	}
 	m := objects.NewMap()
@@ -93,10 +92,9 @@ func (o *options) objectsOf() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// keep has volumes on the disk. The directory is made now, so that a
-// failure is reported before anything runs; and it is claimed before anything in it
-// is touched, since it may belong to another agent.
-func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
+// configureStateDir creates the state directory, so that a failure is reported at the start, and configures volumes on
+// disk. It locks the directory before it changes anything in it, because another agent may use it.
+func (o *options) configureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o750)
@@ -107,7 +105,7 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
-	if claimed, err = o.own(); err != nil {
+	if lock, err = o.lockStateDir(); err != nil {
 		return nil, err
 	}
 	told := v1.ResourceList{}
@@ -115,28 +113,28 @@ func (o *options) keep(c *node.Config) (claimed io.Closer, err error) {
 	maps.Copy(told, o.capacity)
 	d, err := volumes.New(volumes.Config{
 		Root: dir, Objects: c.Volumes.Objects, Allocatable: told,
-		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
+		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
 	})
 	if err != nil {
-		return claimed, err
+		return lock, err
 	}
 	c.Volumes.Manager, c.Volumes.Files = d, d
 	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
 	if err != nil {
-		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
 	c.Pods.TerminalStatuses = ends
 	states, err := checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(dir, "containers"), Log: c.Log})
 	if err != nil {
-		return claimed, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
 	c.Pods.ContainerStates = states
-	return claimed, nil
+	return lock, nil
 }
 
-// own takes the state directory for this agent alone: two with the same would be
-// one owner with two minds, and each would end what the other runs (F74).
-func (o *options) own() (io.Closer, error) {
+// lockStateDir locks the state directory for this agent. Two agents with one directory would have the same owner mark
+// on their pods, and each would kill the pods of the other (F74).
+func (o *options) lockStateDir() (io.Closer, error) {
 	f, err := osfile.LockDir(o.stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
@@ -144,20 +142,20 @@ func (o *options) own() (io.Closer, error) {
 	return f, nil
 }
 
-// contradictions are flags that are good, but not together.
-func (o *options) contradictions() (faults []error) {
+// conflictingFlagErrors returns errors about flags that are valid, but not together.
+func (o *options) conflictingFlagErrors() (faults []error) {
 	low, high := cmp.Or(o.imageGC.LowThresholdPercent, policy.DefaultLowThresholdPercent), o.imageGC.Complete().HighThresholdPercent
 	switch {
 	case low <= high:
 	case o.imageGC.LowThresholdPercent > 0:
 		faults = append(faults, fmt.Errorf("%s %d: expected at most --image-gc-high, which is %d", o.flagName("image-gc-low"), low, high))
-	default: // Or a node would remove images that it needs next.
+	default: // Otherwise the node would remove images that it needs next.
 		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.flagName("image-gc-high"), high, low))
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, o.noEffectError("cri-endpoint", "--runtime cri"))
 	}
-	if o.runtime == "cri" && o.embedded() {
+	if o.runtime == "cri" && o.usesEmbeddedExamples() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
 	if o.logs.Dir != "" && o.runtime != "cri" {
@@ -191,7 +189,7 @@ func (o *options) contradictions() (faults []error) {
 	return faults
 }
 
-// setOrphanGrace has none as a negative one, which is the node's word for it.
+// setOrphanGrace parses a duration. 0 becomes -1, which means "no grace" in the node's configuration.
 func (o *options) setOrphanGrace(s string) (err error) {
 	if o.orphanGrace, err = time.ParseDuration(s); err != nil || o.orphanGrace < 0 {
 		return errors.New("expected a duration, such as 30s or 2m, or 0 for none")
@@ -202,16 +200,16 @@ func (o *options) setOrphanGrace(s string) (err error) {
 	return nil
 }
 
-// setMaxPulls has no bound as any number, which is the node's word for it.
+// setMaxPulls parses a count. 0 becomes -1, which means "no limit" in the node's configuration.
 func (o *options) setMaxPulls(s string) error {
-	err := countOf(&o.maxPulls)(s)
+	err := countFlag(&o.maxPulls)(s)
 	if o.maxPulls == 0 {
 		o.maxPulls = -1
 	}
 	return err
 }
 
-// setLogMaxSize has any size as a negative one, which is the node's word for it.
+// setLogMaxSize parses a size. 0 becomes -1, which means "no limit" in the node's configuration.
 func (o *options) setLogMaxSize(s string) error {
 	q, err := podspec.ParseQuantity(s)
 	if err != nil || q.Sign() < 0 {
@@ -223,7 +221,7 @@ func (o *options) setLogMaxSize(s string) error {
 	return nil
 }
 
-// setLogMaxFiles wants the log and at least the one before it.
+// setLogMaxFiles parses a number from 2: the current log and at least one older log.
 func (o *options) setLogMaxFiles(s string) (err error) {
 	if o.logMaxFiles, err = strconv.Atoi(s); err != nil || o.logMaxFiles < 2 {
 		return errors.New("expected a number from 2")
@@ -231,31 +229,31 @@ func (o *options) setLogMaxFiles(s string) (err error) {
 	return nil
 }
 
-// setStateDir wants a directory, or a path where one can be made.
+// setStateDir checks that the path is a directory, or does not exist yet.
 func (o *options) setStateDir(path string) error {
 	o.stateDir = path
-	return directory(path, true)
+	return checkDirectory(path, true)
 }
 
-// setObjects wants a directory.
+// setObjects checks that the path is a directory.
 func (o *options) setObjects(path string) error {
 	o.objects = path
-	return directory(path, false)
+	return checkDirectory(path, false)
 }
 
-// directory checks a path once, so that a typing error is reported at once.
-func directory(path string, mayBeMissing bool) error {
+// checkDirectory checks a path once, so that a typing error is reported at the start.
+func checkDirectory(path string, mayBeMissing bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case path == "":
 		return errors.New("expected a directory")
 	case err == nil && !info.IsDir():
-		return errors.New("is no directory")
+		return errors.New("is not a directory")
 	case mayBeMissing && errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		return cause.Err // The path has been said.
+		return cause.Err // The caller names the path.
 	}
 	return err
 }

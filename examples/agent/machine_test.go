@@ -99,7 +99,7 @@ func TestStateDir_F74(t *testing.T) {
 
 // TestNodeConfig: what is typed reaches the node.
 func TestNodeConfig(t *testing.T) {
-	o, err := parse([]string{
+	o, err := parseAgentOptions([]string{
 		"--capacity", "cpu=4,memory=8Gi,pods=250", "--labels", "disk=ssd,zone=", "--max-parallel-pulls", "0",
 		"--cluster-dns", "192.0.2.53,2001:db8::53", "--cluster-domain", "Cluster.local.",
 		"--image-gc-high", "70", "--image-gc-low", "60", "--image-max-age", "24h",
@@ -123,7 +123,7 @@ func TestNodeConfig(t *testing.T) {
 	require.NoError(t, err, "the examples have objects")
 	assert.NotEmpty(t, door.StringData)
 
-	o, err = parse([]string{"--manifests", "manifests", "--log-max-size", "0"})
+	o, err = parseAgentOptions([]string{"--manifests", "manifests", "--log-max-size", "0"})
 	require.NoError(t, err)
 	c, _, err = o.nodeConfig(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 		}
 		_ = runtime.Close()
 	}()
-	o, err := parse([]string{
+	o, err := parseAgentOptions([]string{
 		"--manifests", "manifests", "--runtime", "cri", "--max-container-restart-period", "1m", "--cri-endpoint", "/no/such.sock", "--cri-endpoint", socket,
 		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
 	})

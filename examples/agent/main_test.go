@@ -127,22 +127,22 @@ func TestRun_BadArguments(t *testing.T) {
 		{[]string{"--max-syncs", "-1"}, `agent: --max-syncs "-1": expected a number, or 0 for no bound`},
 		{[]string{"--max-syncs", "many"}, `agent: --max-syncs "many": expected a number, or 0 for no bound`},
 		{[]string{"--state-dir", ""}, `agent: --state-dir "": expected a directory`},
-		{[]string{"--state-dir", "main.go"}, `agent: --state-dir "main.go": is no directory`},
+		{[]string{"--state-dir", "main.go"}, `agent: --state-dir "main.go": is not a directory`},
 		{[]string{"--state-dir", "main.go/x"}, `agent: --state-dir "main.go/x": not a directory`},
 		{[]string{"--objects", "no/such"}, `agent: --objects "no/such": no such file or directory`},
-		{[]string{"--objects", "main.go"}, `agent: --objects "main.go": is no directory`},
-		{[]string{"--capacity", "much"}, `agent: --capacity "much": expected NAME=QUANTITY, and more of them after commas`},
-		{[]string{"--capacity", "cpu=4,cpu=5"}, `agent: --capacity "cpu=4,cpu=5": cpu is said twice`},
+		{[]string{"--objects", "main.go"}, `agent: --objects "main.go": is not a directory`},
+		{[]string{"--capacity", "much"}, `agent: --capacity "much": expected NAME=QUANTITY, separated by commas`},
+		{[]string{"--capacity", "cpu=4,cpu=5"}, `agent: --capacity "cpu=4,cpu=5": cpu is given twice`},
 		{[]string{"--capacity", "cpu=-1"}, `agent: --capacity "cpu=-1": cpu=-1: expected a quantity, such as 4, 500m or 8Gi`},
 		{[]string{"--capacity", "memory=8GB"}, `agent: --capacity "memory=8GB": memory=8GB: expected a quantity, such as 4, 500m or 8Gi`},
-		{[]string{"--capacity", "=4"}, `agent: --capacity "=4": "" is no name of a resource`},
-		{[]string{"--labels", "disk"}, `agent: --labels "disk": expected KEY=VALUE, and more of them after commas`},
-		{[]string{"--labels", "a b=c"}, `agent: --labels "a b=c": "a b" is no key of a label`},
-		{[]string{"--labels", "a=b=c"}, `agent: --labels "a=b=c": "b=c" is no value of a label`},
-		{[]string{"--runtime-classes", "kata"}, `agent: --runtime-classes "kata": expected CLASS=HANDLER, and more of them after commas`},
-		{[]string{"--runtime-classes", "Kata=kata"}, `agent: --runtime-classes "Kata=kata": "Kata" is no name of a runtime class`},
-		{[]string{"--runtime-classes", "kata="}, `agent: --runtime-classes "kata=": "" is no name of a handler`},
-		{[]string{"--cluster-dns", "192.0.2.53,dns"}, `agent: --cluster-dns "192.0.2.53,dns": "dns" is no address`},
+		{[]string{"--capacity", "=4"}, `agent: --capacity "=4": "" is not a resource name`},
+		{[]string{"--labels", "disk"}, `agent: --labels "disk": expected KEY=VALUE, separated by commas`},
+		{[]string{"--labels", "a b=c"}, `agent: --labels "a b=c": "a b" is not a label key`},
+		{[]string{"--labels", "a=b=c"}, `agent: --labels "a=b=c": "b=c" is not a label value`},
+		{[]string{"--runtime-classes", "kata"}, `agent: --runtime-classes "kata": expected CLASS=HANDLER, separated by commas`},
+		{[]string{"--runtime-classes", "Kata=kata"}, `agent: --runtime-classes "Kata=kata": "Kata" is not the name of a runtime class`},
+		{[]string{"--runtime-classes", "kata="}, `agent: --runtime-classes "kata=": "" is not the name of a handler`},
+		{[]string{"--cluster-dns", "192.0.2.53,dns"}, `agent: --cluster-dns "192.0.2.53,dns": "dns" is not an IP address`},
 		{[]string{"--cluster-domain", "a b"}, "agent: --cluster-domain \"a b\": expected a DNS name, such as cluster.local\n" +
 			"agent: --cluster-domain has no effect without --cluster-dns"},
 		{[]string{"--resolv-conf", "no/such", "--runtime", "cri", "--manifests", "."}, `agent: --resolv-conf "no/such": no such file or directory`},
@@ -187,7 +187,7 @@ agent: "stray" is neither a command nor a flag (--help lists both)`,
 
 // A flag that is given twice counts as it was given last, lists too.
 func TestParse_LastCounts(t *testing.T) {
-	o, err := parse([]string{
+	o, err := parseAgentOptions([]string{
 		"--node-ip", "192.0.2.1,2001:db8::1", "--node-ip", "192.0.2.2", "--labels", "a=1,b=2", "--labels", "b=3",
 		"--capacity", "cpu=4,pods=9", "--capacity", "memory=1Gi", "--cluster-dns", "192.0.2.53,192.0.2.54", "--cluster-dns", "192.0.2.55",
 		"--resync", "1s", "--resync", "2s",
@@ -238,9 +238,9 @@ func TestRun_Help(t *testing.T) {
 		code, stdout, stderr := called("--for", "x", arg)
 		assert.Equal(t, exitOK, code)
 		assert.Empty(t, stderr)
-		assert.Equal(t, usage(), stdout)
+		assert.Equal(t, agentHelp(), stdout)
 	}
-	for line := range strings.SplitSeq(usage(), "\n") {
+	for line := range strings.SplitSeq(agentHelp(), "\n") {
 		assert.LessOrEqual(t, len(line), 110, line)
 	}
 }
@@ -253,10 +253,10 @@ func TestReadme_Flags(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	var want []string
 	var o options
-	for _, k := range o.cliFlags() {
-		meaning := strings.NewReplacer("<", "`<", ">", ">`").Replace(k.meaning)
+	for _, k := range o.allFlags() {
+		meaning := strings.NewReplacer("<", "`<", ">", ">`").Replace(k.description)
 		meaning = strings.ReplaceAll(meaning, ">`-`<", ">-<")
-		for _, other := range k.names()[1:] {
+		for _, other := range k.dashedNames()[1:] {
 			meaning += "; also `" + other + "`"
 		}
 		want = append(want, fmt.Sprintf("| `%s` | %s |", strings.TrimSpace("--"+k.name+" "+strings.ReplaceAll(k.value, "|", `\|`)), meaning))

@@ -11,15 +11,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// podName is what tells one pod of an agent from another. short is its name without that of
-// the node, which static pods end in.
+// podName identifies a pod of an agent. short is the name without the suffix of the node, which static pods have.
 type podName struct{ namespace, name, short string }
 
-// String is the name as people write it.
+// String formats the name as namespace/name.
 func (p podName) String() string { return p.namespace + "/" + p.name }
 
-// nameOf is the name of a pod.
-func nameOf(pod *v1.Pod) podName {
+// podNameOf returns the name of a pod.
+func podNameOf(pod *v1.Pod) podName {
 	short := pod.Name
 	if node := pod.Spec.NodeName; node != "" {
 		short = strings.TrimSuffix(pod.Name, "-"+node)
@@ -27,14 +26,13 @@ func nameOf(pod *v1.Pod) podName {
 	return podName{pod.Namespace, pod.Name, short}
 }
 
-// meant is the pod that a word names: NAMESPACE/NAME or NAME, with or without the name of the
-// node, or the beginning of a name that no other pod has. A name in the namespace default goes
-// before those in others, and a whole name before a beginning. If no pod is named so, the word
-// is taken as it is written; if several are, that is an error.
-func meant(word string, pods []podName) (podName, error) {
-	namespace, name, both := strings.Cut(word, "/")
+// resolvePodName returns the pod that a text names: NAMESPACE/NAME or NAME, with or without the name of the node, or a
+// prefix that no other pod has. A name in the namespace default takes precedence over names in other namespaces, and a
+// full name over a prefix. If no pod matches, the text is used as written. If several match, that is an error.
+func resolvePodName(text string, pods []podName) (podName, error) {
+	namespace, name, both := strings.Cut(text, "/")
 	if !both {
-		namespace, name = "", word
+		namespace, name = "", text
 	}
 	in := func(p podName) bool { return !both || p.namespace == namespace }
 	usual := func(p podName) bool { return both || p.namespace == v1.NamespaceDefault }
@@ -46,14 +44,14 @@ func meant(word string, pods []podName) (podName, error) {
 	} {
 		found := slices.DeleteFunc(slices.Clone(pods), func(p podName) bool { return !fits(p) })
 		slices.SortStableFunc(found, func(a, b podName) int { return cmp.Compare(a.String(), b.String()) })
-		found = slices.Compact(found) // Of two of one name one was refused for that, or still ends.
+		found = slices.Compact(found) // Two pods may have one name while the first terminates, or if the second was rejected.
 		switch len(found) {
 		case 0:
 			continue
 		case 1:
 			return found[0], nil
 		}
-		return podName{}, several(word, found)
+		return podName{}, ambiguousNameError(text, found)
 	}
 	if !both {
 		namespace = v1.NamespaceDefault
@@ -61,8 +59,8 @@ func meant(word string, pods []podName) (podName, error) {
 	return podName{namespace: namespace, name: name}, nil
 }
 
-// several names the pods that a word could mean, not all if they are many.
-func several(word string, found []podName) error {
+// ambiguousNameError returns an error with the pods that a text could mean, at most five of them.
+func ambiguousNameError(text string, found []podName) error {
 	const most = 5
 	var names []string
 	for _, p := range found[:min(len(found), most)] {
@@ -71,18 +69,18 @@ func several(word string, found []podName) error {
 	if more := len(found) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("%q could be any of %s", word, strings.Join(names, ", "))
+	return fmt.Errorf("%q could be any of %s", text, strings.Join(names, ", "))
 }
 
-// path is where the agent answers for the pod that the request names, and for the container
-// if it names one. The agent itself says what is wrong if there is no list of pods.
-func (r *request) path(ctx context.Context, of string) ([]string, error) {
+// podPath returns the URL path of an endpoint for the pod, and the container, that the request names. If the pods
+// cannot be listed, the name is used as written, and the agent reports the error.
+func (r *request) podPath(ctx context.Context, endpointName string) ([]string, error) {
 	var pods []podName
-	if err := r.pods(ctx, func(pod *v1.Pod) { pods = append(pods, nameOf(pod)) }); err != nil {
+	if err := r.forEachPod(ctx, func(pod *v1.Pod) { pods = append(pods, podNameOf(pod)) }); err != nil {
 		pods = nil
 	}
-	pod, err := meant(r.words[0], pods)
-	path := []string{of, url.PathEscape(pod.namespace), url.PathEscape(pod.name)}
+	pod, err := resolvePodName(r.args[0], pods)
+	path := []string{endpointName, url.PathEscape(pod.namespace), url.PathEscape(pod.name)}
 	if r.container != "" {
 		path = append(path, url.PathEscape(r.container))
 	}

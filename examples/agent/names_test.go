@@ -31,7 +31,7 @@ func TestMeant(t *testing.T) {
 		"we":                 `"we" could be any of default/web-2-n1, default/web-n1, kube-system/web-n1`,
 		"kube-system/":       "kube-system/",
 	} {
-		got, err := meant(word, pods)
+		got, err := resolvePodName(word, pods)
 		text := got.String()
 		if err != nil {
 			text = err.Error()
@@ -39,11 +39,11 @@ func TestMeant(t *testing.T) {
 		assert.Equal(t, want, text, word)
 	}
 	many := make([]podName, 9)
-	_, err := meant("p", append(many, podName{"default", "p1", "p1"}, podName{"default", "p2", "p2"}))
+	_, err := resolvePodName("p", append(many, podName{"default", "p1", "p1"}, podName{"default", "p2", "p2"}))
 	assert.EqualError(t, err, `"p" could be any of default/p1, default/p2`)
 	for i := range many {
 		many[i] = podName{"default", "p" + string(rune('a'+i)), ""}
 	}
-	_, err = meant("p", many)
+	_, err = resolvePodName("p", many)
 	assert.EqualError(t, err, `"p" could be any of default/pa, default/pb, default/pc, default/pd, default/pe, and 4 more`)
 }

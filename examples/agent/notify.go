@@ -10,17 +10,16 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notifier tells a service manager how the agent is, in the words of sd_notify(3). A nil one
-// tells nothing.
+// notifier reports the state of the agent to a service manager, as sd_notify(3) describes.
 type notifier struct {
 	send func(state string) error
-	// every is how often a watchdog is told that the agent lives; 0: there is none.
-	every time.Duration
+	// watchdogPeriod is how often the watchdog is notified; 0 means that there is no watchdog.
+	watchdogPeriod time.Duration
 }
 
-// newNotifier makes the notifier of the environment: NOTIFY_SOCKET is a path or, with an @, an
-// abstract name; WATCHDOG_USEC is the timeout of the watchdog and WATCHDOG_PID the process that
-// it watches. The notifier is nil without a socket.
+// newNotifier returns a notifier for the service manager of the environment, or nil without one. NOTIFY_SOCKET is a
+// path or, with an @, an abstract name. WATCHDOG_USEC is the timeout of the watchdog and WATCHDOG_PID the process that
+// it watches.
 func newNotifier() (*notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -30,38 +29,39 @@ func newNotifier() (*notifier, error) {
 		return nil, fmt.Errorf("NOTIFY_SOCKET %q: expected a path or an abstract name", name)
 	}
 	n := &notifier{send: func(state string) error {
-		_, err := daemon.SdNotify(false, state) // It connects anew each time: the manager may have been started again.
+		_, err := daemon.SdNotify(false, state) // It opens a new connection each time, because the service manager may have restarted.
 		return err
 	}}
 	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		return n, fmt.Errorf("the watchdog is not told: %w", err)
+		return n, fmt.Errorf("cannot notify the watchdog: %w", err)
 	}
-	n.every = timeout / 2
+	n.watchdogPeriod = timeout / 2
 	return n, nil
 }
 
-// vitals are what is told of a node.
-type vitals struct {
+// nodeHealth has the functions that describe the health of a node.
+type nodeHealth struct {
 	ready   <-chan struct{}
 	stuck   func() error
 	healthy func() error
 }
 
-// run says READY=1 when the node is ready, and then WATCHDOG=1 as long as its loop goes on, with
-// what is wrong with the node, until ctx ends. failed is called with each error of sending.
-func (n *notifier) run(ctx context.Context, v vitals, failed func(error)) {
+// notifyUntilDone sends READY=1 when the node is ready. Then it sends WATCHDOG=1 periodically while the node's loop
+// makes progress, and the health of the node when it changes, until ctx is done. It calls reportError with each error
+// of sending.
+func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, reportError func(error)) {
 	select {
-	case <-v.ready:
+	case <-health.ready:
 	case <-ctx.Done():
 		return
 	}
-	status := statusOf(v.healthy())
-	n.tell("READY=1\n"+status, failed)
-	if n.every == 0 {
+	status := systemdStatus(health.healthy())
+	n.sendState("READY=1\n"+status, reportError)
+	if n.watchdogPeriod == 0 {
 		return
 	}
-	ticks := time.NewTicker(n.every)
+	ticks := time.NewTicker(n.watchdogPeriod)
 	defer ticks.Stop()
 	for {
 		select {
@@ -70,56 +70,59 @@ func (n *notifier) run(ctx context.Context, v vitals, failed func(error)) {
 		case <-ticks.C:
 		}
 		var state []string
-		if v.stuck() == nil {
+		if health.stuck() == nil {
 			state = append(state, "WATCHDOG=1")
 		}
-		if now := statusOf(v.healthy()); now != status {
+		if now := systemdStatus(health.healthy()); now != status {
 			status = now
 			state = append(state, status)
 		}
 		if len(state) > 0 {
-			n.tell(strings.Join(state, "\n"), failed)
+			n.sendState(strings.Join(state, "\n"), reportError)
 		}
 	}
 }
 
-// stopping says that the agent ends.
-func (n *notifier) stopping(failed func(error)) { n.tell("STOPPING=1\nSTATUS=ending", failed) }
+// sendStopping reports that the agent is stopping.
+func (n *notifier) sendStopping(reportError func(error)) {
+	n.sendState("STOPPING=1\nSTATUS=ending", reportError)
+}
 
-func (n *notifier) tell(state string, failed func(error)) {
+// sendState sends a state and calls reportError if that fails.
+func (n *notifier) sendState(state string, reportError func(error)) {
 	if err := n.send(state); err != nil {
-		failed(err)
+		reportError(err)
 	}
 }
 
-// statusOf is a line for people: systemctl status shows it.
-func statusOf(err error) string {
+// systemdStatus returns the line that systemctl status shows.
+func systemdStatus(err error) string {
 	if err == nil {
 		return "STATUS=healthy"
 	}
-	return "STATUS=" + inOneLine(err.Error())
+	return "STATUS=" + visibleOneLine(err.Error())
 }
 
-// notify tells the service manager, if there is one, how the node is, until the function that
-// it returns is called: the agent ends then.
-func (a *agent) notify(ctx context.Context) (stopping func()) {
+// startNotifying starts to report the state of the node to the service manager, if the environment names one. The returned function
+// stops that and reports that the agent is stopping.
+func (a *agent) startNotifying(ctx context.Context) (stop func()) {
 	n, err := newNotifier()
 	if err != nil {
-		a.log.Warn("the service manager cannot be told everything", "err", err)
+		a.log.Warn("cannot notify the service manager completely", "err", err)
 	}
 	if n == nil {
 		return func() {}
 	}
-	failed := func(err error) { a.log.Warn("the service manager cannot be told", "err", err) }
+	failed := func(err error) { a.log.Warn("cannot notify the service manager", "err", err) }
 	ctx, end := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		n.run(ctx, vitals{a.node.Ready(), func() error { return a.node.Health().Stuck }, func() error { return a.node.Health().Err }}, failed)
+		n.notifyUntilDone(ctx, nodeHealth{a.node.Ready(), func() error { return a.node.Health().Stuck }, func() error { return a.node.Health().Err }}, failed)
 	}()
 	return func() {
 		end()
 		<-over
-		n.stopping(failed)
+		n.sendStopping(failed)
 	}
 }

@@ -25,7 +25,7 @@ func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var said []string
-		n := &notifier{every: 10 * time.Second, send: func(state string) error {
+		n := &notifier{watchdogPeriod: 10 * time.Second, send: func(state string) error {
 			said = append(said, fmt.Sprintf("%v %s", time.Since(began), strings.ReplaceAll(state, "\n", " ")))
 			if strings.HasPrefix(state, "STOPPING") {
 				return errors.New("no manager")
@@ -47,7 +47,7 @@ func TestNotify(t *testing.T) {
 		failed := func(err error) { said = append(said, err.Error()) }
 		go func() {
 			defer close(over)
-			n.run(ctx, vitals{ready, told(&stuck), told(&sick)}, failed)
+			n.notifyUntilDone(ctx, nodeHealth{ready, told(&stuck), told(&sick)}, failed)
 		}()
 		time.Sleep(35 * time.Second)
 		close(ready)
@@ -61,7 +61,7 @@ func TestNotify(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		cancel()
 		<-over
-		n.stopping(failed)
+		n.sendStopping(failed)
 		assert.Equal(t, []string{
 			"35s READY=1 STATUS=healthy", "45s WATCHDOG=1", `55s WATCHDOG=1 STATUS=the runtime; does not answer\x1b`,
 			"1m35s WATCHDOG=1 STATUS=healthy", "1m40s STOPPING=1 STATUS=ending", "no manager",
@@ -74,7 +74,7 @@ func TestNotify_NeverReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	n := &notifier{send: func(string) error { return errors.New("said") }}
-	n.run(ctx, vitals{ready: make(chan struct{})}, func(error) { assert.Fail(t, "said something") })
+	n.notifyUntilDone(ctx, nodeHealth{ready: make(chan struct{})}, func(error) { assert.Fail(t, "said something") })
 }
 
 // TestNewNotifier: what the environment says.
@@ -92,7 +92,7 @@ func TestNewNotifier(t *testing.T) {
 		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": fmt.Sprint(os.Getpid())}, every: time.Second},
 		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "1"}},
 		{env: map[string]string{"NOTIFY_SOCKET": "vsock:2:1"}, none: true, err: `NOTIFY_SOCKET "vsock:2:1": expected a path or an abstract name`},
-		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, err: "the watchdog is not told: error WATCHDOG_USEC must be a positive number"},
+		{env: map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, err: "cannot notify the watchdog: error WATCHDOG_USEC must be a positive number"},
 	} {
 		for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
 			t.Setenv(name, c.env[name])
@@ -100,7 +100,7 @@ func TestNewNotifier(t *testing.T) {
 		n, err := newNotifier()
 		assert.Equal(t, c.none, n == nil, c.env)
 		if n != nil {
-			assert.Equal(t, c.every, n.every, c.env)
+			assert.Equal(t, c.every, n.watchdogPeriod, c.env)
 		}
 		if c.err != "" {
 			assert.EqualError(t, err, c.err)
@@ -152,9 +152,9 @@ func TestUnit(t *testing.T) {
 	}
 	_, command, _ := strings.Cut(string(text), "\nExecStart=/usr/local/bin/podkeel ")
 	command, _, _ = strings.Cut(command, "\n")
-	line, err := (&options{}).cliFlags().parse(strings.Fields(command))
+	line, err := (&options{}).allFlags().parse(strings.Fields(command))
 	require.NoError(t, err)
-	assert.Empty(t, line.words)
+	assert.Empty(t, line.args)
 	for _, one := range line.items {
 		assert.NotNil(t, one.flag, one)
 	}

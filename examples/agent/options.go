@@ -19,13 +19,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// options are the command line.
+// options holds the values of the flags.
 type options struct {
 	metrics      *command.Metrics
-	pods         []*v1.Pod // of the command run, instead of manifests; nil without it
+	pods         []*v1.Pod // of the command run, instead of manifests; nil for other commands
 	strict       bool      // unknown and duplicate fields are faults of manifests
 	manifests    string    // empty: the embedded examples
-	runtime      string    // empty: cri if there is a criEndpoint
+	runtime      string    // empty: cri if criEndpoint is set
 	criEndpoint  string
 	nodeIPs      []string // empty: the machine's
 	nodeName     string
@@ -33,32 +33,32 @@ type options struct {
 	listenGiven  bool          // a flag names the address or port
 	socket       string        // empty: none
 	socketGiven  bool          // a flag names the socket
-	lasting      time.Duration // zero: until a signal comes
+	runFor       time.Duration // zero: until a signal
 	stopOnExit   bool
 	resync       time.Duration
 	maxRestart   time.Duration
 	relist       time.Duration
 	housekeeping time.Duration
-	orphanGrace  time.Duration // zero: the node's own
+	orphanGrace  time.Duration // zero: the default of the node
 	maxSyncs     int
 	stateDir     string // empty: volumes are in memory
-	objects      string // empty: those of the embedded examples, or none
+	objects      string // empty: the embedded examples' objects, or none
 	capacity     v1.ResourceList
-	maxPods      int // zero: that of capacity, or the node's own
+	maxPods      int // zero: the pods of capacity, or the default of the node
 	taints       []v1.Taint
-	filePeriod   time.Duration // zero: the source's own
+	filePeriod   time.Duration // zero: the default of the source
 	manifestURL  string        // empty: none
 	urlHeader    http.Header
-	urlPeriod    time.Duration // zero: the source's own
+	urlPeriod    time.Duration // zero: the default of the source
 	logs         command.Logs
 	config       string   // file with a KubeletConfiguration; empty: none
-	warnings     []string // of that file
+	warnings     []string // about that file
 	args         []string // the command line
-	said         map[string]said
+	setFlags     map[string]flagSource
 	labels       map[string]string
 	handlers     map[string]string // of runtime classes
 	dns          podsync.Resolver
-	resolver     *string // file of the host's resolver configuration; nil: not said
+	resolver     *string // file with the host's resolver configuration; nil: not set
 	maxPulls     int
 	imageGC      policy.Images
 	logMaxBytes  int64
@@ -71,9 +71,10 @@ type options struct {
 	api          apiOptions
 }
 
+// defaults returns the default options.
 func defaults() options {
 	return options{
-		said:         map[string]said{},
+		setFlags:     map[string]flagSource{},
 		nodeName:     hostName(),
 		listen:       defaultListen,
 		socket:       defaultSocket(os.Getenv, os.Geteuid()),
@@ -86,7 +87,8 @@ func defaults() options {
 	}
 }
 
-func oneOf(words string, set func(string)) func(string) error {
+// oneOfFlag returns a setter that accepts one of the given words.
+func oneOfFlag(words string, set func(string)) func(string) error {
 	return func(s string) error {
 		known := strings.Fields(words)
 		for _, word := range known {
@@ -102,7 +104,8 @@ func oneOf(words string, set func(string)) func(string) error {
 	}
 }
 
-func positive(d *time.Duration) func(string) error {
+// positiveDurationFlag returns a setter that parses a duration above zero.
+func positiveDurationFlag(d *time.Duration) func(string) error {
 	return func(s string) (err error) {
 		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
 			return errors.New("expected a duration above zero, such as 10s or 1m30s")
@@ -111,7 +114,8 @@ func positive(d *time.Duration) func(string) error {
 	}
 }
 
-func countOf(n *int) func(string) error {
+// countFlag returns a setter that parses a number from 0.
+func countFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 0 {
 			return errors.New("expected a number, or 0 for no bound")
@@ -120,13 +124,13 @@ func countOf(n *int) func(string) error {
 	}
 }
 
-// setListen sets the address of the debug handler; an empty one is for none.
+// setListen sets the address of the debug handler; an empty address disables it.
 func (o *options) setListen(s string) error {
 	o.listen, o.listenGiven = s, true
 	return nil
 }
 
-// setSocket sets the path of the socket; an empty one is for none.
+// setSocket sets the path of the socket; an empty path disables it.
 func (o *options) setSocket(s string) (err error) {
 	o.socketGiven = true
 	if o.socket = s; s != "" {
@@ -135,6 +139,7 @@ func (o *options) setSocket(s string) (err error) {
 	return err
 }
 
+// setNodeName sets the name of the node, in lower case.
 func (o *options) setNodeName(s string) error {
 	o.nodeName = strings.ToLower(s)
 	if len(validation.IsDNS1123Subdomain(o.nodeName)) > 0 {
@@ -143,8 +148,8 @@ func (o *options) setNodeName(s string) error {
 	return nil
 }
 
-// setManifests checks the path once, so that a typing error is reported at
-// once. Later changes of the path are handled by the source.
+// setManifests checks the path once, so that a typing error is reported at the start. The source handles later changes
+// of the path.
 func (o *options) setManifests(path string) error {
 	o.manifests = path
 	info, err := os.Stat(path)
@@ -152,15 +157,16 @@ func (o *options) setManifests(path string) error {
 		return errors.New("is neither a directory nor a file")
 	}
 	if err == nil {
-		err = readable(path)
+		err = checkReadable(path)
 	}
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		return cause.Err // The path has been said.
+		return cause.Err // The caller names the path.
 	}
 	return err
 }
 
-func readable(path string) error {
+// checkReadable returns an error if the file cannot be opened.
+func checkReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -168,32 +174,33 @@ func readable(path string) error {
 	return f.Close()
 }
 
-// hostName is the default name of the node.
+// hostName returns the default name of the node.
 func hostName() string {
 	name, err := os.Hostname()
 	name = strings.ToLower(name)
 	if err != nil || len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return "localhost" // Not everything that hosts are called is a name for a pod.
+		return "localhost" // A host name may be invalid as part of a pod's name.
 	}
 	return name
 }
 
-func (o *options) logger(w io.Writer) *slog.Logger {
+// newLogger returns a logger that writes to w in the configured format and level.
+func (o *options) newLogger(w io.Writer) *slog.Logger {
 	how := &slog.HandlerOptions{Level: o.logLevel}
 	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(jsonLines{w}, how))
+		return slog.New(slog.NewJSONHandler(visibleJSONWriter{w}, how))
 	}
-	return slog.New(slog.NewTextHandler(w, how)) // It quotes whatever is not printable.
+	return slog.New(slog.NewTextHandler(w, how)) // It quotes text that is not printable.
 }
 
 // reportDropped logs how many lines of the log were dropped.
 func (o *options) reportDropped(w io.Writer, lines int) {
-	o.logger(w).Warn("lines of the log were dropped, because standard error was not read", "lines", lines)
+	o.newLogger(w).Warn("lines of the log were dropped, because standard error was not read", "lines", lines)
 }
 
-// recorder prints events where the log goes.
-func (o *options) recorder(w io.Writer, log *slog.Logger) *events {
-	e := &events{now: time.Now}
+// newEventPrinter returns a printer that writes events to the log's output.
+func (o *options) newEventPrinter(w io.Writer, log *slog.Logger) *eventPrinter {
+	e := &eventPrinter{now: time.Now}
 	switch {
 	case !o.events:
 	case o.logFormat == "json":

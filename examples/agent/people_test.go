@@ -38,16 +38,16 @@ func TestCommands_People(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(talker), 0o600))
 	for _, exec := range []string{"true", "false"} {
-		o, err := parse([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", exec})
+		o, err := parseAgentOptions([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", exec})
 		require.NoError(t, err)
 		out, log := newLines(), newLines()
 		a, err := newAgent(o, out, log)
 		require.NoError(t, err)
 		signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-		go func() { ended <- a.run(signals) }()
+		go func() { ended <- a.runUntilStopped(signals) }()
 		out.until(t, "talker-n", "2/2", "Running")
 		ask := func(command string, args ...string) (int, string, string) {
-			return called(append([]string{command, "--server", a.address()}, args...)...)
+			return called(append([]string{command, "--server", a.portAddress()}, args...)...)
 		}
 
 		code, stdout, stderr := ask("ps")
@@ -122,21 +122,21 @@ func TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded(t *testing.T) {
 	dir := t.TempDir()
 	manifest := filepath.Join(dir, "etcd.yaml")
 	require.NoError(t, os.WriteFile(manifest, []byte(stayer), 0o600))
-	o, err := parse([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
+	o, err := parseAgentOptions([]string{"--manifests", dir, "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
 	require.NoError(t, err)
 	out, log := newLines(), newLines()
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	out.until(t, "etcd-n", "1/1", "Running")
 	require.NoError(t, os.Remove(manifest))
 	out.until(t, "etcd-n", "1/1", "Terminating")
-	code, stdout, stderr := called("ps", "--server", a.address())
+	code, stdout, stderr := called("ps", "--server", a.portAddress())
 	assert.Equal(t, exitOK, code, stderr)
 	assert.Regexp(t, `(?m)^etcd-n +1/1 +Terminating +0 +\d+s$`, stdout)
 	out.until(t, "etcd-n", "0/1", "Gone")
-	code, stdout, stderr = called("ps", "--server", a.address())
+	code, stdout, stderr = called("ps", "--server", a.portAddress())
 	assert.Equal(t, exitOK, code, stderr)
 	assert.NotContains(t, stdout, "etcd-n")
 	signals <- os.Interrupt
@@ -172,9 +172,9 @@ func TestCommands_BrokenAnswers(t *testing.T) {
 	}))
 	defer s.Close()
 	for want, args := range map[string][]string{
-		"agent: the disk is gone\n":                                       {"logs", "web"},
-		"agent: the agent does not say how the command has ended: \"\"\n": {"exec", "web", "--", "true"},
-		"agent: the answer of " + strings.TrimPrefix(s.URL, "http://") + " is no list of pods: invalid character 'h' looking for beginning of value\n": {"ps"},
+		"agent: the disk is gone\n": {"logs", "web"},
+		"agent: the agent does not report the exit code of the command: \"\"\n":                                                                           {"exec", "web", "--", "true"},
+		"agent: the answer of " + strings.TrimPrefix(s.URL, "http://") + " is not a list of pods: invalid character 'h' looking for beginning of value\n": {"ps"},
 	} {
 		code, _, stderr := called(append([]string{args[0], "--server", strings.TrimPrefix(s.URL, "http://")}, args[1:]...)...)
 		assert.Equal(t, exitFailed, code)
@@ -199,7 +199,7 @@ func TestPs_Large(t *testing.T) {
 	server = servePods(t, strings.Repeat("x", 17<<20), 1)
 	code, _, stderr = called("ps", "--server", server)
 	assert.Equal(t, exitFailed, code)
-	assert.Equal(t, "agent: the answer of "+server+" is no list of pods: it is longer than 16 MiB\n", stderr)
+	assert.Equal(t, "agent: the answer of "+server+" is not a list of pods: it is longer than 16 MiB\n", stderr)
 	code, _, stderr = called("explain", "p", "--server", server)
 	assert.Equal(t, exitFailed, code)
 	assert.Equal(t, "agent: the answer of "+server+" is cut short: it is longer than 16 MiB\n", stderr)
@@ -230,7 +230,7 @@ func TestPs_NoList(t *testing.T) {
 		code, stdout, stderr := called("ps", "--server", server)
 		assert.Equal(t, exitFailed, code)
 		assert.Empty(t, stdout)
-		assert.Equal(t, "agent: the answer of "+server+" is no list of pods: "+want+"\n", stderr)
+		assert.Equal(t, "agent: the answer of "+server+" is not a list of pods: "+want+"\n", stderr)
 	}
 	answer.Store(`{"items": []}`)
 	code, _, _ := called("ps", "--server", server)
@@ -246,13 +246,13 @@ func TestCommands_NoPackageNames(t *testing.T) {
 	for name, text := range map[string]string{"talker.yaml": talker, "waiting.yaml": waiting, "over.yaml": over, "bad.yaml": "kind: Pod\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	o, err := parse([]string{"--manifests", dir, "--objects", t.TempDir(), "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", "true"})
+	o, err := parseAgentOptions([]string{"--manifests", dir, "--objects", t.TempDir(), "--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false", "--exec", "true"})
 	require.NoError(t, err)
 	out, log := newLines(), newLines()
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	for awaited := map[string]string{"talker-n": "2/2", "over-n": "Completed", "waiting-n": "CreateContainerConfigError"}; len(awaited) > 0; {
 		words := strings.Fields(out.next(t))
 		if len(words) > 2 && slices.Contains(words, awaited[words[0]]) {
@@ -266,7 +266,7 @@ func TestCommands_NoPackageNames(t *testing.T) {
 		"exec none -- true", "exec over-n -- true", "exec waiting-n -- true", "exec talker-n -c none -- true", "exec talker-n -- /no/such", "exec talker-n",
 	} {
 		words := strings.Fields(args)
-		_, stdout, stderr := called(append([]string{words[0], "--server", a.address()}, words[1:]...)...)
+		_, stdout, stderr := called(append([]string{words[0], "--server", a.portAddress()}, words[1:]...)...)
 		said = append(said, stdout, stderr)
 	}
 	signals <- os.Interrupt

@@ -17,47 +17,47 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// maxLogLine is after how many bytes a line without an end is printed, as a line of its own.
+// maxLogLine is the length in bytes at which a line without a line break is printed as a line of its own.
 const maxLogLine = 16 << 10
 
-// lastLogs is how long the logs of containers may hold up the end. On a CRI runtime it takes more
-// than a second until it is known that a container writes no more.
-const lastLogs = 10 * time.Second
+// logDrainTimeout is how long the agent waits at exit until the logs of containers are printed. A CRI runtime needs
+// more than a second to detect that a container writes no more.
+const logDrainTimeout = 10 * time.Second
 
-// logPrinter prints what the containers of the command run write, as kubectl logs --prefix does:
-// each line behind the names of its pod and its container. Each container is read once, to its end.
+// logPrinter prints the logs of the containers of the command run, as kubectl logs --prefix does: each line begins with
+// the names of its pod and its container. It reads each container once, to the end.
 type logPrinter struct {
-	from  runtime.LogReader
-	to    io.Writer // takes whole lines, concurrently with others
-	plain bool      // to is no terminal, which nothing has to be kept from
-	log   *slog.Logger
-	all   sync.WaitGroup
+	reader    runtime.LogReader
+	out       io.Writer // receives whole lines; other goroutines write to it too
+	unescaped bool      // out is no terminal, so control characters need no escaping
+	log       *slog.Logger
+	readers   sync.WaitGroup
 
-	mu   sync.Mutex
-	seen map[string]bool // container IDs
-	over bool            // wait has been called: nothing is begun any more
+	mu      sync.Mutex
+	started map[string]bool // IDs of the containers whose logs are being read or were read
+	stopped bool            // waitUntilPrinted was called: no more reader is started
 }
 
-// see begins to read the containers of a pod that have not been seen. It is called for each state
-// of a pod.
-func (p *logPrinter) see(ctx context.Context, pod *v1.Pod) {
+// startNewContainers starts to print the logs of the pod's containers that are not printed yet. It is called for each
+// new state of a pod.
+func (p *logPrinter) startNewContainers(ctx context.Context, pod *v1.Pod) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		for _, id := range runsOf(&c) {
-			if !p.seen[id] && !p.over {
-				p.seen[id] = true
-				p.all.Go(func() { p.follow(ctx, id, fmt.Sprintf("[pod/%s/%s] ", displayName(pod), c.Name)) })
+		for _, id := range startedContainerIDs(&c) {
+			if !p.started[id] && !p.stopped {
+				p.started[id] = true
+				p.readers.Go(func() { p.followLog(ctx, id, fmt.Sprintf("[pod/%s/%s] ", nameWithoutDefaultNamespace(pod), c.Name)) })
 			}
 		}
 	}
 }
 
-// runsOf are the IDs of the containers that a status tells of and that have run, oldest first.
-func runsOf(c *v1.ContainerStatus) (ids []string) {
+// startedContainerIDs returns the IDs of the containers in a status that were started, oldest first.
+func startedContainerIDs(c *v1.ContainerStatus) (ids []string) {
 	add := func(id string) {
 		if _, id, ok := strings.Cut(id, "://"); ok {
 			ids = append(ids, id)
@@ -75,77 +75,78 @@ func runsOf(c *v1.ContainerStatus) (ids []string) {
 	return ids
 }
 
-// follow prints the log of a container until it ends.
-func (p *logPrinter) follow(ctx context.Context, id, prefix string) {
-	lines := &prefixed{printer: p, prefix: prefix}
-	err := p.from.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, lines)
+// followLog prints the log of a container until the container stops.
+func (p *logPrinter) followLog(ctx context.Context, id, prefix string) {
+	lines := &linePrefixer{printer: p, prefix: prefix}
+	err := p.reader.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, lines)
 	lines.flush()
 	if err != nil && ctx.Err() == nil {
-		p.log.Warn("what a container writes cannot be printed", "container", strings.Trim(prefix, "[] "), "err", err)
+		p.log.Warn("cannot print the log of a container", "container", strings.Trim(prefix, "[] "), "err", err)
 	}
 }
 
-// wait returns when the logs of all containers that were seen are printed, or after lastLogs. The
-// containers have ended.
-func (p *logPrinter) wait() {
+// waitUntilPrinted returns when the logs of all containers are printed, or after logDrainTimeout. The containers have
+// stopped.
+func (p *logPrinter) waitUntilPrinted() {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
-	p.over = true
+	p.stopped = true
 	p.mu.Unlock()
 	done := make(chan struct{})
-	go func() { defer close(done); p.all.Wait() }()
+	go func() { defer close(done); p.readers.Wait() }()
 	select {
 	case <-done:
-	case <-time.After(lastLogs):
-		p.log.Warn("not all that containers have written is printed", "within", lastLogs)
+	case <-time.After(logDrainTimeout):
+		p.log.Warn("gave up printing the logs of containers", "within", logDrainTimeout)
 	}
 }
 
-// prefixed is a writer of the log of one container.
-type prefixed struct {
-	printer *logPrinter
-	prefix  string
-	line    []byte // what has come of the next line
-	cut     bool   // the last line was printed before its end
+// linePrefixer is the writer for the log of one container.
+type linePrefixer struct {
+	printer     *logPrinter
+	prefix      string
+	partialLine []byte // the beginning of the next line
+	lastLineCut bool   // the last line was printed before its end
 }
 
-// Write implements io.Writer: it prints the lines that are complete.
-func (w *prefixed) Write(text []byte) (int, error) {
-	w.line = append(w.line, text...)
+// Write implements io.Writer. It prints the complete lines.
+func (w *linePrefixer) Write(text []byte) (int, error) {
+	w.partialLine = append(w.partialLine, text...)
 	for {
-		end := bytes.IndexByte(w.line, '\n')
+		end := bytes.IndexByte(w.partialLine, '\n')
 		switch {
-		case end == 0 && w.cut: // It ends what is printed.
-			w.line, w.cut = w.line[1:], false
+		case end == 0 && w.lastLineCut: // The line break belongs to the line that was cut.
+			w.partialLine, w.lastLineCut = w.partialLine[1:], false
 			continue
-		case end < 0 && len(w.line) < maxLogLine:
+		case end < 0 && len(w.partialLine) < maxLogLine:
 			return len(text), nil
 		}
-		w.cut = end < 0 || end > maxLogLine
-		if w.cut {
+		w.lastLineCut = end < 0 || end > maxLogLine
+		if w.lastLineCut {
 			end = maxLogLine
 		}
-		if err := w.print(w.line[:end]); err != nil {
+		if err := w.printLine(w.partialLine[:end]); err != nil {
 			return 0, err
 		}
-		w.line = bytes.TrimPrefix(w.line[end:], []byte("\n"))
+		w.partialLine = bytes.TrimPrefix(w.partialLine[end:], []byte("\n"))
 	}
 }
 
-// flush prints what came after the last end of a line.
-func (w *prefixed) flush() {
-	if len(w.line) > 0 {
-		_ = w.print(w.line) // Nobody is left to be told.
+// flush prints the text after the last line break.
+func (w *linePrefixer) flush() {
+	if len(w.partialLine) > 0 {
+		_ = w.printLine(w.partialLine) // No reader is left to receive the error.
 	}
 }
 
-func (w *prefixed) print(line []byte) error {
+// printLine prints one line with the prefix, escaped for a terminal.
+func (w *linePrefixer) printLine(line []byte) error {
 	text := strings.TrimSuffix(string(line), "\r")
-	if !w.printer.plain {
+	if !w.printer.unescaped {
 		text = plain.Visible(text)
 	}
-	_, err := io.WriteString(w.printer.to, w.prefix+text+"\n")
+	_, err := io.WriteString(w.printer.out, w.prefix+text+"\n")
 	return err
 }

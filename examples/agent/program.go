@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// program is one call of the agent. cobra finds the command and completes command lines for shells.
-// The sentences of help and errors are the agent's own.
+// program is one run of the agent's executable. cobra finds the command and completes command lines for shells. The
+// texts of the help and the errors are the agent's own.
 type program struct {
 	args           []string
 	signals        <-chan os.Signal
@@ -27,65 +27,65 @@ type program struct {
 	status int
 }
 
-// execute runs the command of the command line, and returns the status to end with.
+// execute runs the command of the command line, and returns the exit code.
 func (p *program) execute() int {
-	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") // A completion script is for the installed name.
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") // A completion script contains the name of the installed program.
 	p.root = &cobra.Command{Use: name, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true, ValidArgsFunction: cobra.NoFileCompletions}
 	p.root.SetOut(p.stdout)
 	p.root.SetErr(p.stderr)
 	p.lines = map[*cobra.Command]*commandLine{}
 	o := defaults()
-	p.define(p.root, o.cliFlags(), usage, func(line *commandLine) int { return p.runAgent(&o, line) })
-	batch := runDefaults()
+	p.configureCommand(p.root, o.allFlags(), agentHelp, func(line *commandLine) int { return p.runAgent(&o, line) })
+	batch := runCommandDefaults()
 	run := &cobra.Command{Use: runName + " " + runArgs, Short: runMeaning}
-	p.define(run, batch.runFlags(), runUsage, func(line *commandLine) int { return p.runFiles(&batch, line) })
+	p.configureCommand(run, batch.runCommandFlags(), runHelp, func(line *commandLine) int { return p.runPodFiles(&batch, line) })
 	p.root.AddCommand(run)
-	for _, a := range actions() {
-		p.root.AddCommand(p.command(&a))
+	for _, a := range clientCommands() {
+		p.root.AddCommand(p.newClientCommand(&a))
 	}
-	args := p.arguments()
+	args := p.cobraArgs()
 	p.root.SetArgs(args)
 	err := checkShell(args)
 	if err == nil {
 		err = p.root.Execute()
 	}
 	if err != nil {
-		complain(p.stderr, err)
+		printErrors(p.stderr, err)
 		return exitUsage
 	}
 	return p.status
 }
 
-// define gives a command its flags, its help, and what it does.
-func (p *program) define(c *cobra.Command, flags flagSet, help func() string, run func(*commandLine) int) {
-	line := flags.bind(c.Flags())
+// configureCommand sets the flags, the help and the function of a command.
+func (p *program) configureCommand(c *cobra.Command, flags flagSet, help func() string, run func(*commandLine) int) {
+	line := flags.declare(c.Flags())
 	p.lines[c] = line
 	for i := range flags {
-		for _, name := range append([]string{flags[i].name}, flags[i].also...) {
-			_ = c.RegisterFlagCompletionFunc(name, flags[i].complete) // It fails for unknown and repeated names only.
+		for _, name := range append([]string{flags[i].name}, flags[i].aliases...) {
+			_ = c.RegisterFlagCompletionFunc(name, flags[i].completeValue) // It fails only for unknown and repeated names.
 		}
 	}
 	defaultHelp := (&cobra.Command{}).HelpFunc()
 	c.SetHelpFunc(func(asked *cobra.Command, args []string) {
 		if asked != c {
-			defaultHelp(asked, args) // That of completion, which is cobra's.
+			defaultHelp(asked, args) // The help of completion is cobra's.
 			return
 		}
 		fmt.Fprint(p.stdout, help())
 	})
 	c.Run = func(c *cobra.Command, words []string) {
-		line.split(words, c.ArgsLenAtDash())
+		line.splitArgs(words, c.ArgsLenAtDash())
 		p.status = run(line)
 	}
 }
 
-// command is one that asks an agent.
-func (p *program) command(a *action) *cobra.Command {
+// newClientCommand returns the cobra command of a client command.
+func (p *program) newClientCommand(a *clientCommand) *cobra.Command {
 	r := &request{client: client{server: findSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
-	c := &cobra.Command{Use: strings.TrimSpace(a.name + " " + a.args), Short: a.meaning, ValidArgsFunction: cobra.NoFileCompletions}
-	p.define(c, r.flags(a.flags), a.help, func(line *commandLine) int {
-		if err := r.read(a, line); err != nil {
-			complain(p.stderr, err)
+	c := &cobra.Command{Use: strings.TrimSpace(a.name + " " + a.args), Short: a.description, ValidArgsFunction: cobra.NoFileCompletions}
+	p.configureCommand(c, r.selectFlags(a.flagNames), a.helpText, func(line *commandLine) int {
+		if err := r.applyCommandLine(a, line); err != nil {
+			printErrors(p.stderr, err)
 			return exitUsage
 		}
 		ctx, end := context.WithCancel(context.Background())
@@ -110,24 +110,24 @@ func (p *program) command(a *action) *cobra.Command {
 // completionName is the command of cobra that prints completion scripts.
 const completionName = "completion"
 
-// completionTimeout is how long a shell waits for the agent that it completes the name of a pod from.
+// completionTimeout is how long shell completion waits for the agent's list of pods.
 const completionTimeout = time.Second
 
-// completePod returns the names of the agent's pods, for the first word of a command. There are none if
+// completePod returns the names of the agent's pods, to complete the first argument of a command. It returns none if
 // the agent does not answer.
 func (r *request) completePod(line *commandLine, words []string) (names []string) {
 	if len(words) > 0 {
 		return nil
 	}
 	for i := range line.items {
-		if err := line.items[i].apply(); err != nil {
+		if err := line.items[i].setFlag(); err != nil {
 			return nil
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 	defer cancel()
-	if r.pods(ctx, func(pod *v1.Pod) {
-		if name := nameOf(pod); name.namespace == v1.NamespaceDefault {
+	if r.forEachPod(ctx, func(pod *v1.Pod) {
+		if name := podNameOf(pod); name.namespace == v1.NamespaceDefault {
 			names = append(names, name.short)
 		} else {
 			names = append(names, name.namespace+"/"+name.short)
@@ -139,19 +139,19 @@ func (r *request) completePod(line *commandLine, words []string) (names []string
 	return slices.Compact(names)
 }
 
-// arguments are the command line as cobra reads it. A command is the first word: cobra would also find
-// one behind flags, which are the agent's then.
-func (p *program) arguments() []string {
+// cobraArgs converts the command line for cobra. The command must be the first word. cobra would also find a command
+// after flags, which then belong to the agent.
+func (p *program) cobraArgs() []string {
 	args := p.args
 	switch {
 	case len(args) == 0:
-		return []string{} // Of nil, cobra takes the arguments of the process.
+		return []string{} // For nil cobra would use the arguments of the process.
 	case args[0] == "help":
-		for len(args) > 0 && args[0] == "help" { // cobra has a help of its own for help.
+		for len(args) > 0 && args[0] == "help" { // cobra has its own help for help.
 			args = args[1:]
 		}
 		args = append(slices.Clone(args), "--help")
-	case args[0] == "--version": // As most programs have it.
+	case args[0] == "--version": // Most programs have this flag.
 		args = append([]string{"version"}, args[1:]...)
 	}
 	if args[0] == completionName || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -159,17 +159,17 @@ func (p *program) arguments() []string {
 	}
 	for _, c := range p.root.Commands() {
 		if c.Name() == args[0] {
-			return append([]string{args[0]}, p.lines[c].arguments(args[1:])...)
+			return append([]string{args[0]}, p.lines[c].normalizeArgs(args[1:])...)
 		}
 	}
-	return wordsLast(p.lines[p.root].arguments(args))
+	return moveWordsLast(p.lines[p.root].normalizeArgs(args))
 }
 
-// shells are those that cobra has completion scripts for.
+// shells are the shells for which cobra has completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// checkShell returns an error if a completion script is asked for that does not exist. cobra prints the
-// help of completion then, with status 0.
+// checkShell returns an error if the completion script of an unknown shell is requested. cobra would print the help of
+// completion and exit with 0.
 func checkShell(args []string) error {
 	if len(args) < 2 || args[0] != completionName || strings.HasPrefix(args[1], "-") || slices.Contains(shells, args[1]) {
 		return nil
@@ -177,8 +177,8 @@ func checkShell(args []string) error {
 	return fmt.Errorf("%s has no script for %q; expected one of %s", completionName, args[1], strings.Join(shells, ", "))
 }
 
-// wordsLast puts the words behind the flags and --.
-func wordsLast(args []string) []string {
+// moveWordsLast moves the words behind the flags and --.
+func moveWordsLast(args []string) []string {
 	var flags, words []string
 	for i, arg := range args {
 		if arg == "--" {

@@ -17,66 +17,69 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// reporter tells people what is wrong with a manifest, a line for each fault.
-func reporter(log *slog.Logger) func(manifest.Problem) {
+// problemLogger returns a function that logs the problem of a manifest, one line for each fault.
+func problemLogger(log *slog.Logger) func(manifest.Problem) {
 	return func(p manifest.Problem) {
 		for line := range strings.SplitSeq(p.String(), "\n") {
-			log.Warn("trouble with the manifests", "fault", line, "effect", p.Effect())
+			log.Warn("a manifest has a problem", "fault", line, "effect", p.Effect())
 		}
 	}
 }
 
-// relief tells people that a fault of a manifest is over.
-func relief(log *slog.Logger) func(source.Fault) {
-	return func(f source.Fault) { log.Info("a fault of the manifests is over", "fault", plain.Visible(f.String())) }
+// resolvedLogger returns a function that logs that the problem of a manifest is resolved.
+func resolvedLogger(log *slog.Logger) func(source.Fault) {
+	return func(f source.Fault) {
+		log.Info("a problem of a manifest is resolved", "fault", plain.Visible(f.String()))
+	}
 }
 
-// events prints the events of pods, a line each, as far as its digest lets it.
-// With a log in JSON they are records of that.
-type events struct {
-	out io.Writer    // nil: they are not printed
-	log *slog.Logger // instead of out
+// eventPrinter prints the events of pods, one line each, as far as its limiter allows. With a log in JSON the events
+// become records of the log.
+type eventPrinter struct {
+	out io.Writer    // nil: events are not printed
+	log *slog.Logger // if not nil, used instead of out
 	now func() time.Time
 
 	mu     sync.Mutex
-	digest digest
+	digest eventLimiter
 }
 
-// Event is the recorder's method.
-func (e *events) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	what := event{kind: plain.Visible(eventtype), pod: "?", reason: plain.Visible(reason), message: inOneLine(message)}
+// Event implements runtime.EventRecorder.
+func (e *eventPrinter) Event(object k8sruntime.Object, eventtype, reason, message string) {
+	what := event{kind: plain.Visible(eventtype), pod: "?", reason: plain.Visible(reason), message: visibleOneLine(message)}
 	if o, ok := object.(*v1.ObjectReference); ok {
 		what.pod, what.uid = strings.TrimPrefix(o.Namespace+"/"+o.Name, "/"), string(o.UID)
 	} else if o, err := meta.Accessor(object); err == nil {
 		what.pod, what.uid = o.GetNamespace()+"/"+o.GetName(), string(o.GetUID())
 	}
 	what.pod = plain.Visible(what.pod)
-	e.print(what)
+	e.printEvent(what)
 }
 
-// inOneLine is a text on one line, in which what a terminal takes for more than text is
-// escaped: what containers print is in events, and is not to move anybody's cursor.
-func inOneLine(text string) string {
+// visibleOneLine returns a text on one line, with control characters escaped. Events contain output of containers,
+// which must not control the terminal.
+func visibleOneLine(text string) string {
 	return plain.Visible(strings.ReplaceAll(text, "\n", "; "))
 }
 
-// Eventf is the recorder's method.
-func (e *events) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
+// Eventf implements runtime.EventRecorder.
+func (e *eventPrinter) Eventf(object k8sruntime.Object, eventtype, reason, format string, args ...any) {
 	e.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-func (e *events) print(what event) {
+// printEvent prints or logs one event, unless the limiter drops it.
+func (e *eventPrinter) printEvent(what event) {
 	if e.out == nil && e.log == nil {
 		return
 	}
 	e.mu.Lock()
-	line, ok := e.digest.line(what, e.now())
+	line, ok := e.digest.lineIfAllowed(what, e.now())
 	e.mu.Unlock()
 	switch {
 	case !ok:
 	case e.log != nil:
 		e.log.Info("event", "type", what.kind, "reason", what.reason, "pod", what.pod, "message", what.message)
 	default:
-		_, _ = io.WriteString(e.out, line+"\n") // No reader is left: the node continues.
+		_, _ = io.WriteString(e.out, line+"\n") // If the output is closed, the node continues.
 	}
 }

@@ -15,12 +15,12 @@ import (
 
 const (
 	defaultResolver = "/etc/resolv.conf"
-	// maxResolver is how much of a resolver configuration is read.
+	// maxResolver is the maximum size of a resolver configuration.
 	maxResolver = 64 << 10
 )
 
-// setResolver reads the file once, so that a typing error is reported at once.
-func (o *options) setResolver(path string) error {
+// setResolverFile reads the file once, so that a typing error is reported at the start.
+func (o *options) setResolverFile(path string) error {
 	o.resolver = &path
 	if path == "" {
 		return nil
@@ -29,9 +29,9 @@ func (o *options) setResolver(path string) error {
 	return err
 }
 
-// hostResolver reads the host's resolver configuration again for each pod: networks
-// come and go. Nil leaves it to the runtime.
-func (o *options) hostResolver() (func() (runtime.DNS, error), error) {
+// hostResolverReader returns a function that reads the host's resolver configuration. The node calls it for each pod,
+// because networks change. Nil leaves the configuration to the runtime.
+func (o *options) hostResolverReader() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true
 	if o.resolver != nil {
 		path, missing = *o.resolver, false
@@ -46,7 +46,7 @@ func (o *options) hostResolver() (func() (runtime.DNS, error), error) {
 	return func() (runtime.DNS, error) {
 		d, err := readResolver(path)
 		if missing && errors.Is(err, fs.ErrNotExist) {
-			return runtime.DNS{}, nil // A host without one resolves no names, and neither do its pods.
+			return runtime.DNS{}, nil // A host without the file resolves no names, so its pods do not either.
 		}
 		if err != nil {
 			return runtime.DNS{}, fmt.Errorf("%s: %w", path, err)
@@ -55,26 +55,26 @@ func (o *options) hostResolver() (func() (runtime.DNS, error), error) {
 	}, nil
 }
 
-// readResolver reads a file, which may be a link: /etc/resolv.conf mostly is.
+// readResolver parses a resolver configuration. The path may be a link, as /etc/resolv.conf often is.
 func readResolver(path string) (runtime.DNS, error) {
-	text, err := readAtMost(path, maxResolver)
+	text, err := readFileAtMost(path, maxResolver)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		err = cause.Err // The path is known.
+		err = cause.Err // The caller names the path.
 	}
 	return podsync.ParseResolver(string(text)), err
 }
 
-// readAtMost reads a regular file whole; one that is larger is an error. A pipe, or a file of the
-// kernel that looks regular, such as /proc/kmsg, is not waited for.
-func readAtMost(path string, most int64) ([]byte, error) {
+// readFileAtMost reads a whole regular file. A larger file is an error. It does not block on a pipe, or on a kernel
+// file that looks regular, such as /proc/kmsg.
+func readFileAtMost(path string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("has more than %d bytes", most)
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("has more than %d bytes", limit)
 	}
 	return text, err
 }

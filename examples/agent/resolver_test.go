@@ -20,9 +20,9 @@ func TestResolver(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
 	write("nameserver 192.0.2.1\nsearch example.org\noptions rotate\n")
 	require.NoError(t, os.Symlink(file, link))
-	o, err := parse([]string{"--manifests", ".", "--runtime", "cri", "--resolv-conf", link})
+	o, err := parseAgentOptions([]string{"--manifests", ".", "--runtime", "cri", "--resolv-conf", link})
 	require.NoError(t, err)
-	read, err := o.hostResolver()
+	read, err := o.hostResolverReader()
 	require.NoError(t, err)
 	got, err := read()
 	require.NoError(t, err)
@@ -44,14 +44,14 @@ func TestResolver(t *testing.T) {
 // TestResolver_Default: without the flag it is the host's, if it has one; an
 // empty one leaves it to the runtime.
 func TestResolver_Default(t *testing.T) {
-	read, err := (&options{}).hostResolver()
+	read, err := (&options{}).hostResolverReader()
 	require.NoError(t, err)
 	got, err := read()
 	require.NoError(t, err)
 	want, _ := readResolver(defaultResolver)
 	assert.Equal(t, want, got)
 
-	read, err = (&options{resolver: new("")}).hostResolver()
+	read, err = (&options{resolver: new("")}).hostResolverReader()
 	require.NoError(t, err)
 	assert.Nil(t, read)
 }
@@ -62,6 +62,6 @@ func TestReadAtMost_KernelFile(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("it is about /proc")
 	}
-	_, err := readAtMost("/proc/version", maxConfig)
+	_, err := readFileAtMost("/proc/version", maxConfigSize)
 	assert.EqualError(t, err, "not a regular file: a file of the kernel")
 }

@@ -21,51 +21,51 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// runStateDir is the state directory of run on a CRI runtime where nothing is said. It is not
-// that of an agent, so that both can run.
+// runStateDir is the default state directory of the command run on a CRI runtime. It differs from the agent's, so
+// that both can run at once.
 const runStateDir = "/var/lib/podkeel-run"
 
-// runUsage is the help of run.
-func runUsage() string {
+// runHelp returns the help of the command run.
+func runHelp() string {
 	var o options
 	return "Usage: agent run FILE ... [flags]\n\n" +
-		"Runs the pods of files, or of standard input for -, until all have ended. The status is that\n" +
-		"of the container that failed first, or 0. The first SIGINT or SIGTERM ends the pods within\n" +
-		"their grace periods, with status 130; a second one kills them.\n\nFlags:\n\n" + o.runFlags().help()
+		"Runs the pods of files, or of standard input for -, until all terminate. The exit code is that\n" +
+		"of the container that failed first, or 0. The first SIGINT or SIGTERM stops the pods within\n" +
+		"their grace periods, with exit code 130; a second one kills them.\n\nFlags:\n\n" + o.runCommandFlags().helpText()
 }
 
-// runFlags are those flags of the agent that make sense for pods that are not a directory's.
-func (o *options) runFlags() flagSet {
+// runCommandFlags returns the flags of the agent that make sense for the command run.
+func (o *options) runCommandFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
-	flags := slices.DeleteFunc(o.cliFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
+	flags := slices.DeleteFunc(o.allFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
 	for name, meaning := range map[string]string{
 		"listen":    "serve /pods, /timeline, /metrics ... to all users (none)",
 		"socket":    "socket for this user's commands (none)",
 		"log-level": "debug, info, warn or error (warn)",
 		"state-dir": "directory for volumes, logs and statuses (none; with cri " + runStateDir + ")",
 	} {
-		flags.find(name).meaning = meaning
+		flags.lookup(name).description = meaning
 	}
-	return append(flags, cliFlag{name: "logs", meaning: "print what containers write, each line behind [pod/POD/CONTAINER] (false)", set: boolean(&o.printLogs)})
+	return append(flags, cliFlag{name: "logs", description: "print the logs of containers, each line after [pod/POD/CONTAINER] (false)", set: boolFlag(&o.printLogs)})
 }
 
-// runFiles is the command run: it runs the pods of files and returns the status to end with.
-func (p *program) runFiles(o *options, line *commandLine) int {
-	err := o.readRun(line)
+// runPodFiles is the command run: it runs the pods of files and returns the exit code.
+func (p *program) runPodFiles(o *options, line *commandLine) int {
+	err := o.applyRunCommandLine(line)
 	var a *agent
 	if err == nil {
 		a, err = newAgent(*o, p.stdout, p.stderr)
 	}
 	if err != nil {
-		complain(p.stderr, err)
+		printErrors(p.stderr, err)
 		return exitUsage
 	}
-	err = a.run(p.signals)
+	err = a.runUntilStopped(p.signals)
 	if err != nil {
-		complainAtEnd(p.stderr, err)
+		printErrorsBeforeExit(p.stderr, err)
 	}
-	if o.runtime == "memory" { // A person may take status 0 for the success of a program.
-		complainAtEnd(p.stderr, errSimulated)
+	if o.runtime == "memory" { // Otherwise exit code 0 could be taken for the success of a program.
+		printErrorsBeforeExit(p.stderr, errSimulatedContainers)
 	}
 	switch {
 	case err != nil:
@@ -73,48 +73,48 @@ func (p *program) runFiles(o *options, line *commandLine) int {
 	case a.interrupted:
 		return exitInterrupted
 	}
-	return exitCode(a.batch.states())
+	return batchExitCode(a.batch.podsWithStatus())
 }
 
-// errSimulated is the last line of run in memory.
-var errSimulated = errors.New("the containers were simulated: no program of an image has run (--runtime cri runs them)")
+// errSimulatedContainers is printed at the end of the command run on the in-memory runtime.
+var errSimulatedContainers = errors.New("the containers were simulated: no program of an image has run (--runtime cri runs them)")
 
-// runDefaults are the defaults of run.
-func runDefaults() options {
+// runCommandDefaults returns the default options of the command run.
+func runCommandDefaults() options {
 	o := defaults()
 	o.listen, o.socket, o.logLevel, o.stopOnExit, o.orphanGrace = "", "", slog.LevelWarn, true, -1
 	return o
 }
 
-// readRun sets what the command line of run says, and reads the files.
-func (o *options) readRun(line *commandLine) error {
-	if err := o.read(line); err != nil {
+// applyRunCommandLine sets the options from the command line of run, and reads the files.
+func (o *options) applyRunCommandLine(line *commandLine) error {
+	if err := o.applyCommandLine(line); err != nil {
 		return err
 	}
-	files := slices.Concat(line.words, line.rest)
+	files := slices.Concat(line.args, line.argsAfterDash)
 	if len(files) == 0 {
 		return errors.New("run needs the name of a file, or - for standard input (agent run --help)")
 	}
 	var err error
-	if o.pods, err = podsOf(files); err != nil {
+	if o.pods, err = readPodFiles(files); err != nil {
 		return err
 	}
 	if o.runtime == "cri" && o.stateDir == "" {
 		o.stateDir = runStateDir
 	}
-	return errors.Join(o.contradictions()...)
+	return errors.Join(o.conflictingFlagErrors()...)
 }
 
-// podsOf reads the pods of files. Each has a UID of its own, also if the file names one: what
-// ended in an earlier run is another pod.
-func podsOf(files []string) ([]*v1.Pod, error) {
+// readPodFiles reads the pods of files. Each pod gets a new UID, even if the file has one, because a pod of an earlier
+// run is another pod.
+func readPodFiles(files []string) ([]*v1.Pod, error) {
 	var faults []error
 	all := []*v1.Pod{}
 	owner := map[types.NamespacedName]string{}
 	for _, file := range files {
 		pods, err := readPods(file)
 		if err != nil {
-			faults = append(faults, named(file, err))
+			faults = append(faults, prefixLines(file, err))
 		}
 		for _, pod := range pods {
 			name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
@@ -129,17 +129,17 @@ func podsOf(files []string) ([]*v1.Pod, error) {
 	return all, errors.Join(faults...)
 }
 
-// readPods reads one file.
+// readPods reads the pods of one file, or of standard input.
 func readPods(file string) ([]*v1.Pod, error) {
 	var text []byte
 	var err error
 	if file == "-" {
 		text, err = io.ReadAll(io.LimitReader(os.Stdin, manifest.MaxFileSize+1))
 	} else {
-		text, err = readAtMost(file, manifest.MaxFileSize)
+		text, err = readFileAtMost(file, manifest.MaxFileSize)
 	}
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		return nil, cause.Err // The path is said.
+		return nil, cause.Err // The caller names the path.
 	}
 	if err != nil {
 		return nil, err
@@ -147,8 +147,8 @@ func readPods(file string) ([]*v1.Pod, error) {
 	return manifest.Decode(text)
 }
 
-// named is an error whose every line begins with the name of a file.
-func named(file string, err error) error {
+// prefixLines prefixes each line of an error with the name of a file.
+func prefixLines(file string, err error) error {
 	var lines []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		lines = append(lines, fmt.Errorf("%s: %s", file, strings.TrimPrefix(line, "manifest: ")))
@@ -156,79 +156,80 @@ func named(file string, err error) error {
 	return errors.Join(lines...)
 }
 
-// batch are pods with which the agent ends.
-type batch struct {
-	over chan struct{} // closed when all have ended
-	logs *logPrinter   // nil: what containers write is not printed
+// podBatch holds the pods of the command run. The agent exits when all of them have terminated.
+type podBatch struct {
+	allTerminated chan struct{} // closed when all pods have terminated
+	logs          *logPrinter   // nil: the logs of containers are not printed
 
-	mu   sync.Mutex
-	left int
-	pods []*v1.Pod // with their newest statuses, in the order of the files
+	mu        sync.Mutex
+	remaining int
+	pods      []*v1.Pod // with their newest statuses, in the order of the files
 }
 
-func newBatch(pods []*v1.Pod) *batch {
-	return &batch{over: make(chan struct{}), left: len(pods), pods: slices.Clone(pods)}
+// newPodBatch returns a podBatch.
+func newPodBatch(pods []*v1.Pod) *podBatch {
+	return &podBatch{allTerminated: make(chan struct{}), remaining: len(pods), pods: slices.Clone(pods)}
 }
 
-// printed waits until what containers have written is printed, if it is to be.
-func (b *batch) printed() {
+// waitForLogs waits until the logs of the containers are printed, if they are.
+func (b *podBatch) waitForLogs() {
 	if b != nil {
-		b.logs.wait()
+		b.logs.waitUntilPrinted()
 	}
 }
 
-// follow takes in what becomes of the pods until all have ended, or ctx has.
-func (b *batch) follow(ctx context.Context, n *node.Node) {
+// watchUntilTerminated watches the pods until all have terminated or ctx is done.
+func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	if b == nil {
 		return
 	}
-	if b.left == 0 {
-		close(b.over)
+	if b.remaining == 0 {
+		close(b.allTerminated)
 		return
 	}
 	for state := range n.Watch(ctx) {
-		b.logs.see(ctx, state.Pod)
-		if b.see(state) {
-			close(b.over)
+		b.logs.startNewContainers(ctx, state.Pod)
+		if b.updatePod(state) {
+			close(b.allTerminated)
 			return
 		}
 	}
 }
 
-// see takes in a state of a pod. It reports whether that was the last one to end.
-func (b *batch) see(state node.PodState) bool {
+// updatePod stores the new state of a pod. It reports whether all pods have terminated.
+func (b *podBatch) updatePod(state node.PodState) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, pod := range b.pods {
-		if pod.UID != state.Pod.UID || hasEnded(pod) {
+		if pod.UID != state.Pod.UID || hasTerminated(pod) {
 			continue
 		}
 		b.pods[i] = state.Pod
-		if hasEnded(state.Pod) || state.Gone {
-			b.left--
+		if hasTerminated(state.Pod) || state.Gone {
+			b.remaining--
 		}
 	}
-	return b.left == 0
+	return b.remaining == 0
 }
 
-// states are the pods with their newest statuses.
-func (b *batch) states() []*v1.Pod {
+// podsWithStatus returns the pods with their newest statuses.
+func (b *podBatch) podsWithStatus() []*v1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.pods)
 }
 
-// hasEnded: the phase is final, and no container runs any more.
-func hasEnded(pod *v1.Pod) bool {
+// hasTerminated reports whether the phase is final and no container is running.
+func hasTerminated(pod *v1.Pod) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return podstatus.IsTerminal(pod.Status.Phase) &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// exitCode is the code of the container that failed first, in time and then in the order of
-// the files. It is 1 for a pod that failed without one, and 0 if no pod has failed. Sidecars
-// and pods that have not ended do not count.
-func exitCode(pods []*v1.Pod) int {
+// batchExitCode returns the exit code of the container that failed first, in time and then in the order of the files.
+// The result is 1 if a pod failed without such a container, and 0 if no pod has failed. Sidecars and pods that have not
+// terminated do not count.
+func batchExitCode(pods []*v1.Pod) int {
 	var first *v1.ContainerStateTerminated
 	failed := false
 	for _, pod := range pods {

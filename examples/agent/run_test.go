@@ -122,7 +122,7 @@ func TestExitCode(t *testing.T) {
 		{3, []*v1.Pod{failed(end("a", 3, 5)), failed(end("a", 4, 5))}},
 		{5, []*v1.Pod{sidecar}},
 	} {
-		assert.Equal(t, c.want, exitCode(c.pods))
+		assert.Equal(t, c.want, batchExitCode(c.pods))
 	}
 }
 
@@ -166,7 +166,7 @@ func TestLogPrinter_Lines(t *testing.T) {
 		false: "[p] a\\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] " + strings.Repeat("z", maxLogLine) + "\n[p] \n[p] end\n",
 	} {
 		var out strings.Builder
-		w := &prefixed{printer: &logPrinter{to: &out, plain: raw}, prefix: "[p] "}
+		w := &linePrefixer{printer: &logPrinter{out: &out, unescaped: raw}, prefix: "[p] "}
 		for _, text := range []string{"a\x1bb\r\nc", "d\n", strings.Repeat("x", maxLogLine), "y\n", strings.Repeat("z", maxLogLine), "\n\nend"} {
 			n, err := w.Write([]byte(text))
 			require.NoError(t, err)

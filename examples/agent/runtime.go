@@ -14,17 +14,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// What --runtime cri has where nothing is said.
+// Defaults of --runtime cri.
 const (
 	defaultEndpoint = "unix:///run/containerd/containerd.sock"
 	defaultStateDir = "/var/lib/podkeel"
-	// hello is how long a runtime may take to say its name. One that is not there
-	// yet is called containerd.
-	hello = 2 * time.Second
+	// versionTimeout is how long a runtime may take to return its name. A runtime that does not answer yet is called
+	// containerd.
+	versionTimeout = 2 * time.Second
 )
 
-// onCRI has the runtime behind an endpoint. Nothing of it has to be there yet.
-func (o *options) onCRI(c *node.Config) error {
+// configureCRI configures the node for the CRI runtime at the endpoint. The runtime need not be running yet.
+func (o *options) configureCRI(c *node.Config) error {
 	dir, err := filepath.Abs(o.stateDir)
 	if err != nil {
 		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
@@ -37,28 +37,27 @@ func (o *options) onCRI(c *node.Config) error {
 	if err != nil {
 		return fmt.Errorf("--cri-endpoint %q: %w", o.criEndpoint, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), hello)
+	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 	defer cancel()
 	name, _, err := runtime.Version(ctx)
 	if err != nil {
 		name = "containerd"
 	}
 	c.Runtime, c.Containers.RuntimeName = runtime, name
-	o.logs.Place(c, dir, filepath.Join(dir, "logs"), "")
-	if c.Containers.DNS.ReadHost, err = o.hostResolver(); err != nil {
+	o.logs.Configure(c, dir, filepath.Join(dir, "logs"), "")
+	if c.Containers.DNS.ReadHost, err = o.hostResolverReader(); err != nil {
 		return err
 	}
 	c.Containers.SeccompRoot = filepath.Join(dir, "seccomp")
 	c.Containers.HostIPs = o.nodeIPs
 	if len(c.Containers.HostIPs) == 0 {
-		c.Containers.HostIPs = hostIPs()
+		c.Containers.HostIPs = firstGlobalIP()
 	}
 	return nil
 }
 
-// hostIPs is the first address of the machine that others can reach, if it has
-// one.
-func hostIPs() []string {
+// firstGlobalIP returns the first IPv4 address of the machine that other machines can reach, or an empty list.
+func firstGlobalIP() []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil
@@ -72,7 +71,7 @@ func hostIPs() []string {
 	return nil
 }
 
-// setNodeIPs wants addresses, the primary one first.
+// setNodeIPs parses the addresses of the node, the primary address first.
 func (o *options) setNodeIPs(s string) error {
 	o.nodeIPs = nil
 	for ip := range strings.SplitSeq(s, ",") {
@@ -84,8 +83,8 @@ func (o *options) setNodeIPs(s string) error {
 	return nil
 }
 
-// setEndpoint wants a socket. It may come later.
-func (o *options) setEndpoint(s string) error {
+// setCRIEndpoint checks that the endpoint is the path of a socket. The socket need not exist yet.
+func (o *options) setCRIEndpoint(s string) error {
 	o.criEndpoint = s
 	path, isURL := strings.CutPrefix(s, "unix://")
 	if (!isURL && strings.Contains(s, "://")) || !filepath.IsAbs(path) {

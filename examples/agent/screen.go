@@ -7,49 +7,46 @@ import (
 	"strings"
 )
 
-// screen is the part of a terminal that is redrawn, below lines that stay. It
-// is pure: it converts lines and rows into bytes. Between two draws the cursor
-// is at the beginning of the line below the last row.
-type screen struct {
+// redrawnScreen is the part of a terminal that is redrawn, below lines that stay. It is pure: it converts lines and
+// rows into bytes. Between two draws the cursor is at the beginning of the line below the last row.
+type redrawnScreen struct {
 	width, height int
-	drawn         []string // the rows that are there
+	rows          []string // the rows on the terminal now
 }
 
-// draw returns the bytes that make the terminal show above, each on a line of
-// its own that stays, and below it rows, in place of those that were drawn
-// before. Rows are cut to the width; if there are more than fit, the last line
-// says how many are not shown. Nothing is returned if nothing has changed. After
-// a change of size it is unknown where the terminal shows the old rows: it is
-// cleared.
-func (s *screen) draw(above, rows []string, width, height int) []byte {
+// renderChanges returns the bytes that make the terminal show the lines of above, which stay, and below them rows in
+// place of the previous rows. Rows are cut to the width. If not all rows fit, the last line says how many are hidden.
+// The result is nil if nothing has changed. After a change of size the terminal is cleared, because the position of the
+// old rows is unknown.
+func (s *redrawnScreen) renderChanges(above, rows []string, width, height int) []byte {
 	var b bytes.Buffer
-	rows = fit(rows, width, height)
+	rows = fitRows(rows, width, height)
 	resized := s.width != width || s.height != height
 	switch {
 	case resized && s.width != 0:
 		b.WriteString("\x1b[H\x1b[2J")
-	case !resized && len(above) == 0 && slices.Equal(rows, s.drawn):
+	case !resized && len(above) == 0 && slices.Equal(rows, s.rows):
 		return nil
-	case len(s.drawn) > 0:
-		fmt.Fprintf(&b, "\r\x1b[%dA", len(s.drawn))
+	case len(s.rows) > 0:
+		fmt.Fprintf(&b, "\r\x1b[%dA", len(s.rows))
 	}
 	if len(above) > 0 {
-		b.WriteString("\x1b[J") // They may be wider than the terminal, and go on where rows were.
+		b.WriteString("\x1b[J") // The lines may wrap into the place of the old rows.
 	}
 	for _, line := range above {
-		b.WriteString(printable(line, true) + "\r\n")
+		b.WriteString(replaceUnprintable(line, true) + "\r\n")
 	}
 	for _, row := range rows {
 		b.WriteString("\x1b[K" + row + "\r\n")
 	}
 	b.WriteString("\x1b[J")
-	s.width, s.height, s.drawn = width, height, rows
+	s.width, s.height, s.rows = width, height, rows
 	return b.Bytes()
 }
 
-// fit cuts rows, the first of which is the heading, to what there is room for.
-// The cursor needs a line too.
-func fit(rows []string, width, height int) []string {
+// fitRows cuts the rows, heading first, to the size of the terminal. One line is left for the
+// cursor.
+func fitRows(rows []string, width, height int) []string {
 	room := height - 1
 	shown := rows
 	switch {
@@ -61,18 +58,18 @@ func fit(rows []string, width, height int) []string {
 	}
 	cut := make([]string, len(shown))
 	for i, row := range shown {
-		row = strings.TrimRight(printable(row, false), " ")
-		// The last column is left free: who writes there may go on to the next line.
+		row = strings.TrimRight(replaceUnprintable(row, false), " ")
+		// The last column stays free, because the terminal may move the cursor to the next line after writing there.
 		cut[i] = row[:min(len(row), max(width-1, 0))]
 	}
 	return cut
 }
 
-// printable takes out what would move the cursor, or, unless it may be wide,
-// what need not be one column wide.
-func printable(text string, wide bool) string {
+// replaceUnprintable replaces control characters by "?". Unless keepWide is true it also replaces characters that may
+// not be one column wide.
+func replaceUnprintable(text string, keepWide bool) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x80 && !wide {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x80 && !keepWide {
 			return '?'
 		}
 		return r

@@ -23,7 +23,7 @@ func TestScreen(t *testing.T) {
 		d.ScanArgs(t, "width", &width)
 		d.ScanArgs(t, "height", &height)
 		e := newEmulator(t, width, height)
-		var s screen
+		var s redrawnScreen
 		for line := range strings.Lines(d.Input) {
 			words := strings.Fields(strings.ReplaceAll(line, "_", " "))
 			if strings.HasPrefix(line, "resize") {
@@ -33,7 +33,7 @@ func TestScreen(t *testing.T) {
 				continue
 			}
 			above, rows := parseDraw(strings.Fields(line)[1:])
-			_, err := e.Write(s.draw(above, rows, width, height))
+			_, err := e.Write(s.renderChanges(above, rows, width, height))
 			require.NoError(t, err)
 		}
 		scrolled := ""
@@ -58,20 +58,20 @@ func parseDraw(words []string) (above, rows []string) {
 
 // TestScreen_NothingNew: nothing is written if nothing has changed.
 func TestScreen_NothingNew(t *testing.T) {
-	var s screen
+	var s redrawnScreen
 	rows := []string{"NAME", "web"}
-	assert.NotEmpty(t, s.draw(nil, rows, 80, 24))
-	assert.Empty(t, s.draw(nil, rows, 80, 24))
-	assert.NotEmpty(t, s.draw([]string{"log"}, rows, 80, 24))
-	assert.NotEmpty(t, s.draw(nil, rows, 81, 24))
-	assert.NotEmpty(t, s.draw(nil, rows[:1], 81, 24))
+	assert.NotEmpty(t, s.renderChanges(nil, rows, 80, 24))
+	assert.Empty(t, s.renderChanges(nil, rows, 80, 24))
+	assert.NotEmpty(t, s.renderChanges([]string{"log"}, rows, 80, 24))
+	assert.NotEmpty(t, s.renderChanges(nil, rows, 81, 24))
+	assert.NotEmpty(t, s.renderChanges(nil, rows[:1], 81, 24))
 }
 
 // TestScreen_NobodyMovesTheCursor: what others have written is only text.
 func TestScreen_NobodyMovesTheCursor(t *testing.T) {
 	e := newEmulator(t, 40, 5)
-	var s screen
-	_, err := e.Write(s.draw([]string{"a\x1b[2Jb\rc\u009bd\u00e9"}, []string{"web\x1b[5A\u4e16"}, 40, 5))
+	var s redrawnScreen
+	_, err := e.Write(s.renderChanges([]string{"a\x1b[2Jb\rc\u009bd\u00e9"}, []string{"web\x1b[5A\u4e16"}, 40, 5))
 	require.NoError(t, err)
 	assert.Equal(t, "a?[2Jb?c?d\u00e9\nweb?[5A?\n_\n", e.String())
 }
@@ -83,30 +83,30 @@ func TestScreen_AnySize(t *testing.T) {
 	for height := 1; height < 9; height++ {
 		for width := 1; width < 30; width++ {
 			e := newEmulator(t, width, height)
-			var s screen
+			var s redrawnScreen
 			for i := range 4 {
-				_, err := e.Write(s.draw([]string{strings.Repeat("x", i*10)}, rows[:5-i], width, height))
+				_, err := e.Write(s.renderChanges([]string{strings.Repeat("x", i*10)}, rows[:5-i], width, height))
 				require.NoError(t, err)
 			}
-			assert.LessOrEqual(t, len(s.drawn), height-1)
+			assert.LessOrEqual(t, len(s.rows), height-1)
 			if height > 2 {
 				lines := strings.Split(e.String(), "\n")
 				at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "_") })
 				require.GreaterOrEqual(t, at, 1, "%dx%d\n%s", width, height, e)
-				assert.Equal(t, s.drawn[len(s.drawn)-1], lines[at-1])
+				assert.Equal(t, s.rows[len(s.rows)-1], lines[at-1])
 			}
 		}
 	}
 }
 
 func TestLayout(t *testing.T) {
-	cells := [][]string{heading(), {"kube-system/a-very-long-name-indeed-0001", "1/1", "CrashLoopBackOff", "12 (5m ago)", "3d"}, {"web", "0/1", "Running", "0", "5s"}}
+	cells := [][]string{columnHeadings(), {"kube-system/a-very-long-name-indeed-0001", "1/1", "CrashLoopBackOff", "12 (5m ago)", "3d"}, {"web", "0/1", "Running", "0", "5s"}}
 	assert.Equal(t, `NAME                                       READY   STATUS             RESTARTS      AGE
 kube-system/a-very-long-name-indeed-0001   1/1     CrashLoopBackOff   12 (5m ago)   3d
-web                                        0/1     Running            0             5s`, strings.Join(layout(cells, 100), "\n"))
+web                                        0/1     Running            0             5s`, strings.Join(formatColumns(cells, 100), "\n"))
 	assert.Equal(t, `NAME                   READY   STATUS             RESTARTS      AGE
 kube-syst..deed-0001   1/1     CrashLoopBackOff   12 (5m ago)   3d
-web                    0/1     Running            0             5s`, strings.Join(layout(cells, 68), "\n"))
-	assert.Equal(t, "kube-..-0001   1/1     CrashLoopBackOff   12 (5m ago)   3d", layout(cells, 20)[1], "no shorter")
-	assert.Empty(t, layout(nil, 80))
+web                    0/1     Running            0             5s`, strings.Join(formatColumns(cells, 68), "\n"))
+	assert.Equal(t, "kube-..-0001   1/1     CrashLoopBackOff   12 (5m ago)   3d", formatColumns(cells, 20)[1], "no shorter")
+	assert.Empty(t, formatColumns(nil, 80))
 }

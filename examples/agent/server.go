@@ -15,16 +15,16 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// endpoint is one address at which the agent answers.
+// endpoint is one address on which the agent serves HTTP.
 type endpoint struct {
 	listener net.Listener
 	server   *debug.Server
 }
 
-// bind takes the addresses now, so that a taken one is reported before anything runs. The socket
-// serves everything. The port does so if a flag names the port or its address; otherwise it serves
-// health and metrics, because every local user can connect to it.
-func (a *agent) bind() error {
+// listenAll opens the socket and the port now, so that an address in use is reported at the start. The socket serves
+// everything. The port serves everything if a flag sets the port or its address. Otherwise it serves health and metrics
+// only, because every local user can connect to it.
+func (a *agent) listenAll() error {
 	if a.listen == "" && a.socket == "" {
 		return nil
 	}
@@ -33,13 +33,13 @@ func (a *agent) bind() error {
 	if err != nil {
 		return err
 	}
-	if err := a.bindSocket(full); err != nil || a.listen == "" {
+	if err := a.listenOnSocket(full); err != nil || a.listen == "" {
 		return err
 	}
 	handler := full
 	if !a.listenGiven {
 		if config.PrivatePathsHint = "start the agent with --listen " + a.listen + " to serve everything here"; a.local != nil {
-			config.PrivatePathsHint = "the agent's user asks the socket " + a.socket + ", or starts the agent with --listen " + a.listen
+			config.PrivatePathsHint = "the agent's user can use the socket " + a.socket + ", or starts the agent with --listen " + a.listen
 		}
 		if handler, err = debug.NewHealth(config); err != nil {
 			return err
@@ -53,8 +53,8 @@ func (a *agent) bind() error {
 	return err
 }
 
-// bindSocket takes the socket. Without a socket that no flag names the agent runs all the same.
-func (a *agent) bindSocket(handler http.Handler) error {
+// listenOnSocket opens the socket. If the default socket cannot be opened, the agent runs without it.
+func (a *agent) listenOnSocket(handler http.Handler) error {
 	if a.socket == "" {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (a *agent) bindSocket(handler http.Handler) error {
 	return nil
 }
 
-// newEndpoint makes the server of a listener.
+// newEndpoint returns an endpoint that serves the handler on a listener.
 func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, error) {
 	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *agent) debugConfig() debug.Config {
 		},
 		Logs:    a.node.Containers(),
 		Metrics: a.metrics.All, ResourceMetrics: a.metrics.Resources, Stats: stats.Handler(a.node.Containers()),
-		Hosts: []string{hostOf(a.listen), a.nodeName},
+		Hosts: []string{hostWithoutPort(a.listen), a.nodeName},
 	}
 	if a.exec {
 		config.Exec = a.node.Containers()
@@ -107,14 +107,14 @@ func (a *agent) debugConfig() debug.Config {
 	return config
 }
 
-// hostOf leaves the port out.
-func hostOf(address string) string {
-	host, _, _ := net.SplitHostPort(address) // It has been listened at.
+// hostWithoutPort returns the host of an address.
+func hostWithoutPort(address string) string {
+	host, _, _ := net.SplitHostPort(address) // The address is valid: the agent has listened on it.
 	return host
 }
 
-// serve answers requests until the function it returns is called.
-func (a *agent) serve() (hangUp func()) {
+// startServers serves requests until the returned function is called.
+func (a *agent) startServers() (stop func()) {
 	a.warnAboutReaders()
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -134,22 +134,22 @@ func (a *agent) serve() (hangUp func()) {
 	}
 }
 
-// warnAboutReaders logs once who can read the pods at the port that a flag names.
+// warnAboutReaders logs who can read the pods on a port that a flag names.
 func (a *agent) warnAboutReaders() {
 	if a.port == nil || !a.listenGiven {
 		return
 	}
 	readers := "every local user"
-	if ip, err := netip.ParseAddr(hostOf(a.port.listener.Addr().String())); err != nil || !ip.IsLoopback() {
+	if ip, err := netip.ParseAddr(hostWithoutPort(a.port.listener.Addr().String())); err != nil || !ip.IsLoopback() {
 		readers = "everybody who can connect to the address"
 	}
-	a.log.Warn("the debug handler asks for no credentials: pods, their environment and their logs are not secret", "listen", a.address(), "readers", readers)
+	a.log.Warn("the debug handler requires no credentials: pods, their environment and their logs are not secret", "listen", a.portAddress(), "readers", readers)
 }
 
-// address returns the address of the port, or none.
-func (a *agent) address() string { return a.port.String() }
+// portAddress returns the address of the port, or "none".
+func (a *agent) portAddress() string { return a.port.String() }
 
-// String returns the address of an endpoint.
+// String returns the address of an endpoint, or "none".
 func (e *endpoint) String() string {
 	if e == nil {
 		return "none"

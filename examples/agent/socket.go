@@ -19,13 +19,13 @@ import (
 const (
 	// socketName is the name of the socket in its directory.
 	socketName = "agent.sock"
-	// longestSocket is the longest path of a socket in bytes, by the smallest sockaddr_un.
-	longestSocket = 103
-	// socketDialTimeout is how long an agent that listens already may take to accept.
+	// maxSocketPath is the maximum length of a socket's path in bytes, by the smallest sockaddr_un.
+	maxSocketPath = 103
+	// socketDialTimeout is how long another agent that listens on the path may take to accept.
 	socketDialTimeout = time.Second
 )
 
-// systemSocket is the default socket of an agent of root.
+// systemSocket returns the default socket of an agent that runs as root.
 func systemSocket() string {
 	dir := "/run"
 	if goruntime.GOOS != "linux" {
@@ -34,9 +34,9 @@ func systemSocket() string {
 	return filepath.Join(dir, "podkeel", socketName)
 }
 
-// defaultSocket returns the path of the socket of an agent of a user: in the directory that
-// systemd has made for the service (RUNTIME_DIRECTORY), in /run/podkeel for root, in the user's
-// XDG_RUNTIME_DIR, or in a directory of the user's below the one for temporary files.
+// defaultSocket returns the default socket of an agent of a user. It is in the directory that systemd created for the
+// service (RUNTIME_DIRECTORY), in /run/podkeel for root, in the user's XDG_RUNTIME_DIR, or in a directory of the user
+// below the one for temporary files.
 func defaultSocket(env func(string) string, user int) string {
 	dir, _, _ := strings.Cut(env("RUNTIME_DIRECTORY"), ":")
 	switch own := env("XDG_RUNTIME_DIR"); {
@@ -50,26 +50,26 @@ func defaultSocket(env func(string) string, user int) string {
 	return filepath.Join(os.TempDir(), "podkeel-"+strconv.Itoa(user), socketName)
 }
 
-// findSocket returns the socket that a command of a user asks: the user's own, or the system's if
-// the user has none. A directory that another user has made is not the user's own.
+// findSocket returns the socket to which a command of a user connects: the user's own, or the system's if the user has
+// none. A directory that another user created does not count as the user's own.
 func findSocket(env func(string) string, user int) string {
 	own := defaultSocket(env, user)
 	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDir(own) == nil {
 		return own
 	}
 	if _, err := os.Lstat(systemSocket()); !errors.Is(err, fs.ErrNotExist) {
-		return systemSocket() // Without the right to look for it the dial says so.
+		return systemSocket() // If the user may not read its directory, the dial reports that.
 	}
 	return own
 }
 
-// socketPath returns the path that an address of --server names, or false for a host and port.
-func socketPath(address string) (path string, is bool) {
+// socketPath returns the path in an address of --server, and false if the address is a host and port.
+func socketPath(address string) (path string, isSocket bool) {
 	path, scheme := strings.CutPrefix(address, "unix://")
 	return path, scheme || strings.ContainsRune(address, filepath.Separator)
 }
 
-// socket is a listener on a socket that only its user can connect to.
+// socket listens on a socket to which only its user can connect.
 type socket struct {
 	net.Listener
 	path string
@@ -78,30 +78,30 @@ type socket struct {
 
 var errSocketTaken = errors.New("another agent listens there")
 
-// listenSocket listens on a socket of mode 0600. It replaces the socket of an agent that has
-// exited, and no other file. The socket is made in a directory that only its user can enter, and
-// moved to its path with its mode: at no time can another user connect. Of several agents that do
-// this at once, one gets the path and the others errSocketTaken.
+// listenSocket listens on a socket of mode 0600. It replaces the socket of an agent that has exited, and no other file.
+// It creates the socket in a directory that only its user can enter, and renames it to its path when the mode is set,
+// so that no other user can connect at any time. If several agents do this at once, one of them gets the path and the
+// others get errSocketTaken.
 func listenSocket(path string) (*socket, error) {
 	if err := checkSocketFree(path); err != nil {
 		return nil, err
 	}
-	dir, claim, err := claimSocket(path)
+	dir, claim, err := lockSocketDir(path)
 	if err != nil {
 		return nil, err
 	}
 	temporary := filepath.Join(dir, "s")
 	defer func() {
-		_ = os.Remove(temporary) // After a failure.
+		_ = os.Remove(temporary) // Left over after a failure.
 		_ = os.Remove(dir)
-		_ = claim.Close() // Comes last: until now no other agent uses the directory.
+		_ = claim.Close() // Last, so that no other agent uses the directory before.
 	}()
-	if err := checkSocketFree(path); err != nil { // Another agent may have made it meanwhile.
+	if err := checkSocketFree(path); err != nil { // Another agent may have created it meanwhile.
 		return nil, err
 	}
-	_ = os.Remove(temporary) // Of an agent that was killed.
-	if longest := max(len(temporary), len(path)); longest > longestSocket {
-		return nil, fmt.Errorf("the path is %d bytes too long for a socket", longest-longestSocket)
+	_ = os.Remove(temporary) // Left over from an agent that was killed.
+	if longest := max(len(temporary), len(path)); longest > maxSocketPath {
+		return nil, fmt.Errorf("the path is %d bytes too long for a socket", longest-maxSocketPath)
 	}
 	l, err := net.Listen("unix", temporary)
 	if err != nil {
@@ -117,20 +117,20 @@ func listenSocket(path string) (*socket, error) {
 		err = os.Rename(temporary, path)
 	}
 	if err != nil {
-		_ = l.Close() // No client knows it.
+		_ = l.Close() // No client has connected to it.
 		return nil, err
 	}
 	return s, nil
 }
 
-// claimSocket makes a directory beside the path of a socket, which only this user can enter, and
-// claims it until the file is closed: no two agents replace one socket at once. errSocketTaken:
-// another agent is about to listen there.
-func claimSocket(path string) (dir string, claim *os.File, err error) {
+// lockSocketDir creates a directory beside the path of a socket, which only this user can enter, and locks it until the
+// file is closed. No two agents can then replace one socket at once. The error is errSocketTaken if another agent holds
+// the lock.
+func lockSocketDir(path string) (dir string, lock *os.File, err error) {
 	name := fnv.New32a()
-	_, _ = name.Write([]byte(filepath.Base(path))) // It never fails.
+	_, _ = name.Write([]byte(filepath.Base(path))) // Writing to a hash does not fail.
 	dir = filepath.Join(filepath.Dir(path), fmt.Sprintf(".podkeel-%08x", name.Sum32()))
-	const attempts = 10 // The agent that has the directory removes it.
+	const attempts = 10 // The agent that holds the lock removes the directory.
 	for range attempts {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", nil, withoutPath(err)
@@ -140,7 +140,7 @@ func claimSocket(path string) (dir string, claim *os.File, err error) {
 		} else if err != nil {
 			return "", nil, err
 		}
-		claim, err := osfile.LockDir(dir)
+		lock, err := osfile.LockDir(dir)
 		switch {
 		case errors.Is(err, osfile.ErrLocked):
 			return "", nil, errSocketTaken
@@ -149,17 +149,17 @@ func claimSocket(path string) (dir string, claim *os.File, err error) {
 		case err != nil:
 			return "", nil, withoutPath(err)
 		}
-		claimed, err := claim.Stat()
+		claimed, err := lock.Stat()
 		if now, look := os.Lstat(dir); err == nil && look == nil && os.SameFile(claimed, now) {
-			return dir, claim, nil
+			return dir, lock, nil
 		}
-		_ = claim.Close() // It was removed before it was claimed.
+		_ = lock.Close() // The directory was removed before it was locked.
 	}
 	return "", nil, errSocketTaken
 }
 
-// checkSocketFree returns an error if a path has a file that is no socket, or the socket of a
-// process that accepts.
+// checkSocketFree returns an error if the path is a file other than a socket, or the socket of a process that accepts
+// connections.
 func checkSocketFree(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -168,7 +168,7 @@ func checkSocketFree(path string) error {
 	case err != nil:
 		return withoutPath(err)
 	case info.Mode()&fs.ModeSocket == 0:
-		return errors.New("the file is no socket")
+		return errors.New("the file is not a socket")
 	}
 	c, err := net.DialTimeout("unix", path, socketDialTimeout)
 	if err == nil {
@@ -183,7 +183,7 @@ func checkSocketFree(path string) error {
 // Close stops listening and removes the socket, unless a later agent has replaced it.
 func (s *socket) Close() error {
 	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
-		_ = os.Remove(s.path) // Left behind, it refuses connections.
+		_ = os.Remove(s.path) // A leftover socket refuses connections.
 	}
 	return s.Listener.Close()
 }
@@ -191,8 +191,8 @@ func (s *socket) Close() error {
 // Addr returns the address with the path at which clients find the socket.
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// makeSocketDir makes the directory of a default socket. It returns an error if another user owns
-// the directory or may write to it, as anybody may make one below /tmp.
+// makeSocketDir creates the directory of a default socket. It returns an error if another user owns the directory or
+// may write to it. Any user may have created one below /tmp.
 func makeSocketDir(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -204,21 +204,21 @@ func makeSocketDir(path string) error {
 	return checkSocketDir(path)
 }
 
-// checkSocketDir returns an error if another user may have put the socket there.
+// checkSocketDir returns an error if another user may have created the socket.
 func checkSocketDir(path string) error {
 	info, err := os.Lstat(filepath.Dir(path))
 	switch {
 	case err != nil:
 		return withoutPath(err)
 	case !info.IsDir():
-		return fmt.Errorf("%s is no directory", filepath.Dir(path))
-	case !isPrivate(info):
+		return fmt.Errorf("%s is not a directory", filepath.Dir(path))
+	case !isPrivateDir(info):
 		return fmt.Errorf("another user may write to %s", filepath.Dir(path))
 	}
 	return nil
 }
 
-// withoutPath leaves out the path of an error, which the caller names.
+// withoutPath removes the path from an error, because the caller names it.
 func withoutPath(err error) error {
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		return cause.Err

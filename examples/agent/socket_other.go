@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// isPrivate reports true: directories of a user are the user's own here.
-func isPrivate(fs.FileInfo) bool { return true }
+// isPrivateDir returns true: on this system a user's directories are private.
+func isPrivateDir(fs.FileInfo) bool { return true }
 
-// refusesConnections reports whether an error of a dial means that no process listens.
+// refusesConnections reports whether the error of a dial means that no process listens.
 func refusesConnections(err error) bool { return !errors.Is(err, os.ErrDeadlineExceeded) }

@@ -24,14 +24,14 @@ func startTalker(t *testing.T, change func(*options), args ...string) (*agent, l
 	dir := t.TempDir()
 	text := strings.Replace(talker, "    command", "    env: [{name: PASSWORD, value: hunter2}]\n    command", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(text), 0o600))
-	o, err := parse(append([]string{"--manifests", dir, "--node-name", "n", "--events=false"}, args...))
+	o, err := parseAgentOptions(append([]string{"--manifests", dir, "--node-name", "n", "--events=false"}, args...))
 	require.NoError(t, err)
 	change(&o)
 	out, log := newLines(), newLines()
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.run(signals) }()
+	go func() { ended <- a.runUntilStopped(signals) }()
 	t.Cleanup(func() {
 		signals <- os.Interrupt
 		assert.NoError(t, <-ended)
@@ -80,17 +80,17 @@ func TestAccess_WithoutFlagOnlyTheUser(t *testing.T) {
 	assert.Equal(t, exitOK, code, stderr)
 	assert.Contains(t, stdout, "hunter2")
 
-	code, body := getText(t, a.address(), "/healthz")
+	code, body := getText(t, a.portAddress(), "/healthz")
 	assert.Equal(t, 200, code)
 	assert.Equal(t, "ok", body)
-	code, body = getText(t, a.address(), "/metrics")
+	code, body = getText(t, a.portAddress(), "/metrics")
 	assert.Equal(t, 200, code)
 	assert.NotContains(t, body, "hunter2")
 	for _, path := range []string{"/pods", "/explain/default/talker-n", "/logs/default/talker-n/other", "/timeline/default/talker-n", "/faults", "/stats/summary"} {
-		code, body := getText(t, a.address(), path)
+		code, body := getText(t, a.portAddress(), path)
 		assert.Equal(t, 403, code, path)
 		assert.Equal(t, "this address serves health and metrics only, because every user of the machine can reach it; "+
-			"the agent's user asks the socket "+socket+", or starts the agent with --listen 127.0.0.1:0\n", body, path)
+			"the agent's user can use the socket "+socket+", or starts the agent with --listen 127.0.0.1:0\n", body, path)
 	}
 	for _, line := range log.logged() {
 		assert.NotContains(t, line, "credentials")
@@ -103,10 +103,10 @@ func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 	for _, args := range [][]string{{"--listen", "127.0.0.1:7"}, {"--port", "7"}, {"--address", "127.0.0.1"}, {"--listen", "127.0.0.1:10348"}} {
 		t.Run(args[0], func(t *testing.T) {
 			a, log := startTalker(t, anyPort, args...)
-			code, body := getText(t, a.address(), "/pods")
+			code, body := getText(t, a.portAddress(), "/pods")
 			assert.Equal(t, 200, code)
 			assert.Contains(t, body, "hunter2")
-			for _, server := range [][]string{nil, {"--server", a.address()}} {
+			for _, server := range [][]string{nil, {"--server", a.portAddress()}} {
 				code, stdout, stderr := called(append([]string{"ps"}, server...)...)
 				assert.Equal(t, exitOK, code, stderr)
 				assert.Contains(t, stdout, "talker-n")
@@ -118,7 +118,7 @@ func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 					warned = append(warned, line)
 				}
 			}
-			assert.Equal(t, []string{`level=WARN msg="the debug handler asks for no credentials: pods, their environment and their logs are not secret" listen=` + a.address() + ` readers="every local user"` + "\n"}, warned)
+			assert.Equal(t, []string{`level=WARN msg="the debug handler requires no credentials: pods, their environment and their logs are not secret" listen=` + a.portAddress() + ` readers="every local user"` + "\n"}, warned)
 		})
 	}
 }
@@ -152,7 +152,7 @@ func TestSocket_TakenAndStale(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 	_, err = listenSocket(path)
-	assert.EqualError(t, err, "the file is no socket")
+	assert.EqualError(t, err, "the file is not a socket")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, "mine", string(text))
@@ -193,7 +193,7 @@ func TestSocket_AtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the last socket only")
 
-	left, claim, err := claimSocket(path)
+	left, claim, err := lockSocketDir(path)
 	require.NoError(t, err)
 	_, err = listenSocket(path)
 	require.ErrorIs(t, err, errSocketTaken, "another agent is about to listen")
@@ -216,7 +216,7 @@ func TestSocket_DefaultTaken(t *testing.T) {
 	assert.NotEqual(t, "none", a.local.String())
 	assert.Equal(t, "none", b.local.String())
 	log.until(t, "the agent has no socket", "another agent listens there")
-	code, stdout, stderr := called("ps", "--server", b.address())
+	code, stdout, stderr := called("ps", "--server", b.portAddress())
 	assert.Equal(t, exitOK, code, stderr)
 	assert.Contains(t, stdout, "talker-n")
 }
@@ -235,7 +235,7 @@ func TestSocket_NoHandler(t *testing.T) {
 		{[]string{"--socket", ""}, ""},
 		{nil, filepath.Join(os.Getenv("RUNTIME_DIRECTORY"), "agent.sock")},
 	} {
-		o, err := parse(c.args)
+		o, err := parseAgentOptions(c.args)
 		require.NoError(t, err)
 		assert.Equal(t, c.want, o.socket, c.args)
 	}
@@ -269,14 +269,14 @@ func TestDefaultSocket(t *testing.T) {
 	}
 	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, os.Symlink(run, filepath.Dir(path)))
-	assert.EqualError(t, makeSocketDir(path), filepath.Dir(path)+" is no directory")
+	assert.EqualError(t, makeSocketDir(path), filepath.Dir(path)+" is not a directory")
 }
 
 // TestClient_Unreachable: a command says what to do about an agent that cannot be asked.
 func TestClient_Unreachable(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.sock")
 	_, _, stderr := called("ps", "--server", none)
-	assert.Equal(t, "agent: no agent answers at "+none+"; is it running, as this user? --server asks another address or socket (dial unix "+none+": connect: no such file or directory)\n", stderr)
+	assert.Equal(t, "agent: no agent answers at "+none+"; is it running, as this user? --server names another address or socket (dial unix "+none+": connect: no such file or directory)\n", stderr)
 	denied := client{none}.unreachableError(&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", fs.ErrPermission)})
-	assert.EqualError(t, denied, "only the user of the agent and root may ask the agent at "+none+" (dial unix: connect: permission denied)")
+	assert.EqualError(t, denied, "only the user of the agent and root may connect to the agent at "+none+" (dial unix: connect: permission denied)")
 }

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// isPrivate reports whether only this user, or root, may write to a directory.
-func isPrivate(info fs.FileInfo) bool {
+// isPrivateDir reports whether only this user, or root, may write to a directory.
+func isPrivateDir(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(stat.Uid) == os.Geteuid() || stat.Uid == 0) && info.Mode().Perm()&0o022 == 0
 }
 
-// refusesConnections reports whether an error of a dial means that no process listens.
+// refusesConnections reports whether the error of a dial means that no process listens.
 func refusesConnections(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

@@ -20,22 +20,22 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// sources are where the pods come from, by name.
-func (a *agent) sources() (map[string]source.Source, error) {
+// podSources returns the sources of pods, by name.
+func (a *agent) podSources() (map[string]source.Source, error) {
 	all := map[string]source.Source{}
 	if a.pods != nil {
 		return all, nil
 	}
-	files, err := a.fileSource(a.log)
+	files, err := a.newFileSource(a.log)
 	if err != nil {
 		return nil, err
 	}
-	web, err := a.urlSource(a.log)
+	web, err := a.newURLSource(a.log)
 	if err != nil {
 		return nil, err
 	}
 	if a.config != "" {
-		a.files, a.web = newSwap(files), newSwap(web)
+		a.files, a.web = newReplaceableSource(files), newReplaceableSource(web)
 		files, web = a.files, a.web
 	}
 	if files != nil {
@@ -47,41 +47,42 @@ func (a *agent) sources() (map[string]source.Source, error) {
 	return all, nil
 }
 
-// fileSource has the manifests of the machine; nil is none.
-func (o *options) fileSource(log *slog.Logger) (source.Source, error) {
-	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.hasObjects(), Strict: o.strict, Period: o.filePeriod, Report: reporter(log), Resolved: relief(log)}
+// newFileSource returns the source of manifest files; nil if there is none.
+func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
+	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.filePeriod, Report: problemLogger(log), Resolved: resolvedLogger(log)}
 	switch {
-	case o.embedded():
+	case o.usesEmbeddedExamples():
 		c.FS, _ = fs.Sub(examples, "manifests") // The path is constant and valid.
 		c.Path = "."
 	case o.manifests == "":
 		return nil, nil
 	default:
 		var err error
-		if c.StateDir, err = o.sourceState(); err != nil {
+		if c.StateDir, err = o.sourceStateDir(); err != nil {
 			return nil, err
 		}
 	}
 	return manifest.New(c)
 }
 
-// urlSource has the manifest of a server; nil is none. Its last good answer is kept in the state directory.
-func (o *options) urlSource(log *slog.Logger) (source.Source, error) {
+// newURLSource returns the source for --manifest-url; nil if there is none. The state directory stores its last good
+// answer.
+func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 	if o.manifestURL == "" {
 		return nil, nil
 	}
 	c := manifest.URLConfig{
-		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.hasObjects(), Strict: o.strict, Period: o.urlPeriod, Report: reporter(log), Resolved: relief(log),
+		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.urlPeriod, Report: problemLogger(log), Resolved: resolvedLogger(log),
 	}
 	var err error
-	if c.StateDir, err = o.sourceState(); err != nil {
+	if c.StateDir, err = o.sourceStateDir(); err != nil {
 		return nil, err
 	}
 	return manifest.NewURL(c)
 }
 
-// sourceState is where sources keep what they have read; empty without a state directory.
-func (o *options) sourceState() (string, error) {
+// sourceStateDir returns where sources store what they have read; empty without a state directory.
+func (o *options) sourceStateDir() (string, error) {
 	if o.stateDir == "" {
 		return "", nil
 	}
@@ -89,8 +90,8 @@ func (o *options) sourceState() (string, error) {
 	return filepath.Join(dir, "sources"), err
 }
 
-// setURL wants the address of a manifest; empty is none.
-func (o *options) setURL(s string) error {
+// setManifestURL checks that the value is an http or https URL, or empty.
+func (o *options) setManifestURL(s string) error {
 	o.manifestURL = s
 	u, err := url.Parse(s)
 	if s != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -99,8 +100,8 @@ func (o *options) setURL(s string) error {
 	return nil
 }
 
-// setURLHeader adds headers, with commas between them, or each on a line.
-func (o *options) setURLHeader(s string) error {
+// setManifestURLHeader adds headers, separated by commas or, if there is a line break, by line breaks.
+func (o *options) setManifestURLHeader(s string) error {
 	separator := ","
 	if strings.Contains(s, "\n") {
 		s, separator = strings.TrimSuffix(s, "\n"), "\n"
@@ -110,7 +111,7 @@ func (o *options) setURLHeader(s string) error {
 	}
 	for pair := range strings.SplitSeq(s, separator) {
 		name, value, ok := strings.Cut(pair, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsFunc(strings.TrimSpace(pair), isNoHeader) {
+		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsFunc(strings.TrimSpace(pair), isInvalidHeaderRune) {
 			return errors.New("expected headers, as Authorization:Bearer x,Accept:text/yaml")
 		}
 		o.urlHeader.Add(name, strings.TrimSpace(value))
@@ -118,68 +119,69 @@ func (o *options) setURLHeader(s string) error {
 	return nil
 }
 
-// isNoHeader reports whether a character cannot be in a header.
-func isNoHeader(r rune) bool { return unicode.IsControl(r) && r != '\t' }
+// isInvalidHeaderRune reports whether a header must not contain the character.
+func isInvalidHeaderRune(r rune) bool { return unicode.IsControl(r) && r != '\t' }
 
-// setURLPeriod wants a second at least.
-func (o *options) setURLPeriod(s string) error {
-	if err := positive(&o.urlPeriod)(s); err != nil || o.urlPeriod < time.Second {
+// setManifestURLPeriod parses a duration of at least a second.
+func (o *options) setManifestURLPeriod(s string) error {
+	if err := positiveDurationFlag(&o.urlPeriod)(s); err != nil || o.urlPeriod < time.Second {
 		return errors.New("expected a duration from 1s")
 	}
 	return nil
 }
 
-// swap is a source that can be replaced while it runs. Without one it has no pods.
-type swap struct {
+// replaceableSource is a source that can be replaced while it runs. If its current source is nil it has no pods.
+type replaceableSource struct {
 	mu      sync.Mutex
 	current source.Source
-	changed chan struct{} // closed when another one takes the place of current
+	changed chan struct{} // closed when current is replaced
 }
 
-func newSwap(first source.Source) *swap {
-	return &swap{current: first, changed: make(chan struct{})}
+// newReplaceableSource returns a replaceableSource.
+func newReplaceableSource(first source.Source) *replaceableSource {
+	return &replaceableSource{current: first, changed: make(chan struct{})}
 }
 
-// set makes another source the current one; nil is none.
-func (s *swap) set(next source.Source) {
+// replace replaces the current source; nil stands for a source without pods.
+func (s *replaceableSource) replace(next source.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.changed)
 	s.current, s.changed = next, make(chan struct{})
 }
 
-var _ source.FaultReporter = (*swap)(nil)
+var _ source.FaultReporter = (*replaceableSource)(nil)
 
 // Faults implements source.FaultReporter.
-func (s *swap) Faults() source.Faults {
-	if r, ok := s.now().(source.FaultReporter); ok {
+func (s *replaceableSource) Faults() source.Faults {
+	if r, ok := s.currentSource().(source.FaultReporter); ok {
 		return r.Faults()
 	}
 	return source.Faults{}
 }
 
 // FaultOf implements source.FaultReporter.
-func (s *swap) FaultOf(uid types.UID) (source.Fault, bool) {
-	if r, ok := s.now().(source.FaultReporter); ok {
+func (s *replaceableSource) FaultOf(uid types.UID) (source.Fault, bool) {
+	if r, ok := s.currentSource().(source.FaultReporter); ok {
 		return r.FaultOf(uid)
 	}
 	return source.Fault{}, false
 }
 
-func (s *swap) now() source.Source {
+// currentSource returns the current source.
+func (s *replaceableSource) currentSource() source.Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current
 }
 
-// Run implements source.Source. What the last source has said stays until the next one says
-// something.
-func (s *swap) Run(ctx context.Context, sink source.Sink) error {
+// Run implements source.Source. The pods of the previous source stay until the next source delivers a snapshot.
+func (s *replaceableSource) Run(ctx context.Context, sink source.Sink) error {
 	for ctx.Err() == nil {
 		s.mu.Lock()
 		current, changed := s.current, s.changed
 		s.mu.Unlock()
-		if err := runUntil(ctx, current, sink, changed); err != nil {
+		if err := runUntilReplaced(ctx, current, sink, changed); err != nil {
 			return err
 		}
 		select {
@@ -190,8 +192,8 @@ func (s *swap) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// runUntil runs a source until ctx ends or another one takes its place.
-func runUntil(ctx context.Context, current source.Source, sink source.Sink, changed <-chan struct{}) error {
+// runUntilReplaced runs a source until ctx is done or the source is replaced.
+func runUntilReplaced(ctx context.Context, current source.Source, sink source.Sink, changed <-chan struct{}) error {
 	if current == nil {
 		sink.Set(source.Snapshot{})
 		return nil

@@ -38,9 +38,9 @@ func pods(out *output) map[string][]string {
 
 // faults are the errors of 6-bad.yaml in the log, which has no others.
 var faults = []string{
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" effect="nothing of this file runs"`,
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" effect="nothing of this file runs"`,
-	`level=WARN msg="trouble with the manifests" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" effect="nothing of this file runs"`,
+	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" effect="nothing of this file runs"`,
+	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" effect="nothing of this file runs"`,
+	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" effect="nothing of this file runs"`,
 }
 
 // logged is the log without the times, and without what some of the examples are
@@ -123,7 +123,7 @@ func TestEvents(t *testing.T) {
 // tells the terminal nothing.
 func TestEvents_Plain(t *testing.T) {
 	var out strings.Builder
-	e := &events{out: &out, now: func() time.Time { return start }}
+	e := &eventPrinter{out: &out, now: func() time.Time { return start }}
 	e.Eventf(&v1.ObjectReference{Namespace: "default", Name: "web"}, v1.EventTypeWarning, "Unhealthy", "it said: %s", "\x1b[2Jgrün\nForged\r\x1b]0;title\a\xff\u202e")
 	assert.Equal(t, "00:00:00 Warning Unhealthy pod/default/web: it said: \\x1b[2Jgrün; Forged\\r\\x1b]0;title\\a\\xff\\u202e\n", out.String())
 }
@@ -164,9 +164,9 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
 		// Those without a container that runs may have ended already.
-		assert.Regexp(t, `"msg":"waiting for the pods to end; a second signal kills them","pods":\["default/[^]]*"default/stubborn-n"`, log.String())
+		assert.Regexp(t, `"msg":"waiting for the pods to terminate; a second signal kills them","pods":\["default/[^]]*"default/stubborn-n"`, log.String())
 		assert.NotContains(t, log.String(), "waiting for calls")
-		assert.Contains(t, log.String(), `"msg":"the pods are killed, as a second signal came","within":6000000000`)
+		assert.Contains(t, log.String(), `"msg":"the pods are killed, because of a second signal","within":6000000000`)
 		assert.Contains(t, pods(&out)["stubborn-n"], "0/1 Terminated 0")
 	})
 }
@@ -174,7 +174,7 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 // stuck is an agent with a runtime that hangs at a call, and one pod in it. The
 // agent's own has no such troubles. It is for use in a bubble.
 func stuck(t *testing.T, command string, out, log *output) *agent {
-	o, err := parse([]string{"--listen", ""})
+	o, err := parseAgentOptions([]string{"--listen", ""})
 	require.NoError(t, err)
 	a, err := newAgent(o, out, log)
 	require.NoError(t, err)
@@ -196,9 +196,9 @@ func TestSignals_TheLastWaitsForNothing(t *testing.T) {
 		signals := make(chan os.Signal, 2)
 		time.AfterFunc(time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
 		begun := time.Now()
-		assert.EqualError(t, a.run(signals), "given up: what was begun in the runtime may go on")
+		assert.EqualError(t, a.runUntilStopped(signals), "gave up: pending calls to the runtime may still take effect")
 		assert.Equal(t, time.Second, time.Since(begun))
-		assert.Contains(t, log.String(), `level=WARN msg="the agent does not wait for what it has begun"`)
+		assert.Contains(t, log.String(), `level=WARN msg="the agent does not wait for pending calls to the runtime"`)
 		time.Sleep(2 * time.Hour) // What it has begun.
 	})
 }
@@ -209,11 +209,11 @@ func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
 		a := stuck(t, faulty.StartContainer, &out, &log)
-		a.lasting = time.Second
+		a.runFor = time.Second
 		begun := time.Now()
-		assert.ErrorContains(t, a.run(nil), "default/stuck")
+		assert.ErrorContains(t, a.runUntilStopped(nil), "default/stuck")
 		assert.Equal(t, 31*time.Second, time.Since(begun))
-		assert.Contains(t, log.String(), `level=INFO msg="waiting for calls to the runtime that are under way; a further signal gives up"`)
+		assert.Contains(t, log.String(), `level=INFO msg="waiting for pending calls to the runtime; another signal gives up"`)
 		time.Sleep(2 * time.Hour)
 	})
 }
@@ -223,9 +223,9 @@ func TestOnExit_StopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
 		a := stuck(t, faulty.StopContainer, &out, &log)
-		a.lasting, a.stopOnExit = time.Minute, true
+		a.runFor, a.stopOnExit = time.Minute, true
 		begun := time.Now()
-		err := a.run(nil)
+		err := a.runUntilStopped(nil)
 		assert.ErrorContains(t, err, "pods were left behind: ")
 		assert.ErrorContains(t, err, "pod default/stuck has not terminated: context deadline exceeded")
 		assert.Equal(t, time.Minute+30*time.Second+stopMargin, time.Since(begun))
@@ -249,11 +249,11 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 				time.AfterFunc(time.Minute+7*time.Second, func() { signals <- os.Interrupt; signals <- os.Interrupt })
 			}
 			begun := time.Now()
-			err := a.run(signals)
+			err := a.runUntilStopped(signals)
 			assert.ErrorContains(t, err, "pods were left behind: ")
 			assert.ErrorContains(t, err, "pod default/stuck has not terminated: ")
 			assert.Equal(t, time.Minute+5*time.Second+want, time.Since(begun))
-			assert.Contains(t, log.String(), `msg="the pods are killed, as a second signal came" within=6s`)
+			assert.Contains(t, log.String(), `msg="the pods are killed, because of a second signal" within=6s`)
 			time.Sleep(2 * time.Hour)
 		})
 	}
@@ -263,7 +263,7 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 func TestSignals_Duplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := make(chan os.Signal, 3)
-		out := distinct(in, func(int) { assert.Fail(t, "there was no third one") })
+		out := filterSignals(in, func(int) { assert.Fail(t, "there was no third one") })
 		var got []time.Duration
 		begun := time.Now()
 		for _, at := range []time.Duration{0, 1, 99, 100, 150, 199} {
@@ -288,10 +288,10 @@ func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 		in := make(chan os.Signal, 3)
 		begun := time.Now()
 		var exits []string
-		out := distinct(in, func(status int) { exits = append(exits, fmt.Sprint(status, " at ", time.Since(begun))) })
+		out := filterSignals(in, func(status int) { exits = append(exits, fmt.Sprint(status, " at ", time.Since(begun))) })
 		for range 5 {
 			in <- syscall.SIGTERM
-			time.Sleep(duplicateGap)
+			time.Sleep(duplicateSignalGap)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait() // The race detector takes this for the order of the call and the assertion.
@@ -314,7 +314,7 @@ func TestLog_NobodyReads(t *testing.T) {
 			begun := time.Now()
 			code := run([]string{"--listen", "", "--node-name", "n", "--log-level", "debug", "--log-format", format}, signals, &out, log)
 			assert.Equal(t, exitOK, code)
-			assert.Equal(t, day+lastLines, time.Since(begun))
+			assert.Equal(t, day+outputFlushTimeout, time.Since(begun))
 			assert.Equal(t, []string{"1/1 Running 0", "0/1 Completed 0"}, pods(&out)["job-n"])
 			assert.Regexp(t, `(?m)^crash-looper-n .* \d{3} \(`, out.String(), "it has gone on for the whole day")
 			close(log.free)
@@ -385,7 +385,7 @@ func TestTable_NobodyReads(t *testing.T) {
 			code := run([]string{"--listen", "", "--for", "1m"}, nil, &out, &log)
 			assert.Equal(t, exitOK, code)
 			assert.Equal(t, -1, out.lines, "it has tried once more, and then no longer")
-			assert.Equal(t, 1, strings.Count(log.String(), `msg="no more lines are printed" err="broken pipe"`))
+			assert.Equal(t, 1, strings.Count(log.String(), `msg="cannot write to the output; no more changes are printed" err="broken pipe"`))
 			assert.Contains(t, log.String(), `why="--for is over"`)
 		})
 	}
@@ -407,7 +407,7 @@ func TestTable_AReaderPauses(t *testing.T) {
 		begun := time.Now()
 		code := run([]string{"--listen", "", "--for", "1m"}, nil, out, &log)
 		assert.Equal(t, exitOK, code)
-		assert.Equal(t, time.Minute+lastLines, time.Since(begun))
+		assert.Equal(t, time.Minute+outputFlushTimeout, time.Since(begun))
 		close(out)
 	})
 }

@@ -14,42 +14,42 @@ import (
 )
 
 const (
-	// mostPods bounds a list of pods, of which the table keeps a row each, and listLimit its bytes:
-	// what answers may be no agent.
-	mostPods  = 100_000
-	listLimit = 512 << 20
+	// maxListedPods bounds a list of pods, because the table keeps a row for each. listLimit bounds its size in bytes,
+	// because the server may not be an agent.
+	maxListedPods = 100_000
+	listLimit     = 512 << 20
 )
 
-// pods calls a func for each pod of an agent, as they come: one is held at a time. A list beyond
-// mostPods or listLimit is an error.
-func (c client) pods(ctx context.Context, each func(*v1.Pod)) error {
+// forEachPod calls each for every pod of the agent as it arrives, so that only one pod is in memory. A list beyond
+// maxListedPods or listLimit is an error.
+func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silent := time.AfterFunc(clientTimeout, func() { cancel(context.DeadlineExceeded) })
-	defer silent.Stop()
-	answer, err := c.ask(ctx, http.MethodGet, nil, "pods")
+	timeout := time.AfterFunc(clientTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer timeout.Stop()
+	answer, err := c.sendRequest(ctx, http.MethodGet, nil, "pods")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body := &limited{from: answer.Body, left: clientLimit, all: listLimit, heard: func() { silent.Reset(clientTimeout) }}
+	body := &boundedReader{reader: answer.Body, itemBytesLeft: clientLimit, totalBytesLeft: listLimit, onRead: func() { timeout.Reset(clientTimeout) }}
 	if answer.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(body) // What has come is all there is to say.
+		why, _ := io.ReadAll(body) // The beginning of the body is enough for the error.
 		return errors.New(strings.TrimSpace(string(why)))
 	}
-	if err := eachPod(body, each); err != nil {
+	if err := decodePods(body, each); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("the answer of %s is no list of pods: %w", c.server, err)
+		return fmt.Errorf("the answer of %s is not a list of pods: %w", c.server, err)
 	}
 	return nil
 }
 
-// eachPod reads a v1.PodList item by item.
-func eachPod(body *limited, each func(*v1.Pod)) error {
+// decodePods decodes a v1.PodList item by item.
+func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 	d := json.NewDecoder(body)
-	if err := want(d, json.Delim('{')); err != nil {
+	if err := expectToken(d, json.Delim('{')); err != nil {
 		return err
 	}
 	for d.More() {
@@ -63,29 +63,29 @@ func eachPod(body *limited, each func(*v1.Pod)) error {
 			}
 			continue
 		}
-		if err := want(d, json.Delim('[')); err != nil {
+		if err := expectToken(d, json.Delim('[')); err != nil {
 			return err
 		}
 		for n := 0; d.More(); n++ {
-			if n == mostPods {
+			if n == maxListedPods {
 				return errTooMany
 			}
-			body.left = clientLimit
+			body.itemBytesLeft = clientLimit
 			pod := &v1.Pod{}
 			if err := d.Decode(pod); err != nil {
 				return err
 			}
 			each(pod)
 		}
-		if err := want(d, json.Delim(']')); err != nil {
+		if err := expectToken(d, json.Delim(']')); err != nil {
 			return err
 		}
 	}
-	return want(d, json.Delim('}'))
+	return expectToken(d, json.Delim('}'))
 }
 
-// want reads one token.
-func want(d *json.Decoder, expected json.Token) error {
+// expectToken reads one JSON token and returns an error if it is another one.
+func expectToken(d *json.Decoder, expected json.Token) error {
 	switch token, err := d.Token(); {
 	case err != nil:
 		return err
@@ -95,30 +95,30 @@ func want(d *json.Decoder, expected json.Token) error {
 	return nil
 }
 
-// limited is a reader that fails where a part of an answer is too long, or all of it, and tells
-// when something has come.
-type limited struct {
-	from      io.Reader
-	left, all int64
-	heard     func()
+// boundedReader is a reader that fails if one item, or the whole response, is too long. It calls onRead after each
+// read.
+type boundedReader struct {
+	reader                        io.Reader
+	itemBytesLeft, totalBytesLeft int64
+	onRead                        func()
 }
 
-// errTooLong is a part of an answer that is longer than any could be, errTooMany a list.
+// errTooLong means that an item is too long, errTooMany that a list is.
 var (
 	errTooLong = fmt.Errorf("it is longer than %d MiB", clientLimit>>20)
-	errTooMany = fmt.Errorf("it has more than %d pods, or %d MiB", mostPods, listLimit>>20)
+	errTooMany = fmt.Errorf("it has more than %d pods, or %d MiB", maxListedPods, listLimit>>20)
 )
 
 // Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
+func (l *boundedReader) Read(p []byte) (int, error) {
 	switch {
-	case l.left <= 0:
+	case l.itemBytesLeft <= 0:
 		return 0, errTooLong
-	case l.all <= 0:
+	case l.totalBytesLeft <= 0:
 		return 0, errTooMany
 	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left, l.all)])
-	l.left, l.all = l.left-int64(n), l.all-int64(n)
-	l.heard()
+	n, err := l.reader.Read(p[:min(int64(len(p)), l.itemBytesLeft, l.totalBytesLeft)])
+	l.itemBytesLeft, l.totalBytesLeft = l.itemBytesLeft-int64(n), l.totalBytesLeft-int64(n)
+	l.onRead()
 	return n, err
 }

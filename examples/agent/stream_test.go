@@ -13,16 +13,16 @@ import (
 func TestEachPod_Bounds(t *testing.T) {
 	read := func(pods int, all int64) (n int, err error) {
 		list := `{"items":[` + strings.TrimSuffix(strings.Repeat("{},", pods), ",") + "]}"
-		body := &limited{from: strings.NewReader(list), left: clientLimit, all: all, heard: func() {}}
-		err = eachPod(body, func(*v1.Pod) { n++ })
+		body := &boundedReader{reader: strings.NewReader(list), itemBytesLeft: clientLimit, totalBytesLeft: all, onRead: func() {}}
+		err = decodePods(body, func(*v1.Pod) { n++ })
 		return n, err
 	}
-	n, err := read(mostPods, listLimit)
+	n, err := read(maxListedPods, listLimit)
 	require.NoError(t, err)
-	assert.Equal(t, mostPods, n)
-	n, err = read(mostPods+1, listLimit)
+	assert.Equal(t, maxListedPods, n)
+	n, err = read(maxListedPods+1, listLimit)
 	require.ErrorIs(t, err, errTooMany)
-	assert.Equal(t, mostPods, n)
+	assert.Equal(t, maxListedPods, n)
 	_, err = read(1000, 100)
 	require.ErrorIs(t, err, errTooMany)
 }

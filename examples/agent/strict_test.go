@@ -27,11 +27,11 @@ func TestStrict(t *testing.T) {
 		if strict {
 			args = append(args, "--strict")
 		}
-		line, err := o.cliFlags().parse(args)
+		line, err := o.allFlags().parse(args)
 		require.NoError(t, err)
-		require.NoError(t, o.read(line))
+		require.NoError(t, o.applyCommandLine(line))
 		var log strings.Builder
-		files, err := o.fileSource(slog.New(slog.NewTextHandler(&log, nil)))
+		files, err := o.newFileSource(slog.New(slog.NewTextHandler(&log, nil)))
 		require.NoError(t, err)
 		snapshot, err := files.(*manifest.Source).Scan(t.Context())
 		require.NoError(t, err)

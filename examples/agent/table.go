@@ -14,78 +14,76 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// table prints a line for every change of a pod, in the manner of
-// kubectl get pods -w.
-type table struct {
-	out   io.Writer
-	now   func() time.Time
-	begun bool
-	last  map[types.UID]line
+// rowPrinter prints a line for every change of a pod, like kubectl get pods -w.
+type rowPrinter struct {
+	out            io.Writer
+	now            func() time.Time
+	headingPrinted bool
+	shownRows      map[types.UID]podRow
 }
 
-// line is what a pod was shown with last. Whatever only depends on the time is
-// no part of it.
-type line struct {
+// podRow is the part of a pod's row that does not depend on the time.
+type podRow struct {
 	name, ready, status string
 	restarts            int32
 }
 
-func newTable(out io.Writer) *table {
-	return &table{out: out, now: time.Now, last: make(map[types.UID]line)}
+// newRowPrinter returns a rowPrinter that writes to out.
+func newRowPrinter(out io.Writer) *rowPrinter {
+	return &rowPrinter{out: out, now: time.Now, shownRows: make(map[types.UID]podRow)}
 }
 
 const format = "%-28s  %-5s  %-22s  %-14s  %s\n"
 
-// lineOf is how a pod is shown.
-func lineOf(state node.PodState) line {
+// podRowOf returns the row of a pod.
+func podRowOf(state node.PodState) podRow {
 	s := state.Summary()
-	return line{plain.Visible(displayName(state.Pod)), s.Ready, plain.Visible(s.Status), s.Restarts}
+	return podRow{plain.Visible(nameWithoutDefaultNamespace(state.Pod)), s.Ready, plain.Visible(s.Status), s.Restarts}
 }
 
-// heading are the names of the columns.
-func heading() []string { return []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"} }
+// columnHeadings returns the names of the columns.
+func columnHeadings() []string { return []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"} }
 
-// cells are a line with what depends on the time.
-func (t *table) cells(l line, pod *v1.Pod) []string {
-	return []string{l.name, l.ready, l.status, t.restarts(pod, l.restarts), t.age(pod)}
+// rowCells returns the cells of a row, including those that depend on the time.
+func (t *rowPrinter) rowCells(row podRow, pod *v1.Pod) []string {
+	return []string{row.name, row.ready, row.status, t.restartsText(pod, row.restarts), t.ageText(pod)}
 }
 
-// print prints a row.
-func (t *table) print(cells []string) error {
+// printRow prints the cells of a row.
+func (t *rowPrinter) printRow(cells []string) error {
 	_, err := fmt.Fprintf(t.out, format, cells[0], cells[1], cells[2], cells[3], cells[4])
 	return err
 }
 
-// run implements face: a line is printed when it is shown.
-func (t *table) run(ctx context.Context) { <-ctx.Done() }
+// drawUntilDone implements podView. It only waits, because updatePod prints each line at once.
+func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
-// show prints the pod, if there is something new in its line. The error is that
-// of writing.
-func (t *table) show(state node.PodState) error {
-	uid, l := state.Pod.UID, lineOf(state)
+// updatePod prints the row of the pod if it has changed. It returns the error of the write.
+func (t *rowPrinter) updatePod(state node.PodState) error {
+	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {
-		delete(t.last, uid)
-		if t.shows(l.name) {
-			return nil // Its successor is in the table: the name is not gone.
+		delete(t.shownRows, uid)
+		if t.showsName(l.name) {
+			return nil // The pod that replaced it is in the table, so the name is not gone.
 		}
 		l.status = "Gone"
-	} else if l == t.last[uid] {
+	} else if l == t.shownRows[uid] {
 		return nil
 	} else {
-		t.last[uid] = l
+		t.shownRows[uid] = l
 	}
-	if !t.begun {
-		t.begun = true
-		if err := t.print(heading()); err != nil {
+	if !t.headingPrinted {
+		t.headingPrinted = true
+		if err := t.printRow(columnHeadings()); err != nil {
 			return err
 		}
 	}
-	return t.print(t.cells(l, state.Pod))
+	return t.printRow(t.rowCells(l, state.Pod))
 }
 
-// shows is true if a pod of this name is in the table.
-func (t *table) shows(name string) bool {
-	for _, l := range t.last {
+// showsName reports whether a pod of this name is in the table.
+func (t *rowPrinter) showsName(name string) bool {
+	for _, l := range t.shownRows {
 		if l.name == name {
 			return true
 		}
@@ -93,17 +91,16 @@ func (t *table) shows(name string) bool {
 	return false
 }
 
-// displayName leaves out the namespace that goes without saying.
-func displayName(pod *v1.Pod) string {
+// nameWithoutDefaultNamespace returns the name of a pod, with its namespace unless that is default.
+func nameWithoutDefaultNamespace(pod *v1.Pod) string {
 	if pod.Namespace == v1.NamespaceDefault {
 		return pod.Name
 	}
 	return pod.Namespace + "/" + pod.Name
 }
 
-// restarts is how often containers were started again, and how long ago one of
-// them ended last.
-func (t *table) restarts(pod *v1.Pod, n int32) string {
+// restartsText formats the number of restarts and the time since a container was last terminated.
+func (t *rowPrinter) restartsText(pod *v1.Pod, n int32) string {
 	if n == 0 {
 		return "0"
 	}
@@ -118,21 +115,21 @@ func (t *table) restarts(pod *v1.Pod, n int32) string {
 	if last.IsZero() {
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%d (%s ago)", n, t.since(last))
+	return fmt.Sprintf("%d (%s ago)", n, t.timeSince(last))
 }
 
-// age is how long ago the pod was created, or the node has taken up one of which that is not known.
-func (t *table) age(pod *v1.Pod) string {
+// ageText formats the time since the pod was created, or was started on the node if the creation time is unknown.
+func (t *rowPrinter) ageText(pod *v1.Pod) string {
 	if !pod.CreationTimestamp.IsZero() {
-		return t.since(pod.CreationTimestamp.Time)
+		return t.timeSince(pod.CreationTimestamp.Time)
 	}
 	if pod.Status.StartTime == nil {
-		return t.since(t.now())
+		return t.timeSince(t.now())
 	}
-	return t.since(pod.Status.StartTime.Time)
+	return t.timeSince(pod.Status.StartTime.Time)
 }
 
-// since rounds as kubectl does.
-func (t *table) since(past time.Time) string {
+// timeSince formats a duration as kubectl does.
+func (t *rowPrinter) timeSince(past time.Time) string {
 	return duration.HumanDuration(max(t.now().Sub(past), 0))
 }

@@ -35,9 +35,9 @@ var running = v1.ContainerStatus{Ready: true, State: v1.ContainerState{Running: 
 func TestTable(t *testing.T) {
 	var out strings.Builder
 	now := start
-	table := newTable(&out)
+	table := newRowPrinter(&out)
 	table.now = func() time.Time { return now }
-	show := func(s node.PodState) { require.NoError(t, table.show(s)) }
+	show := func(s node.PodState) { require.NoError(t, table.updatePod(s)) }
 
 	early := shown("default", "web", "1", v1.ContainerStatus{})
 	early.Pod.Status = v1.PodStatus{}
@@ -81,7 +81,7 @@ web                           1/1    Terminating             2 (178m ago)    3h
 web                           1/1    Running                 0               3h
 web                           1/1    Gone                    0               3h
 `, out.String())
-	assert.Len(t, table.last, 1, "nothing is remembered of what has gone")
+	assert.Len(t, table.shownRows, 1, "nothing is remembered of what has gone")
 }
 
 // Everything that a person has seen at work in kubectl get pods.
@@ -92,7 +92,7 @@ func TestTable_Ages(t *testing.T) {
 		2*time.Minute + 5*time.Second: "2m5s",
 		50 * time.Hour:                "2d2h",
 	} {
-		table := table{now: func() time.Time { return start.Add(age) }}
-		assert.Equal(t, want, table.since(start))
+		table := rowPrinter{now: func() time.Time { return start.Add(age) }}
+		assert.Equal(t, want, table.timeSince(start))
 	}
 }

@@ -7,18 +7,17 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is a writer that a person looks at, and that understands the few
-// sequences with which a table is drawn in its place.
+// terminal is a writer to a terminal that understands the few control sequences with which a table is redrawn.
 type terminal interface {
 	io.Writer
-	// Size is asked before each draw.
+	// Size returns the current size. It is called before each redraw.
 	Size() (width, height int)
 }
 
 // tty is a terminal of the system.
 type tty struct{ *os.File }
 
-// Size is a usual one if the system does not know.
+// Size returns 80 by 24 if the system does not know the size.
 func (t tty) Size() (width, height int) {
 	width, height, err := term.GetSize(int(t.Fd()))
 	if err != nil || width < 1 || height < 1 {
@@ -27,7 +26,7 @@ func (t tty) Size() (width, height int) {
 	return width, height
 }
 
-// asTerminal is the file as a terminal, if it is one.
+// asTerminal returns the file as a terminal, if it is one, and otherwise the file.
 func asTerminal(f *os.File) io.Writer {
 	if kind := os.Getenv("TERM"); kind == "dumb" || kind == "" || !term.IsTerminal(int(f.Fd())) {
 		return f

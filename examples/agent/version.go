@@ -10,18 +10,18 @@ import (
 	"runtime/debug"
 )
 
-// version is what the program says of itself.
-type version struct {
+// versionInfo describes the program.
+type versionInfo struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision,omitempty"`
-	Modified  bool   `json:"modified,omitempty"` // the files were not those of the revision
+	Modified  bool   `json:"modified,omitempty"` // the sources had uncommitted changes
 	GoVersion string `json:"goVersion"`
 	Platform  string `json:"platform"`
 }
 
-// thisVersion is what the build has left in the program.
-func thisVersion(info *debug.BuildInfo) version {
-	v := version{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+// versionFromBuild returns the version that the Go toolchain has recorded in the program.
+func versionFromBuild(info *debug.BuildInfo) versionInfo {
+	v := versionInfo{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
 		return v
 	}
@@ -40,9 +40,9 @@ func thisVersion(info *debug.BuildInfo) version {
 // runVersion prints the version.
 func runVersion(_ context.Context, r *request, stdout, _ io.Writer) int {
 	info, _ := debug.ReadBuildInfo()
-	v := thisVersion(info)
+	v := versionFromBuild(info)
 	if r.output == "json" {
-		text, _ := json.MarshalIndent(v, "", "  ") // It has nothing that JSON could not have.
+		text, _ := json.MarshalIndent(v, "", "  ") // The struct has only types that JSON supports.
 		fmt.Fprintf(stdout, "%s\n", text)
 		return exitOK
 	}

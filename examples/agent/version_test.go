@@ -11,8 +11,8 @@ import (
 // TestVersion: what the build has left, in a line and in JSON.
 func TestVersion(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}}
-	assert.Equal(t, version{"v1.2.3", "abc", true, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}, thisVersion(info))
-	assert.Equal(t, "unknown", thisVersion(nil).Version)
+	assert.Equal(t, versionInfo{"v1.2.3", "abc", true, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}, versionFromBuild(info))
+	assert.Equal(t, "unknown", versionFromBuild(nil).Version)
 	code, stdout, _ := called("version")
 	assert.Equal(t, exitOK, code)
 	assert.Regexp(t, `^podkeel agent .*, go1\.\d+.*, \w+/\w+\n$`, stdout)

@@ -103,23 +103,23 @@ func TestVisible_EveryPlace(t *testing.T) {
 		out.Reset()
 	}
 
-	lines := newTable(&out)
+	lines := newRowPrinter(&out)
 	for i, pod := range pods {
 		pod.UID = "u" + pod.UID[:0]
-		require.NoError(t, lines.show(node.PodState{Pod: pod}), i)
+		require.NoError(t, lines.updatePod(node.PodState{Pod: pod}), i)
 	}
 	said("the lines of the agent")
 
 	for _, format := range []string{"text", "json"} {
 		o := options{logFormat: format, events: true}
-		log := o.logger(&out)
-		e := o.recorder(&out, log)
+		log := o.newLogger(&out)
+		e := o.newEventPrinter(&out, log)
 		e.Event(pods[0], hostile, hostile, hostile)
 		e.Event(&v1.ObjectReference{Namespace: hostile, Name: hostile}, hostile, hostile, hostile)
 		said("events in " + format)
 		log.Warn("trouble", slog.String("text", hostile), slog.Any("err", fmt.Errorf("it said: %s", hostile)), slog.String(hostile, "x"))
 		said("the log in " + format)
-		reporter(log)(manifest.Problem{Path: hostile, Err: fmt.Errorf("it said: %s", hostile)})
+		problemLogger(log)(manifest.Problem{Path: hostile, Err: fmt.Errorf("it said: %s", hostile)})
 		said("problems with manifests in " + format)
 	}
 

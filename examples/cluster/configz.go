@@ -14,21 +14,21 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// object is an object of JSON.
-type object = map[string]any
+// jsonObject is a JSON object.
+type jsonObject = map[string]any
 
-// effectiveConfig returns the configuration that the flags and the defaults make, as a
-// KubeletConfiguration with the fields that have an effect on this program. It has no secrets.
-func (o *options) effectiveConfig(c *node.Config) object {
+// effectiveConfig returns the effective configuration as a KubeletConfiguration, with the fields that have an effect on
+// this program. It has no secrets.
+func (o *options) effectiveConfig(c *node.Config) jsonObject {
 	collect := c.Images.GC.Complete()
 	size := resource.NewQuantity(cmp.Or(c.Logs.MaxBytes, policy.DefaultLogMaxBytes), resource.BinarySI)
-	config := object{
+	config := jsonObject{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"enableServer": o.port != 0, "address": o.address, "port": o.port,
-		"authentication": object{
-			"anonymous": object{"enabled": false}, "webhook": object{"enabled": true}, "x509": object{"clientCAFile": o.clientCA},
+		"authentication": jsonObject{
+			"anonymous": jsonObject{"enabled": false}, "webhook": jsonObject{"enabled": true}, "x509": jsonObject{"clientCAFile": o.clientCA},
 		},
-		"authorization": object{"mode": "Webhook"},
+		"authorization": jsonObject{"mode": "Webhook"},
 		"syncFrequency": cmp.Or(c.Sync.Resync, backoff.DefaultResync).String(),
 		"registerNode":  true, "maxPods": c.Scheduling.MaxPods,
 		"nodeStatusUpdateFrequency": nodestatus.Period.String(), "nodeStatusReportFrequency": nodestatus.ReportPeriod.String(),
@@ -37,7 +37,7 @@ func (o *options) effectiveConfig(c *node.Config) object {
 		"imageGCHighThresholdPercent": collect.HighThresholdPercent, "imageGCLowThresholdPercent": collect.LowThresholdPercent,
 		"serializeImagePulls": false, "maxParallelImagePulls": cmp.Or(c.Images.MaxPulls, images.DefaultMaxPulls),
 		"containerLogMaxSize": size.String(), "containerLogMaxFiles": cmp.Or(c.Logs.MaxFiles, policy.DefaultLogMaxFiles),
-		"crashLoopBackOff": object{"maxContainerRestartPeriod": cmp.Or(c.Containers.CrashLoop.Max, backoff.DefaultCrashLoopMax).String()},
+		"crashLoopBackOff": jsonObject{"maxContainerRestartPeriod": cmp.Or(c.Containers.CrashLoop.Max, backoff.DefaultCrashLoopMax).String()},
 	}
 	if len(o.taints) > 0 {
 		config["registerWithTaints"] = append([]v1.Taint(nil), o.taints...)

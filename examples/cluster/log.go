@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// calm is a log for people: a message about the same thing is written at most once a minute,
-// as what failed is tried again and again until it succeeds.
-type calm struct {
+// rateLimitedHandler is a log handler that writes the same message at most once a minute, because a failed call is
+// retried until it succeeds.
+type rateLimitedHandler struct {
 	slog.Handler
-	about  string // the attributes of the logger
-	recent *recent
+	attributes string // the attributes of the logger
+	recent     *recentMessages
 }
 
-// recent are the messages of the last minute.
-type recent struct {
+// recentMessages holds the messages of the last minute.
+type recentMessages struct {
 	sync.Mutex
 	written map[string]time.Time
 }
 
 const (
-	calmPeriod = time.Minute
-	mostRecent = 1000
+	repeatPeriod = time.Minute
+	maxRecent    = 1000
 )
 
-func newCalm(out io.Writer) *calm {
-	return &calm{recent: &recent{written: map[string]time.Time{}}, Handler: slog.NewTextHandler(out, &slog.HandlerOptions{
+// newRateLimitedHandler returns a rateLimitedHandler that writes to out.
+func newRateLimitedHandler(out io.Writer) *rateLimitedHandler {
+	return &rateLimitedHandler{recent: &recentMessages{written: map[string]time.Time{}}, Handler: slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return slog.Attr{Key: a.Key, Value: withoutQuery(a.Value)} },
 	})}
 }
 
-// withoutQuery cuts the query of the address of a failed request, which is long, and never
-// the same.
+// withoutQuery removes the query from the URL of a failed request. The query is long and differs each time.
 func withoutQuery(v slog.Value) slog.Value {
 	err, _ := v.Any().(error)
 	var request *url.Error
@@ -50,28 +50,28 @@ func withoutQuery(v slog.Value) slog.Value {
 }
 
 // Handle implements slog.Handler.
-func (c *calm) Handle(ctx context.Context, r slog.Record) error {
-	key := r.Message + c.about
+func (c *rateLimitedHandler) Handle(ctx context.Context, r slog.Record) error {
+	key := r.Message + c.attributes
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key != "failures" { // It counts.
+		if a.Key != "failures" { // The attribute changes with each failure.
 			key += fmt.Sprint("\x00", a.Key, withoutQuery(a.Value))
 		}
 		return true
 	})
-	if !c.recent.news(key, r.Time) {
+	if !c.recent.isNew(key, r.Time) {
 		return nil
 	}
 	return c.Handler.Handle(ctx, r)
 }
 
-// news reports whether a message has not been written for a while, and notes that it is now.
-func (r *recent) news(key string, now time.Time) bool {
+// isNew reports whether a message was not written in the last minute, and records it as written.
+func (r *recentMessages) isNew(key string, now time.Time) bool {
 	r.Lock()
 	defer r.Unlock()
-	if at, ok := r.written[key]; ok && now.Sub(at) < calmPeriod {
+	if at, ok := r.written[key]; ok && now.Sub(at) < repeatPeriod {
 		return false
 	}
-	if len(r.written) >= mostRecent {
+	if len(r.written) >= maxRecent {
 		clear(r.written)
 	}
 	r.written[key] = now
@@ -79,11 +79,11 @@ func (r *recent) news(key string, now time.Time) bool {
 }
 
 // WithAttrs implements slog.Handler.
-func (c *calm) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &calm{c.Handler.WithAttrs(attrs), c.about + fmt.Sprint(attrs), c.recent}
+func (c *rateLimitedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &rateLimitedHandler{c.Handler.WithAttrs(attrs), c.attributes + fmt.Sprint(attrs), c.recent}
 }
 
 // WithGroup implements slog.Handler.
-func (c *calm) WithGroup(name string) slog.Handler {
-	return &calm{c.Handler.WithGroup(name), c.about + name, c.recent}
+func (c *rateLimitedHandler) WithGroup(name string) slog.Handler {
+	return &rateLimitedHandler{c.Handler.WithGroup(name), c.attributes + name, c.recent}
 }

@@ -18,7 +18,7 @@ import (
 func TestCalm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		log := slog.New(newCalm(&out))
+		log := slog.New(newRateLimitedHandler(&out))
 		failed := func(collection, cause string, failures int) {
 			err := fmt.Errorf("feed: %w", &url.Error{Op: "Get", URL: fmt.Sprintf("https://192.0.2.1/pods?seconds=%d", failures), Err: errors.New(cause)})
 			log.Warn("failed", "collection", collection, "failures", failures, "err", err)
@@ -40,16 +40,16 @@ func TestCalm(t *testing.T) {
 		log.With("node", "b").Warn("same")
 		log.With("node", "b").Warn("same")
 		assert.Equal(t, 2, bytes.Count([]byte(written()), []byte("\n")))
-		time.Sleep(calmPeriod - time.Nanosecond)
+		time.Sleep(repeatPeriod - time.Nanosecond)
 		failed("pods", "refused", 4)
 		assert.Empty(t, written())
 		time.Sleep(time.Nanosecond)
 		failed("pods", "refused", 5)
 		assert.NotEmpty(t, written())
-		for i := range 2 * mostRecent {
+		for i := range 2 * maxRecent {
 			log.Warn("many", "i", i)
 		}
-		assert.LessOrEqual(t, len(log.Handler().(*calm).recent.written), mostRecent)
+		assert.LessOrEqual(t, len(log.Handler().(*rateLimitedHandler).recent.written), maxRecent)
 	})
 }
 
@@ -71,7 +71,7 @@ func TestRun_NobodyReads(t *testing.T) {
 		begun := time.Now()
 		assert.Equal(t, 0, run(t.Context(), nil, out, logs))
 		assert.Equal(t, 2, run(t.Context(), []string{"--bad"}, out, logs))
-		assert.Equal(t, 2*lastLines, time.Since(begun))
+		assert.Equal(t, 2*outputFlushTimeout, time.Since(begun))
 		close(out.free)
 		close(logs.free)
 		synctest.Wait()

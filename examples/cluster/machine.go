@@ -14,19 +14,19 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// capacity is what the machine has, with the size of the disk below which the node keeps its files, so
-// that pods can ask for a part of that.
-func capacity(root string) v1.ResourceList {
+// machineCapacity returns the capacity of the machine, including the size of the disk that contains root. Pods can
+// request a part of that.
+func machineCapacity(root string) v1.ResourceList {
 	all := command.Capacity()
-	if bytes, ok := diskOf(root); ok {
+	if bytes, ok := diskSize(root); ok {
 		all[v1.ResourceEphemeralStorage] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
 	return all
 }
 
-// diskOf is the size of the file system in which a directory is, or will be. It is false where the
-// system does not tell.
-func diskOf(dir string) (bytes int64, ok bool) {
+// diskSize returns the size of the file system of a directory that may not exist yet. ok is false if the system does
+// not report it.
+func diskSize(dir string) (bytes int64, ok bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return 0, false
@@ -43,15 +43,14 @@ func diskOf(dir string) (bytes int64, ok bool) {
 	}
 }
 
-// router knows the address from which the API server is reached.
-type router interface {
+// addressFinder finds the address from which the machine reaches the API server.
+type addressFinder interface {
 	LocalAddress(ctx context.Context) (netip.Addr, error)
 }
 
-// localIPs are the addresses of a node that has been given none: the one from which the machine
-// reaches the API server. If that runs on the machine itself, it is the first one that others can
-// reach.
-func localIPs(ctx context.Context, server router, interfaces func() ([]net.Addr, error)) []string {
+// localIPs returns the address from which the machine reaches the API server. If the server runs on the machine itself,
+// it returns the first address that other machines can reach.
+func localIPs(ctx context.Context, server addressFinder, interfaces func() ([]net.Addr, error)) []string {
 	if ip, err := server.LocalAddress(ctx); err == nil && !ip.IsLoopback() {
 		return []string{ip.String()}
 	}

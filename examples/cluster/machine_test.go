@@ -26,21 +26,21 @@ import (
 // has.
 func TestConfig_System(t *testing.T) {
 	o := &options{name: "n1", runtime: "memory", ips: []string{"127.0.0.1"}}
-	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
+	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	assert.Equal(t, command.System(), config.Info)
+	assert.Equal(t, command.SystemInfo(), config.Info)
 	assert.NotEmpty(t, config.Info.BootID)
 	assert.NotEmpty(t, config.Info.KernelVersion)
-	assert.Equal(t, "Debian", command.ValueOf("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
-	assert.Empty(t, command.ValueOf("A=1\n", "PRETTY_NAME="))
-	assert.Equal(t, capacity(o.root), config.Node.Scheduling.Capacity)
+	assert.Equal(t, "Debian", command.LineValue("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
+	assert.Empty(t, command.LineValue("A=1\n", "PRETTY_NAME="))
+	assert.Equal(t, machineCapacity(o.root), config.Node.Scheduling.Capacity)
 	assert.Positive(t, config.Node.Scheduling.Capacity.Memory().Value())
 	dir := t.TempDir()
-	size, ok := diskOf(filepath.Join(dir, "none", "yet"))
+	size, ok := diskSize(filepath.Join(dir, "none", "yet"))
 	whole, _, known := osfile.Capacity(dir)
 	assert.Equal(t, known, ok)
 	assert.Equal(t, int64(whole), size)
-	disk := capacity(dir)[v1.ResourceEphemeralStorage]
+	disk := machineCapacity(dir)[v1.ResourceEphemeralStorage]
 	assert.Equal(t, size, disk.Value())
 }
 
@@ -61,7 +61,7 @@ func TestLocalIPs(t *testing.T) {
 	}
 	remote, loopback, lost := route{ip: netip.MustParseAddr("192.0.2.1")}, route{ip: netip.MustParseAddr("127.0.0.1")}, route{err: errors.New("no route")}
 	for _, c := range []struct {
-		server     router
+		server     addressFinder
 		interfaces []net.Addr
 		want       []string
 	}{
@@ -86,7 +86,7 @@ func TestConfig_Flags(t *testing.T) {
 	})
 	require.NoError(t, err)
 	var logs bytes.Buffer
-	config, err := o.config(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newCalm(&logs)))
+	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newRateLimitedHandler(&logs)))
 	require.NoError(t, err)
 	assert.Equal(t, "n1", config.Node.Name)
 	assert.Equal(t, int32(10250), config.Port)

@@ -3,23 +3,20 @@
 //	go run ./examples/cluster --kubeconfig node.kubeconfig
 //	go run ./examples/cluster --kubeconfig node.kubeconfig --runtime cri --root-dir /var/lib/podkeel
 //
-// The credentials are those of a node: user system:node:NAME, group system:nodes. NAME is
-// that of the machine in lower case, unless --hostname-override says another one.
+// The credentials belong to a node: user system:node:NAME, group system:nodes. NAME is the host name in lower case,
+// unless --hostname-override sets another name.
 //
-// Containers "run" in memory, following their command (sleep 3, true, sh -c "exit 1") or a
-// script in an annotation (see the package runtime/memory), so nothing is needed but an API
-// server. With --runtime cri they are real ones, of a containerd, which takes root. Without
-// a kubeconfig it says how to get one, and ends.
+// Containers are simulated in memory. They follow their command (sleep 3, true, sh -c "exit 1") or a script in an
+// annotation (see the package runtime/memory), so only an API server is needed. With --runtime cri they are real
+// containers of a containerd, which requires root. Without a kubeconfig the program explains how to get one, and exits.
 //
-// The node's API is served on port 10250 for kubectl logs, exec, attach, cp and port-forward,
-// to those whom the API server allows it. The API server's own client certificate needs
-// --client-ca-file; without it these commands do not work, and only the machine itself
-// reaches the port.
+// The node's API is served on port 10250 for kubectl logs, exec, attach, cp and port-forward, to the users that the API
+// server allows. The API server's own client certificate needs --client-ca-file. Without that flag these commands do
+// not work, and only the machine itself can connect to the port.
 //
-// A line per change of a pod goes to standard output, the log to standard error; a message
-// that repeats is logged once a minute. The first SIGINT or SIGTERM ends it with status 0 and
-// leaves containers as they are; a second one kills it. Bad arguments end it with status 2, a
-// failure of the node with status 1.
+// A line per change of a pod goes to standard output, and the log to standard error. A repeated message is logged once
+// a minute. The first SIGINT or SIGTERM exits with code 0 and leaves containers running; a second one kills the
+// program. Bad arguments exit with code 2, a failure of the node with code 1.
 package main
 
 import (
@@ -60,25 +57,24 @@ It needs a kubeconfig with the credentials of a node:
   cluster --help                                                  all flags
 `}
 
-// run is main without the process around it. It returns the status of the process.
-// Output that nothing reads keeps neither the node nor its end waiting.
+// run runs the program and returns the exit code. Output that no process reads delays neither the node nor the exit.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
 	lines, log := command.NewBuffered(out, reportDropped), command.NewBuffered(logs, reportDropped)
-	defer func() { lines.Flush(lastLines); log.Flush(lastLines) }()
+	defer func() { lines.Flush(outputFlushTimeout); log.Flush(outputFlushTimeout) }()
 	out, logs = lines, log
-	return command.Run(program, args, out, logs, define, (*options).complete, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, defineFlags, (*options).checkAndComplete, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
-// lastLines is how long the readers of the output, and of the log, may hold up the end each.
-const lastLines = time.Second
+// outputFlushTimeout is how long the program waits at exit for the reader of the output, and of the log.
+const outputFlushTimeout = time.Second
 
 // reportDropped writes how many lines were dropped.
 func reportDropped(to io.Writer, lines int) {
 	fmt.Fprintf(to, "... %d lines were dropped, because nothing read them\n", lines)
 }
 
-// line is what is printed of a state; false if that was printed last.
-func line(printed map[types.UID]string, state node.PodState) (text string, news bool) {
+// changeLine returns the line for a state of a pod. changed is false if the same line was printed last.
+func changeLine(printed map[types.UID]string, state node.PodState) (text string, changed bool) {
 	pod, what := state.Pod, state.Summary().String()
 	if state.Gone {
 		delete(printed, pod.UID)
@@ -91,20 +87,20 @@ func line(printed map[types.UID]string, state node.PodState) (text string, news 
 	return fmt.Sprintf("%s/%s\t%s", pod.Namespace, pod.Name, what), true
 }
 
-// join runs the node until ctx ends.
+// join runs the node until ctx is done.
 func join(ctx context.Context, o *options, out, logs io.Writer) error {
-	server, err := o.connect()
+	server, err := o.connectToServer()
 	if err != nil {
 		return err
 	}
 	find := func(ctx context.Context) []string { return localIPs(ctx, server, net.InterfaceAddrs) }
-	if o.certified = o.ips; len(o.ips) == 0 {
-		o.certified = find(ctx)
+	if o.certificateIPs = o.ips; len(o.ips) == 0 {
+		o.certificateIPs = find(ctx)
 	}
-	log := slog.New(newCalm(logs))
-	config, err := o.config(server, log)
+	log := slog.New(newRateLimitedHandler(logs))
+	config, err := o.nodeConfig(server, log)
 	config.LocalIPs = find
-	defer o.claimed.Close() // It may be nil.
+	defer o.rootLock.Close() // It may be nil.
 	if err != nil {
 		return err
 	}
@@ -117,7 +113,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "joining as node %s, runtime %s\n%s\n", o.name, o.runtime, o.served())
+	fmt.Fprintf(out, "joining as node %s, runtime %s\n%s\n", o.name, o.runtime, o.servingText())
 	watching, end := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() {
@@ -125,12 +121,12 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 			log.Error("The node's API is not served any more", "err", err)
 		}
 	})
-	lines := &lines{Writer: command.Visible(out)}
-	beside.Go(func() { registered(watching, n, server, o.name, lines) })
+	lines := &lockedWriter{Writer: command.Visible(out)}
+	beside.Go(func() { printRegistration(watching, n, server, o.name, lines) })
 	beside.Go(func() {
 		printed := map[types.UID]string{}
 		for state := range n.Node().Watch(watching) {
-			if line, news := line(printed, state); news {
+			if line, news := changeLine(printed, state); news {
 				fmt.Fprintln(lines, line)
 			}
 		}
@@ -144,9 +140,9 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	return err
 }
 
-// connect makes the client of the API server. Its requests are counted.
-func (o *options) connect() (server *client.Client, err error) {
-	counted, err := o.counted()
+// connectToServer returns the client of the API server, with metrics of its requests.
+func (o *options) connectToServer() (server *client.Client, err error) {
+	counted, err := o.newMetrics()
 	if err != nil {
 		return nil, err
 	}
@@ -161,27 +157,27 @@ func (o *options) connect() (server *client.Client, err error) {
 	return server, nil
 }
 
-// lines lets several goroutines write.
-type lines struct {
+// lockedWriter is a writer for several goroutines.
+type lockedWriter struct {
 	sync.Mutex
 	io.Writer
 }
 
 // Write implements io.Writer.
-func (l *lines) Write(text []byte) (int, error) {
+func (l *lockedWriter) Write(text []byte) (int, error) {
 	l.Lock()
 	defer l.Unlock()
 	return l.Writer.Write(text)
 }
 
-// registered prints that the node is registered, and before it what a person may do about a
-// server that refuses the first request or does not answer. It ends with ctx.
-func registered(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
+// printRegistration waits for the registration of the node and prints it. If the server rejects the first request or
+// does not answer, it first prints what the user can do. It returns when ctx is done.
+func printRegistration(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
 	const limit = 10 * time.Second
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	_, err := server.Nodes().Get(bounded, name)
-	if advice := explain(err, name); advice != "" && ctx.Err() == nil {
+	if advice := adviceForError(err, name); advice != "" && ctx.Err() == nil {
 		fmt.Fprintf(out, "not registered, and tried again: %s\n", advice)
 	}
 	if n.WaitForRegistration(ctx) == nil {
@@ -189,9 +185,9 @@ func registered(ctx context.Context, n *cluster.Node, server apiserver.Server, n
 	}
 }
 
-// explain says what a person can do about the answer to the first request; empty if nothing
-// is wrong with it.
-func explain(err error, name string) string {
+// adviceForError tells the user what to do about the error of the first request. It returns "" if there is nothing to
+// do.
+func adviceForError(err error, name string) string {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return ""

@@ -62,11 +62,11 @@ func TestRun_Arguments(t *testing.T) {
 // parse reads a command line as run does.
 func parse(args []string) (*options, error) {
 	f := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
-	o := define(f)
+	o := defineFlags(f)
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
-	return o, o.complete()
+	return o, o.checkAndComplete()
 }
 
 // refusing is a server whose first request fails.
@@ -114,7 +114,7 @@ func TestRegistered(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				registered(ctx, n, refusing{err: c.err}, "n1", &out)
+				printRegistration(ctx, n, refusing{err: c.err}, "n1", &out)
 			}()
 			synctest.Wait()
 			assert.Equal(t, c.want, out.String())
@@ -141,7 +141,7 @@ func TestLine(t *testing.T) {
 		{Pod: pod("a", v1.PodPending)}, {Pod: pod("a", v1.PodPending)}, {Pod: pod("a", v1.PodPending), Terminating: true},
 		{Pod: pod("a", v1.PodFailed), Gone: true}, {Pod: pod("b", v1.PodPending)},
 	} {
-		if text, news := line(printed, state); news {
+		if text, news := changeLine(printed, state); news {
 			lines = append(lines, text)
 		}
 	}
@@ -158,7 +158,7 @@ func TestConfig_ClaimedRoot(t *testing.T) {
 	defer claimed.Close()
 	o, err := parse([]string{"--kubeconfig", "x", "--runtime", "cri", "--root-dir", root})
 	require.NoError(t, err)
-	_, err = o.config(nil, nil)
+	_, err = o.nodeConfig(nil, nil)
 	assert.EqualError(t, err, "--root-dir "+root+": another agent uses it")
 	entries, err := os.ReadDir(root)
 	require.NoError(t, err)

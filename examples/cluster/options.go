@@ -29,7 +29,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// options are the flags.
+// options holds the values of the flags.
 type options struct {
 	kubeconfig, name, runtime, endpoint, root, manifests string
 	strict                                               bool // unknown and duplicate fields of static pods are faults
@@ -37,15 +37,15 @@ type options struct {
 	port, maxPods                                        int
 	dns                                                  podsync.Resolver
 	metrics                                              *command.Metrics
-	ips, certified                                       []string // given; those of a certificate that is made
+	ips, certificateIPs                                  []string // from flags; IPs in a generated certificate
 	labels                                               map[string]string
 	logs                                                 command.Logs
 	taints                                               []v1.Taint
-	claimed                                              *os.File // the root directory; nil: none
+	rootLock                                             *os.File // locks the root directory; may be nil
 }
 
-// define declares the flags.
-func define(f *pflag.FlagSet) *options {
+// defineFlags declares the flags.
+func defineFlags(f *pflag.FlagSet) *options {
 	host, _ := os.Hostname()
 	o := &options{}
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the node's credentials")
@@ -64,18 +64,18 @@ func define(f *pflag.FlagSet) *options {
 	f.StringVar(&o.keyFile, "tls-private-key-file", "", "`file` with the key of --tls-cert-file")
 	f.IntVar(&o.maxPods, "max-pods", 110, "`number` of pods that the node takes")
 	f.Func("node-ip", "`addresses` of the node, separated by commas; if empty a specific --address, or the one from which the machine reaches others", o.setIPs)
-	f.Func("node-labels", "`labels` of the node, as key=value, separated by commas", command.Labels(&o.labels))
-	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", command.Taints(&o.taints))
+	f.Func("node-labels", "`labels` of the node, as key=value, separated by commas", command.LabelsFlag(&o.labels))
+	f.Func("register-with-taints", "`taints` of a new node, as key=value:effect, separated by commas", command.TaintsFlag(&o.taints))
 	f.Func("cluster-dns", "`addresses` of the cluster's name servers, separated by commas; if empty pods use the host's", o.setClusterDNS)
 	f.StringVar(&o.dns.ClusterDomain, "cluster-domain", "", "`domain` of the cluster, mostly cluster.local")
 	return o
 }
 
-// kubeletPort is where kubelets serve.
+// kubeletPort is the default port of a kubelet.
 const kubeletPort = 10250
 
-// complete says what is wrong with the flags, and fills in what follows from others.
-func (o *options) complete() error {
+// checkAndComplete checks the flags, and sets options that follow from others.
+func (o *options) checkAndComplete() error {
 	o.name = strings.ToLower(strings.TrimSpace(o.name))
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(o.dns.ClusterDomain, "."))
 	switch {
@@ -100,7 +100,7 @@ func (o *options) complete() error {
 		o.ips = []string{o.address}
 	}
 	if o.address == "" {
-		o.address = "127.0.0.1" // Without it the API server is a stranger, so nobody has to come from elsewhere.
+		o.address = "127.0.0.1" // Without --client-ca-file the API server cannot authenticate, so no other machine needs to connect.
 		if o.clientCA != "" {
 			o.address = "0.0.0.0"
 		}
@@ -108,10 +108,13 @@ func (o *options) complete() error {
 	return nil
 }
 
-func (o *options) setIPs(s string) error        { return setAddresses(&o.ips, s) }
+// setIPs parses the addresses of the node.
+func (o *options) setIPs(s string) error { return setAddresses(&o.ips, s) }
+
+// setClusterDNS parses the addresses of the name servers.
 func (o *options) setClusterDNS(s string) error { return setAddresses(&o.dns.ClusterDNS, s) }
 
-// setAddresses replaces a list of addresses.
+// setAddresses replaces the list by the addresses in s.
 func setAddresses(list *[]string, s string) error {
 	*list = strings.Split(s, ",")
 	for _, ip := range *list {
@@ -122,32 +125,32 @@ func setAddresses(list *[]string, s string) error {
 	return nil
 }
 
-// counted are the metrics of the program, made when they are needed first.
-func (o *options) counted() (_ *command.Metrics, err error) {
+// newMetrics returns the metrics of the program. The first call creates them.
+func (o *options) newMetrics() (_ *command.Metrics, err error) {
 	if o.metrics == nil {
 		o.metrics, err = command.NewMetrics()
 	}
 	return o.metrics, err
 }
 
-// config is the configuration of the node.
-func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
-	counted, err := o.counted()
+// nodeConfig returns the configuration of the node.
+func (o *options) nodeConfig(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
+	counted, err := o.newMetrics()
 	if err != nil {
 		return cluster.Config{}, err
 	}
 	config := cluster.Config{
-		Server: server, Port: int32(o.port), Info: command.System(),
+		Server: server, Port: int32(o.port), Info: command.SystemInfo(),
 		Metrics: counted.All, ResourceMetrics: counted.Resources, AgentHooks: counted.AgentHooks(),
 	}
 	c := &config.Node
 	*c = node.Config{
-		Name: o.name, Containers: node.ContainersConfig{HostIPs: o.ips, HTTP: hookhttp.New(hookhttp.Config{}), DNS: o.dns}, Scheduling: node.SchedulingConfig{Labels: o.labels, Taints: o.taints, Capacity: capacity(o.root), MaxPods: o.maxPods}, Log: log, Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
+		Name: o.name, Containers: node.ContainersConfig{HostIPs: o.ips, HTTP: hookhttp.New(hookhttp.Config{}), DNS: o.dns}, Scheduling: node.SchedulingConfig{Labels: o.labels, Taints: o.taints, Capacity: machineCapacity(o.root), MaxPods: o.maxPods}, Log: log, Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
 	}
 	config.Configuration = func() any { return o.effectiveConfig(c) }
 	counted.Instrument(c)
 	if o.manifests != "" {
-		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Strict: o.strict, Log: log, StateDir: o.sourceState()})
+		static, err := manifest.New(manifest.Config{Path: o.manifests, NodeName: o.name, Strict: o.strict, Log: log, StateDir: o.sourceStateDir()})
 		if err != nil {
 			return config, fmt.Errorf("--pod-manifest-path: %w", err)
 		}
@@ -156,19 +159,19 @@ func (o *options) config(server apiserver.Server, log *slog.Logger) (cluster.Con
 	if o.runtime == "memory" {
 		return config, nil
 	}
-	return config, o.onCRI(&config)
+	return config, o.configureCRI(&config)
 }
 
-// sourceState is where the manifests are kept as they were read last; empty is nowhere.
-func (o *options) sourceState() string {
+// sourceStateDir returns where the last good versions of manifests are saved; empty if they are not.
+func (o *options) sourceStateDir() string {
 	if o.runtime == "memory" {
 		return ""
 	}
 	return filepath.Join(o.root, "sources")
 }
 
-// onCRI has the containers of a containerd, and everything on the disk.
-func (o *options) onCRI(config *cluster.Config) error {
+// configureCRI configures the node for containerd, with volumes and state on disk.
+func (o *options) configureCRI(config *cluster.Config) error {
 	c := &config.Node
 	root, err := filepath.Abs(o.root)
 	if err == nil {
@@ -177,7 +180,7 @@ func (o *options) onCRI(config *cluster.Config) error {
 	if err != nil {
 		return fmt.Errorf("--root-dir: %w", err)
 	}
-	if o.claimed, err = osfile.LockDir(root); err != nil { // Two agents would end each other's pods.
+	if o.rootLock, err = osfile.LockDir(root); err != nil { // Two agents would kill each other's pods.
 		return fmt.Errorf("--root-dir %s: %w", root, err)
 	}
 	owner, err := cri.OwnerFile(root)
@@ -190,12 +193,12 @@ func (o *options) onCRI(config *cluster.Config) error {
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
 		dir, err := volumes.New(volumes.Config{
 			Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity,
-			SecretsInMemory: os.Geteuid() == 0 && goruntime.GOOS == "linux", // Others may not mount.
+			SecretsInMemory: os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
 		})
 		return dir, dir, err
 	}
 	c.Containers.RuntimeName, c.Containers.SeccompRoot = "containerd", filepath.Join(root, "seccomp")
-	o.logs.Place(c, root, filepath.Join(root, "log", "pods"), filepath.Join(root, "log", "containers"))
+	o.logs.Configure(c, root, filepath.Join(root, "log", "pods"), filepath.Join(root, "log", "containers"))
 	if c.Pods.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
 		return err
 	}

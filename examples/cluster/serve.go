@@ -23,32 +23,32 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// longestHeader is for commands, which come in the address of a request. A request without
-// credentials may cost nine times as much while its header is read.
-const longestHeader = 128 << 10
+// maxHeaderBytes leaves room for commands, which are part of the URL of a request. A request without credentials may
+// use nine times as much memory while its header is read.
+const maxHeaderBytes = 128 << 10
 
-// listen opens the port of the node's API. What it returns serves it until its context ends.
+// listen opens the port of the node's API. The returned function serves the API until its context is done.
 func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.Context) error, err error) {
 	if o.port == 0 {
 		return func(context.Context) error { return nil }, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := o.certificates(config); err != nil {
+	if err := o.configureCertificate(config); err != nil {
 		return nil, err
 	}
 	var authorities func() *x509.CertPool
 	if o.clientCA != "" {
-		read, err := latest(func() (*x509.CertPool, error) { return authoritiesOf(o.clientCA) })
+		read, err := reloadable(func() (*x509.CertPool, error) { return readCertPool(o.clientCA) })
 		if err != nil {
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
-		authorities, config.ClientAuth = read, tls.RequestClientCert // Package review verifies it.
+		authorities, config.ClientAuth = read, tls.RequestClientCert // Package review verifies the certificate.
 	}
 	handler, err := n.Handler(authorities)
 	if err != nil {
 		return nil, err
 	}
-	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, TLS: config, MaxHeaderBytes: longestHeader, Log: log})
+	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, TLS: config, MaxHeaderBytes: maxHeaderBytes, Log: log})
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +62,11 @@ func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.
 	return func(ctx context.Context) error { return server.Run(ctx, l) }, nil
 }
 
-// listenAddress is where the node's API is served.
+// listenAddress returns the address of the node's API.
 func (o *options) listenAddress() string { return net.JoinHostPort(o.address, strconv.Itoa(o.port)) }
 
-// served says what of the node's API works.
-func (o *options) served() string {
+// servingText describes for the user which parts of the node's API work.
+func (o *options) servingText() string {
 	switch {
 	case o.port == 0:
 		return "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file"
@@ -77,15 +77,15 @@ func (o *options) served() string {
 	return "the node's API is served on " + o.listenAddress()
 }
 
-// certificates gives the configuration the certificate of the files, as they are at each
-// connection, or one that is made now.
-func (o *options) certificates(config *tls.Config) error {
+// configureCertificate sets the certificate of the files, which are read again for each connection, or a certificate
+// that is generated now.
+func (o *options) configureCertificate(config *tls.Config) error {
 	if o.certFile == "" {
-		made, err := selfSigned(o.name, o.certified)
+		made, err := selfSigned(o.name, o.certificateIPs)
 		config.Certificates = []tls.Certificate{made}
 		return err
 	}
-	read, err := latest(func() (*tls.Certificate, error) {
+	read, err := reloadable(func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
 		return &pair, err
 	})
@@ -96,9 +96,9 @@ func (o *options) certificates(config *tls.Config) error {
 	return nil
 }
 
-// latest reads files, and returns how to get it again: as it is now, or as it was
-// last if that cannot be read.
-func latest[T any](read func() (*T, error)) (func() *T, error) {
+// reloadable calls read, and returns a function that calls it again. If a later read fails, the function returns the
+// last good value.
+func reloadable[T any](read func() (*T, error)) (func() *T, error) {
 	first, err := read()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,8 @@ func latest[T any](read func() (*T, error)) (func() *T, error) {
 	}, nil
 }
 
-func authoritiesOf(file string) (*x509.CertPool, error) {
+// readCertPool reads the certificates in a file.
+func readCertPool(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -125,8 +126,8 @@ func authoritiesOf(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// selfSigned makes a certificate for the node's name and addresses, for a year. An API server
-// without --kubelet-certificate-authority takes it.
+// selfSigned creates a certificate for the node's name and addresses, valid for a year. An API server without
+// --kubelet-certificate-authority accepts it.
 func selfSigned(name string, ips []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

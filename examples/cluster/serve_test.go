@@ -38,7 +38,7 @@ func TestListen(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
-	o := &options{name: "n1", ips: []string{"127.0.0.1"}, certified: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
+	o := &options{name: "n1", ips: []string{"127.0.0.1"}, certificateIPs: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
 	log := slog.New(slog.DiscardHandler)
 	_, err = o.listen(n, log)
 	require.EqualError(t, err, fmt.Sprintf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", port))
@@ -124,7 +124,7 @@ func TestServed(t *testing.T) {
 	} {
 		o, err := parse(append([]string{"--kubeconfig", "x"}, c.args...))
 		require.NoError(t, err)
-		assert.Equal(t, c.want, o.served())
+		assert.Equal(t, c.want, o.servingText())
 		assert.Equal(t, c.ips, o.ips)
 	}
 }

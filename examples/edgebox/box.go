@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
-// box is a node with all that is served of it.
+// box is a node with its HTTP servers.
 type box struct {
 	out     io.Writer
 	node    *node.Node
@@ -31,8 +31,8 @@ type box struct {
 	err     error
 }
 
-// start runs a part of the box. If it fails the others end too.
-func (b *box) start(part func() error) {
+// runPart runs a part of the box in a goroutine. If it fails the other parts are stopped.
+func (b *box) runPart(part func() error) {
 	b.group.Go(func() {
 		err := part()
 		if err != nil {
@@ -44,14 +44,14 @@ func (b *box) start(part func() error) {
 	})
 }
 
-// wait ends all parts and returns what was wrong with them.
-func (b *box) wait() error {
+// stopAndWait stops all parts and returns their errors.
+func (b *box) stopAndWait() error {
 	b.end()
 	b.group.Wait()
 	return b.err
 }
 
-// serveDebug serves what a person at the box asks.
+// serveDebug serves the debug handler for a person at the box.
 func (b *box) serveDebug(address string) error {
 	counted, err := metrics.Handler(b.metrics)
 	if err != nil {
@@ -79,11 +79,11 @@ func (b *box) serveDebug(address string) error {
 		return err
 	}
 	fmt.Fprintln(b.out, "the debug handler on", listener.Addr())
-	b.start(func() error { return server.Run(b.ctx, listener) })
+	b.runPart(func() error { return server.Run(b.ctx, listener) })
 	return nil
 }
 
-// serveKubectl serves the Kubernetes API on a free port, if there is a file for its kubeconfig.
+// serveKubectl serves the Kubernetes API on a free port and writes a kubeconfig, if file is not empty.
 func (b *box) serveKubectl(file string) error {
 	if file == "" {
 		return nil
@@ -93,7 +93,7 @@ func (b *box) serveKubectl(file string) error {
 		return err
 	}
 	api, err := localapi.New(localapi.Config{
-		Node: b.node, NodeName: name, Events: b.events, Authenticator: localapi.Token(secrets.Token),
+		Node: b.node, NodeName: nodeName, Events: b.events, Authenticator: localapi.Token(secrets.Token),
 		Finder: b.node.Containers(), Logs: b.node.Containers(), Exec: b.node.Containers(), Attach: b.node.Containers(), PortForward: b.node.Containers(),
 	})
 	if err != nil {
@@ -107,8 +107,8 @@ func (b *box) serveKubectl(file string) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	b.start(func() error { return service.Run(b.ctx) })
-	b.start(func() error {
+	b.runPart(func() error { return service.Run(b.ctx) })
+	b.runPart(func() error {
 		select {
 		case <-b.ctx.Done():
 		case <-api.Ready():

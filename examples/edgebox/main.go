@@ -1,16 +1,16 @@
-// Command edgebox shows a node agent for a box at the edge as one small program: static pods from a
-// directory and from a server, no cluster, and a box that can be looked at.
+// Command edgebox shows a node agent for an edge device as one small program: static pods from a directory and from a
+// server, no cluster, and a debug handler.
 //
 //	go run ./examples/edgebox [--manifests DIR] [--manifest-url URL [--state-dir DIR]] \
 //	    [--listen 127.0.0.1:0] [--write-kubeconfig FILE]
 //
-// Pods come and go with the files of the directory and the answers of the server. /healthz, /pods,
-// /explain, /logs, /timeline and /metrics are served on the address of --listen. With
-// --write-kubeconfig kubectl sees the pods too. Without a directory the program runs two pods of its
-// own. It runs until it is interrupted, and stops its pods then. Containers run in memory: a real box
-// sets node.Config.Runtime to package runtime/cri, as examples/agent does, which has many more flags.
+// The pods follow the files of the directory and the answers of the server. The address of --listen serves /healthz,
+// /pods, /explain, /logs, /timeline and /metrics. With --write-kubeconfig kubectl shows the pods too. Without a
+// directory the program runs two embedded pods. It runs until it is interrupted, and then stops its pods. Containers
+// are simulated in memory: a real device sets node.Config.Runtime to package runtime/cri, as examples/agent does, which
+// has many more flags.
 //
-// main.go puts the box together, sources.go says where its pods come from, and box.go serves it.
+// main.go creates the box, sources.go defines the sources of its pods, and box.go serves HTTP.
 package main
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
 
-// name is the node's.
-const name = "edge-1"
+// nodeName is the name of the node.
+const nodeName = "edge-1"
 
 func main() {
 	var o options
@@ -48,10 +48,10 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options holds the values of the flags.
 type options struct{ manifests, manifestURL, state, listen, kubeconfig string }
 
-// run runs the box until ctx ends, and stops its pods then.
+// run runs the box until ctx is done, and then stops its pods.
 func run(ctx context.Context, out io.Writer, o options) error {
 	b, err := newBox(out, o)
 	if err != nil {
@@ -60,31 +60,31 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	b.ctx, b.end = context.WithCancel(context.Background())
 	defer b.end()
 	if err := errors.Join(b.serveDebug(o.listen), b.serveKubectl(o.kubeconfig)); err != nil {
-		return errors.Join(err, b.wait())
+		return errors.Join(err, b.stopAndWait())
 	}
-	b.start(func() error { return b.node.Run(b.ctx) })
-	b.start(b.show)
+	b.runPart(func() error { return b.node.Run(b.ctx) })
+	b.runPart(b.printChanges)
 	select {
 	case <-ctx.Done():
 	case <-b.ctx.Done(): // A part has failed.
-		return b.wait()
+		return b.stopAndWait()
 	}
 	drain, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	return errors.Join(b.node.Drain(drain, node.DrainOptions{}), b.wait())
+	return errors.Join(b.node.Drain(drain, node.DrainOptions{}), b.stopAndWait())
 }
 
-// newBox puts the node together with what counts and records.
+// newBox creates the node with its metrics and its event recorder.
 func newBox(out io.Writer, o options) (b *box, err error) {
 	b = &box{out: out, metrics: metrics.New(metrics.Config{})}
 	if b.records, err = recorder.New(recorder.Config{}); err != nil {
 		return nil, err
 	}
-	if b.events, err = localapi.NewEvents(name, nil); err != nil {
+	if b.events, err = localapi.NewEvents(nodeName, nil); err != nil {
 		return nil, err
 	}
-	config := node.Config{Name: name, Hooks: node.Hooks{Timeline: b.records.Record}, Recorder: b.events}
-	if config.Pods.Sources, err = o.sources(); err != nil {
+	config := node.Config{Name: nodeName, Hooks: node.Hooks{Timeline: b.records.Record}, Recorder: b.events}
+	if config.Pods.Sources, err = o.podSources(); err != nil {
 		return nil, err
 	}
 	b.metrics.Instrument(&config)
@@ -95,8 +95,8 @@ func newBox(out io.Writer, o options) (b *box, err error) {
 	return b, nil
 }
 
-// show prints a line for each change of a pod.
-func (b *box) show() error {
+// printChanges prints a line for each change of a pod.
+func (b *box) printChanges() error {
 	for state := range b.node.Watch(b.ctx) {
 		fmt.Fprintln(b.out, state.Pod.Name, state.Summary())
 	}

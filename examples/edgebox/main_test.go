@@ -79,7 +79,7 @@ func get(t *testing.T, client *http.Client, url, token string) string {
 // TestRun: the box runs the pods of its directory, can be looked at, and stops its pods at its end.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	manifest, err := own.ReadFile("manifests/web.yaml")
+	manifest, err := embedded.ReadFile("manifests/web.yaml")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "web.yaml"), manifest, 0o600))
 	box := start(t, options{manifests: dir})

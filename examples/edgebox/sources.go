@@ -10,15 +10,15 @@ import (
 )
 
 //go:embed manifests
-var own embed.FS
+var embedded embed.FS
 
-// sources say where the static pods come from: a directory, or the program itself, and a server. A
-// box that cannot reach its server runs what the server said last, over restarts too.
-func (o options) sources() (map[string]source.Source, error) {
-	files := manifest.Config{Path: o.manifests, NodeName: name, StateDir: o.state}
+// podSources returns the sources of static pods: a directory, or the embedded files, and a server. A box that cannot
+// reach its server runs the pods of the last answer, also after a restart.
+func (o options) podSources() (map[string]source.Source, error) {
+	files := manifest.Config{Path: o.manifests, NodeName: nodeName, StateDir: o.state}
 	if files.Path == "" {
-		files.StateDir = ""                    // The program itself keeps them.
-		files.FS, _ = fs.Sub(own, "manifests") // The path is constant and valid.
+		files.StateDir = ""                         // The embedded files need no saved copy.
+		files.FS, _ = fs.Sub(embedded, "manifests") // The path is constant and valid.
 		files.Path = "."
 	}
 	fromFiles, err := manifest.New(files)
@@ -27,7 +27,7 @@ func (o options) sources() (map[string]source.Source, error) {
 	}
 	all := map[string]source.Source{podmanager.FileSource: fromFiles}
 	if o.manifestURL != "" {
-		all[podmanager.HTTPSource], err = manifest.NewURL(manifest.URLConfig{URL: o.manifestURL, NodeName: name, StateDir: o.state})
+		all[podmanager.HTTPSource], err = manifest.NewURL(manifest.URLConfig{URL: o.manifestURL, NodeName: nodeName, StateDir: o.state})
 	}
 	return all, err
 }

@@ -7,15 +7,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// counts are what a fleet has at one moment.
-type counts struct {
+// fleetCounts holds the numbers of nodes and pods in a fleet.
+type fleetCounts struct {
 	nodes, nodesReady                          int
 	running, ready, pending, succeeded, failed int
 	terminating, restarts                      int
 }
 
-// add counts a node, which is nil before it is registered, and its pods.
-func (c *counts) add(node *v1.Node, pods []*v1.Pod) {
+// addNode counts a node, which is nil before it is registered, and its pods.
+func (c *fleetCounts) addNode(node *v1.Node, pods []*v1.Pod) {
 	c.nodes++
 	if node != nil {
 		for _, condition := range node.Status.Conditions {
@@ -29,7 +29,8 @@ func (c *counts) add(node *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-func (c *counts) addPod(pod *v1.Pod) {
+// addPod counts a pod by its phase, and its restarts.
+func (c *fleetCounts) addPod(pod *v1.Pod) {
 	for _, s := range pod.Status.ContainerStatuses {
 		c.restarts += int(s.RestartCount)
 	}
@@ -54,8 +55,8 @@ func (c *counts) addPod(pod *v1.Pod) {
 	}
 }
 
-// String is one line. What there is none of is left out, except what a fleet is for.
-func (c counts) String() string {
+// String formats the counts on one line. It omits most counts that are zero.
+func (c fleetCounts) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "nodes: %d of %d Ready  pods: %d Running, %d ready", c.nodesReady, c.nodes, c.running, c.ready)
 	for _, one := range []struct {

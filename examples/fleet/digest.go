@@ -10,37 +10,38 @@ import (
 	"sync"
 )
 
-// digest is a log of many nodes that have the same trouble: the first line of a message is
-// written at once, and the others are counted until flush.
-type digest struct {
+// dedupHandler is a log handler for many nodes with the same problem. It writes a message when it first occurs, and
+// counts repetitions until printRepeated is called.
+type dedupHandler struct {
 	slog.Handler
-	*messages
+	*messageCounts
 }
 
-// messages are what all handlers of a log have written.
-type messages struct {
-	mu    sync.Mutex
-	out   io.Writer
-	times map[string]int
+// messageCounts counts the messages of all handlers of a log.
+type messageCounts struct {
+	mu     sync.Mutex
+	out    io.Writer
+	counts map[string]int
 }
 
-// Write writes whole lines.
-func (m *messages) Write(line []byte) (int, error) {
+// Write implements io.Writer for whole lines.
+func (m *messageCounts) Write(line []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.out.Write(line)
 }
 
-func newDigest(out io.Writer) *digest {
-	m := &messages{out: out, times: map[string]int{}}
-	return &digest{slog.NewTextHandler(m, &slog.HandlerOptions{Level: slog.LevelWarn}), m}
+// newDedupHandler returns a dedupHandler that writes to out.
+func newDedupHandler(out io.Writer) *dedupHandler {
+	m := &messageCounts{out: out, counts: map[string]int{}}
+	return &dedupHandler{slog.NewTextHandler(m, &slog.HandlerOptions{Level: slog.LevelWarn}), m}
 }
 
 // Handle implements slog.Handler.
-func (d *digest) Handle(ctx context.Context, r slog.Record) error {
+func (d *dedupHandler) Handle(ctx context.Context, r slog.Record) error {
 	d.mu.Lock()
-	d.times[r.Message]++
-	first := d.times[r.Message] == 1
+	d.counts[r.Message]++
+	first := d.counts[r.Message] == 1
 	d.mu.Unlock()
 	if !first {
 		return nil
@@ -49,23 +50,23 @@ func (d *digest) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (d *digest) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &digest{d.Handler.WithAttrs(attrs), d.messages}
+func (d *dedupHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &dedupHandler{d.Handler.WithAttrs(attrs), d.messageCounts}
 }
 
 // WithGroup implements slog.Handler.
-func (d *digest) WithGroup(name string) slog.Handler {
-	return &digest{d.Handler.WithGroup(name), d.messages}
+func (d *dedupHandler) WithGroup(name string) slog.Handler {
+	return &dedupHandler{d.Handler.WithGroup(name), d.messageCounts}
 }
 
-// flush writes how often each message has come since the last flush, if more than once.
-func (d *digest) flush() {
+// printRepeated writes how often each message was repeated since the last call.
+func (d *dedupHandler) printRepeated() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, message := range slices.Sorted(maps.Keys(d.times)) {
-		if n := d.times[message]; n > 1 {
+	for _, message := range slices.Sorted(maps.Keys(d.counts)) {
+		if n := d.counts[message]; n > 1 {
 			fmt.Fprintf(d.out, "%d more times: %s\n", n-1, message)
 		}
 	}
-	clear(d.times)
+	clear(d.counts)
 }

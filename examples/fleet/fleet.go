@@ -18,35 +18,35 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// fleet is many nodes of one process.
+// fleet is many nodes in one process.
 type fleet struct {
 	*options
 	out      io.Writer
-	logs     *digest
+	logs     *dedupHandler
 	requests func() int64
 	nodes    []*cluster.Node
 }
 
-// run joins the nodes and reports until ctx ends or a node fails.
-func (f *fleet) run(ctx context.Context, connect func(name string) (apiserver.Server, error)) error {
+// joinNodes runs the nodes and prints counts until ctx is done or a node fails.
+func (f *fleet) joinNodes(ctx context.Context, connect func(name string) (apiserver.Server, error)) error {
 	for i := range f.options.nodes {
-		server, err := connect(f.name(i))
+		server, err := connect(f.nodeName(i))
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			if err := try(ctx, server, f.name(i)); err != nil {
-				return explain(err, f.impersonate)
+			if err := checkAccess(ctx, server, f.nodeName(i)); err != nil {
+				return accessError(err, f.impersonate)
 			}
 		}
-		n, err := f.node(f.name(i), server)
+		n, err := f.newNode(f.nodeName(i), server)
 		if err != nil {
 			return err
 		}
 		f.nodes = append(f.nodes, n)
 	}
 	fmt.Fprintf(f.out, "joining %d nodes, %s to %s; remove them with: kubectl delete nodes -l %s=%s\n",
-		len(f.nodes), f.name(0), f.name(len(f.nodes)-1), fleetLabel, f.prefix)
+		len(f.nodes), f.nodeName(0), f.nodeName(len(f.nodes)-1), fleetLabel, f.prefix)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(f.nodes))
@@ -58,14 +58,14 @@ func (f *fleet) run(ctx context.Context, connect func(name string) (apiserver.Se
 			}
 		})
 	}
-	f.report(ctx)
+	f.printCountsUntilDone(ctx)
 	group.Wait()
-	f.logs.flush()
+	f.logs.printRepeated()
 	return errors.Join(errs...)
 }
 
-// node puts one node together.
-func (f *fleet) node(name string, server apiserver.Server) (*cluster.Node, error) {
+// newNode returns one node of the fleet.
+func (f *fleet) newNode(name string, server apiserver.Server) (*cluster.Node, error) {
 	labels := map[string]string{fleetLabel: f.prefix}
 	maps.Copy(labels, f.labels)
 	return cluster.New(cluster.Config{Server: server, Node: node.Config{
@@ -74,10 +74,11 @@ func (f *fleet) node(name string, server apiserver.Server) (*cluster.Node, error
 	}})
 }
 
+// maxPods returns the number of pods in the capacity.
 func maxPods(capacity v1.ResourceList) int { return int(capacity.Pods().Value()) }
 
-// try asks the server once, before anything is made there.
-func try(ctx context.Context, server apiserver.Server, name string) error {
+// checkAccess makes one request to the server, before anything is created there.
+func checkAccess(ctx context.Context, server apiserver.Server, name string) error {
 	const limit = 15 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -88,8 +89,8 @@ func try(ctx context.Context, server apiserver.Server, name string) error {
 	return err
 }
 
-// explain says what a person can do about a refusal.
-func explain(err error, impersonate bool) error {
+// accessError adds to the error of the first request what the user can do.
+func accessError(err error, impersonate bool) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server does not know the user of the kubeconfig: use newer credentials: %w", err)
@@ -103,11 +104,11 @@ func explain(err error, impersonate bool) error {
 	return err
 }
 
-// report prints counts from time to time until ctx ends, if there is any news.
-func (f *fleet) report(ctx context.Context) {
+// printCountsUntilDone prints the counts periodically, if they have changed, until ctx is done.
+func (f *fleet) printCountsUntilDone(ctx context.Context) {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
-	var last counts
+	var last fleetCounts
 	began, asked, at := time.Now(), f.requests(), time.Now()
 	for {
 		select {
@@ -115,22 +116,22 @@ func (f *fleet) report(ctx context.Context) {
 			fmt.Fprintf(f.out, "ending after %s\n", time.Since(began).Round(time.Second))
 			return
 		case now := <-tick.C:
-			have, sum := f.count(), f.requests()
+			have, sum := f.countAll(), f.requests()
 			if have != last {
 				perSecond := float64(sum-asked) / now.Sub(at).Seconds()
 				fmt.Fprintf(f.out, "%5.0fs  %s  %.1f calls/s\n", now.Sub(began).Seconds(), have, perSecond)
 			}
 			last, asked, at = have, sum, now
-			f.logs.flush()
+			f.logs.printRepeated()
 		}
 	}
 }
 
-// count counts what the nodes have.
-func (f *fleet) count() counts {
-	var c counts
+// countAll counts the nodes and their pods.
+func (f *fleet) countAll() fleetCounts {
+	var c fleetCounts
 	for _, n := range f.nodes {
-		c.add(n.Object(), n.Node().Pods())
+		c.addNode(n.Object(), n.Node().Pods())
 	}
 	return c
 }

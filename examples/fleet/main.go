@@ -2,12 +2,11 @@
 //
 //	go run ./examples/fleet --kubeconfig admin.kubeconfig --nodes 200
 //
-// Their containers run in memory, and everything else of a pod's life is real: init
-// containers, probes, restarts, grace periods, statuses, leases. See README.md.
+// Their containers are simulated in memory, and everything else in the lifecycle of a pod is real: init containers,
+// probes, restarts, grace periods, statuses, leases. See README.md.
 //
-// A line of counts goes to standard output, errors go to standard error. The first SIGINT or
-// SIGTERM ends it with status 0. Bad arguments end it with status 2, a server that refuses
-// with status 1.
+// Counts go to standard output and errors to standard error. The first SIGINT or SIGTERM exits with code 0. Bad
+// arguments exit with code 2, a server that rejects the node with code 1.
 package main
 
 import (
@@ -37,14 +36,14 @@ It needs a kubeconfig of an administrator, or of a user that may impersonate nod
   fleet --help                                all flags
 `}
 
-// run is main without the process around it. It returns the status of the process.
+// run runs the program and returns the exit code.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	return command.Run(program, args, out, logs, define, (*options).check, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, defineFlags, (*options).checkFlags, func(o *options) error { return join(ctx, o, out, logs) })
 }
 
-// join runs the fleet over one set of connections until ctx ends.
+// join runs the fleet over one shared set of connections until ctx is done.
 func join(ctx context.Context, o *options, out, logs io.Writer) error {
-	shared, err := client.FromKubeconfig(o.kubeconfig, o.name(0))
+	shared, err := client.FromKubeconfig(o.kubeconfig, o.nodeName(0))
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
@@ -53,6 +52,6 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	if o.impersonate {
 		connect = shared.Impersonate
 	}
-	f := &fleet{options: o, out: out, requests: shared.Requests, logs: newDigest(logs)}
-	return f.run(ctx, func(name string) (apiserver.Server, error) { return connect(name) })
+	f := &fleet{options: o, out: out, requests: shared.Requests, logs: newDedupHandler(logs)}
+	return f.joinNodes(ctx, func(name string) (apiserver.Server, error) { return connect(name) })
 }

@@ -92,17 +92,17 @@ func (o *output) until(t *testing.T, text string) {
 // TestFleet: nodes join, run pods by their annotations, and end.
 func TestFleet(t *testing.T) {
 	flags := pflag.NewFlagSet("fleet", pflag.ContinueOnError)
-	o := define(flags)
+	o := defineFlags(flags)
 	err := flags.Parse([]string{"--kubeconfig", "-", "--nodes", "3", "--labels", "zone=a", "--every", "20ms"})
 	require.NoError(t, err)
 	server := apiservertest.New(apiservertest.Config{})
 	out := &output{await: map[string]chan struct{}{}}
 	var logs bytes.Buffer
-	f := &fleet{options: o, out: out, requests: func() int64 { return 0 }, logs: newDigest(&logs)}
+	f := &fleet{options: o, out: out, requests: func() int64 { return 0 }, logs: newDedupHandler(&logs)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- f.run(ctx, func(name string) (apiserver.Server, error) { return server.Client(name), nil })
+		done <- f.joinNodes(ctx, func(name string) (apiserver.Server, error) { return server.Client(name), nil })
 	}()
 	out.until(t, "nodes: 3 of 3 Ready  pods: 0 Running, 0 ready")
 	assert.Equal(t, "a", server.Admin().Node("fleet-2").Labels["zone"])
@@ -150,7 +150,7 @@ func TestFleet_Refused(t *testing.T) {
 		{apierrors.NewTooManyRequests("busy", 1), true, "busy"},
 	} {
 		f := &fleet{options: &options{nodes: 1, prefix: "fleet", impersonate: c.impersonate}}
-		err := f.run(t.Context(), func(string) (apiserver.Server, error) { return refusing{err: c.err}, nil })
+		err := f.joinNodes(t.Context(), func(string) (apiserver.Server, error) { return refusing{err: c.err}, nil })
 		assert.ErrorContains(t, err, c.want)
 		assert.ErrorIs(t, err, c.err)
 	}
@@ -168,12 +168,12 @@ func TestCounts(t *testing.T) {
 	node := func(ready v1.ConditionStatus) *v1.Node {
 		return &v1.Node{Status: v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: ready}}}}
 	}
-	var c counts
-	c.add(nil, nil)
-	c.add(node(v1.ConditionFalse), nil)
-	c.add(node(v1.ConditionTrue), []*v1.Pod{pod(v1.PodRunning, 0, v1.ConditionTrue)})
+	var c fleetCounts
+	c.addNode(nil, nil)
+	c.addNode(node(v1.ConditionFalse), nil)
+	c.addNode(node(v1.ConditionTrue), []*v1.Pod{pod(v1.PodRunning, 0, v1.ConditionTrue)})
 	assert.Equal(t, "nodes: 1 of 3 Ready  pods: 1 Running, 1 ready", c.String())
-	c.add(node(v1.ConditionTrue), []*v1.Pod{
+	c.addNode(node(v1.ConditionTrue), []*v1.Pod{
 		pod(v1.PodRunning, 2, v1.ConditionFalse), pod("", 0, ""), pod(v1.PodSucceeded, 0, ""), pod(v1.PodFailed, 0, ""), leaving,
 	})
 	assert.Equal(t, "nodes: 2 of 4 Ready  pods: 2 Running, 1 ready, 1 Pending, 1 Succeeded, 1 Failed, 1 Terminating, 3 restarts", c.String())
@@ -182,7 +182,7 @@ func TestCounts(t *testing.T) {
 // TestDigest: what many nodes say at once is one line, and a count.
 func TestDigest(t *testing.T) {
 	var out bytes.Buffer
-	d := newDigest(&out)
+	d := newDedupHandler(&out)
 	for _, node := range []string{"fleet-0", "fleet-1", "fleet-2"} {
 		log := slog.New(d).With("node", node).WithGroup("g")
 		log.Warn("a report failed", "err", "busy")
@@ -194,9 +194,9 @@ func TestDigest(t *testing.T) {
 	assert.Contains(t, lines[0], `level=WARN msg="a report failed" node=fleet-0 g.err=busy`)
 	assert.Contains(t, lines[1], "level=ERROR msg=once")
 	out.Reset()
-	d.flush()
+	d.printRepeated()
 	assert.Equal(t, "2 more times: a report failed\n", out.String())
 	out.Reset()
-	d.flush()
+	d.printRepeated()
 	assert.Empty(t, out.String())
 }

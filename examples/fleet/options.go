@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/examples/internal/command"
 )
 
-// options are the flags.
+// options holds the values of the flags.
 type options struct {
 	kubeconfig, prefix string
 	nodes              int
@@ -26,12 +26,12 @@ type options struct {
 
 const (
 	maxNodes = 5000
-	// fleetLabel is on every node of a fleet; its value is the prefix.
+	// fleetLabel is a label of every node of a fleet; its value is the prefix.
 	fleetLabel = "podkeel.dev/fleet"
 )
 
-// define declares the flags.
-func define(f *pflag.FlagSet) *options {
+// defineFlags declares the flags.
+func defineFlags(f *pflag.FlagSet) *options {
 	o := &options{capacity: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
 	}}
@@ -40,14 +40,14 @@ func define(f *pflag.FlagSet) *options {
 	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
 	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; with --impersonate=false all act as the user of the kubeconfig")
 	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
-	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.Labels(&o.labels))
-	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.Taints(&o.taints))
+	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.LabelsFlag(&o.labels))
+	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.TaintsFlag(&o.taints))
 	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
 	return o
 }
 
-// check says what is wrong with the flags.
-func (o *options) check() error {
+// checkFlags returns an error if a flag is invalid.
+func (o *options) checkFlags() error {
 	switch {
 	case o.kubeconfig == "":
 		return errors.New("--kubeconfig is missing")
@@ -61,9 +61,10 @@ func (o *options) check() error {
 	return nil
 }
 
-// name is the name of a node.
-func (o *options) name(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
+// nodeName returns the name of the node with the index.
+func (o *options) nodeName(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
 
+// setCapacity parses the capacity of each node.
 func (o *options) setCapacity(s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		key, value, _ := strings.Cut(one, "=")

@@ -3,10 +3,10 @@
 //
 //	go run ./examples/operatortest
 //
-// The operator keeps some pods running, spread over nodes, and replaces those that have failed. The
-// program shows it for five seconds. Its test is what the example is about: a day of the operator in
-// virtual time, within a testing/synctest bubble, takes seconds. An operator that has a client of
-// client-go or controller-runtime asks one node instead, by localapi.API.RoundTripper.
+// The operator keeps a number of pods running, spread over nodes, and replaces failed pods. The program shows that for
+// five seconds. Its test is the purpose of the example: a day of the operator in virtual time, within a
+// testing/synctest bubble, takes seconds. An operator with a client of client-go or controller-runtime can connect to
+// one node instead, with localapi.API.RoundTripper.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// run runs the operator and its nodes until ctx ends.
+// run runs the operator and its nodes until ctx is done.
 func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -50,7 +50,7 @@ func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
 		if err != nil {
 			return err
 		}
-		group.Go(func() { _ = n.Run(ctx) }) // The operator sees what it misses.
+		group.Go(func() { _ = n.Run(ctx) }) // The operator notices missing pods.
 	}
 	tick := time.NewTicker(o.every)
 	defer tick.Stop()
@@ -73,18 +73,18 @@ type podStore interface {
 	DeletePod(namespace, name string, graceSeconds int64) error
 }
 
-// operator keeps replicas of a pod on nodes.
+// operator keeps a number of replicas of a pod running.
 type operator struct {
 	pods     podStore
 	nodes    []string
 	replicas int
-	script   string        // of the container, as package memory has it
+	script   string        // of the container, in the syntax of package memory
 	every    time.Duration // between two passes
 	out      io.Writer
-	made     int
+	created  int
 }
 
-// reconcile deletes what has ended, and makes what is missing on the node that has the fewest.
+// reconcile deletes terminated pods, and creates missing pods on the node with the fewest.
 func (o *operator) reconcile() error {
 	total, on := 0, map[string]int{}
 	for _, name := range o.nodes {
@@ -101,20 +101,21 @@ func (o *operator) reconcile() error {
 	for ; total < o.replicas; total++ {
 		least := slices.MinFunc(o.nodes, func(a, b string) int { return on[a] - on[b] })
 		on[least]++
-		if err := o.create(least); err != nil {
+		if err := o.createPod(least); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *operator) create(on string) error {
-	o.made++
+// createPod creates a replica on a node.
+func (o *operator) createPod(nodeName string) error {
+	o.created++
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("replica-", o.made), Namespace: "default", Annotations: map[string]string{memory.AnnotationPrefix + "main": o.script}},
-		Spec:       v1.PodSpec{NodeName: on, RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "replica:1"}}},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("replica-", o.created), Namespace: "default", Annotations: map[string]string{memory.AnnotationPrefix + "main": o.script}},
+		Spec:       v1.PodSpec{NodeName: nodeName, RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "replica:1"}}},
 	}
-	fmt.Fprintln(o.out, pod.Name, "is made on", on)
+	fmt.Fprintln(o.out, pod.Name, "is made on", nodeName)
 	_, err := o.pods.CreatePod(pod)
 	return err
 }

@@ -57,7 +57,7 @@ func TestOperator_ADay(t *testing.T) {
 			time.Sleep(time.Hour)
 			assert.LessOrEqual(t, len(server.Admin().Pods("a"))+len(server.Admin().Pods("b")), 2*3)
 		}
-		assert.InDelta(t, 3*24*6, o.made, 3*24, "one of each in ten minutes and half a minute")
+		assert.InDelta(t, 3*24*6, o.created, 3*24, "one of each in ten minutes and half a minute")
 	})
 }
 
@@ -68,6 +68,6 @@ func TestOperator_LostAnswers(t *testing.T) {
 		server.Inject(apiservertest.Fault{Verb: "patch", Resource: "pods/status", Times: 3, Lost: true})
 		time.Sleep(time.Minute)
 		assert.Equal(t, []int{1, 1}, []int{running(server, "a"), running(server, "b")})
-		assert.Equal(t, 2, o.made)
+		assert.Equal(t, 2, o.created)
 	})
 }

@@ -14,7 +14,7 @@ import (
 type process struct {
 	runtime.ContainerStatus
 	cmd  *exec.Cmd
-	done chan struct{} // closed when nothing of it runs any more
+	done chan struct{} // closed when all its processes have exited
 }
 
 // CreateContainer implements runtime.Containers.
@@ -30,17 +30,17 @@ func (p *processes) CreateContainer(_ context.Context, req runtime.CreateContain
 	case len(req.Mounts)+len(req.Devices) > 0 || req.PIDTarget != "" || req.StopSignal != "" || len(req.Command)+len(req.Args) == 0:
 		return "", fmt.Errorf("a process needs a command, and has no mounts, devices, target or stop signal: %w", runtime.ErrUnsupported)
 	}
-	for _, c := range p.inLocked(s.ID) {
+	for _, c := range p.containersInLocked(s.ID) {
 		if c.Name == req.Name && c.Attempt == req.Attempt {
 			return "", fmt.Errorf("container %s: %w", req.Name, runtime.ErrExists)
 		}
 	}
 	words := append(req.Command[:len(req.Command):len(req.Command)], req.Args...)
 	c := &process{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
-	c.cmd.Dir, c.cmd.Env = req.WorkingDir, append(c.cmd.Environ(), environment(req.Env)...)
-	asGroup(c.cmd)
+	c.cmd.Dir, c.cmd.Env = req.WorkingDir, append(c.cmd.Environ(), envStrings(req.Env)...)
+	startInNewGroup(c.cmd)
 	c.Container = runtime.Container{
-		ID: p.idLocked("container"), Name: req.Name, SandboxID: s.ID, Attempt: req.Attempt,
+		ID: p.newIDLocked("container"), Name: req.Name, SandboxID: s.ID, Attempt: req.Attempt,
 		Incarnation: req.Pod.Incarnation, State: runtime.StateCreated,
 	}
 	c.Image, c.ImageRef, c.CreatedAt, c.Annotations = req.Image, req.ImageRef, time.Now(), req.Annotations
@@ -66,14 +66,14 @@ func (p *processes) StartContainer(_ context.Context, req runtime.StartContainer
 		return err
 	}
 	c.State, c.StartedAt = runtime.StateRunning, time.Now()
-	go p.await(c)
+	go p.waitForExit(c)
 	return nil
 }
 
-// await waits for the end of a process, and ends what it has left behind.
-func (p *processes) await(c *process) {
-	_ = c.cmd.Wait() // Its code is in the state.
-	_ = signalGroup(c.cmd, syscall.SIGKILL)
+// waitForExit waits until a process exits, kills the processes that it left behind, and records the exit code.
+func (p *processes) waitForExit(c *process) {
+	_ = c.cmd.Wait() // The state has the exit code.
+	_ = signalProcessGroup(c.cmd, syscall.SIGKILL)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.State, c.FinishedAt, c.ExitCode, c.Reason = runtime.StateExited, time.Now(), exitCode(c.cmd), "Completed"
@@ -83,7 +83,7 @@ func (p *processes) await(c *process) {
 	close(c.done)
 }
 
-// StopContainer implements runtime.Containers. Each call kills after its own grace, so that the
+// StopContainer implements runtime.Containers. Each call kills the process after its own grace period, so that the
 // shortest one counts.
 func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	p.mu.Lock()
@@ -97,7 +97,7 @@ func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainer
 		return nil
 	}
 	if req.Grace > 0 {
-		_ = c.cmd.Process.Signal(syscall.SIGTERM) // An error says that it has ended, or cannot be asked.
+		_ = c.cmd.Process.Signal(syscall.SIGTERM) // An error means that it has exited, or that the system cannot send the signal.
 	}
 	select {
 	case <-c.done:
@@ -106,7 +106,7 @@ func (p *processes) StopContainer(ctx context.Context, req runtime.StopContainer
 		return ctx.Err()
 	case <-time.After(req.Grace):
 	}
-	_ = signalGroup(c.cmd, syscall.SIGKILL)
+	_ = signalProcessGroup(c.cmd, syscall.SIGKILL)
 	<-c.done
 	return nil
 }

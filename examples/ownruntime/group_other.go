@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// asGroup does nothing: there are no groups here.
-func asGroup(*exec.Cmd) {}
+// startInNewGroup does nothing: this system has no process groups.
+func startInNewGroup(*exec.Cmd) {}
 
-// signalGroup kills the process. What it has started goes on.
-func signalGroup(cmd *exec.Cmd, _ syscall.Signal) error { return cmd.Process.Kill() }
+// signalProcessGroup kills the process. Processes that it has started keep running.
+func signalProcessGroup(cmd *exec.Cmd, _ syscall.Signal) error { return cmd.Process.Kill() }

@@ -1,18 +1,18 @@
-// Command ownruntime shows a node on a container runtime of one's own: here a "container" is a
-// process of this machine, and an image is only a name.
+// Command ownruntime shows a node with a custom container runtime: a "container" is a process of this machine, and an
+// image is only a name.
 //
 //	go run ./examples/ownruntime
 //
-// It runs for about eight seconds and ends by itself. What it shows: two pods of real processes,
-// of which one fails and is restarted, a stop within a grace, and a drain.
+// It runs for about eight seconds. It shows two pods of real processes, one of which fails and is restarted, a stop
+// within a grace period, and a drain.
 //
-// What the runtime does not support: images, mounts, devices, users and other limits, addresses of
-// pods, exec, logs and statistics, and a restart of the program, because its records are in memory.
-// Pods with probes or hooks by exec, or with volumes, are therefore refused. The test runs the
-// conformance kit of package runtimetest against it.
+// The runtime does not support images, mounts, devices, users and other limits, addresses of pods, exec, logs and
+// statistics. It does not survive a restart of the program, because its records are in memory. Pods with exec probes or
+// exec hooks, or with volumes, are therefore rejected. The test runs the conformance kit of package runtimetest against
+// the runtime.
 //
-// The runtime is about 350 lines: sandboxes.go and containers.go have its verbs, records.go what it
-// shows, process.go and the files of groups what an operating system has for processes.
+// The runtime has about 350 lines: sandboxes.go and containers.go have its calls, records.go the status of pods,
+// process.go and the group files the parts that depend on the operating system.
 package main
 
 import (
@@ -40,11 +40,11 @@ func main() {
 	}
 }
 
-// run runs the pods for a while, or until ctx ends, and then stops them.
+// run runs the pods for a while, or until ctx is done, and then stops them.
 func run(ctx context.Context, out io.Writer, d time.Duration) error {
 	n, err := node.New(node.Config{
 		Runtime:    newProcesses(),
-		Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Initial: time.Second}}, // A demonstration has no ten seconds.
+		Containers: node.ContainersConfig{CrashLoop: backoff.CrashLoop{Initial: time.Second}}, // The default of ten seconds is too long for a demonstration.
 	})
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func run(ctx context.Context, out io.Writer, d time.Duration) error {
 	return <-ended
 }
 
-// newPod is a pod of one shell script.
+// newPod returns a pod that runs a shell script.
 func newPod(name, script string) *v1.Pod {
 	grace := int64(5)
 	return &v1.Pod{

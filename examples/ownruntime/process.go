@@ -7,15 +7,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// environment is the variables as a process has them.
-func environment(vars []runtime.EnvVar) (all []string) {
+// envStrings formats environment variables as NAME=VALUE.
+func envStrings(vars []runtime.EnvVar) (all []string) {
 	for _, v := range vars {
 		all = append(all, v.Name+"="+v.Value)
 	}
 	return all
 }
 
-// exitCode is the code of a process, as a shell has it: 128 and the signal for one that was killed.
+// exitCode returns the exit code of a process. As in a shell it is 128 plus the signal if a signal killed the process.
 func exitCode(cmd *exec.Cmd) int32 {
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int32(status.Signal())

@@ -16,7 +16,7 @@ func (p *processes) PodStatus(_ context.Context, uid types.UID) (*runtime.PodSta
 	return p.statusLocked(uid), nil
 }
 
-// statusLocked copies the records of a pod, of which the newest come first.
+// statusLocked returns a copy of the records of a pod, the newest first.
 func (p *processes) statusLocked(uid types.UID) *runtime.PodStatus {
 	st := &runtime.PodStatus{UID: uid}
 	for _, s := range p.mu.sandboxes {
@@ -25,7 +25,7 @@ func (p *processes) statusLocked(uid types.UID) *runtime.PodStatus {
 		}
 		st.Name, st.Namespace = s.pod.Name, s.pod.Namespace
 		st.Sandboxes = append(st.Sandboxes, s.SandboxStatus)
-		for _, c := range p.inLocked(s.ID) {
+		for _, c := range p.containersInLocked(s.ID) {
 			st.Containers = append(st.Containers, c.ContainerStatus)
 		}
 	}
@@ -33,8 +33,8 @@ func (p *processes) statusLocked(uid types.UID) *runtime.PodStatus {
 	return st
 }
 
-// inLocked are the containers of a sandbox.
-func (p *processes) inLocked(sandbox string) (all []*process) {
+// containersInLocked returns the containers of a sandbox.
+func (p *processes) containersInLocked(sandbox string) (all []*process) {
 	for _, c := range p.mu.containers {
 		if c.SandboxID == sandbox {
 			all = append(all, c)
@@ -43,6 +43,7 @@ func (p *processes) inLocked(sandbox string) (all []*process) {
 	return all
 }
 
+// ignoreNotFound returns nil for ErrNotFound, and any other error unchanged.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil

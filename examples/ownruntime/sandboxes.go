@@ -19,11 +19,11 @@ type processes struct {
 		sync.Mutex
 		sandboxes  map[string]*sandbox
 		containers map[string]*process
-		made       int // IDs so far
+		made       int // number of IDs so far
 	}
 }
 
-// sandbox is a record, and nothing else: processes share the machine.
+// sandbox is only a record: the processes share the machine.
 type sandbox struct {
 	runtime.SandboxStatus
 	pod runtime.PodRef
@@ -35,8 +35,8 @@ func newProcesses() *processes {
 	return p
 }
 
-// idLocked makes an ID that was not used before.
-func (p *processes) idLocked(what string) string {
+// newIDLocked returns an ID that was not used before.
+func (p *processes) newIDLocked(what string) string {
 	p.mu.made++
 	return fmt.Sprint(what, "-", p.mu.made)
 }
@@ -52,7 +52,7 @@ func (p *processes) RunSandbox(_ context.Context, req runtime.RunSandboxRequest)
 	}
 	s := &sandbox{pod: req.Pod}
 	s.Sandbox = runtime.Sandbox{
-		ID: p.idLocked("sandbox"), Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
+		ID: p.newIDLocked("sandbox"), Attempt: req.Attempt, Incarnation: req.Pod.Incarnation,
 		Ready: true, CreatedAt: time.Now(), Annotations: req.Annotations,
 	}
 	s.HostNetwork = req.Namespaces.HostNetwork
@@ -70,7 +70,7 @@ func (p *processes) StopSandbox(ctx context.Context, req runtime.StopSandboxRequ
 	var left []*process
 	if s != nil {
 		s.Ready = false
-		left = p.inLocked(s.ID)
+		left = p.containersInLocked(s.ID)
 	}
 	p.mu.Unlock()
 	if s == nil {
@@ -91,7 +91,7 @@ func (p *processes) RemoveSandbox(ctx context.Context, req runtime.RemoveSandbox
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range p.inLocked(req.SandboxID) {
+	for _, c := range p.containersInLocked(req.SandboxID) {
 		delete(p.mu.containers, c.ID)
 	}
 	delete(p.mu.sandboxes, req.SandboxID)

@@ -15,13 +15,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// functions is a podworkers.PodSyncer that runs each pod as a goroutine. The
-// workers never call it twice at once for one pod, so it only has to guard
-// what different pods share.
+// functions is a podworkers.PodSyncer that runs each pod as a goroutine. The workers never call it concurrently for one
+// pod, so it only guards the state that pods share.
 type functions struct {
 	podworkers.NoRuntimePods
-	// look asks for another SyncPod: something has changed that only we know.
-	look func(podworkers.UpdatePodOptions) error
+	// requestSync requests another SyncPod after a change that only this syncer can see.
+	requestSync func(podworkers.UpdatePodOptions) error
 
 	start time.Time
 	mu    struct {
@@ -32,11 +31,11 @@ type functions struct {
 	}
 }
 
-// function is what a pod runs.
+// function is the running function of a pod.
 type function struct {
-	arg   chan string // new content
-	stop  context.CancelFunc
-	ended chan struct{} // closed when it has returned
+	arg      chan string // new content
+	stop     context.CancelFunc
+	returned chan struct{} // closed when it has returned
 }
 
 var _ podworkers.PodSyncer = (*functions)(nil)
@@ -49,19 +48,19 @@ func newFunctions(out io.Writer) *functions {
 	return f
 }
 
-// SyncPod starts the pod's function, or hands it the new content. It is called
-// again for every reason there is, so it looks before it acts.
+// SyncPod starts the pod's function, or sends it the new content. The workers call it repeatedly, so it checks the
+// state before it acts.
 func (f *functions) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (isTerminal bool, err error) {
-	fn := f.find(pod.UID)
+	fn := f.runningFunction(pod.UID)
 	switch {
-	case fn == nil && f.failsFirst(pod):
-		f.say(pod.Name, "can not start yet")
-		return false, errors.New("not yet") // Tried again after the backoff.
+	case fn == nil && f.isFirstFailure(pod):
+		f.printLine(pod.Name, "can not start yet")
+		return false, errors.New("not yet") // The workers try again after the backoff.
 	case fn == nil:
-		f.say(pod.Name, "starts")
-		f.launch(pod)
-	case fn.hasEnded():
-		f.say(pod.Name, "has come to its own end")
+		f.printLine(pod.Name, "starts")
+		f.startFunction(pod)
+	case fn.hasReturned():
+		f.printLine(pod.Name, "has come to its own end")
 		return true, nil
 	case t == podworkers.SyncPodUpdate:
 		fn.arg <- pod.Spec.Containers[0].Args[0]
@@ -69,80 +68,80 @@ func (f *functions) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ 
 	return false, nil
 }
 
-// SyncTerminatingPod stops the function and returns once it has returned. The
-// workers take a nil error for the truth.
+// SyncTerminatingPod stops the function and waits until it has returned. The workers rely on a nil error.
 func (f *functions) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, _ *runtime.PodStatus, _ *int64, _ podworkers.PodStatusFunc) error {
-	fn := f.find(pod.UID)
+	fn := f.runningFunction(pod.UID)
 	if fn == nil {
 		return nil
 	}
 	fn.stop()
 	select {
-	case <-fn.ended:
-		f.say(pod.Name, "is stopped")
+	case <-fn.returned:
+		f.printLine(pod.Name, "is stopped")
 		return nil
-	case <-ctx.Done(): // The grace was shortened, or the program ends.
+	case <-ctx.Done(): // The grace period was shortened, or the program exits.
 		return ctx.Err()
 	}
 }
 
-// SyncTerminatedPod cleans up.
+// SyncTerminatedPod removes the records of the pod.
 func (f *functions) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus) error {
 	f.mu.Lock()
 	delete(f.mu.running, pod.UID)
 	f.mu.Unlock()
-	f.say(pod.Name, "is cleaned up")
+	f.printLine(pod.Name, "is cleaned up")
 	return nil
 }
 
-// launch starts the function that the image names.
-func (f *functions) launch(pod *v1.Pod) {
+// startFunction starts the function that the image names.
+func (f *functions) startFunction(pod *v1.Pod) {
 	ctx, stop := context.WithCancel(context.Background())
-	fn := &function{arg: make(chan string), stop: stop, ended: make(chan struct{})}
+	fn := &function{arg: make(chan string), stop: stop, returned: make(chan struct{})}
 	f.mu.Lock()
 	f.mu.running[pod.UID] = fn
 	f.mu.Unlock()
 	main := pod.Spec.Containers[0]
 	go func() {
 		if main.Image == "work" {
-			f.work(ctx, pod.Name, main.Args[0])
+			f.printAfterDelay(ctx, pod.Name, main.Args[0])
 		} else {
-			f.tick(ctx, pod.Name, main.Args[0], fn.arg)
+			f.printPeriodically(ctx, pod.Name, main.Args[0], fn.arg)
 		}
-		close(fn.ended)
-		_ = f.look(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: pod})
+		close(fn.returned)
+		_ = f.requestSync(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: pod})
 	}()
 }
 
-// tick says something every 400 ms.
-func (f *functions) tick(ctx context.Context, name, arg string, news <-chan string) {
+// printPeriodically prints its content every 400 ms. updates replaces the content.
+func (f *functions) printPeriodically(ctx context.Context, name, arg string, updates <-chan string) {
 	ticker := time.NewTicker(400 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			f.say(name, arg)
-		case arg = <-news:
+			f.printLine(name, arg)
+		case arg = <-updates:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// work says something after a while, and that is all.
-func (f *functions) work(ctx context.Context, name, arg string) {
-	f.sleep(ctx, 460*time.Millisecond)
-	f.say(name, arg+" = 42")
+// printAfterDelay prints one line after a delay and returns.
+func (f *functions) printAfterDelay(ctx context.Context, name, arg string) {
+	f.sleepContext(ctx, 460*time.Millisecond)
+	f.printLine(name, arg+" = 42")
 }
 
-func (f *functions) find(uid types.UID) *function {
+// runningFunction returns the function of a pod, or nil.
+func (f *functions) runningFunction(uid types.UID) *function {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.running[uid]
 }
 
-// failsFirst is true for the first start of the pod called late.
-func (f *functions) failsFirst(pod *v1.Pod) bool {
+// isFirstFailure reports whether the pod has the name "late" and has not failed before.
+func (f *functions) isFirstFailure(pod *v1.Pod) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	first := pod.Name == "late" && !f.mu.failed[pod.UID]
@@ -150,14 +149,15 @@ func (f *functions) failsFirst(pod *v1.Pod) bool {
 	return first
 }
 
-// say prints a line with the time since the start.
-func (f *functions) say(who, what string) {
+// printLine prints a line with the time since the start.
+func (f *functions) printLine(who, what string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fmt.Fprintf(f.mu.out, "%.1fs  %-5s  %s\n", time.Since(f.start).Seconds(), who, what)
 }
 
-func (f *functions) sleep(ctx context.Context, d time.Duration) {
+// sleepContext waits for d or until ctx is done.
+func (f *functions) sleepContext(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -166,9 +166,10 @@ func (f *functions) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (fn *function) hasEnded() bool {
+// hasReturned reports whether the function has returned.
+func (fn *function) hasReturned() bool {
 	select {
-	case <-fn.ended:
+	case <-fn.returned:
 		return true
 	default:
 		return false

@@ -1,13 +1,11 @@
-// Command ownsyncer shows the pod workers alone, with somebody's own PodSyncer
-// and no container runtime at all: here a "container" is a Go function, and its
-// image is the function's name.
+// Command ownsyncer shows the pod workers alone, with a custom PodSyncer and without a container runtime: a "container"
+// is a Go function, and its image is the function's name.
 //
 //	go run ./examples/ownsyncer
 //
-// It runs for about two seconds and ends by itself. What it shows: a pod that
-// goes on until it is stopped, one that fails at first and is tried again, one
-// that comes to its own end, an update of a running pod, a kill that is waited
-// for, and housekeeping, which forgets whatever nobody wants.
+// It runs for about two seconds. It shows a pod that runs until it is stopped, a pod that fails at first and is
+// retried, a pod that terminates by itself, an update of a running pod, a kill with a wait for its completion, and
+// housekeeping, which removes pods that are no longer desired.
 package main
 
 import (
@@ -32,60 +30,59 @@ func main() {
 	}
 }
 
-// run is main without the process around it.
+// run runs the demonstration and returns the error of the workers.
 func run(ctx context.Context, out io.Writer) error {
 	functions := newFunctions(out)
 	workers, err := podworkers.New(podworkers.Config{
 		Syncer: functions,
 		Cache:  podworkers.NoCache{},
-		Retry:  backoff.Retry{Backoff: 450 * time.Millisecond}, // A demonstration has no ten seconds.
-		Jitter: func() float64 { return 0 },                    // And is the same each time.
+		Retry:  backoff.Retry{Backoff: 450 * time.Millisecond}, // The default of ten seconds is too long for a demonstration.
+		Jitter: func() float64 { return 0 },                    // The output must be the same each time.
 	})
 	if err != nil {
 		return err
 	}
-	functions.look = workers.UpdatePod
+	functions.requestSync = workers.UpdatePod
 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- workers.Run(ctx) }()
-	story(ctx, workers, functions)
+	runStory(ctx, workers, functions)
 	stop()
 	return <-ended
 }
 
-// story is what the program tells the workers. In a real one the pods come from
-// somewhere, and housekeeping is done every few seconds.
-func story(ctx context.Context, workers *podworkers.Workers, functions *functions) {
+// runStory sends the updates of the demonstration to the workers. In a real program the pods come from a source, and
+// housekeeping runs every few seconds.
+func runStory(ctx context.Context, workers *podworkers.Workers, functions *functions) {
 	create := func(pod *v1.Pod) {
 		_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod})
-		functions.sleep(ctx, 40*time.Millisecond)
+		functions.sleepContext(ctx, 40*time.Millisecond)
 	}
 	create(newPod("clock", "tick", "tick"))
 	create(newPod("late", "tick", "here I am"))
 	create(newPod("job", "work", "40 + 2"))
 
-	functions.sleep(ctx, 600*time.Millisecond)
-	functions.say("main", "clock gets new content")
+	functions.sleepContext(ctx, 600*time.Millisecond)
+	functions.printLine("main", "clock gets new content")
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: newPod("clock", "tick", "tock")})
 
-	functions.sleep(ctx, 550*time.Millisecond)
-	functions.say("main", "clock is told to end")
+	functions.sleepContext(ctx, 550*time.Millisecond)
+	functions.printLine("main", "clock is told to end")
 	err := workers.Kill(podworkers.UpdatePodOptions{Pod: newPod("clock", "tick", "tock")}).Wait(ctx)
-	functions.sleep(ctx, 50*time.Millisecond)
-	functions.say("main", fmt.Sprintf("clock has ended: %t", err == nil))
+	functions.sleepContext(ctx, 50*time.Millisecond)
+	functions.printLine("main", fmt.Sprintf("clock has ended: %t", err == nil))
 
-	// Nothing is wanted any more. What has finished is forgotten at once, and
-	// what still runs is told to end.
+	// No pod is desired now. The workers remove finished pods at once, and terminate those that still run.
 	for known := 1; known > 0 && ctx.Err() == nil; {
-		functions.say("main", "housekeeping")
+		functions.printLine("main", "housekeeping")
 		known = len(workers.SyncKnownPods(podworkers.KnownPods{Generation: workers.Generation(), AllSources: true}))
-		functions.sleep(ctx, 250*time.Millisecond)
+		functions.sleepContext(ctx, 250*time.Millisecond)
 	}
 }
 
-// newPod is a pod with one container.
+// newPod returns a pod with one container.
 func newPod(name, image, arg string) *v1.Pod {
 	grace := int64(1)
 	return &v1.Pod{

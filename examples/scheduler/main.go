@@ -1,13 +1,13 @@
-// Command scheduler shows a scheduler of one's own: 50 simulated nodes in one process, and each pod
-// goes to the node that has the least allocated of those on which it fits.
+// Command scheduler shows a custom scheduler: 50 simulated nodes in one process, where each pod is placed on the
+// fitting node with the least allocated CPU.
 //
 //	go run ./examples/scheduler
 //
-// It runs for five seconds and ends by itself. What it shows: 100 pods fill the nodes; others wait,
-// and are placed when a pod has ended, when a node is uncordoned, or when a pod is deleted.
+// It runs for five seconds. It shows 100 pods that fill the nodes. Further pods wait until a pod has terminated, a node
+// is uncordoned, or a pod is deleted.
 //
-// The scheduler is in scheduler.go, and the nodes and the story in main.go. The test has the story in
-// virtual time, line by line.
+// The scheduler is in scheduler.go, and the nodes and the story in main.go. The test runs the story in virtual time and
+// checks each line.
 package main
 
 import (
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// run runs the nodes and the scheduler until the story is over, or ctx ends.
+// placeUntilDone runs the nodes and the scheduler until the story is complete, or ctx is done.
 func run(ctx context.Context, out io.Writer) error {
 	nodes, err := newNodes(50)
 	if err != nil {
@@ -48,11 +48,11 @@ func run(ctx context.Context, out io.Writer) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	for _, n := range nodes {
-		group.Go(func() { _ = n.Run(ctx) }) // Fits has an error when it has ended.
+		group.Go(func() { _ = n.Run(ctx) }) // Fits returns an error for a node that has stopped.
 	}
 	s := newScheduler(out, nodes)
-	group.Go(func() { s.run(ctx) })
-	for _, second := range []func(*scheduler){0: fill, 1: cordon, 2: addMore, 3: uncordon, 4: remove} {
+	group.Go(func() { s.placeUntilDone(ctx) })
+	for _, second := range []func(*scheduler){0: addWebPods, 1: cordonNode, 2: addLogPod, 3: uncordonNode, 4: removeWebPod} {
 		second(s)
 		select {
 		case <-ctx.Done():
@@ -63,7 +63,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// newNodes are nodes of two cpus each, ten in a rack: n00, n01 and so on.
+// newNodes returns nodes of two CPUs each, ten in a rack: n00, n01 and so on.
 func newNodes(count int) (nodes []*node.Node, err error) {
 	for i := range count {
 		n, err := node.New(node.Config{
@@ -78,35 +78,39 @@ func newNodes(count int) (nodes []*node.Node, err error) {
 	return nodes, nil
 }
 
-// fill adds two pods for each node, of which two end by themselves, and two that find no room.
-func fill(s *scheduler) {
+// addWebPods adds two pods for each node, two of which terminate by themselves, and two more pods that do not fit.
+func addWebPods(s *scheduler) {
 	lasts := map[int]string{60: "1500ms", 75: "2500ms"}
 	for i := range 2 * len(s.nodes) {
-		s.add(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
+		s.enqueue(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
 	}
 	db := newPod("db", "")
 	db.Spec.NodeSelector = map[string]string{"rack": "4"}
-	s.add(db, newPod("api", ""))
+	s.enqueue(db, newPod("api", ""))
 }
 
-func cordon(s *scheduler)  { s.nodes[25].Scheduling().Cordon() }
-func addMore(s *scheduler) { s.add(newPod("log", "")) }
+// cordonNode cordons one node.
+func cordonNode(s *scheduler) { s.nodes[25].Scheduling().Cordon() }
 
-// uncordon makes room, and no node has an event for that.
-func uncordon(s *scheduler) {
+// addLogPod adds one more pod.
+func addLogPod(s *scheduler) { s.enqueue(newPod("log", "")) }
+
+// uncordonNode uncordons the node. That causes no event, so it requests a retry.
+func uncordonNode(s *scheduler) {
 	s.nodes[25].Scheduling().Uncordon()
-	s.retry()
+	s.requestRetry()
 }
 
-func remove(s *scheduler) { s.nodes[42].Delete("web-42") }
+// removeWebPod deletes one pod.
+func removeWebPod(s *scheduler) { s.nodes[42].Delete("web-42") }
 
-// newPod is a pod of one cpu that runs for some time; empty: until it is deleted.
-func newPod(name, lasts string) *v1.Pod {
-	if lasts == "" {
-		lasts = "forever"
+// newPod returns a pod of one CPU that runs for runTime, or until it is deleted if that is empty.
+func newPod(name, runTime string) *v1.Pod {
+	if runTime == "" {
+		runTime = "forever"
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
-	pod.Annotations = map[string]string{memory.AnnotationPrefix + "main": "run=" + lasts}
+	pod.Annotations = map[string]string{memory.AnnotationPrefix + "main": "run=" + runTime}
 	pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	pod.Spec.Containers = []v1.Container{{Name: "main", Image: "app:1"}}
 	pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}

@@ -18,70 +18,70 @@ import (
 
 // scheduler places pods on nodes.
 type scheduler struct {
-	out   io.Writer
-	nodes []*node.Node
-	again chan struct{} // the pods that wait are to be tried again
+	out            io.Writer
+	nodes          []*node.Node
+	retryRequested chan struct{} // signaled when the waiting pods must be tried again
 
-	mu      sync.Mutex
-	waiting []*v1.Pod       // in order of arrival
-	refused map[string]bool // pods of which the reasons were printed
-	begun   time.Time
+	mu       sync.Mutex
+	waiting  []*v1.Pod       // in order of arrival
+	reported map[string]bool // pods whose reasons were printed
+	begun    time.Time
 }
 
 func newScheduler(out io.Writer, nodes []*node.Node) *scheduler {
-	return &scheduler{out: out, nodes: nodes, again: make(chan struct{}, 1), refused: map[string]bool{}, begun: time.Now()}
+	return &scheduler{out: out, nodes: nodes, retryRequested: make(chan struct{}, 1), reported: map[string]bool{}, begun: time.Now()}
 }
 
-// add has the scheduler place pods.
-func (s *scheduler) add(pods ...*v1.Pod) {
+// enqueue adds pods to the waiting pods.
+func (s *scheduler) enqueue(pods ...*v1.Pod) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, pods...)
 	s.mu.Unlock()
-	s.retry()
+	s.requestRetry()
 }
 
-// retry has it try the pods again that wait: a node may have room.
-func (s *scheduler) retry() {
+// requestRetry makes the scheduler try the waiting pods again, because a node may have room.
+func (s *scheduler) requestRetry() {
 	select {
-	case s.again <- struct{}{}:
-	default: // It will try.
+	case s.retryRequested <- struct{}{}:
+	default: // A retry is requested already.
 	}
 }
 
-// run places pods until ctx ends.
-func (s *scheduler) run(ctx context.Context) {
+// placeUntilDone places pods until ctx is done.
+func (s *scheduler) placeUntilDone(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for _, n := range s.nodes {
-		group.Go(func() { s.watch(ctx, n) })
+		group.Go(func() { s.watchNode(ctx, n) })
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.again:
+		case <-s.retryRequested:
 		}
 		s.mu.Lock()
-		s.waiting = slices.DeleteFunc(s.waiting, s.placed)
+		s.waiting = slices.DeleteFunc(s.waiting, s.placePod)
 		s.mu.Unlock()
 	}
 }
 
-// watch retries when a pod of the node has ended or is gone: the last event about a pod comes when it
-// counts no more. A watch that falls too far behind begins anew.
-func (s *scheduler) watch(ctx context.Context, n *node.Node) {
+// watchNode requests a retry when a pod of the node has terminated or was deleted, because its resources are free then.
+// A watch that falls too far behind starts again.
+func (s *scheduler) watchNode(ctx context.Context, n *node.Node) {
 	for ctx.Err() == nil {
 		for event, err := range n.WatchFrom(ctx, 0, node.ListOptions{}) {
 			if err != nil || event.Type == watch.Deleted || event.Pod.Status.Phase == v1.PodSucceeded || event.Pod.Status.Phase == v1.PodFailed {
-				s.retry()
+				s.requestRetry()
 			}
 		}
 	}
 }
 
-// placed applies a pod to the best node on which it fits, and reports whether there is one. What was
-// applied counts at once. If there is none, it prints once how many nodes have which reason.
-func (s *scheduler) placed(pod *v1.Pod) bool {
+// placePod applies a pod to the best node on which it fits, and reports whether that succeeded. The node counts the pod
+// at once. If no node fits, placePod prints once how many nodes have which reason.
+func (s *scheduler) placePod(pod *v1.Pod) bool {
 	var best *node.Node
 	reasons := map[string]int{}
 	for _, n := range s.nodes {
@@ -91,27 +91,28 @@ func (s *scheduler) placed(pod *v1.Pod) bool {
 			for _, r := range refused.Reasons {
 				reasons[r.Reason]++
 			}
-		case err == nil && (best == nil || allocated(n) < allocated(best)):
+		case err == nil && (best == nil || allocatedCPU(n) < allocatedCPU(best)):
 			best = n
 		}
 	}
 	if best != nil && best.Apply(pod) == nil {
-		s.say(pod, "is placed on "+best.Name())
+		s.printPod(pod, "is placed on "+best.Name())
 		return true
 	}
-	if !s.refused[pod.Name] {
-		s.refused[pod.Name] = true
-		s.say(pod, fmt.Sprint("waits: ", reasons))
+	if !s.reported[pod.Name] {
+		s.reported[pod.Name] = true
+		s.printPod(pod, fmt.Sprint("waits: ", reasons))
 	}
 	return false
 }
 
-func (s *scheduler) say(pod *v1.Pod, what string) {
+// printPod prints a line about a pod with the time since the start.
+func (s *scheduler) printPod(pod *v1.Pod, what string) {
 	fmt.Fprintf(s.out, "%.1fs %s %s\n", time.Since(s.begun).Seconds(), pod.Name, what)
 }
 
-// allocated is the part of a node's cpu that pods have.
-func allocated(n *node.Node) float64 {
+// allocatedCPU returns the allocated part of a node's CPU.
+func allocatedCPU(n *node.Node) float64 {
 	all, used := n.Scheduling().Allocatable(), n.Scheduling().Allocated()
 	return used.Cpu().AsApproximateFloat64() / all.Cpu().AsApproximateFloat64()
 }

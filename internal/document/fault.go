@@ -15,7 +15,7 @@ const MaxFaults = plain.MaxFaults
 type Fault struct {
 	Line   int    // in the file; 0 if unknown
 	Field  string // the path of the field; empty for syntax errors
-	Reason string // the value and what was expected
+	Reason string // the value and the expected one
 	Syntax bool   // the text cannot be parsed, or exceeds a bound
 	Kind   FaultKind
 }

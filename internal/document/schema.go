@@ -296,7 +296,7 @@ func (s *schema) checkInt(v *Value, bits int, at *Path) *Value {
 	return v
 }
 
-// jsonFieldTypes returns the types of a struct's fields by JSON name, including those of embedded structs.
+// jsonFieldTypes returns the types of a struct's fields by JSON name, including the fields of embedded structs.
 func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	if known, ok := s.file.types[t]; ok {
 		return known

@@ -91,7 +91,7 @@ func (v *Value) computeTotals() *Value {
 	return v
 }
 
-// addTotals adds the height, size and bytes of a part to those of v.
+// addTotals adds the height, size and bytes of a part to v.
 func (v *Value) addTotals(part *Value) {
 	v.height = max(v.height, part.height+1)
 	v.size = min(v.size+part.size, maxValues+1)

@@ -139,7 +139,7 @@ func (r *yamlReader) resolveAlias(n *yaml.Node) *Value {
 	return (&Value{Line: n.Line, unreadable: true}).computeTotals()
 }
 
-// readMapping reads the fields of an object. Fields written in the object override those of merge keys, and earlier
+// readMapping reads the fields of an object. Fields written in the object override the fields of merge keys, and earlier
 // merge keys override later ones.
 func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	seen, position := map[string]int{}, map[string]int{}

@@ -48,7 +48,7 @@
 //	<dir>/<name>                      the tree
 //	<dir>/.trash/<owner>~<random>     discarded, to be removed
 //
-// ListTrash lists the entries in the trash, including those of earlier processes. The directory .trash exists only
+// ListTrash lists the entries in the trash, also of earlier processes. The directory .trash exists only
 // while it has entries. On a full file system Discard may fail because it cannot create that directory. IsDiskFull
 // returns true for that error.
 //

@@ -44,7 +44,7 @@ const MaxFaults = 50
 // maxField is how much of a field's path is shown at most. The key of an annotation may be long.
 const maxField = 256
 
-// Reason describes what is wrong with the value of a field: the value, if that helps, and what was expected. Errors of
+// Reason describes the invalid value of a field: the value, if that helps, and the expected one. Errors of
 // package validation have "expected ..." as their detail. If the value is omitted, the detail is the whole sentence.
 func Reason(e *field.Error) string {
 	switch v := e.BadValue.(type) {

@@ -1,4 +1,4 @@
-// Package podfields lists the fields of a pod: those of the API types in use, and those that newer versions of the API
+// Package podfields lists the fields of a pod: the fields of the API types in use, and the fields that newer versions of the API
 // have and the types in use lack.
 //
 // A decoder ignores a field that its types lack. Some fields restrict a pod, such as bindMountOptions of a volume

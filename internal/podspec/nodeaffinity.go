@@ -49,7 +49,7 @@ func (n Node) matchesTerm(term *v1.NodeSelectorTerm) (bool, error) {
 	return ok && err == nil, err
 }
 
-// labelOperators maps the operators of a node selector to those of label selectors.
+// labelOperators maps the operators of a node selector to the operators of label selectors.
 var labelOperators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpIn:           selection.In,
 	v1.NodeSelectorOpNotIn:        selection.NotIn,

@@ -150,7 +150,7 @@ const ClaimAnnotation = "podkeel.dev/claim"
 
 // Claim is what a pod uses of its node.
 type Claim struct {
-	// Requests are those of the pod as a whole, including 1 of the resource "pods".
+	// Requests are the requests of the pod as a whole, including 1 of the resource "pods".
 	Requests v1.ResourceList `json:"requests,omitempty"`
 	// Ports are the host ports.
 	Ports []HostPort `json:"hostPorts,omitempty"`

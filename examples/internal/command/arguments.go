@@ -7,25 +7,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The faults that Arguments finds.
+// The faults that NormalizeArguments finds.
 var (
-	// ErrUnknownFlag is the fault of a flag that the set does not have.
+	// ErrUnknownFlag means that the set does not have the flag.
 	ErrUnknownFlag = errors.New("unknown flag")
-	// ErrBadFlag is the fault of a flag with three dashes or more.
+	// ErrBadFlag means that the flag has three dashes or more.
 	ErrBadFlag = errors.New("bad flag")
-	// ErrNoValue is the fault of a flag that ends the line and lacks its value.
+	// ErrNoValue means that the last flag of the line lacks its value.
 	ErrNoValue = errors.New("flag needs an argument")
 )
 
-// Arguments returns a command line as pflag reads it. These programs accepted more than pflag before
-// they used it, and accept it still:
+// NormalizeArguments converts a command line for pflag. Before these programs used pflag they accepted more forms, and
+// they still do:
 //
 //   - a long flag with one dash: -runtime memory
 //   - true or false as the next word of a boolean flag: --exec false
 //
-// In the result each flag is one argument with two dashes and, after =, its value. replace returns what
-// stands for an argument with a fault; a nil replace leaves the argument for pflag to report.
-func Arguments(flags *pflag.FlagSet, args []string, replace func(arg string, fault error) string) (result []string) {
+// In the result each flag is one argument with two dashes and, after =, its value. replace returns the replacement for
+// an argument with a fault. If replace is nil, pflag reports the fault.
+func NormalizeArguments(flags *pflag.FlagSet, args []string, replace func(arg string, fault error) string) (result []string) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]

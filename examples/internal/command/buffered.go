@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// MaxBuffered is how many bytes wait in a Buffered for their reader.
+// MaxBuffered is how many bytes a Buffered holds at most.
 const MaxBuffered = 1 << 20
 
-// Buffered is a writer that never keeps its callers waiting for a reader, such as the reader of a
-// pipe that has stopped reading. It holds at most MaxBuffered bytes. Beyond them it drops whole
-// writes, counts their lines, and reports the count when the reader reads again. A write that the
-// writer below fails to make is dropped too, and the next Write tries again: a disk may be full for
-// a while. Its methods may be called concurrently.
+// Buffered is a writer whose callers never wait, even if the reader of the output, such as a pipe, has stopped reading.
+// It holds at most MaxBuffered bytes. If that is exceeded, it drops whole writes, counts their lines, and reports the
+// count when the reader reads again. A write that fails is dropped too, and the next Write tries again, because a full
+// disk may get room later. Its methods are safe for concurrent use.
 type Buffered struct {
-	to     io.Writer
+	out    io.Writer
 	report func(to io.Writer, lines int)
 
 	mu      sync.Mutex
 	pending [][]byte
 	size    int
 	dropped int           // lines, since the last report
-	busy    chan struct{} // closed when all is written; nil: nothing is being written
+	done    chan struct{} // closed when everything is written; nil if no goroutine is writing
 }
 
-// NewBuffered makes a Buffered. It writes to a writer with one goroutine, which exists only while
-// there is something to write. report writes a line that says how many lines were dropped.
+// NewBuffered returns a Buffered that writes to a writer. Its goroutine exists only while there is something to write.
+// report writes a line with the number of dropped lines.
 func NewBuffered(to io.Writer, report func(to io.Writer, lines int)) *Buffered {
-	return &Buffered{to: to, report: report}
+	return &Buffered{out: to, report: report}
 }
 
 // Write implements io.Writer. It returns no error: the text is written later, or counted as dropped.
@@ -42,54 +41,54 @@ func (b *Buffered) Write(p []byte) (int, error) {
 	}
 	b.pending = append(b.pending, bytes.Clone(p))
 	b.size += len(p)
-	if b.busy == nil {
-		b.busy = make(chan struct{})
-		go b.writePending(b.busy)
+	if b.done == nil {
+		b.done = make(chan struct{})
+		go b.writePending(b.done)
 	}
 	return len(p), nil
 }
 
-// countLines returns how many lines a write has: one at least.
+// countLines returns how many lines a write has, at least one.
 func countLines(p []byte) int { return max(1, bytes.Count(p, []byte("\n"))) }
 
-// writePending writes until nothing is pending.
+// writePending writes until no write is pending.
 func (b *Buffered) writePending(done chan struct{}) {
 	defer close(done)
 	for {
-		text, dropped, more := b.takeNext()
+		text, dropped, more := b.nextWrite()
 		switch {
 		case !more:
 			return
 		case dropped == 0:
-			_, err := b.to.Write(text)
+			_, err := b.out.Write(text)
 			b.finishWrite(text, err)
 		default:
-			to := failureRecorder{to: b.to}
+			to := failureRecorder{out: b.out}
 			if b.report(&to, dropped); to.err != nil {
-				b.endUnreported(dropped)
+				b.stopUnreported(dropped)
 				return
 			}
 		}
 	}
 }
 
-// failureRecorder passes writes on, and keeps their last error.
+// failureRecorder forwards writes and stores the last error.
 type failureRecorder struct {
-	to  io.Writer
+	out io.Writer
 	err error
 }
 
 func (f *failureRecorder) Write(p []byte) (n int, err error) {
-	n, err = f.to.Write(p)
+	n, err = f.out.Write(p)
 	if err != nil {
 		f.err = err
 	}
 	return n, err
 }
 
-// takeNext returns the oldest pending write, or else how many lines were dropped after it. It ends
-// the writing if there is neither.
-func (b *Buffered) takeNext() (text []byte, dropped int, more bool) {
+// nextWrite returns the oldest pending write. Without one it returns how many lines were dropped. If there is neither,
+// the goroutine must exit.
+func (b *Buffered) nextWrite() (text []byte, dropped int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -100,12 +99,11 @@ func (b *Buffered) takeNext() (text []byte, dropped int, more bool) {
 		dropped, b.dropped = b.dropped, 0
 		return nil, dropped, true
 	}
-	b.busy, b.pending = nil, nil
+	b.done, b.pending = nil, nil
 	return nil, 0, false
 }
 
-// finishWrite releases the bytes of a write, which count until it has returned. A write that has
-// failed is dropped.
+// finishWrite releases the bytes of a write when the write has returned. A failed write counts as dropped.
 func (b *Buffered) finishWrite(text []byte, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,19 +113,19 @@ func (b *Buffered) finishWrite(text []byte, err error) {
 	}
 }
 
-// endUnreported ends the writing after a report that has failed. The next Write starts it again, and
-// the count is reported after the writes that are pending then.
-func (b *Buffered) endUnreported(dropped int) {
+// stopUnreported stops the goroutine after a failed report. The next Write starts it again, and the count is reported
+// after the writes that are pending then.
+func (b *Buffered) stopUnreported(dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropped += dropped
-	b.busy = nil
+	b.done = nil
 }
 
-// Flush waits until everything is written, but no longer than a limit.
+// Flush waits until everything is written, at most for limit.
 func (b *Buffered) Flush(limit time.Duration) {
 	b.mu.Lock()
-	busy := b.busy
+	busy := b.done
 	b.mu.Unlock()
 	if busy == nil {
 		return

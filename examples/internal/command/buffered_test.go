@@ -98,7 +98,7 @@ func TestBuffered_Broken(t *testing.T) {
 		write("b\nc\n")
 		assert.Equal(t, 4, to.writes)
 		assert.Zero(t, b.size)
-		assert.Nil(t, b.busy)
+		assert.Nil(t, b.done)
 
 		to.mended = true
 		write("d\n")

@@ -14,12 +14,12 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// Program is a command of a name, with a guidance for a first look.
+// Program is a command with its name and the text that it prints without arguments.
 type Program struct{ Name, Guidance string }
 
-// Run runs the program without the process around it, and returns the status of the process:
-// 2 for a wrong command line, 1 if join fails. Without arguments it prints the guidance.
-// define declares the flags of the options in a set. check says what is wrong with them together.
+// Run parses the flags and runs join, and returns the exit code: 2 for a wrong command line, 1 if join fails. Without
+// arguments it prints the guidance. define declares the flags of the options in a set. check returns an error if the
+// options are invalid.
 func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pflag.FlagSet) O, check, join func(O) error) int {
 	if len(args) == 0 {
 		fmt.Fprint(out, p.Guidance)
@@ -27,7 +27,7 @@ func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pfla
 	}
 	fail := func(err error) { fmt.Fprintln(logs, p.Name+":", plain.VisibleLines(plain.Text(err.Error()))) }
 	status := 0
-	c := p.command(out)
+	c := p.newCommand(out)
 	o := define(c.Flags())
 	c.Args = func(_ *cobra.Command, words []string) error {
 		if len(words) > 0 {
@@ -41,7 +41,7 @@ func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pfla
 			status = 1
 		}
 	}
-	c.SetArgs(p.arguments(c.Flags(), args))
+	c.SetArgs(p.normalizeArgs(c.Flags(), args))
 	if err := c.Execute(); err != nil {
 		fail(err)
 		return 2
@@ -49,38 +49,38 @@ func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pfla
 	return status
 }
 
-// command is the program without flags. cobra gives it help, and completion scripts for shells.
-func (p Program) command(out io.Writer) *cobra.Command {
+// newCommand returns the cobra command without flags. cobra adds help, and completion scripts for shells.
+func (p Program) newCommand(out io.Writer) *cobra.Command {
 	c := &cobra.Command{Use: p.Name, SilenceErrors: true, SilenceUsage: true, ValidArgsFunction: cobra.NoFileCompletions}
 	c.SetOut(out)
 	c.SetErr(io.Discard)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return describeError(c.Flags(), err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c.Flags(), err) })
 	defaultHelp := (&cobra.Command{}).HelpFunc()
 	c.SetHelpFunc(func(asked *cobra.Command, words []string) {
 		if asked != c {
-			defaultHelp(asked, words) // That of completion, which is cobra's.
+			defaultHelp(asked, words) // The help of completion is cobra's.
 			return
 		}
 		fmt.Fprint(out, p.Guidance, "\nFlags:\n")
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" {
-				describe(out, f)
+				printFlag(out, f)
 			}
 		})
 	})
 	return c
 }
 
-// arguments are a command line as cobra reads it. cobra's own commands are left alone.
-func (p Program) arguments(flags *pflag.FlagSet, args []string) []string {
+// normalizeArgs converts a command line for cobra. It does not change the arguments of cobra's own commands.
+func (p Program) normalizeArgs(flags *pflag.FlagSet, args []string) []string {
 	if args[0] == "completion" || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args
 	}
-	return Arguments(flags, args, nil)
+	return NormalizeArguments(flags, args, nil)
 }
 
-// describe prints a flag as people write it, with two dashes.
-func describe(out io.Writer, f *pflag.Flag) {
+// printFlag prints the help of a flag, with two dashes.
+func printFlag(out io.Writer, f *pflag.Flag) {
 	kind, text := pflag.UnquoteUsage(f)
 	if f.DefValue != "" {
 		text += " (default " + f.DefValue + ")"
@@ -88,8 +88,8 @@ func describe(out io.Writer, f *pflag.Flag) {
 	fmt.Fprintf(out, "  %s\n    \t%s\n", strings.TrimSpace("--"+f.Name+" "+kind), text)
 }
 
-// describeError returns the sentence of these programs for an error of pflag.
-func describeError(flags *pflag.FlagSet, err error) error {
+// flagError converts an error of pflag to the sentence that these programs print.
+func flagError(flags *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -97,14 +97,14 @@ func describeError(flags *pflag.FlagSet, err error) error {
 	case errors.As(err, &bare):
 		return fmt.Errorf("flag needs an argument: --%s", bare.GetSpecifiedName())
 	case errors.As(err, &invalid):
-		return describeValue(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap())
+		return invalidValueError(invalid.GetFlag(), invalid.GetValue(), invalid.Unwrap())
 	case !errors.As(err, &unknown):
 		return err
 	}
 	text := "flag provided but not defined: --" + unknown.GetSpecifiedName()
 	var known []string
 	flags.VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-	if meant := Meant(unknown.GetSpecifiedName(), known); meant != "" {
+	if meant := NearestWord(unknown.GetSpecifiedName(), known); meant != "" {
 		text += "; did you mean --" + meant + "?"
 	} else {
 		text += ";"
@@ -112,9 +112,8 @@ func describeError(flags *pflag.FlagSet, err error) error {
 	return errors.New(text + " --help shows all flags")
 }
 
-// describeValue returns the sentence for a value that a flag refuses. Those for numbers and durations are
-// the ones of package flag, which these programs used before pflag.
-func describeValue(f *pflag.Flag, value string, err error) error {
+// invalidValueError returns the sentence for an invalid value of a flag. For numbers and durations it is the sentence of package flag, which these programs used before pflag.
+func invalidValueError(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "bool":
 		return fmt.Errorf("invalid boolean value %q for --%s: parse error", value, f.Name)
@@ -128,8 +127,8 @@ func describeValue(f *pflag.Flag, value string, err error) error {
 	return fmt.Errorf("invalid value %q for flag --%s: %w", value, f.Name, err)
 }
 
-// Labels is a flag of labels.
-func Labels(into *map[string]string) func(string) error {
+// LabelsFlag returns a setter that parses labels.
+func LabelsFlag(into *map[string]string) func(string) error {
 	return func(s string) error {
 		*into = map[string]string{}
 		for one := range strings.SplitSeq(s, ",") {
@@ -143,8 +142,8 @@ func Labels(into *map[string]string) func(string) error {
 	}
 }
 
-// Taints is a flag of taints; those of several flags add up.
-func Taints(into *[]v1.Taint) func(string) error {
+// TaintsFlag returns a setter that parses taints. The taints of several flags add up.
+func TaintsFlag(into *[]v1.Taint) func(string) error {
 	return func(s string) error {
 		for one := range strings.SplitSeq(s, ",") {
 			pair, effect, _ := strings.Cut(one, ":")

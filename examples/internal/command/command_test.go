@@ -31,7 +31,7 @@ func TestMeant(t *testing.T) {
 		"":            "",
 		"explainplan": "explain",
 	} {
-		assert.Equal(t, want, Meant(word, known), word)
+		assert.Equal(t, want, NearestWord(word, known), word)
 	}
 }
 

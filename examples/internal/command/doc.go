@@ -1,4 +1,3 @@
-// Package command has what the programs have in common: how they begin and end, how they read
-// their flags with cobra, what a wrong word was meant to be, how text of others is shown, and what they
-// say of the machine.
+// Package command has the parts that the example programs share: start and exit, flags with cobra, suggestions for
+// misspelled words, escaping of text for terminals, and facts about the machine.
 package command

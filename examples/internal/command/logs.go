@@ -8,33 +8,33 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// recordsDir has the records of the log directories that a node has made, in its state directory.
+// recordsDir is the directory in the state directory with the records of the log directories that a node has created.
 const recordsDir = "log-records"
 
-// Logs are the flags that say where the runtime writes the logs of containers.
+// Logs holds the flags for the directories of container logs.
 type Logs struct {
-	// Dir is the directory of the logs. Empty is /var/log/pods, which other programs share; any
-	// other directory is for the node alone.
+	// Dir is the directory of the logs. Empty is /var/log/pods, which other programs share. Any other directory belongs
+	// to the node alone.
 	Dir string
-	// Links is the directory of the links to them. Empty is /var/log/containers beside /var/log/pods,
-	// and else none. "-" is none.
+	// Links is the directory of the links to the logs. Empty is /var/log/containers if Dir is empty, and otherwise
+	// none. "-" is none.
 	Links string
 }
 
 // SetDir sets the directory of the logs.
-func (l *Logs) SetDir(path string) error { return setAbsolute(&l.Dir, path) }
+func (l *Logs) SetDir(path string) error { return setAbsolutePath(&l.Dir, path) }
 
-// SetLinks sets the directory of the links; an empty path is for none.
+// SetLinks sets the directory of the links; an empty path disables the links.
 func (l *Logs) SetLinks(path string) error {
 	if path == "" {
 		l.Links = "-"
 		return nil
 	}
-	return setAbsolute(&l.Links, path)
+	return setAbsolutePath(&l.Links, path)
 }
 
-// setAbsolute wants an absolute path.
-func setAbsolute(to *string, path string) error {
+// setAbsolutePath stores the path, and returns an error unless it is absolute.
+func setAbsolutePath(to *string, path string) error {
 	if *to = path; !filepath.IsAbs(path) {
 		return errors.New("expected an absolute path")
 	}
@@ -49,7 +49,7 @@ func (l Logs) Root() string {
 	return filepath.Clean(l.Dir)
 }
 
-// LinkRoot returns the directory of the links; empty is none.
+// LinkRoot returns the directory of the links; empty if there are none.
 func (l Logs) LinkRoot() string {
 	switch {
 	case l.Links == "-":
@@ -60,10 +60,10 @@ func (l Logs) LinkRoot() string {
 	return l.Links
 }
 
-// Place sets where a node has its logs. The state directory has the records of what the node made in a
-// shared directory. The node had its logs and links in the old directories before: logs stay readable
-// there, and are removed with their pods.
-func (l Logs) Place(c *node.Config, stateDir string, oldRoot, oldLinks string) {
+// Configure sets the log directories of a node. The state directory contains the records of the files that the node
+// created in a shared directory. Logs in the old directories, which earlier versions used, stay readable and are
+// removed with their pods.
+func (l Logs) Configure(c *node.Config, stateDir string, oldRoot, oldLinks string) {
 	c.Logs.Root, c.Logs.Links = l.Root(), l.LinkRoot()
 	if c.Logs.Root == logfiles.DefaultRoot {
 		c.Logs.Records = filepath.Join(stateDir, recordsDir)

@@ -31,10 +31,10 @@ func TestLogs_Place(t *testing.T) {
 			require.NoError(t, l.SetLinks(c.flags[1]))
 		}
 		var n node.Config
-		l.Place(&n, "/state", "/state/logs", "/state/links")
+		l.Configure(&n, "/state", "/state/logs", "/state/links")
 		assert.Equal(t, c.want, []string{n.Logs.Root, n.Logs.Links, n.Logs.Records}, c.flags)
 		assert.Equal(t, []string{"/state/logs", "/state/links"}, append(n.Logs.OldRoots, n.Logs.OldLinks...))
-		l.Place(&n, "/state", "/state/logs", "")
+		l.Configure(&n, "/state", "/state/logs", "")
 	}
 	var l Logs
 	assert.EqualError(t, l.SetDir("logs"), "expected an absolute path")

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// System is what the node says of the machine; what cannot be read stays empty. Another boot
-// is an event of the node.
-func System() (info v1.NodeSystemInfo) {
+// SystemInfo returns facts about the machine for the node status. A fact that cannot be read stays empty. The boot ID
+// shows that the machine has restarted.
+func SystemInfo() (info v1.NodeSystemInfo) {
 	for path, into := range map[string]*string{
 		"/proc/sys/kernel/random/boot_id": &info.BootID, "/proc/sys/kernel/osrelease": &info.KernelVersion,
 		"/etc/machine-id": &info.MachineID, "/sys/class/dmi/id/product_uuid": &info.SystemUUID,
@@ -21,22 +21,22 @@ func System() (info v1.NodeSystemInfo) {
 		*into = strings.TrimSpace(string(text))
 	}
 	text, _ := os.ReadFile("/etc/os-release")
-	info.OSImage = strings.Trim(ValueOf(string(text), "PRETTY_NAME="), `"`)
+	info.OSImage = strings.Trim(LineValue(string(text), "PRETTY_NAME="), `"`)
 	return info
 }
 
-// Capacity is what the machine has: its processors, and its memory or 8Gi.
+// Capacity returns the number of processors and the memory of the machine. If the memory is unknown it is 8Gi.
 func Capacity() v1.ResourceList {
 	memory := resource.MustParse("8Gi")
 	text, _ := os.ReadFile("/proc/meminfo")
-	if kib, err := strconv.ParseInt(strings.TrimSuffix(ValueOf(string(text), "MemTotal:"), " kB"), 10, 64); err == nil {
+	if kib, err := strconv.ParseInt(strings.TrimSuffix(LineValue(string(text), "MemTotal:"), " kB"), 10, 64); err == nil {
 		memory = *resource.NewQuantity(kib<<10, resource.BinarySI)
 	}
 	return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI), v1.ResourceMemory: memory}
 }
 
-// ValueOf is the rest of the line that begins with key; empty if there is none.
-func ValueOf(text, key string) string {
+// LineValue returns the rest of the line that begins with key; empty if there is no such line.
+func LineValue(text, key string) string {
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, key); ok {
 			return strings.TrimSpace(value)

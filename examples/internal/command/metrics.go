@@ -7,13 +7,13 @@ import (
 	"github.com/podkeel/podkeel/syncloop/metrics"
 )
 
-// Metrics are the metrics of the node of a program, and what serves them.
+// Metrics holds the metrics of the node of a program, and their HTTP handlers.
 type Metrics struct {
 	*metrics.Metrics
 	All, Resources http.Handler
 }
 
-// NewMetrics makes the metrics of the only node of a program.
+// NewMetrics returns the metrics for the only node of a program.
 func NewMetrics() (*Metrics, error) {
 	m := &Metrics{Metrics: metrics.New(metrics.Config{})}
 	var err error
@@ -24,7 +24,7 @@ func NewMetrics() (*Metrics, error) {
 	return m, err
 }
 
-// CRI are the hooks of a runtime that speaks CRI; nil Metrics have none.
+// CRI returns the hooks for a CRI runtime; nil Metrics return no hooks.
 func (m *Metrics) CRI() cri.Hooks {
 	if m == nil {
 		return cri.Hooks{}

@@ -2,9 +2,9 @@ package command
 
 import "strings"
 
-// Meant is the word of those known that was probably meant by one that is unknown: the only one
-// that it begins, or the nearest one by its spelling. Empty: nothing is near enough.
-func Meant(word string, known []string) string {
+// NearestWord returns the known word that was probably meant by an unknown one: the only word that begins with it, or
+// the one with the smallest edit distance. It returns "" if no word is near enough.
+func NearestWord(word string, known []string) string {
 	word = strings.ToLower(word)
 	begins, nearest := "", ""
 	least, several := len(word)/3+2, false
@@ -13,7 +13,7 @@ func Meant(word string, known []string) string {
 			several = several || begins != ""
 			begins = k
 		}
-		if d := distance(word, k); d < least && d < len(k) {
+		if d := editDistance(word, k); d < least && d < len(k) {
 			least, nearest = d, k
 		}
 	}
@@ -23,11 +23,11 @@ func Meant(word string, known []string) string {
 	return nearest
 }
 
-// distance is how many letters have to be changed, added, removed or swapped with the next
-// one to make one word of the other.
-func distance(a, b string) int {
+// editDistance returns how many letters must be changed, added, removed or swapped with the next letter to turn a into
+// b.
+func editDistance(a, b string) int {
 	if max(len(a), len(b)) > 100 {
-		return 100 // Nobody has meant that.
+		return 100 // Such a long word is not a typing error.
 	}
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -7,19 +7,20 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// Visible is a writer that passes on text as a terminal should see it: what containers and
-// servers have said cannot move the cursor, change the title or turn the text around. Lines
-// and tabs stay. It is for one goroutine at a time.
-func Visible(out io.Writer) io.Writer { return &visible{out: out} }
+// Visible returns a writer that escapes control characters in text of containers and servers, so that the text cannot
+// move the cursor, change the title or reverse the direction of a terminal. It keeps line breaks and tabs. It is for
+// one goroutine at a time.
+func Visible(out io.Writer) io.Writer { return &visibleWriter{out: out} }
 
-type visible struct {
-	out io.Writer
-	cut []byte // a character of which the rest has not come
+// visibleWriter escapes control characters.
+type visibleWriter struct {
+	out         io.Writer
+	partialRune []byte // the beginning of a character
 }
 
 // Write implements io.Writer.
-func (v *visible) Write(p []byte) (int, error) {
-	text := append(v.cut, p...)
+func (v *visibleWriter) Write(p []byte) (int, error) {
+	text := append(v.partialRune, p...)
 	end := len(text)
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
 		if utf8.RuneStart(text[len(text)-back]) {
@@ -29,7 +30,7 @@ func (v *visible) Write(p []byte) (int, error) {
 			break
 		}
 	}
-	v.cut = append([]byte(nil), text[end:]...)
+	v.partialRune = append([]byte(nil), text[end:]...)
 	if _, err := v.out.Write(plain.AppendVisible(nil, string(text[:end]), "\n\t")); err != nil {
 		return 0, err
 	}

@@ -91,7 +91,7 @@ func checkListed(newer map[string]newerField) error {
 }
 
 // addedPaths returns the paths in newer that own lacks. It skips the fields of a new field. It also skips the status,
-// because a node writes the status and ignores that of a manifest.
+// because a node writes the status and ignores the status of a manifest.
 func addedPaths(own, newer []string) []string {
 	known := map[string]bool{}
 	for _, p := range own {

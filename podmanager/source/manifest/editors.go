@@ -12,9 +12,9 @@ import (
 // Suffixes of files that editors and other tools leave behind. Earlier versions of this package did not ignore all of
 // them.
 var (
-	// alwaysIgnoredSuffixes are those of swap and temporary files that every version has ignored.
+	// alwaysIgnoredSuffixes end the names of swap and temporary files that every version has ignored.
 	alwaysIgnoredSuffixes = []string{"~", ".swp", ".tmp"}
-	// newlyIgnoredSuffixes are those of vim's second swap file, of backups, of patch and merge tools, and of the files
+	// newlyIgnoredSuffixes end the names of vim's second swap file, of backups, of patch and merge tools, and of the files
 	// that JetBrains' editors write first.
 	newlyIgnoredSuffixes = []string{".swx", ".bak", ".orig", ".rej", "___jb_tmp___", "___jb_old___"}
 )

@@ -48,7 +48,7 @@ type fileState uint8
 const (
 	// stateGood: it is the last good version, or it has no pod and no earlier version had one. A new file is good.
 	stateGood fileState = iota
-	// stateBroken: it is bad or cannot be read. The last good version, if there is one, stays in use.
+	// stateBroken: it is bad or cannot be read. The last good version, if any, stays in use.
 	stateBroken
 	// stateLost: it is broken, and the version that an earlier process has saved cannot be read. That version may have
 	// pods that still run.

@@ -105,7 +105,7 @@ func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
 	case saved.URL == hexSHA256([]byte(k.source)):
 		saved.Body = append([]byte{}, saved.Body...)
 		return saved, nil
-	case k.name != savedURLFile: // The file name is derived from the path, so it cannot be that of another path.
+	case k.name != savedURLFile: // The file name is derived from the path, so no other path has the same file name.
 		return savedVersion{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
 	}
 	return savedVersion{}, nil
@@ -134,7 +134,7 @@ func (k versionStore) save(etag string, body []byte, legacy bool) error {
 	return nil
 }
 
-// remove deletes the saved version, if there is one.
+// remove deletes the saved version, if any.
 func (k versionStore) remove() error {
 	if err := os.Remove(filepath.Join(k.dir, k.name)); !errors.Is(err, fs.ErrNotExist) {
 		return err

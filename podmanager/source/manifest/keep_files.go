@@ -111,7 +111,7 @@ const maxHeldBytes = 4 << 20
 // content by then.
 func (s *Source) holdText(f *manifestFile, text []byte) {
 	if f.state != stateGood {
-		return // The held text is that of the last good version.
+		return // The held text belongs to the last good version.
 	}
 	s.releaseText(f)
 	if s.cfg.StateDir != "" && f.saved != f.good && s.saving.heldBytes+len(text) <= maxHeldBytes {

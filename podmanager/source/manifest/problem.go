@@ -88,7 +88,7 @@ type Fault struct {
 	Pod string
 	// Field is the path of the field, such as spec.containers[0].image; empty for syntax errors.
 	Field string
-	// Reason is the value and what was expected.
+	// Reason is the value and the expected one.
 	Reason string
 
 	syntax  bool

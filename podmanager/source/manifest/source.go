@@ -79,7 +79,7 @@ func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.f
 
 // Scan reads everything once and returns all desired pods, in order of file name. It is the single step of Run. If the
 // listing fails, the error is ErrListing, and the result is the snapshot of the last scan, which stays valid. Before
-// the first success that snapshot is empty. If ctx is done, the error is that of ctx.
+// the first success that snapshot is empty. If ctx is done, the error is ctx.Err().
 func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 	paths, err := s.listFiles(ctx)
 	if ctx.Err() != nil {
@@ -182,7 +182,7 @@ func (s *Source) buildSnapshot() source.Snapshot {
 }
 
 // sortedFiles returns the paths of all files. Files that are read although their names are ignored come last, so that
-// their pods do not replace those of a manifest. Each of them is a fault.
+// their pods do not replace the pods of a manifest. Each of them is a fault.
 func (s *Source) sortedFiles() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {

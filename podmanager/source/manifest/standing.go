@@ -106,8 +106,7 @@ func (s *activeFaults) reportIfNew(key faultKey, p Problem, pods []*v1.Pod) {
 	}
 }
 
-// updateFileFaults stores or resolves the faults of a file after its state has changed. It reports the problem, if
-// there is one.
+// updateFileFaults stores or resolves the faults of a file after its state has changed. It reports the problem, if any.
 func (s *activeFaults) updateFileFaults(f *manifestFile, p *Problem) {
 	key := fileFault(f.path)
 	switch {

@@ -110,7 +110,7 @@ func NewURL(cfg URLConfig) (*URLSource, error) {
 
 // Poll fetches the manifest once and returns all desired pods. It is the single step of Run. If the request fails, the
 // error is ErrFetch, and the result is the snapshot of the last answer, which stays valid. Before the first answer that
-// snapshot is empty. If ctx is done, the error is that of ctx. The first call loads the answer that an earlier process
+// snapshot is empty. If ctx is done, the error is ctx.Err(). The first call loads the answer that an earlier process
 // has saved.
 func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	s.loadSavedAnswer()

@@ -191,7 +191,7 @@ func (w *pathWatch) isRelevant(e fsnotify.Event) bool {
 	return !isIgnoredName(name)
 }
 
-// close closes the watcher, if there is one.
+// close closes the watcher, if any.
 func (w *pathWatch) close() {
 	if w != nil && w.watcher != nil {
 		_ = w.watcher.close() // An error would have no effect.
