@@ -123,7 +123,7 @@ func (s flagSet) declare(flags *pflag.FlagSet) *commandLine {
 	return l
 }
 
-// parseAgentOptions parses a command line that has no command.
+// parse parses a command line that has no command.
 func (s flagSet) parse(args []string) (*commandLine, error) {
 	l := s.declare(pflag.NewFlagSet("agent", pflag.ContinueOnError))
 	err := l.pflag.Parse(l.normalizeArgs(args))

@@ -126,7 +126,8 @@ func (a *agent) listenForAPI(config *node.Config) error {
 	return err
 }
 
-// listenAPI chooses a port in this range: below the ephemeral ports of Linux, and above the ports of services.
+// firstPort and ports define the range from which listenAPI chooses: below the ephemeral ports of Linux, and above the
+// ports of services.
 const firstPort, ports = 20_000, 10_000
 
 // listenAPI listens on the address. By default it derives the port from the token, which a state directory keeps, so

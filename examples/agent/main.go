@@ -102,7 +102,7 @@ const (
 	exitInterrupted = 130
 )
 
-// runUntilStopped is main without the process around it.
+// run is main without the process around it.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
 	p := &program{args: args, signals: signals, stdout: stdout, stderr: stderr}
 	return p.execute()

@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// placeUntilDone runs the nodes and the scheduler until the story is complete, or ctx is done.
+// run runs the nodes and the scheduler until the story is complete, or ctx is done.
 func run(ctx context.Context, out io.Writer) error {
 	nodes, err := newNodes(50)
 	if err != nil {

@@ -38,8 +38,8 @@ func compare(t *testing.T, recorded string) ([]string, error) {
 	return run(name, false)
 }
 
-// TestRun: up to 1.5 times the recorded figure passes. More fails, and so does a benchmark that
-// did not run. The smallest value of several repetitions counts.
+// TestRun: up to 1.5 times the recorded figure passes. A larger figure, or a missing benchmark, fails. The smallest
+// value of several repetitions counts.
 func TestRun(t *testing.T) {
 	faults, err := compare(t, `# ratios
 ratio podworkers.Dispatch podworkers.Spawn 2.7

@@ -15,7 +15,7 @@ import (
 type recorder struct {
 	testing.TB
 	said  []string
-	exits bool // FailNow and Skipf end the goroutine, as those of a test do
+	exits bool // FailNow and Skipf stop the goroutine, as in a test
 }
 
 func (*recorder) Helper() {}

@@ -27,7 +27,7 @@ func TestComplete(t *testing.T) {
 	assert.Equal(t, 3, limit)
 }
 
-// TestComplete_Defaults: what is zero gets its default, and nothing is a fault.
+// TestComplete_Defaults: a zero field gets its default, and there is no fault.
 func TestComplete_Defaults(t *testing.T) {
 	done := contain.CheckConfig("a: Config")
 	done.AddError(nil)
@@ -37,7 +37,7 @@ func TestComplete_Defaults(t *testing.T) {
 	require.NoError(t, done.Err())
 }
 
-// TestUnset: functions and interfaces have defaults as well, and what is set stays.
+// TestUnset: functions and interfaces have defaults as well, and a field that is set stays.
 func TestUnset(t *testing.T) {
 	var hook func() bool
 	contain.SetDefault(&hook, func() bool { return true })

@@ -69,7 +69,7 @@ func TestGuard_TheStackIsLoggedOnce(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(log.String(), "a panic was contained"))
 }
 
-// badHandler panics wherever it is told to.
+// badHandler panics in the calls that its fields name.
 type badHandler struct{ where string }
 
 func (h badHandler) at(where string) {
@@ -142,7 +142,7 @@ func TestGuard_AStackIsThatOfTheBeginning(t *testing.T) {
 
 func deep() { panic("boom") }
 
-// half is a runtime of which only a part is there.
+// half is a runtime with only some of the roles.
 type half struct{ runtime.PodLister }
 
 func (half) ListPods(context.Context) ([]runtime.Pod, error) { panic("boom") }
@@ -158,7 +158,7 @@ func TestRuntime_HasTheFeaturesOfTheInnerOne(t *testing.T) {
 	assert.Same(t, lister, contain.NewRuntime(contain.New(contain.Config{}), lister), "it is contained once")
 }
 
-// changing is a runtime whose features change, as behind an adapter that connects anew.
+// changing is a runtime whose features change, as behind an adapter that reconnects.
 type changing struct {
 	half
 	runtime.Execer

@@ -20,7 +20,7 @@ func ExampleNew() {
 
 	set.Add("b", 1)
 	set.Add("a", 1)
-	set.Add("b", 4) // merged; b keeps its place and nobody is woken again
+	set.Add("b", 4) // merged; b keeps its place, without another wake-up
 
 	fmt.Println(set.TakeAll(nil), woken)
 	// Output: [{b 5} {a 1}] 1
@@ -46,7 +46,7 @@ func TestAdd_MergesOldWithNewInThatOrder(t *testing.T) {
 	set.Add("a", "3")
 	assert.Equal(t, []dirty.Entry[string]{{"a", "123"}}, set.TakeAll(nil))
 
-	set.Add("a", "4") // what was taken is not merged into what comes later
+	set.Add("a", "4") // a taken value is not merged into a later one
 	assert.Equal(t, []dirty.Entry[string]{{"a", "4"}}, set.TakeAll(nil))
 }
 

@@ -116,7 +116,7 @@ func chain(n int) string {
 	return s.String()
 }
 
-// TestRead_F5_LargeFiles: what is large because somebody wrote it all is read.
+// TestRead_F5_LargeFiles: a large file without aliases is read.
 func TestRead_F5_LargeFiles(t *testing.T) {
 	b := document.Bounds{Bytes: 10 << 20, Memory: 32 << 20}
 	for name, text := range map[string]string{

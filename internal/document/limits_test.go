@@ -16,8 +16,8 @@ import (
 // emoji is JSON, and no YAML, which does not know surrogates.
 const emoji = `"\ud83d\ude00"`
 
-// TestRead_AtTheBound: what is just at a bound is read, and one more is not, with the line
-// of the innermost value that is beyond it by itself.
+// TestRead_AtTheBound: a document at a bound is read. One value more is a fault, with the line of the innermost value
+// that exceeds the bound.
 func TestRead_AtTheBound(t *testing.T) {
 	nested := func(open, inner, shut string, levels int) string {
 		return strings.Repeat(open, levels-1) + inner + strings.Repeat(shut, levels-1)
@@ -96,8 +96,7 @@ func TestFaults_InOrder(t *testing.T) {
 	}
 }
 
-// TestDecode_ManyFaults: of the faults one more is kept than are listed, of what is missing
-// a thousand.
+// TestDecode_ManyFaults: one fault more is stored than is listed, and up to a thousand missing values.
 func TestDecode_ManyFaults(t *testing.T) {
 	file, faults := document.Read([]byte("items: ["+strings.Repeat("1,", 1000)+"1]"), bounds)
 	require.Empty(t, faults)

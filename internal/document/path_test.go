@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/internal/document"
 )
 
-// TestValue_Path: the path of a field leads to the line of the value, or, if the document
-// lacks it, to that of the nearest thing around it. A key may hold any characters.
+// TestValue_Path: the path of a field leads to the line of the value. If the document lacks the value, it leads to the
+// nearest value around it. A key may contain any characters.
 func TestValue_Path(t *testing.T) {
 	file, faults := document.Read([]byte(`a:
   b:

@@ -24,7 +24,7 @@ func TestCapacity(t *testing.T) {
 func TestCgroupVersion(t *testing.T) {
 	want := 2
 	if runtime.GOOS == "linux" {
-		want = 1 // What is mounted there is no cgroup v2 hierarchy.
+		want = 1 // No cgroup v2 hierarchy is mounted there.
 	}
 	assert.Equal(t, want, osfile.CgroupVersion(t.TempDir()))
 	assert.Equal(t, 2, osfile.CgroupVersion(filepath.Join(t.TempDir(), "none")))

@@ -79,7 +79,7 @@ func (g *ground) unmountAll() {
 	g.t.Error("mounts without end")
 }
 
-// places are all files and directories of the tree, and of what is mounted there.
+// places are all files and directories of the tree, and of the file systems mounted in it.
 func (g *ground) places() (all []string) {
 	_ = filepath.WalkDir(filepath.Join(g.at, "tree"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
@@ -133,9 +133,8 @@ func (g *ground) intact() {
 	}
 }
 
-// Somebody mounts a directory of the host anywhere in the tree, before or at any step
-// of a removal. The removal ends, or stops with ErrMount; the host's files stay, and
-// when nothing is mounted any more the removal ends.
+// A directory of the host is mounted anywhere in the tree, before or at any step of a removal. The removal succeeds, or
+// stops with ErrMount, and the host's files stay. After the unmount the removal succeeds.
 func TestRemoveAll_HostFilesBelowMounts(t *testing.T) {
 	for name, teller := range tellers {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +160,7 @@ func TestRemoveAll_HostFilesBelowMounts(t *testing.T) {
 	}
 }
 
-// The error says where, and is the same each time: it is told once.
+// The error names the path, and is the same each time, so that it is reported once.
 func TestRemoveAll_StopsAtMount(t *testing.T) {
 	for name, teller := range tellers {
 		t.Run(name, func(t *testing.T) {
@@ -177,8 +176,8 @@ func TestRemoveAll_StopsAtMount(t *testing.T) {
 	}
 }
 
-// A file of the host that is mounted on a file stays, and so does what is mounted on
-// the tree itself.
+// A file of the host that is mounted on a file stays. So do the files of a file system that is mounted on the tree
+// itself.
 func TestRemoveAll_MountOnFileAndOnTop(t *testing.T) {
 	g := newGround(t, 1)
 	file := filepath.Join(g.at, "tree", "f")

@@ -20,7 +20,7 @@ func open(t *testing.T, path string) *os.Root {
 	return dir
 }
 
-// What is not there is made if the caller says so, and is an error otherwise.
+// A missing file is created if the caller requests that, and is an error otherwise.
 func TestOpen_Missing(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)

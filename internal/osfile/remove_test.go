@@ -27,7 +27,7 @@ func tree(t *testing.T, at string, wide, deep int) {
 	}
 }
 
-// Files, links and directories go; what a link leads to, and what is beside, stays.
+// Files, links and directories are removed. The target of a link, and files beside the tree, stay.
 func TestRemoveAll(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)

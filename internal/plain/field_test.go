@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// TestFields: the value if it helps, what was expected, and no more lines and no longer
-// ones than a person reads.
+// TestFields: a line has the value, if that helps, and the expected value. The number and the length of lines are
+// bounded.
 func TestFields(t *testing.T) {
 	at := field.NewPath("spec", "a")
 	assert.Equal(t, strings.Join([]string{

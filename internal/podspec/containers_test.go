@@ -55,7 +55,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What is found is in the pod: nothing is a copy.
+// The result points into the pod and is not a copy.
 func TestFound(t *testing.T) {
 	p := pod()
 	assert.Same(t, &p.Spec.Containers[1], podspec.FindContainer(podspec.AllContainers(p), "b"))

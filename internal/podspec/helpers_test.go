@@ -26,7 +26,7 @@ func drawList(t *rapid.T, label string, resources ...v1.ResourceName) v1.Resourc
 	return l
 }
 
-// drawPod draws a pod with the defaults of the API: what is limited is requested.
+// drawPod returns a random pod with the defaults of the API: each limited resource has a request.
 func drawPod(t *rapid.T) *v1.Pod {
 	all := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, "hugepages-2Mi", "example.com/gpu"}
 	draw := func(label string, restart bool) v1.Container {
@@ -65,8 +65,8 @@ func drawPod(t *rapid.T) *v1.Pod {
 	return pod
 }
 
-// TestRequests_Helpers: requests and limits are those of k8s.io/component-helpers, which the scheduler
-// uses. It knows no resource that a container may take without limit: such a one has none here.
+// TestRequests_Helpers: requests and limits equal the results of k8s.io/component-helpers, which the scheduler uses. A
+// resource that a container may use without limit has no limit here, which component-helpers does not support.
 func TestRequests_Helpers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pod := drawPod(t)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// What has a bounded text and exponent is read, and is in range; what has not is refused
-// without being read.
+// A text with a bounded length and exponent is parsed, and the quantity is in range. Any other text is rejected without
+// parsing.
 func TestParseQuantity_Bounds(t *testing.T) {
 	for _, text := range []string{
 		"0", "1", "250m", "2Gi", "-3Ei", "9E", "1e3", "1E-3", "1e99", "1e-99", "+1e+0000000000012",

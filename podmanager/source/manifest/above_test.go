@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// announced is a source whose period is too long to help.
+// announced returns a source with a period that is longer than the test, so that only events cause scans.
 type announced struct {
 	*dir
 	got  sink
@@ -35,7 +35,7 @@ func (a *announced) start() {
 	a.got = a.run()
 }
 
-// missed waits until the source has noticed that there is nothing.
+// missed waits until the source has found that the path does not exist.
 func (a *announced) missed() {
 	a.t.Helper()
 	late, cancel := context.WithTimeout(a.t.Context(), 20*time.Second)
@@ -74,9 +74,8 @@ func (a *announced) writes(image string) {
 	require.NoError(a.t, os.WriteFile(filepath.Join(a.path, "a"), []byte(podYAML("a", image)), 0o600))
 }
 
-// TestRun_F29_DirectoryMadeAgain: real directories and the system's own news. A
-// directory of manifests that was removed and is made again is noticed at once, whatever
-// is removed with it.
+// TestRun_F29_DirectoryMadeAgain: with real directories and fsnotify, a directory of manifests that was removed and
+// created again is found at once, also if its parents were removed too.
 func TestRun_F29_DirectoryMadeAgain(t *testing.T) {
 	for name, between := range map[string]func(a *announced){
 		"removed and made": func(a *announced) { a.removed(); a.missed(); a.made() },
@@ -120,7 +119,7 @@ func TestRun_F29_DirectoryMadeAgain(t *testing.T) {
 	}
 }
 
-// TestRun_F29_PathComesLater than the agent: a directory, or one file.
+// TestRun_F29_PathComesLater: the path, a directory or one file, is created after the agent has started.
 func TestRun_F29_PathComesLater(t *testing.T) {
 	a := announce(t, "above", "m")
 	a.start()
@@ -139,7 +138,7 @@ func TestRun_F29_PathComesLater(t *testing.T) {
 	}
 }
 
-// TestRun_F29_LinkIsSwitched, as programs do that fetch manifests from elsewhere.
+// TestRun_F29_LinkIsSwitched: programs that fetch manifests switch a link.
 func TestRun_F29_LinkIsSwitched(t *testing.T) {
 	a := announce(t, "m")
 	for _, version := range []string{"one", "two", "three"} {

@@ -15,15 +15,15 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// Manifests that a node can run and an API server rejects: earlier versions of this package took them.
+// Manifests that a node can run and an API server rejects: earlier versions of this package accepted them.
 const (
 	shared  = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostPID: true, shareProcessNamespace: true, containers: [{name: c, image: i}]}\n"
 	unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {container.apparmor.security.beta.kubernetes.io/none: strict}}\nspec: {containers: [{name: c, image: i}]}\n"
 )
 
-// asKept puts a text in the place of what the files of a state directory have kept.
+// asKept replaces the content of the files saved in a state directory by a text.
 func asKept(t *testing.T, state, text string) {
-	files := savedVersion(t, state)
+	files := savedFiles(t, state)
 	require.Len(t, files, 1)
 	was, err := os.ReadFile(files[0])
 	require.NoError(t, err)
@@ -36,8 +36,8 @@ func asKept(t *testing.T, state, text string) {
 	require.NoError(t, os.WriteFile(files[0], now, 0o600))
 }
 
-// TestKeep_RuleOfANewVersion: the pod of a file that an earlier version has accepted goes on, with
-// a fault, if a new one like it is refused. A change of the file is a new pod.
+// TestKeep_RuleOfANewVersion: the pod of a file that an earlier version has accepted keeps running, with a fault, if a
+// new pod like it would be rejected. After a change of the file it is a new pod.
 func TestKeep_RuleOfANewVersion(t *testing.T) {
 	for name, text := range map[string]string{"field": shared, "annotation": unnamed} {
 		t.Run(name, func(t *testing.T) {
@@ -68,12 +68,12 @@ func TestKeep_RuleOfANewVersion(t *testing.T) {
 	}
 }
 
-// lineless has line 4 for all lines.
+// lineless replaces the number of each line by 4.
 func lineless(told string) string {
 	return string(bytes.ReplaceAll([]byte(told), []byte("a:3 "), []byte("a:4 ")))
 }
 
-// TestURL_RuleOfANewVersion: the same holds for what a server has.
+// TestURL_RuleOfANewVersion: the same rule holds for the answer of a server.
 func TestURL_RuleOfANewVersion(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	w := &web{answer: says(200, podYAML("a", "i"), "ETag", `"1"`)}

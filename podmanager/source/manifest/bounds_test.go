@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestDecode_F4_Bombs are rejected quickly and without much memory.
+// TestDecode_F4_Bombs: small files that expand to huge documents are rejected quickly and without much memory.
 func TestDecode_F4_Bombs(t *testing.T) {
 	laughs := "a0: &a0 [lol]\n"
 	for i := range 20 {
@@ -32,7 +32,7 @@ func TestDecode_F4_Bombs(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&growing, "a%d: &a%d {<<: *a%d, x%d: 1}\n", i+1, i+1, i, i)
 	}
-	// Everything in it is a field of a pod, so that the schema does not end it.
+	// All of its fields are fields of a pod, so that the schema does not reject it earlier.
 	env := strings.Repeat("{name: V, value: x},", 1000)
 	pod := "&p {metadata: {name: p}, spec: {containers: [{name: c, image: i, env: &e [" + env + "]}, " +
 		strings.Repeat("{name: c, image: i, env: *e},", 300) + "]}}"
@@ -75,7 +75,7 @@ func TestDecode_F4_Bombs(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			require.Error(t, err)
 			assert.Less(t, len(err.Error()), 20_000, "the message is bounded too")
-			// The time differs by machine and race detector; memory is the same everywhere.
+			// The time depends on the machine and the race detector; the memory does not.
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(200<<20), "all that was ever allocated, garbage too")
 			t.Logf("%v, %d MiB: %.100s", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, err)
 		})
@@ -90,8 +90,7 @@ func manyFields(n int) string {
 	return b.String()
 }
 
-// TestDecode_F3_NotText is said to be what it is, with the line; a byte order mark is
-// nothing to complain of, wherever the rest is fine.
+// TestDecode_F3_NotText: the error says why the bytes are no text, with the line. A byte order mark is no fault.
 func TestDecode_F3_NotText(t *testing.T) {
 	good := podYAML("p", "i")
 	for text, want := range map[string]string{
@@ -115,7 +114,7 @@ func TestDecode_F3_NotText(t *testing.T) {
 	}
 }
 
-// TestDecode_F13_ThousandContainers is large, and fine.
+// TestDecode_F13_ThousandContainers: a pod with a thousand containers is valid.
 func TestDecode_F13_ThousandContainers(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n")
@@ -127,9 +126,8 @@ func TestDecode_F13_ThousandContainers(t *testing.T) {
 	assert.Len(t, pods[0].Spec.Containers, 1000)
 }
 
-// TestDecode_F14_LargeParts: many variables and a long command are read; more
-// variables than can be handled, and more annotations than the API allows, are
-// one clear fault.
+// TestDecode_F14_LargeParts: many variables and a long command are valid. More variables than can be handled, and more
+// annotations than the API allows, are one clear fault.
 func TestDecode_F14_LargeParts(t *testing.T) {
 	pods, err := manifest.Decode(manyVariables(20_000))
 	require.NoError(t, err)
@@ -151,14 +149,14 @@ func manyVariables(n int) []byte {
 	return []byte(b.String())
 }
 
-// TestDecode_F10_LongNames do not fill the log.
+// TestDecode_F10_LongNames: long names are cut in errors.
 func TestDecode_F10_LongNames(t *testing.T) {
 	_, err := manifest.Decode([]byte(podYAML(strings.Repeat("n", 10_000), "i")))
 	require.ErrorIs(t, err, manifest.ErrInvalid)
 	assert.Less(t, len(err.Error()), 300)
 }
 
-// TestDecode_ManyFaults are listed up to a bound, and it is said that there are more.
+// TestDecode_ManyFaults: the list of faults is bounded, and says that there are more.
 func TestDecode_ManyFaults(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n")
@@ -173,9 +171,8 @@ func TestDecode_ManyFaults(t *testing.T) {
 	assert.Equal(t, manifest.Fault{Line: 6, Pod: "p", Field: "spec.containers[0].name", Reason: "missing: expected a name"}, faults[0])
 }
 
-// TestScan_F4_ManySmallFiles: what all files take together is bounded too. One for
-// which there is no room is told so, keeps its last good version, and is read when
-// there is room.
+// TestScan_F4_ManySmallFiles: the memory of all files together is bounded. A file that exceeds the bound is reported,
+// keeps its last good version, and is read when there is room.
 func TestScan_F4_ManySmallFiles(t *testing.T) {
 	d := newDir(t)
 	d.open(manifest.Config{Path: d.path, MaxMemory: 1 << 20})

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// dir is a directory of manifests, a source on it, and what it has reported.
+// dir is a directory of manifests with a source, and the problems that the source has reported.
 type dir struct {
 	t        *testing.T
 	path     string
@@ -21,14 +21,14 @@ type dir struct {
 	problems []manifest.Problem
 }
 
-// newDir makes a directory with a source on it, or on one file in it.
+// newDir creates a directory with a source for it, or for one file in it.
 func newDir(t *testing.T, only ...string) *dir {
 	d := &dir{t: t, path: t.TempDir()}
 	d.open(manifest.Config{Path: filepath.Join(append([]string{d.path}, only...)...)})
 	return d
 }
 
-// open makes the source, as a start of the agent does.
+// open creates the source, as at the start of the agent.
 func (d *dir) open(cfg manifest.Config) {
 	cfg.NodeName = "n1"
 	cfg.Report = func(p manifest.Problem) { d.problems = append(d.problems, p) }
@@ -49,8 +49,8 @@ func (d *dir) remove(name string) {
 	require.NoError(d.t, os.RemoveAll(d.file(name)))
 }
 
-// scan scans once and says what the snapshot and the news are: the names of the
-// pods, whether it is incomplete, and new problems as "file:line kind [kept]".
+// scan scans once and returns the names of the pods, whether the snapshot is incomplete, and new problems as "file:line
+// kind [kept]".
 func (d *dir) scan() string {
 	d.t.Helper()
 	d.problems = nil

@@ -10,8 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// A source can be asked once, without a Mux and without Run: to check a
-// directory, say.
+// A source can be scanned once, without a Mux and without Run, for example to check a directory.
 func ExampleNew() {
 	files := fstest.MapFS{
 		"web.yaml": {Data: []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: nginx}]}\n")},
@@ -36,8 +35,7 @@ func ExampleNew() {
 	// true <nil>
 }
 
-// Decode is for programs that get manifests from elsewhere and hand the pods
-// over themselves.
+// Decode is for programs that get manifests in another way and deliver the pods themselves.
 func ExampleDecode() {
 	pods, err := manifest.Decode([]byte(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "job"},
 		"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "busybox:1.37"}]}}`))
@@ -51,8 +49,8 @@ func ExampleDecode() {
 	// line 4: spec.containers: missing: expected at least one container
 }
 
-// A manifest that a server has. As a source of a node it is registered under the name "http";
-// with a StateDir its pods outlive a restart without the server.
+// A manifest of a server. A node registers the source under the name "http". With a StateDir its pods survive a restart
+// while the server is down.
 func ExampleNewURL() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println("token:", r.Header.Get("X-Token"))

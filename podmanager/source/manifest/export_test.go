@@ -11,24 +11,24 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// Load is how the source reads a file: Decode, and then some.
+// Load reads a file as the source does: Decode, and the steps for static pods.
 func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
 	l, err := loadPods(data, manifestOrigin{node: node, path: path, strict: true}, validation.Available{ConfigMaps: objects, Secrets: objects})
 	return l.pods, err
 }
 
-// KeptAtOnce is how many good versions KeepSome keeps.
+// KeptAtOnce is how many good versions KeepSome saves.
 const KeptAtOnce = saveBatch
 
-// MaxHeld bounds the texts that are held until they are kept; Held is how much is held.
+// MaxHeld bounds the texts that wait to be saved; Held returns their size.
 const MaxHeld = maxHeldBytes
 
 func (s *Source) Held() int { return s.saving.heldBytes }
 
-// KeepSome is what Run does between two scans.
+// KeepSome does what Run does between two scans.
 func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.saveNextVersions(ctx) }
 
-// News is what a test puts in the place of the system's watch.
+// News replaces fsnotify in a test.
 type News struct {
 	Events chan fsnotify.Event
 	Errors chan error
@@ -38,14 +38,14 @@ type News struct {
 	calls []string
 }
 
-// Calls are "add" and "remove", with the directory.
+// Calls lists "add" and "remove", with the directory.
 func (n *News) Calls() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.calls)
 }
 
-// WatchWith makes the source get its news from n.
+// WatchWith makes the source use n instead of fsnotify.
 func (s *Source) WatchWith(n *News) {
 	s.newDirWatcher = func() (*dirWatcher, error) {
 		if n.Err != nil {
@@ -65,7 +65,7 @@ func (s *Source) WatchWith(n *News) {
 	}
 }
 
-// KeepAs keeps the text of a file in a state directory, as an earlier process did.
+// KeepAs saves the text of a file in a state directory, as an earlier process did.
 func KeepAs(state, path, text string) error {
 	return fileVersionStore(state, path).save("", []byte(text), true)
 }
@@ -73,8 +73,7 @@ func KeepAs(state, path, text string) error {
 // ErrEditorsName is the fault of a file that is read although its name is ignored.
 var ErrEditorsName = errEditorFileName
 
-// UIDsOf returns the name and the UID of each pod of a manifest, by the rule of UIDs of new files or by
-// the former one.
+// UIDsOf returns the name and the UID of each pod of a manifest, by the current or the former rule of UIDs.
 func UIDsOf(data []byte, node, path string, url, former bool) (lines []string, err error) {
 	l, err := loadPods(data, manifestOrigin{node: node, path: path, isURL: url, legacyUIDs: former}, validation.Available{})
 	for _, p := range l.pods {

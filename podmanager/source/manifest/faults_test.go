@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// convertFaults are the faults that stand, a line each, and how long they have.
-func convertFaults(s source.FaultReporter, dirs ...string) (lines []string) {
+// faultLines returns the active faults, one line each, with their age.
+func faultLines(s source.FaultReporter, dirs ...string) (lines []string) {
 	now := s.Faults()
 	for _, f := range now.First {
 		line := fmt.Sprintf("%s; %s (%s)", f, f.Effect, time.Since(f.Since))
@@ -36,8 +36,8 @@ func convertFaults(s source.FaultReporter, dirs ...string) (lines []string) {
 	return lines
 }
 
-// TestFaults_StandUntilTheyAreMended: each fault of a file is there to be asked for until the
-// file is good or gone, and began when the file became faulty.
+// TestFaults_StandUntilTheyAreMended: the fault of a file is active until the file is good or removed. It began when
+// the file became faulty.
 func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -50,7 +50,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 		d.write("comment", "# nothing yet\n")
 		require.NoError(t, os.Mkdir(d.file("subdirectory"), 0o700))
 		d.scan()
-		assert.Empty(t, convertFaults(d.source, d.path), "what is ignored or skipped is no fault")
+		assert.Empty(t, faultLines(d.source, d.path), "what is ignored or skipped is no fault")
 		snapshot, err := d.source.Scan(t.Context())
 		require.NoError(t, err)
 		a, b := snapshot.Pods[0].UID, snapshot.Pods[1].UID
@@ -69,7 +69,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 			"DIR/new: line 5: bogus: unknown field (and 1 more); nothing of this file runs (1m0s)",
 			"DIR/twin: duplicate pod: DIR/b has a pod default/b-n1; the pod of the earlier file runs (1m0s)",
 		}
-		assert.Equal(t, bad, convertFaults(d.source, d.path))
+		assert.Equal(t, bad, faultLines(d.source, d.path))
 		assert.Empty(t, over)
 
 		fault, ok := d.source.FaultOf(a)
@@ -86,7 +86,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 		d.remove("new")
 		d.remove("link")
 		d.scan()
-		assert.Empty(t, convertFaults(d.source, d.path))
+		assert.Empty(t, faultLines(d.source, d.path))
 		assert.ElementsMatch(t, []string{
 			"DIR/a: line 1: apiVersion: missing: expected v1",
 			"DIR/link: cannot be read: stat DIR/link: no such file or directory",
@@ -98,7 +98,7 @@ func TestFaults_StandUntilTheyAreMended(t *testing.T) {
 	})
 }
 
-// TestFaults_OfTheDirectory concerns all pods that it had.
+// TestFaults_OfTheDirectory: a fault of the directory concerns all its pods.
 func TestFaults_OfTheDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t, "m")
@@ -109,29 +109,29 @@ func TestFaults_OfTheDirectory(t *testing.T) {
 		require.NoError(t, os.Rename(d.file("m"), d.file("away")))
 		d.scan()
 		want := []string{"DIR/m: cannot be listed: stat DIR/m: no such file or directory; everything stays as it was (0s)"}
-		assert.Equal(t, want, convertFaults(d.source, d.path))
+		assert.Equal(t, want, faultLines(d.source, d.path))
 		_, ok := d.source.FaultOf(snapshot.Pods[0].UID)
 		assert.True(t, ok)
 		require.NoError(t, os.Rename(d.file("away"), d.file("m")))
 		d.scan()
-		assert.Empty(t, convertFaults(d.source, d.path))
+		assert.Empty(t, faultLines(d.source, d.path))
 	})
 }
 
-// TestFaults_Many: all are counted, and not all are told of.
+// TestFaults_Many: all faults are counted, and only some are listed.
 func TestFaults_Many(t *testing.T) {
 	d := newDir(t)
 	for i := range 150 {
 		d.write(fmt.Sprintf("%03d", i), "x")
 	}
 	d.scan()
-	lines := convertFaults(d.source, d.path)
+	lines := faultLines(d.source, d.path)
 	require.Len(t, lines, source.MaxFaults+1)
 	assert.Contains(t, lines[99], "DIR/099: ")
 	assert.Equal(t, "150 in all", lines[100])
 }
 
-// TestFaults_URL: a server that does not answer, and one that answers with nonsense.
+// TestFaults_URL: a server does not answer, or returns an invalid document.
 func TestFaults_URL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &web{answer: says(200, podYAML("web", "one"))}
@@ -139,7 +139,7 @@ func TestFaults_URL(t *testing.T) {
 		s, _ := w.open(t, manifest.URLConfig{Resolved: func(f source.Fault) { over = append(over, f.String()) }})
 		poll := func() []string {
 			_, _ = s.Poll(t.Context())
-			return convertFaults(s, "-")
+			return faultLines(s, "-")
 		}
 		assert.Empty(t, poll())
 		pod := s.FaultOf
@@ -160,8 +160,8 @@ func TestFaults_URL(t *testing.T) {
 	})
 }
 
-// TestKeep_I47_F2_FilesOverRestarts: whatever is in the place of a file when a process begins, the
-// pods that an earlier one has read of it stay, until it is good or gone.
+// TestKeep_I47_F2_FilesOverRestarts: the pods that an earlier process has read from a file stay until the file is good
+// or removed, whatever the file contains when the process starts.
 func TestKeep_I47_F2_FilesOverRestarts(t *testing.T) {
 	for name, now := range map[string]func(d *dir){
 		"half":         func(d *dir) { d.write("a", "apiVersion: v1\nkind: Po") },
@@ -205,7 +205,7 @@ func TestKeep_I47_F2_FilesOverRestarts(t *testing.T) {
 				assert.Equal(t, "b-n1 i", <-got, "it has gone")
 				synctest.Wait()
 				stop()
-				assert.Len(t, savedVersion(t, state), 1)
+				assert.Len(t, savedFiles(t, state), 1)
 				open()
 				d.write("a", "kind: [")
 				assert.Equal(t, "b-n1 incomplete [a:1 syntax]", d.scan(), "and nothing of it comes back")
@@ -214,21 +214,21 @@ func TestKeep_I47_F2_FilesOverRestarts(t *testing.T) {
 	}
 }
 
-// openKept opens the source with a state directory. It only polls.
+// openKept creates the source with a state directory. It only polls.
 func (d *dir) openKept(state string) {
 	d.open(manifest.Config{Path: d.path, StateDir: state})
 	d.source.WatchWith(&manifest.News{})
 }
 
-// savedVersion are the files in a state directory.
-func savedVersion(t *testing.T, state string) (files []string) {
+// savedFiles returns the files in a state directory.
+func savedFiles(t *testing.T, state string) (files []string) {
 	files, err := filepath.Glob(filepath.Join(state, "*"))
 	require.NoError(t, err)
 	return files
 }
 
-// TestKeep_WhatWasHandedOver: a good version is kept although its file is another one, or the
-// process ends, as soon as it was handed over.
+// TestKeep_WhatWasHandedOver: a delivered good version is saved, also if the file changes or the process exits right
+// after that.
 func TestKeep_WhatWasHandedOver(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
@@ -252,7 +252,7 @@ func TestKeep_WhatWasHandedOver(t *testing.T) {
 	assert.Equal(t, "a-n1 b-n1 [a:1 syntax kept] [b:1 syntax kept]", d.scan())
 }
 
-// TestKeep_NewsComesFirst: a change is seen before all of many files are kept.
+// TestKeep_NewsComesFirst: a change is noticed before all of many files are saved.
 func TestKeep_NewsComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := filepath.Join(t.TempDir(), "state")
@@ -268,7 +268,7 @@ func TestKeep_NewsComesFirst(t *testing.T) {
 		seen := 0
 		require.NoError(t, d.source.Run(ctx, handed(func() {
 			if seen++; seen == 2 {
-				assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce)
+				assert.Len(t, savedFiles(t, state), manifest.KeptAtOnce)
 				cancel()
 				return
 			}
@@ -276,12 +276,12 @@ func TestKeep_NewsComesFirst(t *testing.T) {
 			news.Events <- fsnotify.Event{Name: d.file("new"), Op: fsnotify.Create}
 		})))
 		assert.Equal(t, 2, seen)
-		assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce+2)
+		assert.Len(t, savedFiles(t, state), manifest.KeptAtOnce+2)
 	})
 }
 
-// TestKeep_HeldTexts: texts are held up to a bound, and the rest is read again; none is held for
-// longer than it takes to keep it, whatever becomes of its file.
+// TestKeep_HeldTexts: texts are held up to a bound, and other files are read again. A text is released as soon as it is
+// saved.
 func TestKeep_HeldTexts(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
@@ -294,7 +294,7 @@ func TestKeep_HeldTexts(t *testing.T) {
 	assert.InDelta(t, manifest.MaxHeld*4/5, d.source.Held(), 1000)
 	assert.False(t, d.source.KeepSome(t.Context()))
 	assert.Zero(t, d.source.Held())
-	assert.Len(t, savedVersion(t, state), 3)
+	assert.Len(t, savedFiles(t, state), 3)
 
 	d.openKept(state)
 	d.write("a", "# nothing")
@@ -306,7 +306,7 @@ func TestKeep_HeldTexts(t *testing.T) {
 	assert.Zero(t, d.source.Held())
 }
 
-// hasty is a clock by which each look at it takes three seconds.
+// hasty is a clock on which each read takes three seconds.
 type hasty struct {
 	clock.RealClock
 	now time.Time
@@ -317,7 +317,7 @@ func (h *hasty) Now() time.Time {
 	return h.now
 }
 
-// TestKeep_TheEndIsBounded: a source that ends does not keep for longer than five seconds.
+// TestKeep_TheEndIsBounded: Run saves for at most five seconds after its context is done.
 func TestKeep_TheEndIsBounded(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
@@ -329,7 +329,7 @@ func TestKeep_TheEndIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	require.NoError(t, d.source.Run(ctx, handed(cancel)))
-	assert.Len(t, savedVersion(t, state), 2)
+	assert.Len(t, savedFiles(t, state), 2)
 }
 
 // handed is called with each snapshot.
@@ -337,8 +337,8 @@ type handed func()
 
 func (h handed) Set(source.Snapshot) { h() }
 
-// TestKeep_ManyAreKeptInTurns: changes are seen while thousands of files are kept for the first
-// time, and one that cannot be kept holds up no other.
+// TestKeep_ManyAreKeptInTurns: changes are noticed while thousands of files are saved for the first time. A file that
+// cannot be saved does not delay the others.
 func TestKeep_ManyAreKeptInTurns(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
@@ -351,15 +351,15 @@ func TestKeep_ManyAreKeptInTurns(t *testing.T) {
 	assert.True(t, d.source.KeepSome(t.Context()), "nothing can be kept here")
 	require.NoError(t, os.Remove(state))
 	assert.False(t, d.source.KeepSome(t.Context()))
-	assert.Len(t, savedVersion(t, state), 2)
+	assert.Len(t, savedFiles(t, state), 2)
 
 	d.write("0000", podYAML("p", "j"))
 	assert.Contains(t, d.scan(), "p-n1")
 	assert.False(t, d.source.KeepSome(t.Context()))
-	assert.Len(t, savedVersion(t, state), manifest.KeptAtOnce+2)
+	assert.Len(t, savedFiles(t, state), manifest.KeptAtOnce+2)
 }
 
-// TestKeep_OnlyTheOwnerReads, and what is as it was is not written again.
+// TestKeep_OnlyTheOwnerReads: saved files are readable by their owner only. An unchanged version is not written again.
 func TestKeep_OnlyTheOwnerReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := filepath.Join(t.TempDir(), "state")
@@ -373,7 +373,7 @@ func TestKeep_OnlyTheOwnerReads(t *testing.T) {
 			<-got
 			synctest.Wait()
 			stop()
-			files := savedVersion(t, state)
+			files := savedFiles(t, state)
 			require.Len(t, files, 1, "what has no pods is not kept")
 			info, err := os.Stat(files[0])
 			require.NoError(t, err)
@@ -384,8 +384,8 @@ func TestKeep_OnlyTheOwnerReads(t *testing.T) {
 	})
 }
 
-// TestKeep_I47_Damaged: what was kept and cannot be read may have had pods. Nothing of the file
-// ends until it is good, what was kept can be read, or somebody removes that.
+// TestKeep_I47_Damaged: a saved version that cannot be read may have pods. The pods of the file keep running until the
+// file is good, the saved version can be read, or a person removes it.
 func TestKeep_I47_Damaged(t *testing.T) {
 	const unkept = "DIR/a: cannot be kept over a restart: the file manifest-file-X.json is damaged; a restart without the server, or with a faulty file, may end its pods (0s)"
 	for name, c := range map[string]struct {
@@ -424,7 +424,7 @@ func TestKeep_I47_Damaged(t *testing.T) {
 				<-got
 				synctest.Wait()
 				stop()
-				file := savedVersion(t, state)[0]
+				file := savedFiles(t, state)[0]
 				good, err := os.ReadFile(file)
 				require.NoError(t, err)
 
@@ -436,7 +436,7 @@ func TestKeep_I47_Damaged(t *testing.T) {
 				require.NoError(t, c.now(d, file, good))
 				assert.Equal(t, c.scan, d.scan())
 				var faults []string
-				for _, line := range convertFaults(d.source, d.path) {
+				for _, line := range faultLines(d.source, d.path) {
 					faults = append(faults, strings.ReplaceAll(line, filepath.Base(file), "manifest-file-X.json"))
 				}
 				assert.Equal(t, c.faults, faults)
@@ -445,8 +445,8 @@ func TestKeep_I47_Damaged(t *testing.T) {
 	}
 }
 
-// TestKeep_CannotBeKept: it is told once, and harms nothing. So is that what was kept before
-// cannot be removed, which may bring a file back that is gone.
+// TestKeep_CannotBeKept: a failure to save is reported once and has no other effect. The same holds for a failure to
+// delete a saved version, after which a removed file may return.
 func TestKeep_CannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := filepath.Join(t.TempDir(), "state")
@@ -464,13 +464,13 @@ func TestKeep_CannotBeKept(t *testing.T) {
 		assert.ElementsMatch(t, []string{
 			"DIR/a: cannot be kept over a restart: mkdir DIR/state: not a directory; a restart without the server, or with a faulty file, may end its pods (1m0s)",
 			"DIR/state: cannot be kept over a restart: cannot delete the saved versions of removed files: open DIR/state: not a directory: a regular file; a file that is gone may count again after a restart (1m0s)",
-		}, convertFaults(d.source, d.path, filepath.Dir(state)))
+		}, faultLines(d.source, d.path, filepath.Dir(state)))
 		require.Len(t, d.problems, 2)
 		require.NoError(t, os.Remove(state))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		count := d.source.Faults().Count
 		assert.Zero(t, count)
-		assert.Len(t, savedVersion(t, state), 1)
+		assert.Len(t, savedFiles(t, state), 1)
 	})
 }

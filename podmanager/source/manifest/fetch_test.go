@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// packed is a text as gzip.
+// packed compresses a text with gzip.
 func packed(t *testing.T, text []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -25,7 +25,7 @@ func packed(t *testing.T, text []byte) []byte {
 	return b.Bytes()
 }
 
-// TestFetch_F37_Compressed: a compressed answer counts as what it becomes.
+// TestFetch_F37_Compressed: the bound holds for the decompressed answer.
 func TestFetch_F37_Compressed(t *testing.T) {
 	body := packed(t, []byte(podYAML("web", "nginx")))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +47,7 @@ func TestFetch_F37_Compressed(t *testing.T) {
 	assert.Equal(t, []string{"web-n1"}, names(snapshot))
 }
 
-// TestFetch_Redirects: what the configuration adds to requests goes to the place that it names,
-// and to no other host.
+// TestFetch_Redirects: the configured headers are sent to the configured host, and to no other host.
 func TestFetch_Redirects(t *testing.T) {
 	seen := map[string]http.Header{}
 	pods := func(place string) http.HandlerFunc {

@@ -12,8 +12,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/validation"
 )
 
-// FuzzLoad: whatever a file holds, it is either pods that keep the rules or an
-// error of a known kind, and reading it twice gives the same.
+// FuzzLoad: the result for any file is valid pods or an error of a known kind, and it is the same each time.
 func FuzzLoad(f *testing.F) {
 	for _, seed := range seeds(f) {
 		f.Add([]byte(seed))
@@ -44,7 +43,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// check wants an error that people can use.
+// check fails unless the error is useful for people.
 func check(t *testing.T, err error) {
 	if !errors.Is(err, manifest.ErrEmpty) && !errors.Is(err, manifest.ErrSyntax) && !errors.Is(err, manifest.ErrInvalid) {
 		t.Fatalf("of no kind: %v", err)
@@ -59,7 +58,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// seeds are the manifests of the stories.
+// seeds returns the manifests of the stories.
 func seeds(f *testing.F) (seeds []string) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

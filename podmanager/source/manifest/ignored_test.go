@@ -29,9 +29,8 @@ spec:
 status: {phase: Gone, weight: 5}
 `
 
-// TestScan_F7_IgnoredFields: unknown and duplicate fields are ignored as in the kubelet, with one
-// problem for the file that names each with its line. It stands as long as the file is so. The pod has
-// the last of duplicate fields.
+// TestScan_F7_IgnoredFields: unknown and duplicate fields are ignored as in the kubelet. One problem of the file names
+// each with its line, as long as the file has them. The last of duplicate fields is used.
 func TestScan_F7_IgnoredFields(t *testing.T) {
 	d := newDir(t)
 	d.write("a", oddPod)
@@ -64,7 +63,7 @@ DIR: line 14: status.weight: unknown field, ignored`, "DIR", d.file("a")), d.pro
 	assert.Zero(t, d.source.Faults().Count)
 }
 
-// TestScan_F7_Strict: a strict source, and Decode, refuse fields that another source ignores.
+// TestScan_F7_Strict: a strict source, and Decode, reject fields that another source ignores.
 func TestScan_F7_Strict(t *testing.T) {
 	d := newDir(t)
 	d.open(manifest.Config{Path: d.path, Strict: true})
@@ -77,8 +76,8 @@ func TestScan_F7_Strict(t *testing.T) {
 	assert.EqualError(t, err, "line 5: duplicate field \"kind\" (first on line 2)")
 }
 
-// TestScan_F7_FieldsOfNewerVersions: a field that newer versions of the API have is not ignored: it may
-// restrict the pod. null is no value.
+// TestScan_F7_FieldsOfNewerVersions: a field of a newer version of the API is a fault, because it may restrict the pod.
+// A null value is no fault.
 func TestScan_F7_FieldsOfNewerVersions(t *testing.T) {
 	ofNull := "a-n1 [a:8 ignored]"
 	if _, has := reflect.TypeFor[v1.VolumeMount]().FieldByName("BindMountOptions"); has { // With k8s.io/api 0.37.
@@ -98,8 +97,7 @@ func TestScan_F7_FieldsOfNewerVersions(t *testing.T) {
 	}
 }
 
-// TestScan_F7_ManyIgnoredFields: however many fields are ignored, all pods of the file run, and a fault
-// is found.
+// TestScan_F7_ManyIgnoredFields: if many fields are ignored, all pods of the file run, and a fault is still found.
 func TestScan_F7_ManyIgnoredFields(t *testing.T) {
 	var text strings.Builder
 	for i := range 300 {

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestLocate: a source knows from which file each of its pods is, for faults of a Mux.
+// TestLocate: the source returns the file of each pod, which the Mux needs for faults.
 func TestLocate(t *testing.T) {
 	d := newDir(t)
 	d.write("a", strings.Replace(podYAML("a", "i"), "{name: a", "{uid: u, name: a", 1))

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestScan_CF38_PriorityOfAStaticPod: a pair of class and priority that a static pod does not have is
-// reported, each text once, and the pod runs.
+// TestScan_CF38_PriorityOfAStaticPod: an unusual pair of class and priority is reported, each text once, and the pod
+// runs.
 func TestScan_CF38_PriorityOfAStaticPod(t *testing.T) {
 	d := newDir(t)
 	warnings := func(name, spec string) string {
@@ -37,7 +37,7 @@ func TestScan_CF38_PriorityOfAStaticPod(t *testing.T) {
 	assert.Zero(t, d.source.Faults().Count, "it is no fault")
 }
 
-// TestScan_CF38_ManyTexts: of the warnings as many are remembered as the kubelet remembers.
+// TestScan_CF38_ManyTexts: as many warnings are remembered as in the kubelet.
 func TestScan_CF38_ManyTexts(t *testing.T) {
 	d := newDir(t)
 	text := func(first int) string {

@@ -39,7 +39,7 @@ func (d *dir) run() sink {
 	return s
 }
 
-// runUntilStopped runs the source of d.
+// runUntilStopped runs the source of d until the returned function is called.
 func (d *dir) runUntilStopped() (stop func(), s sink) {
 	s = make(sink, 1000)
 	ctx, cancel := context.WithCancel(d.t.Context())
@@ -51,8 +51,7 @@ func (d *dir) runUntilStopped() (stop func(), s sink) {
 	}, s
 }
 
-// TestRun_CF15_SystemAnnouncesChanges: real files, the system's own news, and a
-// period too long to help.
+// TestRun_CF15_SystemAnnouncesChanges: real files and fsnotify, with a period that is longer than the test.
 func TestRun_CF15_SystemAnnouncesChanges(t *testing.T) {
 	d := newDir(t)
 	d.open(manifest.Config{Path: d.path, Period: 24 * time.Hour})
@@ -84,8 +83,8 @@ func TestRun_SingleFileIsReplacedByRename(t *testing.T) {
 	assert.Equal(t, "web-n1 three", <-got)
 }
 
-// TestRun_F29_WatchFollowsThePath: it is put on the directory that is there now,
-// and left alone while that is the same.
+// TestRun_F29_WatchFollowsThePath: the watch is set on the directory that exists now, and not again while it is the
+// same.
 func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t, "m")
@@ -106,8 +105,7 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, news.Calls(), 4, "another directory")
 
-		// The system drops the watch of a directory that is moved, even if it
-		// is moved back before anybody looks.
+		// The system drops the watch of a directory that is moved, even if it is moved back at once.
 		news.Events <- fsnotify.Event{Name: d.file("m"), Op: fsnotify.Rename}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -115,8 +113,7 @@ func TestRun_F29_WatchFollowsThePath(t *testing.T) {
 	})
 }
 
-// TestRun_F35_PollBeneath: a system that grants no watch is told once, and the
-// period finds what changes.
+// TestRun_F35_PollBeneath: a system without watches is reported once, and polling finds the changes.
 func TestRun_F35_PollBeneath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -136,7 +133,7 @@ func TestRun_F35_PollBeneath(t *testing.T) {
 	})
 }
 
-// TestRun_F35_OverflowIsAFullScan: what was lost is found.
+// TestRun_F35_OverflowIsAFullScan: a full scan finds the changes of lost events.
 func TestRun_F35_OverflowIsAFullScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -153,8 +150,8 @@ func TestRun_F35_OverflowIsAFullScan(t *testing.T) {
 	})
 }
 
-// TestRun_F33_RewrittenAThousandTimes a second: it is read about once a second,
-// and within one of the last write the last version is there.
+// TestRun_F33_RewrittenAThousandTimes: a file that is written a thousand times a second is read about once a second.
+// Its last version is delivered within a second of the last write.
 func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -181,8 +178,8 @@ func TestRun_F33_RewrittenAThousandTimes(t *testing.T) {
 	})
 }
 
-// TestRun_F33_OneChangeIsReadAtOnce, as nothing suggests another; what follows
-// it soon, and a file that was moved away, has to settle first.
+// TestRun_F33_OneChangeIsReadAtOnce: a single change is read at once. The source waits after further changes, and after
+// a file was moved away.
 func TestRun_F33_OneChangeIsReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -224,8 +221,8 @@ func TestRun_F33_OneChangeIsReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestRun_F9_NewsOfTemporaryFilesIsNoNews, so an open editor costs nothing. The
-// link that a config map's volume is switched with is news.
+// TestRun_F9_NewsOfTemporaryFilesIsNoNews: events of temporary files cause no scan, so an open editor costs nothing.
+// The link that switches a ConfigMap volume does cause one.
 func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
@@ -248,8 +245,7 @@ func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
 	})
 }
 
-// TestRun_I47_NothingIsHandedOverBeforeTheFirstListing, so that the source
-// does not count as heard.
+// TestRun_I47_NothingIsHandedOverBeforeTheFirstListing: without a delivery the source does not count as seen.
 func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t, "later")
@@ -266,9 +262,8 @@ func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
 	})
 }
 
-// TestScan_F36_HungRead: the others are not held up for longer than the timeout,
-// and not at all the next time; the hung one is never read twice at once; when
-// its read returns, it counts.
+// TestScan_F36_HungRead: a hung read delays the other files by at most the timeout, and not at all in the next scan.
+// The hung file is never read twice at once. When its read returns, the result is used.
 func TestScan_F36_HungRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang, reads := make(chan struct{}), atomic.Int32{}
@@ -294,8 +289,7 @@ func TestScan_F36_HungRead(t *testing.T) {
 	})
 }
 
-// TestScan_F36_ManyHungReads: patience wears thin, so the one file that is fine
-// is there within seconds.
+// TestScan_F36_ManyHungReads: the time limits shrink, so that the one good file is delivered within seconds.
 func TestScan_F36_ManyHungReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -308,7 +302,7 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 		began := time.Now()
 		assert.True(t, strings.HasPrefix(d.scan(), "z-n1 incomplete"))
 		assert.Less(t, time.Since(began), 10*time.Second)
-		// The next time they cost no patience, and a slow one gets all of it.
+		// The next time they cost no time, and a slow file gets the full limit.
 		synctest.Wait() // Who hangs has read the map before it is changed.
 		files.MapFS["slow"] = &fstest.MapFile{Data: []byte(podYAML("slow", "i"))}
 		assert.True(t, strings.HasPrefix(d.scan(), "slow-n1 z-n1 incomplete"))
@@ -316,8 +310,8 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 	})
 }
 
-// TestScan_F36_HungLook: a file that could not be opened is looked at again, to
-// tell one that has gone from a link that leads nowhere. That may hang as well.
+// TestScan_F36_HungLook: a file that could not be opened is checked again, because it may be a removed file or a link
+// to a missing file. The check may hang too.
 func TestScan_F36_HungLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
@@ -331,8 +325,7 @@ func TestScan_F36_HungLook(t *testing.T) {
 	})
 }
 
-// hungLookFS is a file system that does not open the file a, and hangs when
-// asked what it is.
+// hungLookFS is a file system that fails to open the file a, and hangs in Stat of it.
 type hungLookFS struct {
 	fstest.MapFS
 	hang chan struct{}
@@ -352,7 +345,7 @@ func (h hungLookFS) Stat(name string) (fs.FileInfo, error) {
 	return h.MapFS.Stat(name)
 }
 
-// hungFS is a file system, in a bubble, that hangs but for one file, and a slow one.
+// hungFS is a file system, in a bubble, where every file but one hangs, and one is slow.
 type hungFS struct {
 	fstest.MapFS
 	hang chan struct{}

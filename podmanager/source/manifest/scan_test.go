@@ -59,7 +59,8 @@ func TestScan_F9_HiddenAndTemporaryFilesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestScan_F9_AnAutosaveTakesNothingOver: the file that Emacs writes beside a manifest sorts before it.
+// TestScan_F9_AnAutosaveTakesNothingOver: the autosave file of Emacs sorts before the manifest, and must not replace
+// it.
 func TestScan_F9_AnAutosaveTakesNothingOver(t *testing.T) {
 	d := newDir(t)
 	d.write("web.yaml", podYAML("web", "i"))
@@ -74,8 +75,8 @@ func TestScan_F9_AnAutosaveTakesNothingOver(t *testing.T) {
 	assert.Zero(t, d.source.Faults().Count)
 }
 
-// TestScan_F9_AnUpgradeEndsNoPod: a file of such a name that an earlier version has read goes on, as a
-// fault, and after all others. A new one of the same name is ignored.
+// TestScan_F9_AnUpgradeEndsNoPod: a file with such a name that an earlier version has read is still read, as a fault
+// and after all other files. A new file of the same name is ignored.
 func TestScan_F9_AnUpgradeEndsNoPod(t *testing.T) {
 	d := newDir(t)
 	state := filepath.Join(t.TempDir(), "state")
@@ -96,8 +97,8 @@ func TestScan_F9_AnUpgradeEndsNoPod(t *testing.T) {
 	assert.Zero(t, d.source.Faults().Count)
 }
 
-// TestScan_F34_ContentDecides: the pods of unchanged content are the very same
-// objects, so nothing is parsed, copied or compared again.
+// TestScan_F34_ContentDecides: unchanged content keeps the same pod objects, so that it is not parsed, copied or
+// compared again.
 func TestScan_F34_ContentDecides(t *testing.T) {
 	d := newDir(t)
 	d.write("a", podYAML("a", "i"))
@@ -115,8 +116,8 @@ func TestScan_F34_ContentDecides(t *testing.T) {
 	assert.NotEqual(t, first.Pods[0].UID, third.Pods[0].UID, "CF-10")
 }
 
-// TestScan_F2_LastGoodVersionStays through every kind of bad version, is told
-// once for each, and gives way to the next good one.
+// TestScan_F2_LastGoodVersionStays: the last good version stays through every kind of bad version, is reported once for
+// each, and is replaced by the next good one.
 func TestScan_F2_LastGoodVersionStays(t *testing.T) {
 	for name, bad := range map[string]string{
 		"half":      "apiVersion: v1\nkind: Po",
@@ -161,7 +162,7 @@ func TestScan_F2_LastGoodVersionStays(t *testing.T) {
 	}
 }
 
-// TestScan_I47_BrokenFromTheStartIsIncomplete: nobody knows which pods it had.
+// TestScan_I47_BrokenFromTheStartIsIncomplete: the pods of such a file are unknown.
 func TestScan_I47_BrokenFromTheStartIsIncomplete(t *testing.T) {
 	d := newDir(t)
 	d.write("a", "apiVersion: v1\nkind: Po")
@@ -176,8 +177,8 @@ func TestScan_I47_BrokenFromTheStartIsIncomplete(t *testing.T) {
 	assert.Equal(t, "b-n1", d.scan())
 }
 
-// TestScan_F31_BrokenThenNoFileThenBroken: what is no file holds no pod, but the
-// same bad file after it does again.
+// TestScan_F31_BrokenThenNoFileThenBroken: a path that is no regular file has no pod, and the same bad file after it
+// counts as broken again.
 func TestScan_F31_BrokenThenNoFileThenBroken(t *testing.T) {
 	d := newDir(t)
 	d.write("a", "kind: Po")
@@ -190,7 +191,7 @@ func TestScan_F31_BrokenThenNoFileThenBroken(t *testing.T) {
 	assert.Equal(t, "incomplete [a:1 invalid]", d.scan())
 }
 
-// TestScan_F1_EmptyFileThatNeverHeldAPod is ignored, and said once.
+// TestScan_F1_EmptyFileThatNeverHeldAPod: such a file is ignored, and reported once.
 func TestScan_F1_EmptyFileThatNeverHeldAPod(t *testing.T) {
 	d := newDir(t)
 	d.write("a", "")
@@ -205,8 +206,7 @@ func TestScan_F1_EmptyFileThatNeverHeldAPod(t *testing.T) {
 	assert.Equal(t, "[a:0 empty]", d.scan(), "which leaves nothing to keep")
 }
 
-// TestScan_F5_TooLarge: even a sparse file of ten gigabytes is read no further
-// than one byte beyond the limit.
+// TestScan_F5_TooLarge: even a sparse file of ten gigabytes is read only up to one byte beyond the limit.
 func TestScan_F5_TooLarge(t *testing.T) {
 	d := newDir(t)
 	d.write("a", podYAML("a", "i"))
@@ -216,7 +216,7 @@ func TestScan_F5_TooLarge(t *testing.T) {
 	assert.EqualError(t, d.problems[0].Err, "larger than 10 MiB")
 }
 
-// TestScan_F8_DuplicateNames: the first by path wins, the other is told once.
+// TestScan_F8_DuplicateNames: the first file by path is used, and the other is reported once.
 func TestScan_F8_DuplicateNames(t *testing.T) {
 	d := newDir(t)
 	d.write("b", podYAML("web", "b")+"---\n"+podYAML("more", "i"))
@@ -245,8 +245,8 @@ func TestScan_F8_DuplicateUIDs(t *testing.T) {
 	assert.Equal(t, "a-n1 [b:0 duplicate]", d.scan())
 }
 
-// TestScan_F98_MirrorAnnotation: a mirror pod that was saved as a manifest is a fault of its file, and
-// the running pod of that name stays.
+// TestScan_F98_MirrorAnnotation: a mirror pod that was saved as a manifest is a fault of its file, and the running pod
+// of that name stays.
 func TestScan_F98_MirrorAnnotation(t *testing.T) {
 	d := newDir(t)
 	d.write("a", podYAML("a", "i"))
@@ -259,8 +259,7 @@ func TestScan_F98_MirrorAnnotation(t *testing.T) {
 	assert.Equal(t, "a-n1 incomplete [b:3 invalid]", d.scan())
 }
 
-// TestScan_F29_DirectoryTroubleKillsNothing: only a successful listing can say
-// that something is gone.
+// TestScan_F29_DirectoryTroubleKillsNothing: only a successful listing removes a file.
 func TestScan_F29_DirectoryTroubleKillsNothing(t *testing.T) {
 	d := newDir(t)
 	sub := d.file("manifests")
@@ -305,8 +304,7 @@ func TestScan_SingleFile(t *testing.T) {
 	assert.Equal(t, "web-n1 error [web.yaml:0 listing kept]", d.scan(), "F29: a directory in its place")
 }
 
-// TestScan_F32_TooManyFiles is a directory that is not listed, so nothing is
-// concluded; the cap is documented.
+// TestScan_F32_TooManyFiles: a directory with too many names is not listed, so the pods stay.
 func TestScan_F32_TooManyFiles(t *testing.T) {
 	files := fstest.MapFS{}
 	for i := range 3000 {
@@ -320,8 +318,8 @@ func TestScan_F32_TooManyFiles(t *testing.T) {
 	assert.Len(t, strings.Fields(d.scan()), 3000)
 }
 
-// TestScan_F41_EvilLists: a list of a million pods is beyond the bound, and changes
-// nothing; one that names one pod less each time is believed, down to the last pod.
+// TestScan_F41_EvilLists: a list of a million pods exceeds the bound and changes nothing. A list with one pod less each
+// time is used, down to the last pod.
 func TestScan_F41_EvilLists(t *testing.T) {
 	pods := []string{"a", "b", "c", "d"}
 	list := func(names []string) string {
@@ -349,7 +347,7 @@ func TestScan_F41_EvilLists(t *testing.T) {
 	assert.Equal(t, "z-n1", d.scan())
 }
 
-// TestScan_FS reads examples that are embedded in a program.
+// TestScan_FS: examples that are embedded in a program.
 func TestScan_FS(t *testing.T) {
 	files := fstest.MapFS{
 		"examples/a.yaml": {Data: []byte(podYAML("a", "i"))},
@@ -367,7 +365,7 @@ func TestScan_FS(t *testing.T) {
 	assert.Equal(t, "", d.scan())
 }
 
-// brokenFS is an fs.FS in which one file behaves badly.
+// brokenFS is an fs.FS in which one file fails.
 type brokenFS struct {
 	fstest.MapFS
 	file string
@@ -394,8 +392,7 @@ func (b brokenFile) Read(p []byte) (int, error) {
 	return b.File.Read(p)
 }
 
-// TestScan_F36_ErrorMidway keeps the last good version, and recovers it without
-// parsing.
+// TestScan_F36_ErrorMidway: a read error keeps the last good version, which is used again without parsing.
 func TestScan_F36_ErrorMidway(t *testing.T) {
 	var trouble error
 	files := brokenFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}}, "a", func() error { return trouble }}
@@ -413,7 +410,7 @@ func TestScan_F36_ErrorMidway(t *testing.T) {
 	assert.Equal(t, "a-n1", d.scan())
 }
 
-// vanishingFS loses a file just before it is opened.
+// vanishingFS removes a file just before it is opened.
 type vanishingFS struct {
 	fstest.MapFS
 	armed *bool
@@ -426,8 +423,8 @@ func (v vanishingFS) Open(name string) (fs.File, error) {
 	return v.MapFS.Open(name)
 }
 
-// TestScan_F30_VanishedSinceTheListing: the next listing says whether it is
-// gone, and nobody is bothered.
+// TestScan_F30_VanishedSinceTheListing: the next listing decides whether the file was removed, and nothing is reported
+// before.
 func TestScan_F30_VanishedSinceTheListing(t *testing.T) {
 	armed := false
 	d := &dir{t: t, path: "."}
@@ -438,7 +435,7 @@ func TestScan_F30_VanishedSinceTheListing(t *testing.T) {
 	assert.Equal(t, "", d.scan())
 }
 
-// TestScan_PanicOfAFileSystem is one file's trouble.
+// TestScan_PanicOfAFileSystem: a panic affects one file only.
 func TestScan_PanicOfAFileSystem(t *testing.T) {
 	files := brokenFS{fstest.MapFS{"a": {Data: []byte(podYAML("a", "i"))}, "b": {Data: []byte(podYAML("b", "i"))}}, "a", func() error { panic("boo") }}
 	d := &dir{t: t, path: "."}
@@ -460,7 +457,7 @@ func TestNew_NamesEveryFault(t *testing.T) {
 	assert.EqualError(t, err, "manifest: bad config: NodeName is empty\nmanifest: bad config: Path \"../x\" is not a path in an fs.FS")
 }
 
-// TestScan_TheLogSaysWhatIsKnown: a message has a line and a pod only where there are any.
+// TestScan_TheLogSaysWhatIsKnown: a message has a line and a pod only if they are known.
 func TestScan_TheLogSaysWhatIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	var out bytes.Buffer

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// TestScan_F31_NotFiles are skipped and told once; nothing waits for a writer,
-// and nothing is missing for them.
+// TestScan_F31_NotFiles: other kinds of files are skipped and reported once. The scan does not wait for a writer, and
+// the snapshot is complete.
 func TestScan_F31_NotFiles(t *testing.T) {
 	d := newDir(t)
 	t.Chdir(d.path) // The path of a socket has to be short.
@@ -39,16 +39,15 @@ func TestScan_F31_NotFiles(t *testing.T) {
 	assert.Equal(t, "a-n1 [a:0 not a file kept]", d.scan(), "it was a file with a pod: that is not an answer")
 }
 
-// TestScan_F31_SinglePathIsNoFile: whoever names a pipe has made a mistake, and
-// nothing follows from that.
+// TestScan_F31_SinglePathIsNoFile: a pipe as the configured path is a mistake of the user, and changes no pod.
 func TestScan_F31_SinglePathIsNoFile(t *testing.T) {
 	d := newDir(t, "fifo")
 	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
 	assert.Equal(t, "error [fifo:0 not a file]", d.scan())
 }
 
-// TestScan_F31_KernelFile: a file that the kernel makes while it is read may hold its
-// reader, as /proc/kmsg does. It is not read.
+// TestScan_F31_KernelFile: a file whose content the kernel generates may block its reader, as /proc/kmsg does. It is
+// not read.
 func TestScan_F31_KernelFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no proc")
@@ -59,8 +58,7 @@ func TestScan_F31_KernelFile(t *testing.T) {
 	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a file of the kernel")
 }
 
-// TestScan_F31_DirFS: a pipe in a file system that somebody gave us is not waited
-// for either.
+// TestScan_F31_DirFS: a pipe in an fs.FS of the embedder does not block the scan either.
 func TestScan_F31_DirFS(t *testing.T) {
 	d := newDir(t)
 	require.NoError(t, syscall.Mkfifo(d.file("fifo"), 0o600))
@@ -73,8 +71,7 @@ func TestScan_F31_DirFS(t *testing.T) {
 	assert.EqualError(t, d.problems[0].Err, "manifest: not a regular file: a FIFO")
 }
 
-// TestScan_F30_Links: followed to regular files wherever they are; one that
-// leads nowhere is broken, not gone.
+// TestScan_F30_Links: links to regular files are followed. A link to a missing file is broken, not removed.
 func TestScan_F30_Links(t *testing.T) {
 	d := newDir(t)
 	outside := newDir(t)
@@ -113,7 +110,7 @@ func TestScan_F30_ConfigMapVolume(t *testing.T) {
 	assert.Empty(t, d.problems)
 }
 
-// TestScan_F29_PermissionLost is an error, of a file or of the directory.
+// TestScan_F29_PermissionLost: a missing permission is an error of the file, or of the directory.
 func TestScan_F29_PermissionLost(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("nothing is forbidden to root")

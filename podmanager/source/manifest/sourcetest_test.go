@@ -18,8 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/sourcetest"
 )
 
-// TestSource_Promises: a directory, and a single file, with the notifications of the
-// system.
+// TestSource_Promises: a directory, and a single file, with fsnotify.
 func TestSource_Promises(t *testing.T) {
 	for name, path := range map[string]func(dir string) string{
 		"directory": func(dir string) string { return dir },
@@ -59,7 +58,7 @@ func TestSource_PromisesOfFS(t *testing.T) {
 	})
 }
 
-// writeFileAtomically writes the manifest beside its place and renames it, as an author ought to.
+// writeFileAtomically writes a temporary file and renames it, as an author of manifests should.
 func writeFileAtomically(dir string, text []byte) error {
 	path := filepath.Join(dir, "pods.yaml")
 	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {
@@ -68,7 +67,7 @@ func writeFileAtomically(dir string, text []byte) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// listOf is a manifest of all pods; one without items says that there are none.
+// listOf returns a manifest with all pods, as a List.
 func listOf(t *testing.T, pods []*v1.Pod) []byte {
 	list := v1.PodList{}
 	list.APIVersion, list.Kind, list.Items = "v1", "PodList", []v1.Pod{}
@@ -80,7 +79,7 @@ func listOf(t *testing.T, pods []*v1.Pod) []byte {
 	return text
 }
 
-// lockedFS is an fstest.MapFS that is written while it is read.
+// lockedFS is an fstest.MapFS that can be written while it is read.
 type lockedFS struct {
 	mu    sync.Mutex
 	files fstest.MapFS

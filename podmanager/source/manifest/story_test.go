@@ -52,7 +52,7 @@ func story(t *testing.T, path string) {
 	})
 }
 
-// failure says which sentinel an error is, and what it says.
+// failure returns the sentinel and the text of an error.
 func failure(err error) string {
 	for _, s := range []struct {
 		err  error

@@ -17,7 +17,7 @@ import (
 
 var rewriteUIDs = flag.Bool("rewrite-uids", false, "write testdata/uids.txt anew: each line that changes restarts a pod of somebody at an upgrade")
 
-// corpusUIDs returns the UIDs of all pods of testdata/uids, a line for each.
+// corpusUIDs returns the UIDs of all pods of testdata/uids, one per line.
 func corpusUIDs(t *testing.T, former bool) string {
 	t.Helper()
 	files, err := os.ReadDir("testdata/uids")
@@ -40,8 +40,8 @@ func corpusUIDs(t *testing.T, former bool) string {
 	return out.String()
 }
 
-// TestUIDs_CF10_Golden: manifests in every form have the UIDs that the versions before this one gave them,
-// or an upgrade would restart pods. New files differ by the items of a PodList without a type only.
+// TestUIDs_CF10_Golden: manifests in every form have the UIDs of earlier versions, so that an upgrade restarts no pod.
+// New files differ only in the items of a PodList without apiVersion and kind.
 func TestUIDs_CF10_Golden(t *testing.T) {
 	former := corpusUIDs(t, true)
 	if *rewriteUIDs {
@@ -67,7 +67,7 @@ func TestUIDs_CF10_Golden(t *testing.T) {
 	}, moved)
 }
 
-// TestUIDs_CF10_OfAPodList: in a PodList a pod has one UID with and without a type, which is that of
+// TestUIDs_CF10_OfAPodList: in a PodList a pod has the same UID with and without apiVersion and kind. It is the UID of
 // the pod in a document of its own.
 func TestUIDs_CF10_OfAPodList(t *testing.T) {
 	const pod = `"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}`
@@ -82,8 +82,8 @@ func TestUIDs_CF10_OfAPodList(t *testing.T) {
 	assert.Equal(t, map[string]bool{got[0]: true}, uids)
 }
 
-// TestKeep_CF10_AnUpgradeKeepsUIDs: pods of a file that an earlier version has read keep their UIDs,
-// over restarts and changes, as long as the file is there.
+// TestKeep_CF10_AnUpgradeKeepsUIDs: pods of a file that an earlier version has read keep their UIDs over restarts and
+// changes, as long as the file exists.
 func TestKeep_CF10_AnUpgradeKeepsUIDs(t *testing.T) {
 	const list = `{"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}]}`
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/sourcetest"
 )
 
-// web is a server without a network: the answer is made by a func, in virtual time.
+// web is a server without a network: a func returns the answer, in virtual time.
 type web struct {
 	mu       sync.Mutex
 	answer   func(r *http.Request) (*http.Response, error)
@@ -53,7 +53,7 @@ func (w *web) set(answer func(r *http.Request) (*http.Response, error)) {
 	w.answer = answer
 }
 
-// says is an answer with a status, a body and headers.
+// says returns an answer with a status, a body and headers.
 func says(status int, body string, header ...string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		h := http.Header{}
@@ -64,7 +64,7 @@ func says(status int, body string, header ...string) func(*http.Request) (*http.
 	}
 }
 
-// open is a source of the web, with a list of the problems that it reports.
+// open returns a source for the web, and a list of the problems that the source reports.
 func (w *web) open(t *testing.T, c manifest.URLConfig) (*manifest.URLSource, *[]string) {
 	c.URL, c.NodeName, c.Transport = "https://user:secret@example.com/pods.yaml?token=secret", "N1", w
 	c.Jitter = func() float64 { return 0.5 }
@@ -78,7 +78,7 @@ func (w *web) open(t *testing.T, c manifest.URLConfig) (*manifest.URLSource, *[]
 	return s, problems
 }
 
-// TestURL_Promises: the kit for sources, with a server that answers or fails.
+// TestURL_Promises: the conformance kit for sources, with a server that answers or fails.
 func TestURL_Promises(t *testing.T) {
 	for name, broken := range map[string]func(*http.Request) (*http.Response, error){
 		"error page": says(200, "<html><body>502 Bad Gateway</body></html>"),
@@ -103,7 +103,7 @@ func TestURL_Promises(t *testing.T) {
 	}
 }
 
-// TestURL_CF10_CF12_CF16_Identity: the UID is of the manifest and the URL, and there is no toleration.
+// TestURL_CF10_CF12_CF16_Identity: the UID depends on the manifest and the URL, and there is no toleration.
 func TestURL_CF10_CF12_CF16_Identity(t *testing.T) {
 	w := &web{answer: says(200, podYAML("web", "nginx"))}
 	s, problems := w.open(t, manifest.URLConfig{})
@@ -129,8 +129,8 @@ func TestURL_CF10_CF12_CF16_Identity(t *testing.T) {
 	assert.NotEqual(t, pod.UID, snapshot.Pods[0].UID)
 }
 
-// TestURL_CF16_F38_WhatIsNoManifest: the last good answer stays, whatever comes after it, and trouble is
-// reported once.
+// TestURL_CF16_F38_WhatIsNoManifest: the last good answer stays after any other answer, and each problem is reported
+// once.
 func TestURL_CF16_F38_WhatIsNoManifest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &web{answer: says(200, podYAML("web", "one"), "ETag", `"1"`)}
@@ -199,7 +199,7 @@ func TestURL_F37_Slow(t *testing.T) {
 	})
 }
 
-// drip is a body that never ends: a byte in three seconds.
+// drip is an endless body with a byte every three seconds.
 type drip struct{ ctx context.Context }
 
 // Read implements io.Reader.
@@ -239,8 +239,8 @@ func (e endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestURL_F39_F40_Requests: a server that flips, and one that fails, are asked at their times,
-// with the version of the last document.
+// TestURL_F39_F40_Requests: requests to a server that changes its answer, and to a server that fails, are sent at the
+// right times, with the ETag of the last document.
 func TestURL_F39_F40_Requests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, n := &web{}, 0
@@ -267,8 +267,8 @@ func TestURL_F39_F40_Requests(t *testing.T) {
 	})
 }
 
-// TestURL_KeptOverRestarts: the next process begins with the last good answer, whether the
-// server answers or not, and with its version.
+// TestURL_KeptOverRestarts: the next process starts with the last good answer and its ETag, whether the server answers
+// or not.
 func TestURL_KeptOverRestarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	synctest.Test(t, func(t *testing.T) {
@@ -299,7 +299,7 @@ func TestURL_KeptOverRestarts(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "secret")
 
-	// Another URL has kept nothing, and what is damaged is reported and replaced.
+	// The saved answer of another URL is not used. A damaged one is reported and replaced.
 	w := &web{answer: says(500, "")}
 	other, err := manifest.NewURL(manifest.URLConfig{URL: "https://example.com/other", NodeName: "n1", StateDir: dir, Transport: w})
 	require.NoError(t, err)
@@ -320,7 +320,7 @@ func TestURL_KeptOverRestarts(t *testing.T) {
 	}
 }
 
-// TestURL_CannotBeKept: it is reported once, tried again with each answer, and harms nothing.
+// TestURL_CannotBeKept: a failure to save is reported once, retried with each answer, and has no other effect.
 func TestURL_CannotBeKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	require.NoError(t, os.WriteFile(dir, nil, 0o600))
@@ -352,7 +352,7 @@ func TestURL_CannotBeKept(t *testing.T) {
 	assert.True(t, strings.HasSuffix(w.requests[3], ` "1"`), w.requests)
 }
 
-// TestNewURL_Config names every fault.
+// TestNewURL_Config: the error names every fault.
 func TestNewURL_Config(t *testing.T) {
 	_, err := manifest.NewURL(manifest.URLConfig{
 		URL: "ftp://example.com", NodeName: "a_b", Period: time.Millisecond, Timeout: -1, Header: http.Header{"a b": {"c"}, "D": {"e\nf"}},
