@@ -32,7 +32,7 @@ func TestState_Releases(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.CopyFS(dir, os.DirFS(saved)))
 			state := filepath.Join(dir, "state")
-			o, err := parse([]string{"--manifests", filepath.Join(dir, "manifests"), "--state-dir", state, "--node-name", "n1",
+			o, err := parseAgentOptions([]string{"--manifests", filepath.Join(dir, "manifests"), "--state-dir", state, "--node-name", "n1",
 				"--write-kubeconfig", filepath.Join(dir, "kubeconfig"), "--api-write", "--events=false"})
 			require.NoError(t, err)
 			o.listen, o.api.listen = "127.0.0.1:0", "127.0.0.1:0"
@@ -40,7 +40,7 @@ func TestState_Releases(t *testing.T) {
 			a, err := newAgent(o, out, log)
 			require.NoError(t, err)
 			signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-			go func() { ended <- a.run(signals) }()
+			go func() { ended <- a.runUntilStopped(signals) }()
 			for waiting := map[string]string{"created ": "1/1", "web-n1 ": "1/1", "done ": "Error", "job-n1 ": "Completed"}; len(waiting) > 0; {
 				line := out.next(t)
 				for pod, word := range waiting {

@@ -1,5 +1,5 @@
-// Command tiny is the smallest program with a node in it: one pod, on the
-// runtime in memory, watched for eight seconds.
+// Command tiny is the smallest program with a node: it runs one pod on the in-memory runtime and watches it for eight
+// seconds.
 package main
 
 import (
