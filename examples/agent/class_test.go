@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// TestStaticPod_RuntimeClass: a manifest may name a runtime class. Without a cluster the classes are those
-// of a flag; the runtime in memory takes each.
+// TestStaticPod_RuntimeClass: a manifest may name a runtime class. Without a cluster a flag defines the classes; the
+// in-memory runtime accepts every class.
 func TestStaticPod_RuntimeClass(t *testing.T) {
 	manifest := strings.Replace(oneShot("job", 0, 0), "spec: {", "spec: {runtimeClassName: kata, ", 1)
 	path := write(t, "job.yaml", manifest)
@@ -46,8 +46,8 @@ func TestStaticPod_RuntimeClass(t *testing.T) {
 	}
 }
 
-// TestStaticPod_NodeLabels: a node without a cluster has the labels that a kubelet gives itself, the beta
-// ones too, which older manifests select.
+// TestStaticPod_NodeLabels: a node without a cluster has the labels that a kubelet sets itself, including the beta
+// labels, which older manifests select.
 func TestStaticPod_NodeLabels(t *testing.T) {
 	var selector []string
 	for key, value := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestComingFrom_Flags: each flag that the page for users of the kubelet says there is, is one of the
-// agent, and those that it maps from have not been forgotten here.
+// TestComingFrom_Flags: each flag that the page for users of the kubelet names is a flag of the agent, and every alias
+// of the agent is on the page.
 func TestComingFrom_Flags(t *testing.T) {
 	page, err := os.ReadFile("../COMING-FROM.md")
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// kubeletFile is a configuration file with these lines below its kind.
+// kubeletFile returns a configuration file with these lines below its kind.
 func kubeletFile(t *testing.T, lines string) string {
 	path := filepath.Join(t.TempDir(), "kubelet.yaml")
 	rewrite(t, path, lines)
@@ -33,7 +33,7 @@ func rewrite(t *testing.T, path, lines string) {
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+lines), 0o600))
 }
 
-// TestConfig_EveryField: each supported field is what the flag would be.
+// TestConfig_EveryField: each supported field has the same effect as its flag.
 func TestConfig_EveryField(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "resolv"), nil, 0o600))
@@ -74,7 +74,7 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 	assert.Equal(t, []any{int64(1 << 20), 4, 70, 60, 3}, []any{o.logMaxBytes, o.logMaxFiles, o.imageGC.HighThresholdPercent, o.imageGC.LowThresholdPercent, o.maxPulls})
 	assert.Equal(t, []any{[]string{"192.0.2.53", "2001:db8::53"}, "cluster.local", dir + "/resolv"}, []any{o.dns.ClusterDNS, o.dns.ClusterDomain, *o.resolver})
 
-	// Every field of the struct is in the file above, and every flag is one.
+	// The file above has every field of the struct, and every field sets a flag.
 	known := map[string]bool{}
 	for _, f := range new(kubeletConfig).flagSettings() {
 		known[f.field] = true
@@ -89,7 +89,7 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 	}
 }
 
-// TestConfig_FlagsWin: over the file, wherever they stand; headers too.
+// TestConfig_FlagsWin: flags override the file, wherever they stand. Headers too.
 func TestConfig_FlagsWin(t *testing.T) {
 	file := kubeletFile(t, "maxPods: 9\nport: 1234\nsyncFrequency: 2m\nstaticPodURL: http://a/\nstaticPodURLHeader: {A: [b]}\nregisterWithTaints: [{key: k, effect: NoSchedule}]\nserializeImagePulls: true\n")
 	o, err := parseAgentOptions([]string{"--max-pods", "5", "--manifest-url-header", "C:d", "--manifest-url-header", "C:e,F:g", "--taints", "x:NoSchedule", "--config", file})
@@ -106,7 +106,7 @@ func TestConfig_FlagsWin(t *testing.T) {
 	assert.False(t, o.usesEmbeddedExamples(), "no examples run beside a configuration")
 }
 
-// TestConfig_Warnings: what only a kubelet does is named, a sentence each.
+// TestConfig_Warnings: a field for kubelets only is a warning, one sentence each.
 func TestConfig_Warnings(t *testing.T) {
 	file := kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")
 	o, err := parseAgentOptions([]string{"--config", file})
@@ -120,8 +120,8 @@ func TestConfig_Warnings(t *testing.T) {
 	}, o.warnings)
 }
 
-// TestConfig_KubeletFileInMemory: the file of a kubelet on containerd serves with the runtime in memory.
-// Each field that has no effect there is a warning with file and line, whatever its value.
+// TestConfig_KubeletFileInMemory: the file of a kubelet on containerd can be used with the in-memory runtime. Each
+// field without effect is a warning with file and line, whatever its value.
 func TestConfig_KubeletFileInMemory(t *testing.T) {
 	dir := t.TempDir()
 	file := kubeletFile(t, "staticPodPath: "+dir+`
@@ -148,7 +148,7 @@ cgroupDriver: systemd
 	assert.Equal(t, exitUsage, code)
 	assert.Equal(t, "agent: --config "+file+": line 6: resolvConf \"/no/such/resolv.conf\": no such file or directory\n", stderr)
 
-	// Without an endpoint the runtime is in memory, and flags of the command line are errors as before.
+	// Without an endpoint the runtime is in memory, and such flags on the command line are still errors.
 	file = kubeletFile(t, "staticPodPath: "+dir+"\npodLogsDir: /var/log/pods\nimageGCLowThresholdPercent: 90\nmaxPods: 5\n")
 	code, _, stderr = called("--config", file, "--capacity", "pods=7", "--cluster-domain", "x")
 	assert.Equal(t, exitUsage, code)
@@ -160,7 +160,7 @@ cgroupDriver: systemd
 	assert.Equal(t, "agent: --log-dir has no effect without --runtime cri\n", stderr)
 }
 
-// TestConfig_Zero: a zero value stands for the default, as in a kubelet, and is not worth a warning.
+// TestConfig_Zero: a zero value stands for the default, as in a kubelet, and causes no warning.
 func TestConfig_Zero(t *testing.T) {
 	o, err := parseAgentOptions([]string{"--config", kubeletFile(t, `
 staticPodPath: ""
@@ -188,7 +188,7 @@ healthzPort: 0
 		[]any{o.resync, o.filePeriod, o.urlPeriod, o.listen, o.maxPods, o.runtime, o.logs, o.logMaxBytes, o.imageGC})
 }
 
-// TestConfig_Faults: an unknown field and a bad value are errors with their lines, all at once.
+// TestConfig_Faults: unknown fields and bad values are errors with their lines, all at once.
 func TestConfig_Faults(t *testing.T) {
 	for lines, want := range map[string]string{
 		"staticpodpath: /x\nmaxPod: 3\n": "line 3: staticpodpath: unknown field (did you mean \"staticPodPath\"?)\n" +
@@ -221,8 +221,8 @@ func TestConfig_Faults(t *testing.T) {
 	assert.Equal(t, "agent: --config "+other+": expected apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration\n", stderr)
 }
 
-// TestReload: SIGHUP changes what can be changed, names what needs a restart, and a bad file
-// changes nothing.
+// TestReload: SIGHUP applies the reloadable fields and names the fields that need a restart. A bad file changes
+// nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
@@ -272,8 +272,8 @@ func TestReload(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// TestWritten: a file that is being written is waited for, but not for ever.
-func TestWritten(t *testing.T) {
+// TestWaitUntilStable: reloading waits until a file is no longer being written, but not for ever.
+func TestWaitUntilStable(t *testing.T) {
 	for _, c := range []struct {
 		texts string // a letter for each read
 		reads int
@@ -286,8 +286,8 @@ func TestWritten(t *testing.T) {
 	assert.False(t, waitUntilStable(func() string { return "" }, func() bool { return false }), "the agent ends")
 }
 
-// TestReload_StateDir: a server that is named while the agent runs has its last good answer kept
-// in the state directory of the agent, also where that is a default that no flag has said.
+// TestReload_StateDir: a URL that is set while the agent runs has its last good answer saved in the state directory of
+// the agent, also in the default one.
 func TestReload_StateDir(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(talker)) }))
 	defer server.Close()
@@ -304,8 +304,8 @@ func TestReload_StateDir(t *testing.T) {
 	assert.FileExists(t, filepath.Join(running.stateDir, "sources", "manifest-url.json"))
 }
 
-// TestDifference_Overridden: a change of a field that a flag overrides changes nothing.
-func TestDifference_Overridden(t *testing.T) {
+// TestChangedFlags_Overridden: a change of a field that a flag overrides has no effect.
+func TestChangedFlags_Overridden(t *testing.T) {
 	file := kubeletFile(t, "maxPods: 7\nsyncFrequency: 5s\n")
 	args := []string{"--max-pods", "5", "--config", file}
 	before, err := parseAgentOptions(args)
@@ -318,8 +318,8 @@ func TestDifference_Overridden(t *testing.T) {
 	assert.Equal(t, []string{"syncFrequency"}, cold)
 }
 
-// TestSwap: the next source takes the place of the last one, which ends; one that fails says so.
-func TestSwap(t *testing.T) {
+// TestReplaceableSource: the next source replaces the last one, which is stopped. The error of a failed source is returned.
+func TestReplaceableSource(t *testing.T) {
 	said := make(chan string, 10)
 	s := newReplaceableSource(speaker{"one"})
 	ctx, cancel := context.WithCancel(t.Context())

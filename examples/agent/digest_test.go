@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestDigest: what repeats itself is printed when its count has doubled.
-func TestDigest(t *testing.T) {
+// TestEventLimiter: a repeated event is printed when its count has doubled.
+func TestEventLimiter(t *testing.T) {
 	var d eventLimiter
 	var lines []string
 	at := start
@@ -34,9 +34,9 @@ func TestDigest(t *testing.T) {
 	}, lines)
 }
 
-// TestDigest_Flood: a pod that says something new each time is cut short, and
-// what was left out is counted. Others do not suffer.
-func TestDigest_Flood(t *testing.T) {
+// TestEventLimiter_Flood: the events of a pod with a new message each time are limited, and the dropped events are counted.
+// Other pods are not affected.
+func TestEventLimiter_Flood(t *testing.T) {
 	var d eventLimiter
 	printed := 0
 	say := func(i int, at time.Time) string {
@@ -58,8 +58,8 @@ func TestDigest_Flood(t *testing.T) {
 	assert.Equal(t, "00:00:20 Warning Failed pod/default/web: 503 (1 other events of this pod were left out)", say(503, start.Add(2*eventPeriod)))
 }
 
-// TestDigest_Bounded: what is remembered does not grow for ever.
-func TestDigest_Bounded(t *testing.T) {
+// TestEventLimiter_Bounded: the memory of the limiter is bounded.
+func TestEventLimiter_Bounded(t *testing.T) {
 	var d eventLimiter
 	for i := range 3 * maxLimitedPods {
 		for j := range 2 {
@@ -73,8 +73,8 @@ func TestDigest_Bounded(t *testing.T) {
 	assert.LessOrEqual(t, len(d.pods[podKey{name: "one"}].seen), maxPodEvents)
 }
 
-// TestEvents_CountedPerUID: a pod that takes the name of another begins at one,
-// whatever kind of object the recorder gets.
+// TestEvents_CountedPerUID: a pod that takes the name of another starts at a count of one, whatever kind of object the
+// recorder gets.
 func TestEvents_CountedPerUID(t *testing.T) {
 	var out strings.Builder
 	e := &eventPrinter{out: &out, now: func() time.Time { return start }}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// emulator is a small terminal: it understands what a screen writes, scrolls,
-// and goes on to the next line at its right edge. Anything else fails the test.
+// emulator is a small terminal. It understands the output of a screen, scrolls, and continues on the next line at its
+// right edge. Anything else fails the test.
 type emulator struct {
 	t *testing.T
 
@@ -28,7 +28,7 @@ func newEmulator(t *testing.T, width, height int) *emulator {
 	return e
 }
 
-// resize keeps the upper left, and the cursor within.
+// resize keeps the upper left corner, and the cursor inside the screen.
 func (e *emulator) resize(width, height int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,7 +88,7 @@ func (e *emulator) lineFeed() {
 	e.cells = append(e.cells[1:], blank(e.width))
 }
 
-// sequence does what is said after an escape, and returns how long that was.
+// sequence executes an escape sequence and returns its length.
 func (e *emulator) sequence(rest string) int {
 	end := strings.IndexFunc(rest[1:], func(r rune) bool { return r >= '@' }) + 1
 	require.Equal(e.t, byte('['), rest[0])
@@ -115,15 +115,14 @@ func (e *emulator) sequence(rest string) int {
 	return end + 1
 }
 
-// count is how often it was written to.
+// count returns the number of writes.
 func (e *emulator) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.writes
 }
 
-// String is the screen, without the empty lines at its end, and with a mark for
-// the cursor.
+// String returns the screen with a mark for the cursor, without the empty lines at the end.
 func (e *emulator) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExplain: one agent asks another.
+// TestExplain: a command queries a running agent.
 func TestExplain(t *testing.T) {
 	o, err := parseAgentOptions([]string{"--listen", "127.0.0.1:0", "--node-name", "n", "--events", "false"})
 	require.NoError(t, err)
@@ -42,8 +42,8 @@ $`, stderr)
 	require.NoError(t, <-ended)
 }
 
-// TestExplain_Nobody: errors say what to do.
-func TestExplain_Nobody(t *testing.T) {
+// TestExplain_NoAgent: errors tell the user what to do.
+func TestExplain_NoAgent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := l.Addr().String()
@@ -64,7 +64,7 @@ func TestExplain_Nobody(t *testing.T) {
 	assert.Contains(t, stdout, "Usage: agent explain [NAMESPACE/]NAME [flags]\n\nExplain the state of a pod.\n")
 }
 
-// TestExplain_EndlessAnswer: whoever answers cannot fill the memory.
+// TestExplain_EndlessAnswer: an endless response cannot fill the memory.
 func TestExplain_EndlessAnswer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		chunk := make([]byte, 1<<20)

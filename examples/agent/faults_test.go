@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFaults_AreShown: whoever asks a running agent is told that a manifest is faulty, until it
-// is not; with the configuration read anew as well.
+// TestFaults_AreShown: ps, explain and /faults show a faulty manifest until it is good again, also after a reload of
+// the configuration.
 func TestFaults_AreShown(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "config.yaml")
@@ -85,8 +85,8 @@ func TestFaults_AreShown(t *testing.T) {
 	}
 }
 
-// TestFaults_Restart: an agent that begins while a file is half written has the pods that the
-// last one has read of it.
+// TestFaults_Restart: an agent that starts while a file is half written has the pods of the last good version of an
+// earlier agent.
 func TestFaults_Restart(t *testing.T) {
 	dir, state := t.TempDir(), t.TempDir()
 	for _, text := range []string{web, web[:40], ""} {

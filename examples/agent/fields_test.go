@@ -18,18 +18,17 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// oneContainer is a pod as short as can be, with something in it.
+// oneContainer is the smallest pod with one container.
 func oneContainer(c v1.Container) v1.PodSpec { return v1.PodSpec{Containers: []v1.Container{c}} }
 
-// everything is what a node can do that has been given all there is.
+// everything is the configuration of a node with all features.
 var everything = podsync.Features{
 	Probes: true, GRPCProbes: true, ExecProbes: true, ExecHooks: true, HTTPHooks: true, Deadlines: true,
 	Hosts: true, Logs: true, Volumes: inmemory.New(inmemory.Config{}).Problems, VolumeFiles: true,
 	Runtime: memory.New(memory.Config{}).Features, Handlers: map[string]string{"x": "y"},
 }
 
-// particular are the entries of the table of FIELDS.md that stand for a value, or
-// whose field must have a certain one.
+// particular are the entries of FIELDS.md that describe a value, or whose field must have a certain value.
 var particular = map[string]v1.PodSpec{
 	"dnsConfig with dnsPolicy: None":     {DNSPolicy: v1.DNSNone, DNSConfig: &v1.PodDNSConfig{}},
 	"dnsConfig without dnsPolicy: None":  {DNSConfig: &v1.PodDNSConfig{}},
@@ -53,8 +52,7 @@ var particular = map[string]v1.PodSpec{
 	"containers[].terminationMessagePolicy: FallbackToLogsOnError": oneContainer(v1.Container{TerminationMessagePolicy: v1.TerminationMessageFallbackToLogsOnError}),
 }
 
-// TestFields: each field in the table of FIELDS.md is treated as it says,
-// and none of the API's is missing.
+// TestFields: the agent treats each field of FIELDS.md as the table says, and no field of the API is missing.
 func TestFields(t *testing.T) {
 	table := fieldTable(t)
 	for entry, word := range table {
@@ -114,7 +112,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// mentions is true if the table has the field, a value of it or a part of it.
+// mentions reports whether the table has the field, a value of it or a part of it.
 func mentions(table map[string]string, field string) bool {
 	for entry := range table {
 		if rest, ok := strings.CutPrefix(entry, field); ok && (rest == "" || strings.ContainsRune(":.[ ", rune(rest[0]))) {
@@ -124,8 +122,7 @@ func mentions(table map[string]string, field string) bool {
 	return false
 }
 
-// fieldTable reads the table: entry to word. An entry that begins with a dot
-// goes on where the one before it did.
+// fieldTable reads the table: entry to word. An entry that begins with a dot continues the entry before it.
 func fieldTable(t *testing.T) map[string]string {
 	fields, err := os.ReadFile("../../podworkers/podsync/FIELDS.md")
 	require.NoError(t, err)
@@ -156,7 +153,7 @@ func fieldTable(t *testing.T) map[string]string {
 	return table
 }
 
-// fill gives a field, named as in JSON, some value that is not its zero one.
+// fill sets a field, given by its JSON name, to a value that is not zero.
 func fill(t *testing.T, v reflect.Value, path []string) {
 	for ; v.Kind() == reflect.Pointer; v = v.Elem() {
 		if v.IsNil() {

@@ -31,7 +31,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
-		// In one step, as editors do.
+		// By a rename, as editors do.
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".new"), []byte(text), 0o600))
 		require.NoError(t, os.Rename(filepath.Join(dir, ".new"), filepath.Join(dir, name)))
 	}
@@ -72,7 +72,7 @@ func TestFiles(t *testing.T) {
 	assert.Equal(t, exitOK, <-code)
 }
 
-// TestDebugHandler, end to end.
+// TestDebugHandler tests the debug handler end to end.
 func TestDebugHandler(t *testing.T) {
 	o, err := parseAgentOptions([]string{"--listen", "127.0.0.1:0", "--node-name", "n"})
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestParse_KubeletNames: the names that fingers know from the kubelet.
+// TestParse_KubeletNames: the kubelet's names of flags work.
 func TestParse_KubeletNames(t *testing.T) {
 	dir := t.TempDir()
 	o, err := parseAgentOptions(strings.Fields("--pod-manifest-path " + dir + " --container-runtime-endpoint unix:///run/x.sock --hostname-override Edge-1" +
@@ -51,8 +51,8 @@ func TestParse_Spelling(t *testing.T) {
 	assert.Equal(t, []any{2 * time.Second, false, "", 3, true, time.Minute}, []any{o.resync, o.events, o.listen, o.maxSyncs, o.exec, o.runFor})
 }
 
-// TestRun_Meant: a wrong word is answered with the right one, and with status 2.
-func TestRun_Meant(t *testing.T) {
+// TestRun_Suggestions: a wrong word exits with code 2, and the error suggests the right one.
+func TestRun_Suggestions(t *testing.T) {
 	for args, want := range map[string]string{
 		"explian web":                    `agent: "explian" is neither a command nor a flag; did you mean explain? (--help lists both)`,
 		"get pods":                       `agent: "get" is a command of kubectl; here it is ps (--help lists all commands)`,
@@ -93,7 +93,7 @@ func TestRun_Meant(t *testing.T) {
 	}
 }
 
-// TestHelp_Commands: each command tells of itself.
+// TestHelp_Commands: each command has a help.
 func TestHelp_Commands(t *testing.T) {
 	for _, name := range commandNames() {
 		for _, args := range [][]string{{name, "--help"}, {name, "-h"}, {"help", name}} {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestLive: the embedded examples, as a person at a terminal sees them.
+// TestLive: the embedded examples on a terminal.
 func TestLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 200, 30)
@@ -52,14 +52,14 @@ _
 	})
 }
 
-// table5 is the table at the end of the screen.
+// table5 returns the table at the end of the screen.
 func table5(e *emulator) string {
 	screen := e.String()
 	return screen[max(strings.Index(screen, "NAME"), 0):]
 }
 
-// TestLive_NotTooOften: a thousand changes at once are one draw.
-func TestLive_NotTooOften(t *testing.T) {
+// TestLive_LimitsRedraws: a thousand changes at once cause one redraw.
+func TestLive_LimitsRedraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
 		l := newLiveTable(e)
@@ -95,7 +95,7 @@ func TestLive_NotTooOften(t *testing.T) {
 	})
 }
 
-// TestLive_Resize is seen within a second.
+// TestLive_Resize: a new size is applied within a second.
 func TestLive_Resize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
@@ -119,8 +119,7 @@ type paused struct{ blocked }
 
 func (paused) Size() (width, height int) { return 80, 24 }
 
-// TestLive_Paused: neither the node nor its end waits for a terminal that does
-// not take anything, and what waits for it is bounded.
+// TestLive_Paused: neither the node nor its exit waits for a paused terminal, and the waiting lines are bounded.
 func TestLive_Paused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := paused{make(blocked)}
@@ -137,8 +136,8 @@ func TestLive_Paused(t *testing.T) {
 	assert.Equal(t, maxAbove, l.mu.lost)
 }
 
-// TestLive_Patient: what containers write is all shown, however much it is at once.
-func TestLive_Patient(t *testing.T) {
+// TestLive_BlockingLines: all output of containers is shown, also a large amount at once.
+func TestLive_BlockingLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEmulator(t, 80, 24)
 		l := newLiveTable(e)
@@ -171,8 +170,8 @@ type broken struct{}
 func (broken) Size() (width, height int)   { return 80, 24 }
 func (broken) Write(p []byte) (int, error) { return 0, errors.New("input/output error") }
 
-// TestLive_Gone: the node is for its pods, and goes on.
-func TestLive_Gone(t *testing.T) {
+// TestLive_TerminalClosed: the node continues if the terminal is closed.
+func TestLive_TerminalClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		var log output

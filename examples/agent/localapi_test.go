@@ -27,8 +27,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// TestLeavesCreated: an agent that takes no created pods does not start where there are some.
-func TestLeavesCreated(t *testing.T) {
+// TestCheckNoCreatedPods: an agent without --api-write does not start if the state directory has created pods.
+func TestCheckNoCreatedPods(t *testing.T) {
 	for _, name := range []string{"edge", "edge[1]", "edge[", `edge\`, "*", "?", "[^a]", "edge one\n"} {
 		o := defaults()
 		o.manifests, o.listen, o.stateDir = t.TempDir(), "", filepath.Join(t.TempDir(), name)
@@ -44,7 +44,7 @@ func TestLeavesCreated(t *testing.T) {
 	}
 }
 
-// TestListenAPI: the port is the same for a token, unless it is taken.
+// TestListenAPI: the port is the same for a token, unless it is in use.
 func TestListenAPI(t *testing.T) {
 	var text bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&text, nil))
@@ -67,7 +67,7 @@ func TestListenAPI(t *testing.T) {
 	require.NoError(t, errors.Join(again.Close(), second.Close()))
 }
 
-// TestWriteKubeconfig: an agent that would destroy another file does not start.
+// TestWriteKubeconfig: an agent that would overwrite another program's file does not start.
 func TestWriteKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	o := defaults()
@@ -81,7 +81,7 @@ func TestWriteKubeconfig(t *testing.T) {
 	require.Equal(t, "clusters: [{name: kind}]\n", string(text))
 }
 
-// mute is a runtime that answers with an error, or with a status.
+// mute is a runtime that returns an error, or a status.
 type mute struct {
 	runtime.Runtime
 	status runtime.RuntimeStatus
@@ -92,8 +92,8 @@ func (m *mute) Features() runtime.Features { return runtime.Features{StatusRepor
 
 func (m *mute) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) { return m.status, m.err }
 
-// TestRuntimeHealth: a node is not ready when its runtime has been silent for 30 s, or says so.
-func TestRuntimeHealth(t *testing.T) {
+// TestRuntimeStatusFunc: a node is not ready if its runtime has not answered for 30 s, or reports that it is not ready.
+func TestRuntimeStatusFunc(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rt := &mute{err: runtime.ErrNotReady}
 	ask := runtimeStatusFunc(rt, func() time.Time { return now })
@@ -115,8 +115,8 @@ func TestRuntimeHealth(t *testing.T) {
 	require.Equal(t, "True kubelet is posting ready status", ready())
 }
 
-// TestCredentials_FaultsKeepNoPodFromRunning: whatever is wrong with the credentials file, a static pod
-// runs, and there is one warning. Credentials that can be replaced are, and stay over the next restart.
+// TestCredentials_FaultsKeepNoPodFromRunning: with a faulty credentials file a static pod still runs, and there is one
+// warning. Replaced credentials stay over the next restart.
 func TestCredentials_FaultsKeepNoPodFromRunning(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -164,7 +164,7 @@ func TestCredentials_FaultsKeepNoPodFromRunning(t *testing.T) {
 	}
 }
 
-// linesWith are the lines that have a text.
+// linesWith returns the lines that contain a text.
 func linesWith(all []string, text string) (some []string) {
 	for _, line := range all {
 		if strings.Contains(line, text) {
@@ -186,7 +186,7 @@ func runAgentUntil(t *testing.T, args []string, words ...string) []string {
 	return log.logged()
 }
 
-// expired are credentials with a CA that is no longer valid.
+// expired returns credentials with an expired CA.
 func expired(t *testing.T) []byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

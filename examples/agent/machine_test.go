@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// TestStateDir: volumes, objects and hosts files are on the disk while the pod
-// is there, and its directory is gone when it has ended.
+// TestStateDir: volumes, objects and hosts files are on disk while the pod exists, and its directory is removed after
+// it has terminated.
 func TestStateDir(t *testing.T) {
 	dir := t.TempDir()
 	state, manifests, objects := filepath.Join(dir, "state"), filepath.Join(dir, "m"), filepath.Join(dir, "o")
@@ -63,8 +63,8 @@ spec:
 	assert.Equal(t, exitOK, <-code)
 }
 
-// TestStateDir_F74: a state directory has one agent at a time, or each would end
-// what the other runs. Who has ended has left it.
+// TestStateDir_F74: a state directory is used by one agent at a time. Two agents would kill each other's pods. An agent
+// that has exited releases it.
 func TestStateDir_F74(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("directories cannot be claimed on this system")
@@ -97,7 +97,7 @@ func TestStateDir_F74(t *testing.T) {
 	require.NoError(t, claimed.Close())
 }
 
-// TestNodeConfig: what is typed reaches the node.
+// TestNodeConfig: the flags set the configuration of the node.
 func TestNodeConfig(t *testing.T) {
 	o, err := parseAgentOptions([]string{
 		"--capacity", "cpu=4,memory=8Gi,pods=250", "--labels", "disk=ssd,zone=", "--max-parallel-pulls", "0",
@@ -131,8 +131,8 @@ func TestNodeConfig(t *testing.T) {
 	assert.Equal(t, int64(-1), c.Logs.MaxBytes, "logs are of any size")
 }
 
-// TestNodeConfig_CRI: the runtime is sought where it is said to be, and what is kept
-// is kept where that is said; of a flag that is given twice the last value counts.
+// TestNodeConfig_CRI: the flags set the socket of the runtime and the state directory. If a flag is given twice the
+// last value counts.
 func TestNodeConfig_CRI(t *testing.T) {
 	state, socket := t.TempDir(), filepath.Join(t.TempDir(), "r.sock")
 	runtime, err := net.Listen("unix", socket)
@@ -162,8 +162,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 	assert.FileExists(t, filepath.Join(state, "owner"))
 }
 
-// TestObjects_ReferencesWithoutObjects: a manifest that refers to an object
-// that does not exist is a fault of the file.
+// TestObjects_ReferencesWithoutObjects: a manifest that refers to a missing object is a fault of the file.
 func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 	log, path := newLines(), filepath.Join(t.TempDir(), "p.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(strings.ReplaceAll(web, "name: server,", "name: server, envFrom: [{configMapRef: {name: greeting}}],")), 0o600))
@@ -176,7 +175,7 @@ func TestObjects_ReferencesWithoutObjects(t *testing.T) {
 	assert.Equal(t, exitOK, <-code)
 }
 
-// TestStateDir_Ended: what was over under one agent is over under the next.
+// TestStateDir_Ended: a pod that has terminated under one agent stays terminated under the next.
 func TestStateDir_Ended(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// TestMain keeps the default socket of the tests' agents away from the socket of an agent of this machine.
+// TestMain gives the agents of the tests another default socket than an agent of this machine has.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "agent-test-")
 	if err == nil {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// output is what was written so far.
+// output returns the text that was written so far.
 type output struct {
 	mu  sync.Mutex
 	buf strings.Builder
@@ -54,8 +54,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.buf.Write(p)
 }
 
-// lasting are the lines of a table but the header, without those after which the
-// same pod has another at the same time: whether these are seen is chance.
+// lasting returns the lines of a table without the heading, and without states that the same pod left in the same
+// second: whether they are seen depends on timing.
 func (o *output) lasting() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +83,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// called is what a run with bad arguments, or for help, has said.
+// called returns the output of a run with bad arguments, or for help.
 func called(args ...string) (code int, stdout, stderr string) {
 	var out, log output
 	code = run(args, nil, &out, &log)
@@ -185,7 +185,7 @@ agent: "stray" is neither a command nor a flag (--help lists both)`,
 	}
 }
 
-// A flag that is given twice counts as it was given last, lists too.
+// If a flag is given twice the last value counts, for lists too.
 func TestParse_LastCounts(t *testing.T) {
 	o, err := parseAgentOptions([]string{
 		"--node-ip", "192.0.2.1,2001:db8::1", "--node-ip", "192.0.2.2", "--labels", "a=1,b=2", "--labels", "b=3",
@@ -264,7 +264,7 @@ func TestReadme_Flags(t *testing.T) {
 	assert.Equal(t, want, strings.Split(table, "\n"))
 }
 
-// lines is a writer whose lines can be waited for. It never holds up who writes.
+// lines is a writer for tests that wait for a line. Its Write never blocks.
 type lines chan string
 
 func newLines() lines { return make(lines, 1000) }
@@ -277,7 +277,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// next is the next line.
+// next returns the next line.
 func (l lines) next(t *testing.T) string {
 	t.Helper()
 	late, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -317,7 +317,7 @@ func hasAll(line string, words []string) bool {
 	return true
 }
 
-// logged are the lines that are there now.
+// logged returns the lines written so far.
 func (l lines) logged() (all []string) {
 	for {
 		select {

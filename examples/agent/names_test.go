@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestMeant: people leave out the namespace, the name of the node and the rest of a name.
-func TestMeant(t *testing.T) {
+// TestResolvePodName: users omit the namespace, the name of the node and the end of a name.
+func TestResolvePodName(t *testing.T) {
 	pods := []podName{
 		{"default", "web-n1", "web"}, {"default", "web-2-n1", "web-2"}, {"default", "crash-looper-n1", "crash-looper"},
 		{"kube-system", "etcd-n1", "etcd"}, {"kube-system", "web-n1", "web"}, {"a", "etcd-backup-n1", "etcd-backup"}, {"b", "job", "job"},

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNotify: READY when the node is ready, WATCHDOG at half the time of the watchdog while the
-// loop goes on, the health when it changes, STOPPING at the end; in virtual time.
+// TestNotify: READY when the node is ready, WATCHDOG at half the watchdog's timeout while the loop makes progress, the
+// health when it changes, STOPPING at the end; in virtual time.
 func TestNotify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -69,7 +69,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-// TestNotify_NeverReady: nothing is said of a node that ends before.
+// TestNotify_NeverReady: nothing is sent for a node that stops before it is ready.
 func TestNotify_NeverReady(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -77,7 +77,7 @@ func TestNotify_NeverReady(t *testing.T) {
 	n.notifyUntilDone(ctx, nodeHealth{ready: make(chan struct{})}, func(error) { assert.Fail(t, "said something") })
 }
 
-// TestNewNotifier: what the environment says.
+// TestNewNotifier: the environment configures the notifier.
 func TestNewNotifier(t *testing.T) {
 	for _, c := range []struct {
 		env   map[string]string
@@ -110,7 +110,7 @@ func TestNewNotifier(t *testing.T) {
 	}
 }
 
-// TestNotify_Agent: a whole agent tells a real socket, by a path and by an abstract name.
+// TestNotify_Agent: a whole agent notifies a real socket, given by a path and by an abstract name.
 func TestNotify_Agent(t *testing.T) {
 	names := []string{filepath.Join(t.TempDir(), "notify")}
 	if runtime.GOOS == "linux" {
@@ -143,7 +143,7 @@ func TestNotify_Agent(t *testing.T) {
 	}
 }
 
-// TestUnit: the flags of the unit file are flags of the agent, and it has what the agent tells.
+// TestUnit: the unit file uses flags of the agent, and the settings for its notifications.
 func TestUnit(t *testing.T) {
 	text, err := os.ReadFile("podkeel.service")
 	require.NoError(t, err)

@@ -32,8 +32,8 @@ spec:
     command: [sh, -c, "echo other; sleep inf"]
 `
 
-// TestCommands_People: whoever has the agent's address sees what there is and what
-// containers print, and runs commands if the flags of the agent allow it.
+// TestCommands_People: a user of the agent's address lists pods, reads logs, and runs commands if the flags of the
+// agent allow that.
 func TestCommands_People(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "talker.yaml"), []byte(talker), 0o600))
@@ -104,7 +104,7 @@ func TestCommands_People(t *testing.T) {
 	}
 }
 
-// stayer is a pod that takes its grace to end.
+// stayer is a pod that uses its full grace period.
 const stayer = `
 apiVersion: v1
 kind: Pod
@@ -143,7 +143,7 @@ func TestPs_ShowsAPodWhoseManifestIsGoneUntilItHasEnded(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// TestLogs_Interrupted: a signal ends what would go on.
+// TestLogs_Interrupted: a signal stops a command that would continue.
 func TestLogs_Interrupted(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("one\n"))
@@ -161,7 +161,7 @@ func TestLogs_Interrupted(t *testing.T) {
 	assert.Equal(t, exitInterrupted, <-ended)
 }
 
-// TestCommands_BrokenAnswers: what is not whole is not taken for it.
+// TestCommands_BrokenAnswers: an incomplete response is an error.
 func TestCommands_BrokenAnswers(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "Podkeel-Error")
@@ -187,7 +187,7 @@ func TestCommands_BrokenAnswers(t *testing.T) {
 	}
 }
 
-// TestPs_Large: a list of any length is read, but no pod of any length.
+// TestPs_Large: a list of any length is read, but a pod has a maximum size.
 func TestPs_Large(t *testing.T) {
 	const items = 300
 	server := servePods(t, strings.Repeat("x", 100<<10), items)
@@ -205,7 +205,7 @@ func TestPs_Large(t *testing.T) {
 	assert.Equal(t, "agent: the answer of "+server+" is cut short: it is longer than 16 MiB\n", stderr)
 }
 
-// servePods answers every question with so many pods, each with a long annotation.
+// servePods answers every request with this number of pods, each with a long annotation.
 func servePods(t *testing.T, long string, items int) (server string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"PodList","metadata":{"x":[{}]},"items":[`)
@@ -237,8 +237,7 @@ func TestPs_NoList(t *testing.T) {
 	assert.Equal(t, exitOK, code)
 }
 
-// TestCommands_NoPackageNames: whatever fails, what the agent says to people begins with
-// no name of a package, in no part of the sentence.
+// TestCommands_NoPackageNames: no error that the agent prints contains the prefix of a package.
 func TestCommands_NoPackageNames(t *testing.T) {
 	dir := t.TempDir()
 	waiting := strings.ReplaceAll(strings.ReplaceAll(talker, "talker", "waiting"), "    command", "    envFrom: [{configMapRef: {name: missing}}]\n    command")

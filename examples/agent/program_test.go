@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestCompletion_Scripts: there is a script for each shell, and it asks the program itself.
+// TestCompletion_Scripts: there is a script for each shell, and it calls the program.
 func TestCompletion_Scripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		code, stdout, stderr := called("completion", shell)
@@ -65,7 +65,7 @@ func TestCompletion_Words(t *testing.T) {
 	}
 }
 
-// TestHelp_First: help is printed whatever else is wrong with the line.
+// TestHelp_First: help is printed even if the rest of the line is wrong.
 func TestHelp_First(t *testing.T) {
 	for _, args := range []string{"--no-such-flag --help", "logs -x -h", "--resync x stray --help", "run ---x --help --max-syncs", "help help", "help help run"} {
 		code, stdout, stderr := called(strings.Fields(args)...)

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestResolver: resolver configuration of the host is read when a pod needs it.
+// TestResolver: the resolver configuration of the host is read when a pod needs it.
 func TestResolver(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "stub.conf"), filepath.Join(dir, "resolv.conf")
@@ -41,8 +41,7 @@ func TestResolver(t *testing.T) {
 	assert.EqualError(t, err, link+": no such file or directory")
 }
 
-// TestResolver_Default: without the flag it is the host's, if it has one; an
-// empty one leaves it to the runtime.
+// TestResolver_Default: without the flag it is the host's, if the host has one. An empty flag leaves it to the runtime.
 func TestResolver_Default(t *testing.T) {
 	read, err := (&options{}).hostResolverReader()
 	require.NoError(t, err)
@@ -56,9 +55,8 @@ func TestResolver_Default(t *testing.T) {
 	assert.Nil(t, read)
 }
 
-// TestReadAtMost_KernelFile: what the kernel makes while it is read is no file here: a read of
-// /proc/kmsg waits for the next message.
-func TestReadAtMost_KernelFile(t *testing.T) {
+// TestReadFileAtMost_KernelFile: a kernel file is rejected, because a read of /proc/kmsg waits for the next message.
+func TestReadFileAtMost_KernelFile(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("it is about /proc")
 	}

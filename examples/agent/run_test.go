@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// oneShot is a pod that ends with a code after some seconds.
+// oneShot is a pod that exits with a code after some seconds.
 func oneShot(name string, code, seconds int) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {restartPolicy: Never, containers: [{name: c, image: i, command: [sh, -c, 'sleep %d; exit %d']}]}\n", name, seconds, code)
 }
@@ -28,8 +28,8 @@ func write(t *testing.T, name string, docs ...string) string {
 	return path
 }
 
-// TestRunFiles: the pods of files run, lines say what becomes of them, and the status is that
-// of the container that failed first.
+// TestRunFiles: the pods of files run, lines show their changes, and the exit code is that container's which failed
+// first.
 func TestRunFiles(t *testing.T) {
 	good, bad := write(t, "good.yaml", oneShot("good", 0, 2)), write(t, "bad.yaml", oneShot("late", 3, 9), oneShot("early", 4, 5))
 	for want, files := range map[int][]string{0: {good}, 4: {good, bad}} {
@@ -65,7 +65,7 @@ func TestRunFiles_Stdin(t *testing.T) {
 	})
 }
 
-// TestRunFiles_Interrupted: a signal ends the pods within their grace, and the status says so.
+// TestRunFiles_Interrupted: a signal stops the pods within their grace periods, and the exit code shows it.
 func TestRunFiles_Interrupted(t *testing.T) {
 	file := write(t, "web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web, annotations: {memory.podkeel.dev/c: 'run=forever ignore-term'}}\nspec: {terminationGracePeriodSeconds: 7, containers: [{name: c, image: i}]}\n")
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestRunFiles_Interrupted(t *testing.T) {
 	})
 }
 
-// TestRunFiles_BadFiles: every fault is named with its file, and nothing runs.
+// TestRunFiles_BadFiles: every fault is listed with its file, and no pod runs.
 func TestRunFiles_BadFiles(t *testing.T) {
 	one := write(t, "one.yaml", oneShot("x", 0, 1))
 	two := write(t, "two.yaml", oneShot("x", 0, 1))
@@ -94,8 +94,9 @@ func TestRunFiles_BadFiles(t *testing.T) {
 		"agent: "+bad+": line 6: kind: \"Job\": expected Pod, PodList or List\n", stderr)
 }
 
-// TestExitCode: the container that failed first in time; a sidecar never; a pod without one 1.
-func TestExitCode(t *testing.T) {
+// TestBatchExitCode: the container that failed first in time counts, a sidecar never. A failed pod without such a container
+// counts as 1.
+func TestBatchExitCode(t *testing.T) {
 	end := func(name string, code int32, at int64) v1.ContainerStatus {
 		return v1.ContainerStatus{Name: name, State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.Unix(at, 0)}}}
 	}
@@ -126,8 +127,8 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// TestRunFiles_Logs: what containers write is printed to the last line, of init containers and of
-// each restart too; without --logs nothing is.
+// TestRunFiles_Logs: the output of containers is printed to the last line, also of init containers and of each restart.
+// Without --logs it is not printed.
 func TestRunFiles_Logs(t *testing.T) {
 	file := write(t, "x.yaml", `
 apiVersion: v1
@@ -158,8 +159,8 @@ spec: {restartPolicy: OnFailure, initContainers: [{name: setup, image: i}], cont
 	}
 }
 
-// TestLogPrinter_Lines: a line is printed when it is complete, when it is too long, and at the
-// end; a terminal gets no control characters.
+// TestLogPrinter_Lines: a line is printed when it is complete, when it is too long, and at the end. Control characters
+// are escaped for a terminal.
 func TestLogPrinter_Lines(t *testing.T) {
 	for raw, want := range map[bool]string{
 		true:  "[p] a\x1bb\n[p] cd\n[p] " + strings.Repeat("x", maxLogLine) + "\n[p] y\n[p] " + strings.Repeat("z", maxLogLine) + "\n[p] \n[p] end\n",

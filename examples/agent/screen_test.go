@@ -67,8 +67,8 @@ func TestScreen_NothingNew(t *testing.T) {
 	assert.NotEmpty(t, s.renderChanges(nil, rows[:1], 81, 24))
 }
 
-// TestScreen_NobodyMovesTheCursor: what others have written is only text.
-func TestScreen_NobodyMovesTheCursor(t *testing.T) {
+// TestScreen_EscapesControlCharacters: control characters in lines and rows do not move the cursor.
+func TestScreen_EscapesControlCharacters(t *testing.T) {
 	e := newEmulator(t, 40, 5)
 	var s redrawnScreen
 	_, err := e.Write(s.renderChanges([]string{"a\x1b[2Jb\rc\u009bd\u00e9"}, []string{"web\x1b[5A\u4e16"}, 40, 5))
@@ -76,8 +76,7 @@ func TestScreen_NobodyMovesTheCursor(t *testing.T) {
 	assert.Equal(t, "a?[2Jb?c?d\u00e9\nweb?[5A?\n_\n", e.String())
 }
 
-// TestScreen_AnySize: whatever the size is, the last row and the cursor are
-// where they belong.
+// TestScreen_AnySize: for any size, the last row and the cursor are in their places.
 func TestScreen_AnySize(t *testing.T) {
 	rows := []string{"NAME", "a", "b", "c", "d"}
 	for height := 1; height < 9; height++ {

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startTalker runs an agent of a pod that has the secret "hunter2" in its environment, until the
-// test ends. It returns the agent and the lines of its log.
+// startTalker runs an agent with a pod that has the secret "hunter2" in its environment, until the test ends. It
+// returns the agent and the lines of its log.
 func startTalker(t *testing.T, change func(*options), args ...string) (*agent, lines) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func startTalker(t *testing.T, change func(*options), args ...string) (*agent, l
 	return a, log
 }
 
-// getText asks over TCP, as any local user can.
+// getText sends a request over TCP, as any local user can.
 func getText(t *testing.T, address, path string) (code int, body string) {
 	t.Helper()
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + address + path)
@@ -51,11 +51,11 @@ func getText(t *testing.T, address, path string) (code int, body string) {
 	return answer.StatusCode, string(text)
 }
 
-// anyPort has an agent listen on a free port, as if that were the default one.
+// anyPort makes an agent listen on a free port, as if that were the default one.
 func anyPort(o *options) { o.listen = "127.0.0.1:0" }
 
-// TestAccess_WithoutFlagOnlyTheUser: without a flag the commands talk over a socket of mode 0600, and
-// the port shows health and metrics, no pod.
+// TestAccess_WithoutFlagOnlyTheUser: without a flag the commands use a socket of mode 0600, and the port serves health
+// and metrics, no pods.
 func TestAccess_WithoutFlagOnlyTheUser(t *testing.T) {
 	a, log := startTalker(t, anyPort, "--exec")
 	socket := filepath.Join(os.Getenv("RUNTIME_DIRECTORY"), "agent.sock")
@@ -97,8 +97,8 @@ func TestAccess_WithoutFlagOnlyTheUser(t *testing.T) {
 	}
 }
 
-// TestAccess_ExplicitListenServesEverything: a flag that names the address or the port has all of it
-// there, and says once who can read it.
+// TestAccess_ExplicitListenServesEverything: with a flag for the address or the port, the port serves everything, and
+// the log says once who can read it.
 func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 	for _, args := range [][]string{{"--listen", "127.0.0.1:7"}, {"--port", "7"}, {"--address", "127.0.0.1"}, {"--listen", "127.0.0.1:10348"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 	}
 }
 
-// TestSocket_TakenAndStale: an agent replaces the socket of an agent that has exited, and never of one
-// that listens, and no other file.
+// TestSocket_TakenAndStale: an agent replaces the socket of an agent that has exited. It replaces no socket that is in
+// use, and no other file.
 func TestSocket_TakenAndStale(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent.sock")
@@ -162,8 +162,8 @@ func TestSocket_TakenAndStale(t *testing.T) {
 	assert.ErrorContains(t, err, " bytes too long for a socket")
 }
 
-// TestSocket_AtOnce: of agents that start at once one gets the socket, which leads to it, also after
-// one that was killed at any moment. The others get an error; none listens where no client comes.
+// TestSocket_AtOnce: if agents start at once, one of them gets the socket, also after an agent that was killed at any
+// moment. The others get an error, and none listens on an unreachable socket.
 func TestSocket_AtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent.sock")
@@ -208,8 +208,7 @@ func TestSocket_AtOnce(t *testing.T) {
 	require.EqualError(t, err, "another user may write to "+left)
 }
 
-// TestSocket_DefaultTaken: two agents of one user run beside each other; the second one says that it
-// has no socket.
+// TestSocket_DefaultTaken: two agents of one user run at the same time. The second one logs that it has no socket.
 func TestSocket_DefaultTaken(t *testing.T) {
 	a, _ := startTalker(t, func(*options) {}, "--listen", "127.0.0.1:0")
 	b, log := startTalker(t, func(*options) {}, "--listen", "127.0.0.1:0")
@@ -221,8 +220,8 @@ func TestSocket_DefaultTaken(t *testing.T) {
 	assert.Contains(t, stdout, "talker-n")
 }
 
-// TestSocket_NoHandler: --listen "" serves nowhere, but for a socket that a flag names; and run has
-// no socket.
+// TestSocket_NoHandler: with --listen "" the agent serves only on a socket that a flag names. The command run has no
+// socket.
 func TestSocket_NoHandler(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.sock")
 	for _, c := range []struct {
@@ -272,7 +271,7 @@ func TestDefaultSocket(t *testing.T) {
 	assert.EqualError(t, makeSocketDir(path), filepath.Dir(path)+" is not a directory")
 }
 
-// TestClient_Unreachable: a command says what to do about an agent that cannot be asked.
+// TestClient_Unreachable: a command tells the user what to do about an agent that cannot be reached.
 func TestClient_Unreachable(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none.sock")
 	_, _, stderr := called("ps", "--server", none)

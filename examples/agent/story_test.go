@@ -22,8 +22,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// pods splits a table into what was shown of each pod: ready, status, restarts.
-// What depends on the time is left out, and so is what lasts no time at all.
+// pods splits a table into the states of each pod: ready, status, restarts. It omits columns that depend on the time,
+// and states that last no time.
 func pods(out *output) map[string][]string {
 	shown := map[string][]string{}
 	for _, line := range out.lasting() {
@@ -36,16 +36,15 @@ func pods(out *output) map[string][]string {
 	return shown
 }
 
-// faults are the errors of 6-bad.yaml in the log, which has no others.
+// faults returns the errors of 6-bad.yaml in the log.
 var faults = []string{
 	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 8: spec.restartPolicy: \"Sometimes\": expected one of Always, OnFailure, Never" effect="nothing of this file runs"`,
 	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 12: spec.containers[1].name: \"twin\": spec.containers[0] has the same name" effect="nothing of this file runs"`,
 	`level=WARN msg="a manifest has a problem" fault="6-bad.yaml: line 15: spec.containers[1].ports[0].containerPort: 70000: expected 1 to 65535" effect="nothing of this file runs"`,
 }
 
-// logged is the log without the times, and without what some of the examples are
-// there to show: syncs that fail, a deadline, and a probe that meets a container
-// which is just being ended because another probe has failed.
+// logged returns the log without the times, and without messages that some of the examples cause on purpose: failed
+// syncs, a deadline, and a probe of a container that is just being stopped because of another probe.
 func logged(log string) []string {
 	shown := regexp.MustCompile(`^level=\w+ msg="(a sync failed|terminating a pod past its deadline|a probe could not be made)" `)
 	var lines []string
@@ -96,8 +95,8 @@ func TestStory(t *testing.T) {
 	})
 }
 
-// TestEvents: beside the log, a line each; what repeats itself is counted. In a
-// log in JSON they are records.
+// TestEvents: events are printed beside the log, one line each, and repetitions are counted. In a log in JSON they are
+// records.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,8 +118,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// TestEvents_Plain: what a container has put into an event stays on its line, and
-// tells the terminal nothing.
+// TestEvents_Plain: text of a container in an event stays on its line and does not control the terminal.
 func TestEvents_Plain(t *testing.T) {
 	var out strings.Builder
 	e := &eventPrinter{out: &out, now: func() time.Time { return start }}
@@ -128,13 +126,13 @@ func TestEvents_Plain(t *testing.T) {
 	assert.Equal(t, "00:00:00 Warning Unhealthy pod/default/web: it said: \\x1b[2Jgrün; Forged\\r\\x1b]0;title\\a\\xff\\u202e\n", out.String())
 }
 
-// TestOnExit_Stop: all pods end within their grace; only the one that ignores
-// SIGTERM takes its five seconds.
+// TestOnExit_Stop: all pods terminate within their grace periods. Only the pod that ignores SIGTERM takes its five
+// seconds.
 func TestOnExit_Stop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
 		signals := make(chan os.Signal, 2)
-		// When no probe is due: whether that comes first would be chance.
+		// At a time when no probe is due, because the order would be random.
 		time.AfterFunc(10200*time.Millisecond, func() { signals <- syscall.SIGTERM })
 		begun := time.Now()
 		code := run([]string{"--listen=", "--node-name=n", "--on-exit=stop", "--log-level=warn", "--events=false"}, signals, &out, &log)
@@ -163,7 +161,7 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 		assert.Equal(t, exitOK, code, "nothing was left behind")
 		assert.Equal(t, 13*time.Second, time.Since(begun))
 		assert.Contains(t, log.String(), `"msg":"the agent ends","why":"interrupt","on-exit":"stop"}`)
-		// Those without a container that runs may have ended already.
+		// A pod without a running container may have terminated already.
 		assert.Regexp(t, `"msg":"waiting for the pods to terminate; a second signal kills them","pods":\["default/[^]]*"default/stubborn-n"`, log.String())
 		assert.NotContains(t, log.String(), "waiting for calls")
 		assert.Contains(t, log.String(), `"msg":"the pods are killed, because of a second signal","within":6000000000`)
@@ -171,8 +169,7 @@ func TestSignals_TheSecondCutsItShort(t *testing.T) {
 	})
 }
 
-// stuck is an agent with a runtime that hangs at a call, and one pod in it. The
-// agent's own has no such troubles. It is for use in a bubble.
+// stuck is an agent with one pod and a runtime whose calls can hang. It is for use in a bubble.
 func stuck(t *testing.T, command string, out, log *output) *agent {
 	o, err := parseAgentOptions([]string{"--listen", ""})
 	require.NoError(t, err)
@@ -203,8 +200,7 @@ func TestSignals_TheLastWaitsForNothing(t *testing.T) {
 	})
 }
 
-// A runtime that ignores cancellation holds up the end for as long as the node's
-// drain timeout, and is an error.
+// A runtime that ignores cancellation delays the exit by the node's drain timeout, and is an error.
 func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
@@ -218,7 +214,7 @@ func TestSignals_AStuckRuntimeIsNamed(t *testing.T) {
 	})
 }
 
-// A pod that does not end holds up the end for its grace and a margin.
+// A pod that does not terminate delays the exit by its grace period and a margin.
 func TestOnExit_StopIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, log output
@@ -233,9 +229,8 @@ func TestOnExit_StopIsBounded(t *testing.T) {
 	})
 }
 
-// TestSignals_KilledWithinSeconds: after a second signal a runtime that hangs holds up
-// the end for seconds, a third one ends it at once, and what is left behind is an
-// error, never status 0.
+// TestSignals_KilledWithinSeconds: after a second signal a hanging runtime delays the exit by seconds. A third signal
+// exits at once. Pods that are left behind are an error, and the exit code is never 0.
 func TestSignals_KilledWithinSeconds(t *testing.T) {
 	for third, want := range map[bool]time.Duration{false: 6 * time.Second, true: 2 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -259,7 +254,7 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 	}
 }
 
-// TestSignals_Duplicates: timeout(1) sends one signal twice. That is not the second.
+// TestSignals_Duplicates: timeout(1) sends one signal twice, which counts as one.
 func TestSignals_Duplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := make(chan os.Signal, 3)
@@ -281,8 +276,8 @@ func TestSignals_Duplicates(t *testing.T) {
 	})
 }
 
-// TestSignals_TheThirdAlwaysEnds: the third one ends the process after a second, also if the agent takes
-// none of them because it is stuck.
+// TestSignals_TheThirdAlwaysEnds: the third signal exits after a second, even if the agent is blocked and handles no
+// signal.
 func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := make(chan os.Signal, 3)
@@ -301,9 +296,8 @@ func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 	})
 }
 
-// TestLog_NobodyReads: standard error that nothing reads keeps no pod waiting, and the first signal ends
-// the agent.
-func TestLog_NobodyReads(t *testing.T) {
+// TestLog_NoReader: if no process reads standard error, no pod waits, and the first signal stops the agent.
+func TestLog_NoReader(t *testing.T) {
 	day := time.Duration(longtest.Count(10, 24)) * time.Hour
 	for _, format := range []string{"text", "json"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -326,7 +320,7 @@ func TestLog_NobodyReads(t *testing.T) {
 	}
 }
 
-// late is a pipe that is full until it is let go.
+// late is a pipe that is full until it is released.
 type late struct {
 	output
 	free chan struct{}
@@ -337,7 +331,7 @@ func (l *late) Write(p []byte) (int, error) {
 	return l.output.Write(p)
 }
 
-// slow is a reader who needs a while for each line.
+// slow is a reader that needs some time for each line.
 type slow struct{ output }
 
 // Write is called in a bubble.
@@ -346,8 +340,7 @@ func (s *slow) Write(p []byte) (int, error) {
 	return s.output.Write(p)
 }
 
-// TestTable_TheLastLines: however the pods have ended is shown, to a slow reader
-// as well.
+// TestTable_TheLastLines: the last state of each pod is shown, also to a slow reader.
 func TestTable_TheLastLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out slow
@@ -367,7 +360,7 @@ func TestTable_TheLastLines(t *testing.T) {
 	})
 }
 
-// closed is a pipe whose reader has gone after some lines.
+// closed is a pipe whose reader exits after some lines.
 type closed struct{ lines int }
 
 func (c *closed) Write(p []byte) (int, error) {
@@ -399,7 +392,7 @@ func (b blocked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A reader who has paused the output does not hold up the end.
+// A paused reader of the output does not delay the exit.
 func TestTable_AReaderPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log output

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestEachPod_Bounds: a list that does not end, of something that is no agent, is given up.
-func TestEachPod_Bounds(t *testing.T) {
+// TestForEachPod_Bounds: an endless list of a server that is no agent is an error.
+func TestForEachPod_Bounds(t *testing.T) {
 	read := func(pods int, all int64) (n int, err error) {
 		list := `{"items":[` + strings.TrimSuffix(strings.Repeat("{},", pods), ",") + "]}"
 		body := &boundedReader{reader: strings.NewReader(list), itemBytesLeft: clientLimit, totalBytesLeft: all, onRead: func() {}}

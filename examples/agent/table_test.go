@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 	waiting.Ready, waiting.State = false, v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
 	show(shown("default", "web", "1", waiting))
 
-	// The file has changed: another pod of this name follows.
+	// The file has changed: another pod with this name follows.
 	ending := shown("default", "web", "1", again)
 	ending.Terminating = true
 	show(ending)
@@ -84,7 +84,7 @@ web                           1/1    Gone                    0               3h
 	assert.Len(t, table.shownRows, 1, "nothing is remembered of what has gone")
 }
 
-// Everything that a person has seen at work in kubectl get pods.
+// The states that kubectl get pods -w shows.
 func TestTable_Ages(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		-time.Second:                  "0s",

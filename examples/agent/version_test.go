@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestVersion: what the build has left, in a line and in JSON.
+// TestVersion: the version that the build recorded, as a line and as JSON.
 func TestVersion(t *testing.T) {
 	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}}
 	assert.Equal(t, versionInfo{"v1.2.3", "abc", true, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}, versionFromBuild(info))

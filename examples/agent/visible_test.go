@@ -24,8 +24,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// hostile is a text that clears the screen, sets the title, turns the text around, and forges
-// a line: by C0 and C1 controls, an OSC sequence, bidi overrides, and bytes that are no UTF-8.
+// hostile is a text that clears the screen, sets the title, reverses the text direction, and forges a line. It uses C0
+// and C1 controls, an OSC sequence, bidi overrides, and bytes that are not UTF-8.
 const hostile = "a\x1b[2J\x1b]0;t\a\u009b31m\u202egnp\u2066\u200b\r\nforged  1/1  Running\x7f\xff\x9b"
 
 // spoil puts the hostile text into every string of a value.
@@ -83,7 +83,7 @@ func hostilePods() (pods []*v1.Pod) {
 	return pods
 }
 
-// harmless wants text of which a terminal obeys nothing but line breaks and tabs.
+// harmless fails unless the text has no control characters but line breaks and tabs.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	assert.True(t, utf8.ValidString(text), "%s: %q", what, text)
@@ -92,8 +92,7 @@ func harmless(t *testing.T, what, text string) {
 	assert.NotEmpty(t, text, what)
 }
 
-// TestVisible_EveryPlace: wherever a string of a pod or a container is printed, a terminal
-// obeys nothing of it.
+// TestVisible_EveryPlace: no printed string of a pod or a container controls the terminal.
 func TestVisible_EveryPlace(t *testing.T) {
 	pods := hostilePods()
 	var out bytes.Buffer
@@ -136,7 +135,7 @@ func TestVisible_EveryPlace(t *testing.T) {
 	}
 }
 
-// answers is a server as an agent is, with hostile pods.
+// answers is a server that behaves like an agent with hostile pods.
 func answers(t *testing.T, pods []*v1.Pod, page *explain.Explanation) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -162,8 +161,7 @@ type screenful struct{ bytes.Buffer }
 // Size implements terminal.
 func (*screenful) Size() (width, height int) { return 80, 24 }
 
-// TestVisible_Logs: the output of a container is as it is, unless it goes to a terminal and
-// --raw is not given.
+// TestVisible_Logs: the output of a container is unchanged, unless it goes to a terminal and --raw is not given.
 func TestVisible_Logs(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/pods" {

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
-// inMemory is the node of these flags, with the runtime in memory.
+// inMemory returns the node of these flags, with the in-memory runtime.
 func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
 	o, err := parse(append([]string{"--kubeconfig", "x", "--hostname-override", "n1"}, flags...))
 	require.NoError(t, err)
@@ -27,8 +27,8 @@ func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
 	return n, config
 }
 
-// TestConfigz: the effective configuration, flags and defaults, has a kubelet's form; it is for those
-// only whom the API server lets read it.
+// TestConfigz: the effective configuration, flags and defaults, has the form of a kubelet's. Only users that the API
+// server allows can read it.
 func TestConfigz(t *testing.T) {
 	n, config := inMemory(t, "--max-pods", "7", "--cluster-dns", "192.0.2.53", "--cluster-domain", "cluster.local", "--register-with-taints", "k=v:NoSchedule", "--client-ca-file", "/ca.crt")
 	text, err := json.MarshalIndent(config.Configuration(), "", " ")

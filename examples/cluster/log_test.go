@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestCalm: what repeats is written once a minute, whatever its request's query and however
-// often it has failed; what is about something else is written at once.
-func TestCalm(t *testing.T) {
+// TestRateLimitedHandler: a repeated message is written once a minute, whatever the query of its request and the number of failures.
+// A message about another subject is written at once.
+func TestRateLimitedHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		log := slog.New(newRateLimitedHandler(&out))
@@ -53,7 +53,7 @@ func TestCalm(t *testing.T) {
 	})
 }
 
-// late is a pipe that is full until it is let go.
+// late is a pipe that is full until it is released.
 type late struct {
 	bytes.Buffer
 	free chan struct{}
@@ -64,8 +64,8 @@ func (l *late) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// TestRun_NobodyReads: output that nothing reads keeps the program from nothing.
-func TestRun_NobodyReads(t *testing.T) {
+// TestRun_NoReader: the program does not wait for a reader of its output.
+func TestRun_NoReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, logs := &late{free: make(chan struct{})}, &late{free: make(chan struct{})}
 		begun := time.Now()

@@ -22,8 +22,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
-// TestConfig_System: the node says which boot of the machine it runs in, and what the machine
-// has.
+// TestConfig_System: the node reports the boot ID and the capacity of the machine.
 func TestConfig_System(t *testing.T) {
 	o := &options{name: "n1", runtime: "memory", ips: []string{"127.0.0.1"}}
 	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
@@ -44,7 +43,7 @@ func TestConfig_System(t *testing.T) {
 	assert.Equal(t, size, disk.Value())
 }
 
-// route is the answer of a router.
+// route returns a fixed local address.
 type route struct {
 	ip  netip.Addr
 	err error
@@ -52,8 +51,8 @@ type route struct {
 
 func (r route) LocalAddress(context.Context) (netip.Addr, error) { return r.ip, r.err }
 
-// TestLocalIPs: the node has the address from which the machine reaches the API server; a
-// loopback address only if there is no other.
+// TestLocalIPs: the node has the address from which the machine reaches the API server, and a loopback address only if
+// there is no other.
 func TestLocalIPs(t *testing.T) {
 	machine := []net.Addr{
 		&net.IPNet{IP: net.ParseIP("127.0.0.1"), Mask: net.CIDRMask(8, 32)}, &net.IPNet{IP: net.ParseIP("fe80::1"), Mask: net.CIDRMask(64, 128)},
@@ -75,8 +74,7 @@ func TestLocalIPs(t *testing.T) {
 	}
 }
 
-// TestConfig_Flags: what the flags say reaches the node, and a manifest that is wrong is
-// reported.
+// TestConfig_Flags: the flags set the configuration of the node, and a faulty manifest is reported.
 func TestConfig_Flags(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("kind: Pod\napiVersion: v1\nspec: {restartPolicy: Sometimes}\n"), 0o600))

@@ -118,7 +118,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		if err := serve(watching); err != nil {
-			log.Error("The node's API is not served any more", "err", err)
+			log.Error("The server of the node's API has failed", "err", err)
 		}
 	})
 	lines := &lockedWriter{Writer: command.Visible(out)}

@@ -59,7 +59,7 @@ func TestRun_Arguments(t *testing.T) {
 	}
 }
 
-// parse reads a command line as run does.
+// parse parses a command line as run does.
 func parse(args []string) (*options, error) {
 	f := pflag.NewFlagSet("cluster", pflag.ContinueOnError)
 	o := defineFlags(f)
@@ -84,9 +84,8 @@ type refused struct {
 
 func (r refused) Get(context.Context, string) (*v1.Node, error) { return nil, r.err }
 
-// TestRegistered: a person is told what to do about a refusal, and that the node is
-// registered.
-func TestRegistered(t *testing.T) {
+// TestPrintRegistration: the program tells the user what to do about a rejected request, and that the node is registered.
+func TestPrintRegistration(t *testing.T) {
 	nodes := schema.GroupResource{Resource: "nodes"}
 	for _, c := range []struct {
 		err  error
@@ -128,8 +127,8 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestLine: a line is printed once, and again when a pod of the name has another UID.
-func TestLine(t *testing.T) {
+// TestChangeLine: a line is printed once, and again if a pod of that name has another UID.
+func TestChangeLine(t *testing.T) {
 	pod := func(uid types.UID, phase v1.PodPhase) *v1.Pod {
 		return &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: "default", Name: "web"},
@@ -149,8 +148,7 @@ func TestLine(t *testing.T) {
 	assert.Len(t, printed, 1)
 }
 
-// TestConfig_ClaimedRoot: of two programs with one directory the second is refused, and
-// touches nothing of it.
+// TestConfig_ClaimedRoot: of two programs with one directory the second exits with an error and changes nothing there.
 func TestConfig_ClaimedRoot(t *testing.T) {
 	root := t.TempDir()
 	claimed, err := osfile.LockDir(root)

@@ -22,7 +22,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// write makes files of a certificate and its key.
+// write writes a certificate and its key to files.
 func write(t *testing.T, pair tls.Certificate, certFile, keyFile string) {
 	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	require.NoError(t, err)
@@ -30,8 +30,7 @@ func write(t *testing.T, pair tls.Certificate, certFile, keyFile string) {
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
 }
 
-// TestListen: the API is served with the certificate of the files as they are, or one of
-// its own; a failure names its flag.
+// TestListen: the API is served with the current certificate of the files, or a generated one. An error names its flag.
 func TestListen(t *testing.T) {
 	n, err := cluster.New(cluster.Config{Server: apiservertest.New(apiservertest.Config{}).Client("n1"), Node: node.Config{Name: "n1"}})
 	require.NoError(t, err)
@@ -104,9 +103,9 @@ func TestListen(t *testing.T) {
 	require.EqualError(t, err, "--port 70000: expected 0 to 65535")
 }
 
-// TestServed: the port is the kubelet's, others than the machine itself reach it only if the
-// API server can say who it is, and the program says what does not work.
-func TestServed(t *testing.T) {
+// TestServingText: the port is the kubelet's. Other machines can connect only if the API server can authenticate. The
+// program prints what does not work.
+func TestServingText(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lines is where the box prints; it hands each line on.
+// lines receives the output of the box, line by line.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -42,7 +42,7 @@ func (l lines) await(pattern string) []string {
 	return nil
 }
 
-// started is a box that runs.
+// started is a running box.
 type started struct {
 	lines
 	end func() // ends it, and waits for that
@@ -60,7 +60,7 @@ func start(t *testing.T, o options) started {
 	}}
 }
 
-// get is the body of an answer with status 200.
+// get returns the body of a response with status 200.
 func get(t *testing.T, client *http.Client, url, token string) string {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func get(t *testing.T, client *http.Client, url, token string) string {
 	return string(body)
 }
 
-// TestRun: the box runs the pods of its directory, can be looked at, and stops its pods at its end.
+// TestRun: the box runs the pods of its directory, serves the debug handler, and stops its pods at the end.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	manifest, err := embedded.ReadFile("manifests/web.yaml")
@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 	box.end()
 }
 
-// TestRun_Metrics: what the node does is counted.
+// TestRun_Metrics: the metrics count the node's work.
 func TestRun_Metrics(t *testing.T) {
 	box := start(t, options{})
 	address := box.await(`the debug handler on (\S+)`)[1]
@@ -109,8 +109,8 @@ func TestRun_Metrics(t *testing.T) {
 	box.end()
 }
 
-// TestRun_ManifestURL: the pods of a server run beside those of the directory, and, when it does not
-// answer after a restart of the box, as it had them last.
+// TestRun_ManifestURL: the pods of a server run beside the pods of the directory. If the server does not answer after a
+// restart of the box, the pods of its last answer run.
 func TestRun_ManifestURL(t *testing.T) {
 	state := t.TempDir()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -126,7 +126,7 @@ func TestRun_ManifestURL(t *testing.T) {
 	box.end()
 }
 
-// TestRun_LocalAPI: what a client of the kubeconfig is shown, and that others are shown nothing.
+// TestRun_LocalAPI: a client with the kubeconfig sees the pods, and another client sees nothing.
 func TestRun_LocalAPI(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	box := start(t, options{kubeconfig: file})
@@ -161,7 +161,7 @@ func TestRun_LocalAPI(t *testing.T) {
 	box.end()
 }
 
-// TestRun_TakenPort: what cannot be served ends the box with a sentence, and nothing is left behind.
+// TestRun_TakenPort: if a port cannot be opened, the box exits with an error and leaves nothing behind.
 func TestRun_TakenPort(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

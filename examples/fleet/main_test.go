@@ -156,7 +156,7 @@ func TestFleet_Refused(t *testing.T) {
 	}
 }
 
-// TestCounts: a line says what there is, and leaves out what there is none of.
+// TestCounts: the line has the counts and omits most counts that are zero.
 func TestCounts(t *testing.T) {
 	pod := func(phase v1.PodPhase, restarts int32, ready v1.ConditionStatus) *v1.Pod {
 		return &v1.Pod{Status: v1.PodStatus{

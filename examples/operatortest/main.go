@@ -90,7 +90,7 @@ func (o *operator) reconcile() error {
 	for _, name := range o.nodes {
 		for _, pod := range o.pods.Pods(name) {
 			if pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded {
-				fmt.Fprintln(o.out, pod.Name, "has ended on", name)
+				fmt.Fprintln(o.out, pod.Name, "has terminated on", name)
 				_ = o.pods.DeletePod(pod.Namespace, pod.Name, -1) // The next pass tries again.
 				continue
 			}
@@ -115,7 +115,7 @@ func (o *operator) createPod(nodeName string) error {
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("replica-", o.created), Namespace: "default", Annotations: map[string]string{memory.AnnotationPrefix + "main": o.script}},
 		Spec:       v1.PodSpec{NodeName: nodeName, RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "replica:1"}}},
 	}
-	fmt.Fprintln(o.out, pod.Name, "is made on", nodeName)
+	fmt.Fprintln(o.out, pod.Name, "is created on", nodeName)
 	_, err := o.pods.CreatePod(pod)
 	return err
 }

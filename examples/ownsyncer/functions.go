@@ -54,13 +54,13 @@ func (f *functions) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ 
 	fn := f.runningFunction(pod.UID)
 	switch {
 	case fn == nil && f.isFirstFailure(pod):
-		f.printLine(pod.Name, "can not start yet")
+		f.printLine(pod.Name, "cannot start yet")
 		return false, errors.New("not yet") // The workers try again after the backoff.
 	case fn == nil:
 		f.printLine(pod.Name, "starts")
 		f.startFunction(pod)
 	case fn.hasReturned():
-		f.printLine(pod.Name, "has come to its own end")
+		f.printLine(pod.Name, "terminates by itself")
 		return true, nil
 	case t == podworkers.SyncPodUpdate:
 		fn.arg <- pod.Spec.Containers[0].Args[0]

@@ -69,10 +69,10 @@ func runStory(ctx context.Context, workers *podworkers.Workers, functions *funct
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: newPod("clock", "tick", "tock")})
 
 	functions.sleepContext(ctx, 550*time.Millisecond)
-	functions.printLine("main", "clock is told to end")
+	functions.printLine("main", "clock is killed")
 	err := workers.Kill(podworkers.UpdatePodOptions{Pod: newPod("clock", "tick", "tock")}).Wait(ctx)
 	functions.sleepContext(ctx, 50*time.Millisecond)
-	functions.printLine("main", fmt.Sprintf("clock has ended: %t", err == nil))
+	functions.printLine("main", fmt.Sprintf("clock has terminated: %t", err == nil))
 
 	// No pod is desired now. The workers remove finished pods at once, and terminate those that still run.
 	for known := 1; known > 0 && ctx.Err() == nil; {

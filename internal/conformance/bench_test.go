@@ -35,7 +35,7 @@ func (r *recorder) end() {
 }
 
 // A case ends where it fails or is skipped, whether FailNow and Skipf return or not.
-func TestBench_ACaseEndsWhereItFails(t *testing.T) {
+func TestBench_StopsAtTheFailure(t *testing.T) {
 	for want, step := range map[string]func(*conformance.Bench){
 		"":                          func(b *conformance.Bench) { b.Check(true, "right"); b.Must(nil, "Call") },
 		"wrong 1\npromise: P":       func(b *conformance.Bench) { b.Failf("wrong %d", 1) },
@@ -70,6 +70,6 @@ func TestBench_ACaseEndsWhereItFails(t *testing.T) {
 }
 
 // Any other panic of a case is not swallowed.
-func TestBench_APanicGoesOn(t *testing.T) {
+func TestBench_OtherPanicsPropagate(t *testing.T) {
 	assert.PanicsWithValue(t, "boom", func() { (&conformance.Bench{}).Do(func() { panic("boom") }) })
 }

@@ -11,8 +11,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestComplete: every fault is reported, in the order of the checks.
-func TestComplete(t *testing.T) {
+// TestCheckConfig: every fault is reported, in the order of the checks.
+func TestCheckConfig(t *testing.T) {
 	done := contain.CheckConfig("a: Config")
 	done.MissingIf(true, "Sink")
 	done.MissingIf(false, "Store")
@@ -27,8 +27,8 @@ func TestComplete(t *testing.T) {
 	assert.Equal(t, 3, limit)
 }
 
-// TestComplete_Defaults: a zero field gets its default, and there is no fault.
-func TestComplete_Defaults(t *testing.T) {
+// TestCheckConfig_Defaults: a zero field gets its default, and there is no fault.
+func TestCheckConfig_Defaults(t *testing.T) {
 	done := contain.CheckConfig("a: Config")
 	done.AddError(nil)
 	var limit int
@@ -37,8 +37,8 @@ func TestComplete_Defaults(t *testing.T) {
 	require.NoError(t, done.Err())
 }
 
-// TestUnset: functions and interfaces have defaults as well, and a field that is set stays.
-func TestUnset(t *testing.T) {
+// TestSetDefault: functions and interfaces have defaults as well, and a field that is set stays.
+func TestSetDefault(t *testing.T) {
 	var hook func() bool
 	contain.SetDefault(&hook, func() bool { return true })
 	assert.True(t, hook())

@@ -35,7 +35,7 @@ func TestGuard_APanicIsTheErrorOfTheCall(t *testing.T) {
 	assert.Equal(t, []string{"Hooks.Phase Hooks.Phase panicked: boom"}, told)
 }
 
-func TestGuard_HealthyTellsForFiveMinutesAfterTheLastPanic(t *testing.T) {
+func TestGuard_HealthyReportsForFiveMinutes(t *testing.T) {
 	clk := clocktesting.NewFakePassiveClock(start)
 	g := contain.New(contain.Config{Package: "node", Clock: clk})
 	boom := func() { panic("boom") }
@@ -83,7 +83,7 @@ func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.at("WithAttrs
 func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup"); return h }
 
 // The report of a panic goes through the handler that panics.
-func TestGuard_ALogHandlerThatPanicsDoesNotEndTheContainment(t *testing.T) {
+func TestGuard_PanicOfTheLogHandler(t *testing.T) {
 	for _, where := range []string{"Enabled", "Handle", "WithAttrs", "WithGroup"} {
 		g := contain.New(contain.Config{Package: "p", Log: slog.New(badHandler{where})})
 		assert.EqualError(t, g.Call("A", func() { panic("boom") }), "A panicked: boom", where)
@@ -125,13 +125,13 @@ func panicOf(f func()) (err error) {
 	return nil
 }
 
-func TestGuard_APanicOfWhoIsToldIsDropped(t *testing.T) {
+func TestGuard_PanicOfOnPanicIsIgnored(t *testing.T) {
 	g := contain.New(contain.Config{OnPanic: func(string, error) { panic("too") }})
 	assert.EqualError(t, g.Call("A", func() { panic("boom") }), "A panicked: boom")
 }
 
 // A panic that crossed Each keeps the stack of where it began.
-func TestGuard_AStackIsThatOfTheBeginning(t *testing.T) {
+func TestGuard_StackOfTheFirstPanic(t *testing.T) {
 	g := contain.New(contain.Config{})
 	err := g.Call("A", func() { executor.Each(executor.Over(nil), 0, 2, func(int) { deep() }) })
 	var p *contain.Panic
@@ -201,7 +201,7 @@ type unreadable struct{ cause *struct{ text string } }
 
 func (u *unreadable) Error() string { return u.cause.text }
 
-func TestGuard_AnErrorThatCannotBeReadIsAPanic(t *testing.T) {
+func TestGuard_PanicOfErrorMethod(t *testing.T) {
 	g := contain.New(contain.Config{})
 	cause := errors.New("cause")
 	for _, bad := range []error{&unreadable{}, (*unreadable)(nil), errors.Join(cause, &unreadable{})} {

@@ -36,7 +36,7 @@ func TestAsType(t *testing.T) {
 	assert.False(t, asked.Timeout())
 }
 
-func TestParts(t *testing.T) {
+func TestErrorParts(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	assert.Equal(t, []error{a, b}, contain.ErrorParts(errors.Join(a, nil, b)))
 	assert.Equal(t, []error{a, b}, contain.ErrorParts(holed{a, nil, b, nil}))

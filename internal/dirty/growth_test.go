@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestDrop_NeverTakenSetDoesNotGrow(t *testing.T) {
+func TestRemove_NeverTakenSetDoesNotGrow(t *testing.T) {
 	s := New[*int](nil, nil)
 	s.Add("stays", new(int))
 	for i := range 10_000 {

@@ -26,7 +26,7 @@ func ExampleNew() {
 	// Output: [{b 5} {a 1}] 1
 }
 
-func TestTake_ReturnsEverythingOnceInOrderOfFirstAdd(t *testing.T) {
+func TestTakeAll_ReturnsEverythingOnceInOrderOfFirstAdd(t *testing.T) {
 	set := dirty.New[int](nil, nil)
 	for i, uid := range []types.UID{"c", "a", "b", "a", "c"} {
 		set.Add(uid, i)
@@ -76,7 +76,7 @@ func TestAdd_WakesWithoutTheLock(t *testing.T) {
 	assert.Zero(t, set.Len())
 }
 
-func TestDrop_LeavesTheOthersInOrder(t *testing.T) {
+func TestRemove_LeavesTheOthersInOrder(t *testing.T) {
 	set := dirty.New[int](nil, nil)
 	for i, uid := range []types.UID{"a", "b", "c", "d"} {
 		set.Add(uid, i)
@@ -88,7 +88,7 @@ func TestDrop_LeavesTheOthersInOrder(t *testing.T) {
 	assert.Equal(t, []dirty.Entry[int]{{"a", 0}, {"c", 2}, {"d", 3}, {"b", 9}}, set.TakeAll(nil))
 }
 
-func TestTake_AppendsToTheCallersBuffer(t *testing.T) {
+func TestTakeAll_AppendsToTheCallersBuffer(t *testing.T) {
 	set := dirty.New[int](nil, nil)
 	buf := append(make([]dirty.Entry[int], 0, 8), dirty.Entry[int]{"z", 26})
 	set.Add("a", 1)
@@ -122,7 +122,7 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 }
 
 // What a burst has taken is given back when few pods are taken again.
-func TestSet_GivesBackWhatABurstHasTaken(t *testing.T) {
+func TestSet_ReleasesMemoryAfterABurst(t *testing.T) {
 	size := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -12,7 +12,7 @@ import (
 )
 
 // A directory is claimed once, until the claim is closed.
-func TestClaim(t *testing.T) {
+func TestLockDir(t *testing.T) {
 	dir := t.TempDir()
 	first, err := osfile.LockDir(dir)
 	require.NoError(t, err)

@@ -191,7 +191,7 @@ func TestRemoveAll_MountOnFileAndOnTop(t *testing.T) {
 }
 
 // Where the system tells nothing of mounts no directory is entered.
-func TestRemoveAll_RefusesWhereMountsCannotBeTold(t *testing.T) {
+func TestRemoveAll_FailsWithoutMountDetection(t *testing.T) {
 	at := t.TempDir()
 	dir, err := os.OpenRoot(at)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func deep(t *testing.T, at string, levels int) {
 
 // A deep tree is removed with few open files, and a removal of it that was cut short
 // any number of times is no obstacle to the next.
-func TestRemoveAll_DeepTreeCutShort(t *testing.T) {
+func TestRemoveAll_DeepTreeInterrupted(t *testing.T) {
 	at := t.TempDir()
 	dir, err := os.OpenRoot(at)
 	require.NoError(t, err)

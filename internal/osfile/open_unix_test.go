@@ -18,7 +18,7 @@ import (
 
 // Whatever is in the place of a directory or of a regular file is an error, at once.
 // A FIFO that is opened would hang this test.
-func TestOpen_WhatElseIsThere(t *testing.T) {
+func TestOpen_OtherKinds(t *testing.T) {
 	for kind, make := range map[string]func(name string) error{
 		"a FIFO":   func(name string) error { return syscall.Mkfifo(name, 0o666) },
 		"a socket": socket,

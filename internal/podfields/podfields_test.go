@@ -169,7 +169,7 @@ func tagged(number int, text ...byte) []byte {
 }
 
 // A pod of an API server that is newer: what its types have and ours lack is found in the message.
-func TestFindWire(t *testing.T) {
+func TestFindInProtobuf(t *testing.T) {
 	pod := &v1.Pod{}
 	pod.Name, pod.Spec.NodeSelector = "p", map[string]string{"a": "b"}
 	pod.Spec.Volumes = []v1.Volume{{Name: "a"}, {Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}

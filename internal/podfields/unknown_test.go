@@ -14,7 +14,7 @@ import (
 
 // Each field of each type in a pod's spec is classed, and no other one: a field of a new version of
 // the API fails this test until somebody has decided what it does here, and written it into FIELDS.md.
-func TestClasses_AreWhole(t *testing.T) {
+func TestClasses_Complete(t *testing.T) {
 	assert.Empty(t, UnlistedFields(reflect.TypeFor[v1.PodSpec](), parsedClasses()), "classes.go lacks them")
 
 	types := map[string]reflect.Type{}

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podhttp"
 )
 
-func TestSameHost(t *testing.T) {
+func TestRedirectWithinHost(t *testing.T) {
 	loop := errors.New("a loop")
 	check := podhttp.RedirectWithinHost(loop)
 	to := func(host string) *http.Request { return &http.Request{URL: &url.URL{Host: host}} }

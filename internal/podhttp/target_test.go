@@ -30,7 +30,7 @@ func TestTarget(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestPort(t *testing.T) {
+func TestResolvePort(t *testing.T) {
 	ports := []v1.ContainerPort{{Name: "web", ContainerPort: 8080}, {Name: "web", ContainerPort: 1}, {Name: "80", ContainerPort: 81}}
 	for _, c := range []struct {
 		port intstr.IntOrString

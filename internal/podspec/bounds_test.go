@@ -10,7 +10,7 @@ import (
 )
 
 // A quantity of the largest scale, and of the most bits, can be computed with; one more cannot.
-func TestOutside_Sharp(t *testing.T) {
+func TestCheckQuantities_ExactBounds(t *testing.T) {
 	bits := func(n uint) func(*resource.Quantity) {
 		return func(q *resource.Quantity) { q.AsDec().SetUnscaledBig(new(big.Int).Lsh(big.NewInt(1), n-1)) }
 	}
@@ -37,7 +37,7 @@ func TestParseQuantity_ExponentFirst(t *testing.T) {
 }
 
 // A quantity that is raised to an equal one stays as it is written.
-func TestRaise_KeepsWhatIsEqual(t *testing.T) {
+func TestRaiseToMax_EqualQuantity(t *testing.T) {
 	total := v1.ResourceList{"cpu": resource.MustParse("1000m"), "memory": resource.MustParse("1Ki")}
 	want := total["cpu"]
 	raiseToMax(total, v1.ResourceList{"cpu": *resource.NewQuantity(1, resource.BinarySI), "memory": resource.MustParse("2Ki"), "new": resource.MustParse("3")})

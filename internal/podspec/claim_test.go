@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// TestClaim_TextIsReadBack: what an annotation says is what the pod takes; one
+// TestClaim_RoundTrip: what an annotation says is what the pod takes; one
 // that makes no sense takes a place.
-func TestClaim_TextIsReadBack(t *testing.T) {
+func TestClaim_RoundTrip(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
 		Ports:     []v1.ContainerPort{{HostPort: 80}},
 		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m")}},

@@ -36,7 +36,7 @@ func upTo(all iter.Seq[*v1.Container], n int) string {
 	return names
 }
 
-func TestOrder(t *testing.T) {
+func TestAllContainers_Order(t *testing.T) {
 	p := pod()
 	for n, want := range []string{1: "i", 2: "is", 3: "isa", 4: "isab", 5: "isab"} {
 		if n > 0 {
@@ -56,7 +56,7 @@ func TestOrder(t *testing.T) {
 }
 
 // The result points into the pod and is not a copy.
-func TestFound(t *testing.T) {
+func TestFindContainer(t *testing.T) {
 	p := pod()
 	assert.Same(t, &p.Spec.Containers[1], podspec.FindContainer(podspec.AllContainers(p), "b"))
 	assert.Nil(t, podspec.FindContainer(podspec.AllContainers(p), "x"))

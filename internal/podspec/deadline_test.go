@@ -14,7 +14,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func TestOf_AD1(t *testing.T) {
+func TestActiveDeadline_AD1(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{ActiveDeadlineSeconds: new(int64(90))}}
 	at, ok := podspec.ActiveDeadline(pod, &v1.PodStatus{StartTime: new(metav1.NewTime(start))})
 	assert.True(t, ok)
@@ -28,7 +28,7 @@ func TestOf_AD1(t *testing.T) {
 	assert.False(t, ok, "it has no deadline")
 }
 
-func TestSeconds_F11(t *testing.T) {
+func TestSecondsToDuration_F11(t *testing.T) {
 	for n, want := range map[int64]time.Duration{0: 0, -1: 0, math.MinInt64: 0, 7: 7 * time.Second} {
 		assert.Equal(t, want, podspec.SecondsToDuration(n))
 	}

@@ -13,7 +13,7 @@ import (
 
 // The hash is written into containers that outlive us: its values are part of
 // the format.
-func TestSpec_CoversNameAndImage(t *testing.T) {
+func TestContainerHash_CoversNameAndImage(t *testing.T) {
 	c := v1.Container{Name: "web", Image: "nginx:1"}
 	hash := podspec.ContainerHash(&c)
 	assert.Equal(t, "v1-28a14e6ad440d8c", hash)
@@ -26,7 +26,7 @@ func TestSpec_CoversNameAndImage(t *testing.T) {
 }
 
 // The same holds for the hash of a pod, which sandboxes carry.
-func TestPod(t *testing.T) {
+func TestPodHash(t *testing.T) {
 	pod := func(change ...func(*v1.PodSpec)) *v1.Pod {
 		p := &v1.Pod{Spec: v1.PodSpec{
 			InitContainers: []v1.Container{{Name: "i", Image: "img:1"}},
@@ -78,7 +78,7 @@ func TestPod(t *testing.T) {
 
 // A hash that was written differs if any digit does: each one, all of them, or those that are
 // missing.
-func TestSpecChanged_EveryDigit(t *testing.T) {
+func TestContainerHashChanged_EveryDigit(t *testing.T) {
 	c := v1.Container{Name: "web", Image: "nginx:1"}
 	const version, digits = "v1-", "28a14e6ad440d8c"
 	assert.False(t, podspec.ContainerHashChanged(&c, version+digits))

@@ -61,7 +61,7 @@ func TestCheckQuantities_EveryField(t *testing.T) {
 }
 
 // Of a claim that cannot be computed with nothing is known.
-func TestReadClaim_OfAQuantityOutOfRange(t *testing.T) {
+func TestParseClaim_UnsafeQuantity(t *testing.T) {
 	for _, text := range []string{`{"requests":{"cpu":"1e-2000000000"}}`, `{"requests":{"cpu":1e2000000000}}`} {
 		assert.Equal(t, ParseClaim(""), ParseClaim(text))
 	}

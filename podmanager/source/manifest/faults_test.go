@@ -36,9 +36,9 @@ func faultLines(s source.FaultReporter, dirs ...string) (lines []string) {
 	return lines
 }
 
-// TestFaults_StandUntilTheyAreMended: the fault of a file is active until the file is good or removed. It began when
+// TestFaults_ActiveUntilResolved: the fault of a file is active until the file is good or removed. It began when
 // the file became faulty.
-func TestFaults_StandUntilTheyAreMended(t *testing.T) {
+func TestFaults_ActiveUntilResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		var over []string
@@ -227,9 +227,9 @@ func savedFiles(t *testing.T, state string) (files []string) {
 	return files
 }
 
-// TestKeep_WhatWasHandedOver: a delivered good version is saved, also if the file changes or the process exits right
+// TestKeep_DeliveredVersion: a delivered good version is saved, also if the file changes or the process exits right
 // after that.
-func TestKeep_WhatWasHandedOver(t *testing.T) {
+func TestKeep_DeliveredVersion(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
 	d.write("a", podYAML("a", "i"))
@@ -252,8 +252,8 @@ func TestKeep_WhatWasHandedOver(t *testing.T) {
 	assert.Equal(t, "a-n1 b-n1 [a:1 syntax kept] [b:1 syntax kept]", d.scan())
 }
 
-// TestKeep_NewsComesFirst: a change is noticed before all of many files are saved.
-func TestKeep_NewsComesFirst(t *testing.T) {
+// TestKeep_ChangesComeFirst: a change is noticed before all of many files are saved.
+func TestKeep_ChangesComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := filepath.Join(t.TempDir(), "state")
 		d := newDir(t)
@@ -317,8 +317,8 @@ func (h *hasty) Now() time.Time {
 	return h.now
 }
 
-// TestKeep_TheEndIsBounded: Run saves for at most five seconds after its context is done.
-func TestKeep_TheEndIsBounded(t *testing.T) {
+// TestKeep_ExitIsBounded: Run saves for at most five seconds after its context is done.
+func TestKeep_ExitIsBounded(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -337,9 +337,9 @@ type handed func()
 
 func (h handed) Set(source.Snapshot) { h() }
 
-// TestKeep_ManyAreKeptInTurns: changes are noticed while thousands of files are saved for the first time. A file that
+// TestKeep_ManyInBatches: changes are noticed while thousands of files are saved for the first time. A file that
 // cannot be saved does not delay the others.
-func TestKeep_ManyAreKeptInTurns(t *testing.T) {
+func TestKeep_ManyInBatches(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	d := newDir(t)
 	d.openKept(state)

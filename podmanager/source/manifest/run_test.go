@@ -221,9 +221,9 @@ func TestRun_F33_OneChangeIsReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestRun_F9_NewsOfTemporaryFilesIsNoNews: events of temporary files cause no scan, so an open editor costs nothing.
+// TestRun_F9_IgnoresEventsOfTemporaryFiles: events of temporary files cause no scan, so an open editor costs nothing.
 // The link that switches a ConfigMap volume does cause one.
-func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
+func TestRun_F9_IgnoresEventsOfTemporaryFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		events := make(chan fsnotify.Event)
@@ -245,8 +245,8 @@ func TestRun_F9_NewsOfTemporaryFilesIsNoNews(t *testing.T) {
 	})
 }
 
-// TestRun_I47_NothingIsHandedOverBeforeTheFirstListing: without a delivery the source does not count as seen.
-func TestRun_I47_NothingIsHandedOverBeforeTheFirstListing(t *testing.T) {
+// TestRun_I47_DeliversNothingBeforeTheFirstListing: without a delivery the source does not count as seen.
+func TestRun_I47_DeliversNothingBeforeTheFirstListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t, "later")
 		d.source.WatchWith(&manifest.News{Err: errors.New("no watch")})
@@ -310,9 +310,9 @@ func TestScan_F36_ManyHungReads(t *testing.T) {
 	})
 }
 
-// TestScan_F36_HungLook: a file that could not be opened is checked again, because it may be a removed file or a link
+// TestScan_F36_HungStat: a file that could not be opened is checked again, because it may be a removed file or a link
 // to a missing file. The check may hang too.
-func TestScan_F36_HungLook(t *testing.T) {
+func TestScan_F36_HungStat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
 		files := hungLookFS{fstest.MapFS{"b": {Data: []byte(podYAML("b", "i"))}, "a": {}}, hang}

@@ -59,9 +59,9 @@ func TestScan_F9_HiddenAndTemporaryFilesAreIgnored(t *testing.T) {
 	}
 }
 
-// TestScan_F9_AnAutosaveTakesNothingOver: the autosave file of Emacs sorts before the manifest, and must not replace
+// TestScan_F9_AutosaveReplacesNoManifest: the autosave file of Emacs sorts before the manifest, and must not replace
 // it.
-func TestScan_F9_AnAutosaveTakesNothingOver(t *testing.T) {
+func TestScan_F9_AutosaveReplacesNoManifest(t *testing.T) {
 	d := newDir(t)
 	d.write("web.yaml", podYAML("web", "i"))
 	assert.Equal(t, "web-n1", d.scan())
@@ -75,9 +75,9 @@ func TestScan_F9_AnAutosaveTakesNothingOver(t *testing.T) {
 	assert.Zero(t, d.source.Faults().Count)
 }
 
-// TestScan_F9_AnUpgradeEndsNoPod: a file with such a name that an earlier version has read is still read, as a fault
+// TestScan_F9_UpgradeKeepsPods: a file with such a name that an earlier version has read is still read, as a fault
 // and after all other files. A new file of the same name is ignored.
-func TestScan_F9_AnUpgradeEndsNoPod(t *testing.T) {
+func TestScan_F9_UpgradeKeepsPods(t *testing.T) {
 	d := newDir(t)
 	state := filepath.Join(t.TempDir(), "state")
 	for name, pod := range map[string]string{"#web.yaml#": "web", "db.bak": "db"} {

@@ -129,9 +129,9 @@ func TestURL_CF10_CF12_CF16_Identity(t *testing.T) {
 	assert.NotEqual(t, pod.UID, snapshot.Pods[0].UID)
 }
 
-// TestURL_CF16_F38_WhatIsNoManifest: the last good answer stays after any other answer, and each problem is reported
+// TestURL_CF16_F38_OtherAnswers: the last good answer stays after any other answer, and each problem is reported
 // once.
-func TestURL_CF16_F38_WhatIsNoManifest(t *testing.T) {
+func TestURL_CF16_F38_OtherAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &web{answer: says(200, podYAML("web", "one"), "ETag", `"1"`)}
 		s, problems := w.open(t, manifest.URLConfig{})
