@@ -198,7 +198,7 @@ func (o *options) applyImpliedDefaults() {
 	}
 	o.runtime = cmp.Or(o.runtime, "memory")
 	if o.listen == "" && !o.socketGiven {
-		o.socket = "" // Without a debug handler there is not a socket, unless a flag names one.
+		o.socket = "" // Without a debug handler there is no socket, unless a flag names one.
 	}
 }
 

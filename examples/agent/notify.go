@@ -103,8 +103,8 @@ func systemdStatus(err error) string {
 	return "STATUS=" + visibleOneLine(err.Error())
 }
 
-// startNotifying starts to report the state of the node to the service manager, if the environment names one. The returned function
-// stops that and reports that the agent is stopping.
+// startNotifying starts to report the state of the node to the service manager, if the environment names one. The
+// returned function stops that and reports that the agent is stopping.
 func (a *agent) startNotifying(ctx context.Context) (stop func()) {
 	n, err := newNotifier()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestRateLimitedHandler: a repeated message is written once a minute, whatever the query of its request and the number of failures.
-// A message about another subject is written at once.
+// TestRateLimitedHandler: a repeated message is written once a minute, whatever the query of its request and the number
+// of failures. A message about another subject is written at once.
 func TestRateLimitedHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

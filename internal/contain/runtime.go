@@ -12,7 +12,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Runtime wraps a runtime so that its panics are contained. It has the methods of all roles. The caller may call only methods of the roles that the inner runtime implements, and the optional ones that Features returns.
+// Runtime wraps a runtime so that its panics are contained. It has the methods of all roles. The caller may call only
+// methods of the roles that the inner runtime implements, and the optional ones that Features returns.
 type Runtime struct {
 	inner any
 	guard *Guard

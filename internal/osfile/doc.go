@@ -6,7 +6,7 @@
 // Each function requires a directory or a regular file. For a FIFO, a device or a socket in its place the function
 // returns a KindError at once. It does not open that file, because opening could block for ever or affect the device.
 //
-//   - OpenDir, OpenSub, OpenDirWithin: a directory to work in. OpenList, OpenListWithin: one to list.
+//   - OpenDir, OpenSubdir, OpenDirWithin: a directory to work in. OpenList, OpenListWithin: one to list.
 //   - OpenFile: a file in a directory, for reading or writing, never through a link.
 //   - OpenPath, OpenPathNoFollow, OpenWithin, OpenInRoot: a file for reading.
 //

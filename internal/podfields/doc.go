@@ -1,5 +1,5 @@
-// Package podfields lists the fields of a pod: the fields of the API types in use, and the fields that newer versions of the API
-// have and the types in use lack.
+// Package podfields lists the fields of a pod: the fields of the API types in use, and the fields that newer versions
+// of the API have and the types in use lack.
 //
 // A decoder ignores a field that its types lack. Some fields restrict a pod, such as bindMountOptions of a volume
 // mount. A pod that runs without them may do more than its author allowed. So a program that decodes a pod from JSON or

@@ -112,7 +112,8 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return errors.New(text + " --help shows all flags")
 }
 
-// invalidValueError returns the sentence for an invalid value of a flag. For numbers and durations it is the sentence of package flag, which these programs used before pflag.
+// invalidValueError returns the sentence for an invalid value of a flag. For numbers and durations it is the sentence
+// of package flag, which these programs used before pflag.
 func invalidValueError(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "bool":
