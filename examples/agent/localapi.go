@@ -48,7 +48,7 @@ func (o *options) apiFlags() flagSet {
 			o.api.kubeconfig = s
 			return nil
 		}},
-		{name: "api-listen", value: "ADDR", description: "where that API is served (a port on 127.0.0.1 that restarts keep if it is free)", set: func(s string) error {
+		{name: "api-listen", value: "ADDR", description: "address of that API (a port on 127.0.0.1, the same after a restart if it is free)", set: func(s string) error {
 			o.api.listen = s
 			return nil
 		}},

@@ -194,9 +194,9 @@ func adviceForError(err error, name string) string {
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not know the user of the kubeconfig: use newer credentials"
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("the user of the kubeconfig may not act as node %s: it has to be system:node:%s of the group system:nodes, and --hostname-override has to name its node", name, name)
+		return fmt.Sprintf("the user of the kubeconfig may not act as node %s: it must be system:node:%s of the group system:nodes, and --hostname-override must name its node", name, name)
 	case apierrors.ReasonForError(err) == "":
-		return fmt.Sprintf("the API server does not answer: see whether the kubeconfig has its address and certificate: %v", withoutQuery(slog.AnyValue(err)))
+		return fmt.Sprintf("the API server does not answer: check its address and certificate in the kubeconfig: %v", withoutQuery(slog.AnyValue(err)))
 	}
 	return err.Error()
 }

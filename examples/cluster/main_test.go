@@ -96,11 +96,11 @@ func TestPrintRegistration(t *testing.T) {
 		{apierrors.NewUnauthorized("no"), "not registered, and tried again: the API server does not know the user of the kubeconfig: use newer credentials\n"},
 		{
 			apierrors.NewForbidden(nodes, "n1", errors.New("no")),
-			"not registered, and tried again: the user of the kubeconfig may not act as node n1: it has to be system:node:n1 of the group system:nodes, and --hostname-override has to name its node\n",
+			"not registered, and tried again: the user of the kubeconfig may not act as node n1: it must be system:node:n1 of the group system:nodes, and --hostname-override must name its node\n",
 		},
 		{
 			&url.Error{Op: "Get", URL: "https://192.0.2.1/api?x=1", Err: errors.New("refused")},
-			"not registered, and tried again: the API server does not answer: see whether the kubeconfig has its address and certificate: Get https://192.0.2.1/api: refused\n",
+			"not registered, and tried again: the API server does not answer: check its address and certificate in the kubeconfig: Get https://192.0.2.1/api: refused\n",
 		},
 		{apierrors.NewTooManyRequests("busy", 1), "not registered, and tried again: busy\n"},
 	} {

@@ -71,8 +71,8 @@ func (o *options) servingText() string {
 	case o.port == 0:
 		return "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file"
 	case o.clientCA == "":
-		return fmt.Sprintf("the node's API is served on %s to those who have a token; kubectl logs, exec, attach, cp and port-forward need "+
-			"--client-ca-file, with what signs the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", o.listenAddress())
+		return fmt.Sprintf("the node's API is served on %s to clients with a token; kubectl logs, exec, attach, cp and port-forward need "+
+			"--client-ca-file, the CA of the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", o.listenAddress())
 	}
 	return "the node's API is served on " + o.listenAddress()
 }

@@ -112,8 +112,8 @@ func TestServingText(t *testing.T) {
 		ips  []string
 	}{
 		{
-			nil, "the node's API is served on 127.0.0.1:10250 to those who have a token; kubectl logs, exec, attach, cp and port-forward need " +
-				"--client-ca-file, with what signs the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", nil,
+			nil, "the node's API is served on 127.0.0.1:10250 to clients with a token; kubectl logs, exec, attach, cp and port-forward need " +
+				"--client-ca-file, the CA of the API server's client certificate (kubeadm: /etc/kubernetes/pki/ca.crt)", nil,
 		},
 		{[]string{"--client-ca-file", "x"}, "the node's API is served on 0.0.0.0:10250", nil},
 		{[]string{"--client-ca-file", "x", "--address", "::"}, "the node's API is served on [::]:10250", nil},

@@ -99,7 +99,7 @@ func accessError(err error, impersonate bool) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("the user of the kubeconfig may not read nodes: use one that may write nodes, leases and pods: %w", err)
 	case apierrors.ReasonForError(err) == "":
-		return fmt.Errorf("the API server does not answer: see whether the kubeconfig has its address and certificate: %w", err)
+		return fmt.Errorf("the API server does not answer: check its address and certificate in the kubeconfig: %w", err)
 	}
 	return err
 }

@@ -146,7 +146,7 @@ func TestFleet_Refused(t *testing.T) {
 		{apierrors.NewUnauthorized("no such token"), true, "the API server does not know the user of the kubeconfig: use newer credentials: no such token"},
 		{apierrors.NewForbidden(nodes, "", errors.New("no")), true, "the user of the kubeconfig may not act as a node: grant it the verb impersonate"},
 		{apierrors.NewForbidden(nodes, "", errors.New("no")), false, "the user of the kubeconfig may not read nodes: use one that may write nodes, leases and pods: nodes is forbidden: no"},
-		{errors.New("connection refused"), true, "the API server does not answer: see whether the kubeconfig has its address and certificate: connection refused"},
+		{errors.New("connection refused"), true, "the API server does not answer: check its address and certificate in the kubeconfig: connection refused"},
 		{apierrors.NewTooManyRequests("busy", 1), true, "busy"},
 	} {
 		f := &fleet{options: &options{nodes: 1, prefix: "fleet", impersonate: c.impersonate}}
