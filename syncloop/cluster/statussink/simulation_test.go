@@ -109,7 +109,7 @@ func (a *agent) create(name string, change ...func(*v1.Pod)) *v1.Pod {
 
 func (a *agent) pass(d time.Duration) { a.RunUntil(a.Now().Add(d)) }
 
-// requests are those of pods since the last time, without lists and watches.
+// requests returns the requests about pods since its last call, without lists and watches.
 func (a *agent) requests() []string {
 	a.pass(time.Second)
 	var out []string
@@ -161,7 +161,7 @@ func TestSink_ST26_AfterARestart(t *testing.T) {
 	a.stop()
 }
 
-// ST-29, ND-38: what others write into the node's fields is undone; what is theirs stays.
+// ST-29, ND-38: the sink reverts writes of others to the node's fields; fields of others stay.
 func TestSink_ST29_ND38_ForeignWrites(t *testing.T) {
 	a := newAgent(t, 1)
 	pod := a.create("web")
@@ -233,8 +233,8 @@ func TestSink_MI16_ST33_Mirrors(t *testing.T) {
 	a.stop()
 }
 
-// ST-28, ST-32: a status of a pod whose name another one has by now goes nowhere.
-func TestSink_ST28_ST32_AnotherPodOfTheName(t *testing.T) {
+// newAgentWithoutWatch returns an agent with a running pod. New watches hang, so the agent sees no change at the server.
+func newAgentWithoutWatch(t *testing.T) (*agent, *v1.Pod) {
 	a := newAgent(t, 1)
 	pod := a.create("web")
 	a.SetPodStatus(pod, running(""))
@@ -242,6 +242,12 @@ func TestSink_ST28_ST32_AnotherPodOfTheName(t *testing.T) {
 	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
 	a.server.Break(nil)
 	a.pass(time.Second)
+	return a, pod
+}
+
+// ST-28, ST-32: the sink drops the status of a pod if another pod has its name now.
+func TestSink_ST28_ST32_AnotherPodOfTheName(t *testing.T) {
+	a, pod := newAgentWithoutWatch(t)
 	require.NoError(t, a.server.Admin().DeletePod("default", "web", 0))
 	other := a.create("web")
 	a.server.TakeRequests()
@@ -259,16 +265,10 @@ func TestSink_ST28_ST32_AnotherPodOfTheName(t *testing.T) {
 	a.stop()
 }
 
-// ST-32: a status that is under way while its pod is deleted with force is refused by its version: the
-// server would take it for the second step of the removal, and remove the next pod of the name.
+// ST-32: if a pod is force-deleted while its status is on the way, the server refuses the status because of its version.
+// Without the version the server would take it for the second step of the removal, and remove the next pod of the name.
 func TestSink_AStatusMeetsARemoval(t *testing.T) {
-	a := newAgent(t, 1)
-	pod := a.create("web")
-	a.SetPodStatus(pod, running(""))
-	a.requests()
-	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
-	a.server.Break(nil)
-	a.pass(time.Second)
+	a, pod := newAgentWithoutWatch(t)
 	a.server.CutRemovals(1)
 	require.Error(t, a.server.Admin().DeletePod("default", "web", 0))
 	a.SetPodStatus(pod, running("later"))
@@ -289,16 +289,10 @@ func TestSink_AStatusMeetsARemoval(t *testing.T) {
 	a.stop()
 }
 
-// ST-22: a status whose pod others have changed meanwhile is sent again at once, for the version that
-// it has now, however that was changed.
+// ST-22: if another writer has changed the pod meanwhile, the status is sent again at once for the new version, whatever
+// has changed.
 func TestSink_AStatusMeetsAnotherChange(t *testing.T) {
-	a := newAgent(t, 1)
-	pod := a.create("web")
-	a.SetPodStatus(pod, running(""))
-	a.requests()
-	a.server.Inject(apiservertest.Fault{Verb: "watch", Hang: true})
-	a.server.Break(nil)
-	a.pass(time.Second)
+	a, pod := newAgentWithoutWatch(t)
 	require.NoError(t, a.server.Admin().EditPod("default", "web", func(p *v1.Pod) { p.Status.Phase = v1.PodPending }))
 	a.SetPodStatus(pod, running("later"))
 	require.Equal(t, []string{
@@ -348,7 +342,7 @@ func TestSink_ST44_ALostAnswer(t *testing.T) {
 	a.stop()
 }
 
-// ST-37: so is one whose deletion no watch has shown yet.
+// ST-37: a pod whose deletion no watch has shown yet is deleted once, too.
 func TestSink_ST37_BeforeItIsShown(t *testing.T) {
 	a := newAgent(t, 1)
 	pod := a.create("web", func(p *v1.Pod) { p.Finalizers = []string{"example.com/keep"} })
