@@ -213,8 +213,7 @@ var nodeStories = []struct {
 	}},
 }
 
-// TestAudit: the requests of this library are those of a kubelet, but for what AUDIT.md
-// lists.
+// TestAudit: this library sends the same requests as a kubelet, except for the differences in AUDIT.md.
 func TestAudit(t *testing.T) {
 	t.Parallel() // TestAudit waits most of its time, and TestChurn a good part.
 	if !*cluster {

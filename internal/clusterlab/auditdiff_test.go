@@ -19,7 +19,7 @@ type asked struct {
 	keys []string
 }
 
-// half reads one half of a transcript: what was asked about each object, in order.
+// half parses one half of a transcript: the requests about each object, in order.
 func half(text string) map[string][]asked {
 	objects, object := map[string][]asked{}, ""
 	for line := range strings.Lines(text) {
@@ -80,8 +80,7 @@ func lacks(sign string, a, b asked) (all []string) {
 	return all
 }
 
-// differences are those of the transcripts that are kept, as
-// "story object: -get pods".
+// differences returns the differences in the stored transcripts, in the form "story object: -get pods".
 func differences(t *testing.T) (all []string) {
 	files, err := filepath.Glob(filepath.Join("testdata", "audit", "*.txt"))
 	require.NoError(t, err)
@@ -145,11 +144,11 @@ func TestAudit_Differences(t *testing.T) {
 		assert.True(t, known, "AUDIT.md does not list: %s", what)
 	}
 	for pattern := range patterns {
-		assert.True(t, used[pattern], "AUDIT.md lists what does not differ any more: %s", pattern)
+		assert.True(t, used[pattern], "AUDIT.md lists a difference that no longer exists: %s", pattern)
 	}
 }
 
-// TestDiffer: what is more, less, and in another order.
+// TestDiffer: additional, missing and reordered requests are differences.
 func TestDiffer(t *testing.T) {
 	a := half("pods p\n  create pods\n  get pods\n  patch pods/status\n    one\n    two\n  delete pods\n")["pods p"]
 	b := half("pods p\n  create pods\n  patch pods/status\n    two\n    three\n  delete pods\n  list pods\n")["pods p"]

@@ -75,8 +75,8 @@ func (r *request) object() string {
 	return ref.Resource + " " + ref.Name
 }
 
-// keys are those of a patch: metadata below its first level, status below its second, and
-// lists that are merged by a key with those of their elements.
+// keys returns the keys of a patch: metadata below its first level, status below its second level, and lists that
+// are merged by a key with the keys of their elements.
 func keys(patch json.RawMessage) []string {
 	var body map[string]map[string]json.RawMessage
 	if json.Unmarshal(patch, &body) != nil {
@@ -157,8 +157,8 @@ func watchesFirst(a, b string) int {
 	return 1
 }
 
-// transcribe compares the requests of this library in a story with those that are kept,
-// and with those of the kubelet; or keeps both. It returns where the audit log ends.
+// transcribe compares the requests of this library in a story with the stored requests and with the kubelet's
+// requests. With -rewrite it stores both. It returns the end of the audit log.
 func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end int) {
 	t.Helper()
 	all, end := auditRequests(t, filepath.Join(sides[0].lab.Dir(), "audit.log"), from)
@@ -182,7 +182,7 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 			}
 			refused[object] = r.Verb == "patch" && r.ResponseStatus.Code >= 400
 			if r.ResponseStatus.Code >= 400 && r.Verb == "patch" || r.Verb == "get" && resource == "pods" && r.ResponseStatus.Code >= 400 {
-				continue // Whether there are any depends on what is deleted when.
+				continue // Their number depends on the order of the deletions.
 			}
 			if r.ObjectRef.Resource == "nodes" && r.Verb == "patch" && regular(keys(r.RequestObject)) {
 				continue
@@ -219,6 +219,6 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 	if kubelet != halves[0] {
 		t.Logf("%s: the kubelet did otherwise than in the transcript:\n%s", story, halves[0])
 	}
-	assert.Equal(t, podkeel, halves[1], "%s: go test -run TestAudit -cluster -rewrite writes it anew", story)
+	assert.Equal(t, podkeel, halves[1], "%s: go test -run TestAudit -cluster -rewrite writes it again", story)
 	return end
 }

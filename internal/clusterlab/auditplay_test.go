@@ -39,7 +39,7 @@ type auditSide struct {
 	manifests func() string
 }
 
-// kubelet is that of kubemark.
+// kubelet is the kubelet of kubemark.
 func kubelet(c *clusterlab.Cluster) *auditSide {
 	var k *clusterlab.Kubemark
 	s := &auditSide{node: "kubelet"}

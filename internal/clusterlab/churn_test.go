@@ -120,8 +120,7 @@ func (c *churn) round(i int) {
 	require.Empty(c, c.court.found())
 }
 
-// revive starts what was killed. The agent may be first, and then be killed once more while it
-// starts.
+// revive starts the killed programs. The agent may start first, and is then perhaps killed again while it starts.
 func (c *churn) revive(programs []string) {
 	agent := slices.Contains(programs, "agent")
 	first := agent && c.random.IntN(2) == 0
@@ -169,9 +168,8 @@ func (c *churn) calm(after string) {
 	c.Logf("%s: all is as it should be after %v", after, time.Since(began).Round(time.Millisecond))
 }
 
-// scaled waits until the controllers have done what people have asked of the deployment. They may
-// be half a minute behind a server that was killed, and so is what they say of it: its pods are
-// counted.
+// scaled waits until the deployment has the requested number of pods. After the server was killed, the controllers
+// and the status of the deployment may be half a minute late, so the pods are counted.
 func (c *churn) scaled() {
 	c.Helper()
 	c.rolledOut("deployment/web")

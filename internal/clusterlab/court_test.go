@@ -34,7 +34,7 @@ func (c *court) run(ctx context.Context) {
 	both.Wait()
 }
 
-// found is what was wrong so far.
+// found returns the violations so far.
 func (c *court) found() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,9 +85,9 @@ func (c *court) ran(ctx context.Context) (all []ran, err error) {
 	return all, err
 }
 
-// unsettled is what is not as it should be at last: the machine runs the pods of the server and
-// no others, and the server says so. It is empty if all is. The pods of the server are returned
-// too.
+// unsettled returns the first difference from the final state, in which the machine runs exactly the pods of the
+// server and the server shows them as running. It returns an empty string without a difference, and the pods of the
+// server.
 func (c *court) unsettled(ctx context.Context) (why string, pods []*v1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

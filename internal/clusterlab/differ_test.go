@@ -93,7 +93,7 @@ func (s *side) known(name string, own bool) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// step runs on one side and says what has come of it.
+// step runs on one side and returns the result.
 type step func(*side) string
 
 var names = []string{"a", "b", "c"}
@@ -367,14 +367,14 @@ func (s *side) shown() []string {
 	}
 }
 
-// clean removes what is left.
+// clean removes the remaining objects.
 func (s *side) clean() {
 	zero := int64(0)
 	for _, name := range append([]string{"d", "end"}, names...) {
 		pod := s.named(name)
 		if o, err := s.admin.Get(context.Background(), pod); err == nil {
 			o.SetFinalizers(nil)
-			_, _ = s.admin.Update(context.Background(), o) // The deletion says what is wrong.
+			_, _ = s.admin.Update(context.Background(), o) // The deletion reports the error.
 			_ = s.admin.Delete(context.Background(), pod, &zero)
 		}
 	}

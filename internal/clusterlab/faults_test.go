@@ -109,9 +109,9 @@ func faults() []fault {
 	}
 }
 
-// TestFaults: pods come and go at a real server while something is wrong. No pod that is to run
-// is stopped or started again, and no status goes backwards; afterwards the machine runs what is
-// bound, the server says so, and the node is Ready.
+// TestFaults: pods are created and deleted at a real server during a fault. No desired pod is stopped or restarted,
+// and no status goes backwards. Afterwards the machine runs the bound pods, the server shows them, and the node is
+// Ready.
 func TestFaults(t *testing.T) {
 	all := faults()
 	nodes := []string{"nobody"}
@@ -230,7 +230,7 @@ func (n *troubled) bind(base string) bool {
 	return err == nil
 }
 
-// remove deletes a pod, if there is one and the server answers.
+// remove deletes a pod if it exists and the server responds.
 func (n *troubled) remove(name string, grace int64) {
 	ctx, cancel := context.WithTimeout(n.Context(), 2*time.Second)
 	defer cancel()

@@ -47,7 +47,7 @@ func median(all []time.Duration) string {
 	return fmt.Sprintf("median %v of %v", all[len(all)/2], all)
 }
 
-// count says how often each call was made, but those of events.
+// count returns how often each call was made, without calls for events.
 func count(calls []string) map[string]int {
 	counts := map[string]int{}
 	for _, call := range calls {
@@ -91,7 +91,7 @@ func joinFrom(t *testing.T, roundTrip time.Duration) *remote {
 	return r
 }
 
-// client is that of a node, at a distance.
+// client is the client of a node, with network latency.
 func (r *remote) client(node string, roundTrip time.Duration) *client.Client {
 	cfg := r.lab.Rest(node)
 	if roundTrip > 0 {
@@ -261,7 +261,7 @@ func (r *remote) remove(seen *client.Client, names ...string) {
 	until(r.T, seen.PodFeed(), "none", func(have map[string]*v1.Pod) bool { return len(have) == 0 })
 }
 
-// load is that of the machine over the last minute.
+// load returns the load of the machine over the last minute.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -79,7 +79,7 @@ func requests(t *testing.T, c *clusterlab.Cluster) map[string]int {
 	return counts
 }
 
-// TestFleet: many nodes in one process join a real server and run what is bound to them,
+// TestFleet: many nodes in one process join a real server and run the pods that are bound to them,
 // with few requests. With -fleet-nodes=200 -fleet-pods=10 -fleet-idle=1m it has the figures
 // of the program's README.
 func TestFleet(t *testing.T) {

@@ -30,7 +30,7 @@ type gate struct {
 	*httptest.Server
 
 	mu      sync.Mutex
-	tokens  map[string]string // what is sent to the server instead of a token
+	tokens  map[string]string // token of a request -> token that the server gets
 	trouble trouble
 	strange *tls.Certificate // shown instead of the gate's own; nil: none
 }
@@ -79,8 +79,7 @@ func (g *gate) certificate(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{*g.strange}, NextProtos: g.TLS.NextProtos}, nil
 }
 
-// set has all requests from now on be in trouble, and ends all connections: what was admitted
-// before would go on.
+// set makes a fault affect all new requests, and closes all connections, so that older requests do not continue.
 func (g *gate) set(trouble trouble) {
 	g.change(func() { g.trouble = trouble })
 }
@@ -117,7 +116,7 @@ func slow(d time.Duration) trouble {
 // isWatch reports whether a request is a watch.
 func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
 
-// TestGate: what passes is answered by the server, and what is in trouble is not.
+// TestGate: the server answers a request without a fault, and does not answer a request with a fault.
 func TestGate(t *testing.T) {
 	c := lab(t, clusterlab.Config{Nodes: []string{"n1", "nobody"}})
 	g := newGate(t, c)

@@ -103,8 +103,7 @@ func kubectlCommand(t *testing.T, lab *clusterlab.Cluster) func(ctx context.Cont
 	}
 }
 
-// until watches a feed, anew when the server ends it, until what is there is as it should
-// be.
+// until watches a feed until its objects satisfy ok. It opens a new watch when the server ends the old one.
 func until[T interface{ GetName() string }](t *testing.T, feed apiserver.Feed[T], what string, ok func(map[string]T) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), joinLimit)
@@ -247,8 +246,8 @@ func TestJoin_StaticPod(t *testing.T) {
 	assert.Empty(t, j.onMachine())
 }
 
-// TestJoin_ServerKilled: the server is killed while pods come and go. None is restarted,
-// and in the end the machine runs what is bound.
+// TestJoin_ServerKilled: the server is killed while pods are created and deleted. No pod is restarted, and in the
+// end the machine runs the bound pods.
 func TestJoin_ServerKilled(t *testing.T) {
 	j := join(t)
 	want := map[types.UID]string{}

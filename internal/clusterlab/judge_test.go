@@ -13,11 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// judge notes what must never be at the server or on the machine, whatever fails. The zero
-// value is one for pods of which none restarts or ends by itself.
+// judge records states of the server or the machine that no failure may cause. The zero value allows no pod to
+// restart or to terminate by itself.
 type judge struct {
-	// restarts and ends say of which pods, by name, containers may restart, and which may
-	// end.
+	// restarts and ends report for a pod name whether its containers may restart, and whether the pod may terminate.
 	restarts, ends func(name string) bool
 	// byHand is set if others than the node write statuses.
 	byHand bool
@@ -67,8 +66,8 @@ func (j *judge) object(pod *v1.Pod) {
 	}
 }
 
-// before is the last end that is known of what was before the container of now. When the start
-// of that has failed, too, nobody has seen it run, and its own end says as much.
+// before returns the last known termination before the current container. If the current container has failed to
+// start, it is the container's own termination.
 func before(c *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if c.LastTerminationState.Terminated == nil {
 		return c.State.Terminated
@@ -91,7 +90,7 @@ func (j *judge) order(before, now *v1.Pod) {
 		j.note("%s %s: the server shows version %d after %d", now.Name, now.UID, to, from)
 	}
 	if before.DeletionTimestamp != nil && now.DeletionTimestamp == nil {
-		j.note("%s %s is not being deleted any more", now.Name, now.UID)
+		j.note("%s %s is no longer being deleted", now.Name, now.UID)
 	}
 	switch was, is := before.Status.Phase, now.Status.Phase; {
 	case j.byHand:
@@ -191,10 +190,10 @@ func TestJudge(t *testing.T) {
 		want  string
 	}{
 		{"a life", judge{ends: any}, []*v1.Pod{pod("1", "", 0, ""), pod("2", v1.PodPending, 0, ""), pod("3", v1.PodRunning, 0, "a"), pod("4", v1.PodFailed, 0, "a-ended")}, ""},
-		{"restarts that are told", judge{restarts: any}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodRunning, 1, "b")}, ""},
+		{"expected restarts", judge{restarts: any}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodRunning, 1, "b")}, ""},
 		{"a phase that falls", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 0, "a"), pod("2", v1.PodPending, 0, "a")}, "web u went from Running to Pending"},
 		{"an end taken back", judge{ends: any}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a-ended"), pod("2", v1.PodSucceeded, 0, "a-ended")}, "web u went from Failed to Succeeded"},
-		{"an end by nobody", judge{}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a")}, "web u has ended: Failed  "},
+		{"an unexpected end", judge{}, []*v1.Pod{pod("1", v1.PodFailed, 0, "a")}, "web u has ended: Failed  "},
 		{"a restart", judge{}, []*v1.Pod{pod("1", v1.PodRunning, 1, "a")}, "web u: container c was restarted 1 times, last after "},
 		{"a start that failed", judge{}, []*v1.Pod{failed}, ""},
 		{"starts that failed again and again", judge{}, []*v1.Pod{again}, ""},

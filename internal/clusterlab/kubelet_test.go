@@ -242,7 +242,7 @@ func TestFigures_Kubelet(t *testing.T) {
 			turns[(n+i)%len(turns)]()
 		}
 		if i == 0 {
-			continue // It warms up what is warm ever after.
+			continue // The first round warms up caches.
 		}
 		trips := f.create + f.patch
 		for key, d := range map[string]time.Duration{
@@ -285,7 +285,7 @@ func verdict[N cmp.Ordered](is, most N) string {
 	return fmt.Sprintf("≤ %v", most)
 }
 
-// callsOfLives counts the requests of ten lives of a pod, and returns those of one.
+// callsOfLives creates and deletes ten pods, and returns the number of requests per pod.
 func (c *contest) callsOfLives(node string) float64 {
 	const lives = 10
 	_, from := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), 0)
@@ -353,12 +353,12 @@ func (c *contest) idle() {
 	for i, node := range []string{oursNode, kubeletNode} {
 		bytes, now := usage(c.T, c.pid[node])
 		made := c.madeBy(node, from)
-		maps.DeleteFunc(made, func(call string, _ int) bool { return strings.HasPrefix(call, "watch ") }) // Each begins anew after 5 to 10 minutes.
+		maps.DeleteFunc(made, func(call string, _ int) bool { return strings.HasPrefix(call, "watch ") }) // Each watch starts again after 5 to 10 minutes.
 		rss[i], share[i], calls[i] = float64(bytes)/1e6, 100*(now-cpu[node]).Seconds()/took.Seconds(), float64(sum(made))/took.Minutes()
 		c.Logf("%s with %d pods at rest for %v: %v", who(node), pods, took.Round(time.Second), made)
 	}
 	c.Logf("| resident memory with %d pods, MB | | %.1f | %.1f | %s |", pods, rss[0], rss[1], verdict(rss[0], 55))
 	c.Logf("| processor with %d pods, %% of a core | | %.2f | %.2f | %s |", pods, share[0], share[1], verdict(share[0], 0.3))
-	c.Logf("| requests per minute with %d pods, but watches that begin anew | | %.1f | %.1f | %s |", pods, calls[0], calls[1], verdict(calls[0], calls[1]))
+	c.Logf("| requests per minute with %d pods, but restarted watches | | %.1f | %.1f | %s |", pods, calls[0], calls[1], verdict(calls[0], calls[1]))
 	c.Log("load", before, "to", load())
 }

@@ -105,8 +105,8 @@ spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: $IMAGE, c
 `
 
 // TestKubeProxy: kube-proxy runs as a DaemonSet, and a pod reaches another one through the
-// address of a Service. It changes the rules of the host, and takes away those of another
-// kube-proxy there.
+// address of a Service. It changes the packet filter rules of the host, and removes the rules of
+// another kube-proxy.
 func TestKubeProxy(t *testing.T) {
 	o := joinContainerd(t, e2e.Containerd2)
 	programs, err := clusterlab.Build(t.Context(), "kube-proxy")

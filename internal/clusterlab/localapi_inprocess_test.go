@@ -87,8 +87,8 @@ func TestLocalAPI_InProcess(t *testing.T) {
 	})
 }
 
-// TestLocalAPI_InProcessOperator: so does an operator of controller-runtime, which has done its
-// work after ten minutes.
+// TestLocalAPI_InProcessOperator: an operator of controller-runtime works with the node in virtual time. It has
+// done its work after ten minutes.
 func TestLocalAPI_InProcessOperator(t *testing.T) {
 	inProcess(t, func(ctx context.Context, config *rest.Config) {
 		ctx, stop := context.WithCancel(ctx)

@@ -31,7 +31,7 @@ type alone struct {
 	program *program
 }
 
-// standalone builds what is needed, and nothing else: no control plane runs.
+// standalone builds only kubectl and the agent: no control plane runs.
 func standalone(t *testing.T) *alone {
 	t.Helper()
 	if !*cluster {
@@ -107,7 +107,7 @@ func (a *alone) sh(script string) string {
 	return string(out)
 }
 
-// unstable is what differs from run to run, and what is shown for it.
+// unstable lists the texts that differ from run to run, with their replacements.
 var unstable = []struct {
 	pattern *regexp.Regexp
 	text    string
@@ -124,7 +124,7 @@ var unstable = []struct {
 	{regexp.MustCompile(`(kubernetes.io/config.(?:hash|mirror)"?: "?)[0-9a-f]+`), "${1}ID"},
 	{regexp.MustCompile(`\b\d+(m\d+)?m?s\b( ago)?`), "AGE"},
 	{regexp.MustCompile(` +(\n|$)`), "$1"},
-	{regexp.MustCompile(`(\S)   +`), "$1  "}, // The width of a column follows from what is in it.
+	{regexp.MustCompile(`(\S)   +`), "$1  "}, // The width of a column depends on its content.
 }
 
 func stable(text string) string {
@@ -211,7 +211,7 @@ func TestLocalAPI_Streams(t *testing.T) {
 	_ = forward.Wait() // It was ended.
 }
 
-// files: a file and a directory come back byte for byte, and so does what a process gets.
+// files: kubectl cp returns a file and a directory byte for byte, and a process gets its input byte for byte.
 func (a *alone) files() {
 	a.Helper()
 	text := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)

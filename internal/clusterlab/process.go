@@ -32,7 +32,7 @@ func startProcess(dir, program string, args ...string) (*process, error) {
 	started := make(chan error)
 	go func() {
 		// The kernel sends Pdeathsig when this thread exits. The thread is reused after the process, because it may
-		// have started other processes, such as those of internal/e2e.
+		// have started other processes, such as processes of internal/e2e.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()

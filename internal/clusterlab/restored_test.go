@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// restore ends the control plane and starts it with other data of etcd: those of a directory, or
-// none.
+// restore stops the control plane and starts it with the etcd data of a directory, or with empty data.
 func (j *joint) restore(data string) {
 	j.Helper()
 	j.lab.KillServer()
@@ -59,8 +58,8 @@ func (j *joint) remove(name string, grace int64) {
 }
 
 // TestRestored: etcd is restored from a backup, so that all versions go back under the same
-// names and UIDs. The node follows what the server has now: what it says of pods and of the
-// node is told anew, and changes are seen, though their versions are lower than those of before.
+// names and UIDs. The node follows the restored state: it reports the statuses of pods and of
+// the node again, and sees changes although their versions are lower than before.
 func TestRestored(t *testing.T) {
 	j := join(t)
 	kept, removed := j.bind("kept"), j.bind("removed")
@@ -93,8 +92,8 @@ func TestRestored(t *testing.T) {
 	t.Logf("all is as it should be after %s", time.Since(ready).Round(time.Second))
 }
 
-// TestRestored_Nothing: etcd has lost everything, and the API server says so. The node registers
-// anew, and runs what is bound to it there.
+// TestRestored_Nothing: etcd has lost all data, and the API server is empty. The node registers again, and runs the
+// pods that are bound to it afterwards.
 func TestRestored_Nothing(t *testing.T) {
 	j := join(t)
 	j.bind("lost")

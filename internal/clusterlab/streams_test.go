@@ -109,7 +109,7 @@ type session struct {
 
 	mu     sync.Mutex
 	shown  bytes.Buffer
-	seen   int // what was waited for
+	seen   int // texts that were waited for
 	closed chan struct{}
 }
 
@@ -146,7 +146,7 @@ func onTerminal(t *testing.T, columns, rows uint16, command func(ctx context.Con
 	return s
 }
 
-// read keeps what is shown until kubectl has ended.
+// read stores the output until kubectl exits.
 func (s *session) read() {
 	defer close(s.closed)
 	for buf := make([]byte, 4096); ; {
@@ -171,7 +171,7 @@ func (s *session) resize(columns, rows uint16) {
 	require.NoError(s, unix.IoctlSetWinsize(int(s.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
-// shows waits until one of the texts is shown after what was waited for before.
+// shows waits until one of the texts appears after the last text that was waited for.
 func (s *session) shows(any ...string) {
 	s.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {

@@ -209,9 +209,9 @@ func dns() *v1.Pod {
 		Spec: v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "dns:1"}}}}
 }
 
-// TestCluster_NameClash: an ordinary pod has the name of a static pod. The first one keeps it
-// and runs. An ordinary pod that comes second fails, a static pod waits; there is one event, and no
-// loop. When the ordinary pod goes the static pod runs, and there is a mirror pod, which stays.
+// TestCluster_NameClash: an ordinary pod has the name of a static pod. The first pod keeps
+// the name and runs. A second ordinary pod fails, and a second static pod waits. There is one event and no loop. When
+// the ordinary pod is gone, the static pod runs, and its mirror pod stays.
 func TestCluster_NameClash(t *testing.T) {
 	for _, c := range []struct {
 		first    string
@@ -302,8 +302,8 @@ func TestCluster_StaticPodChanges(t *testing.T) {
 	}
 }
 
-// TestCluster_Silence: an outage, lost histories and refusals end no pod, and soon after
-// all is told.
+// TestCluster_Silence: an outage, lost histories and refusals terminate no pod, and soon afterwards all statuses
+// are reported.
 func TestCluster_Silence(t *testing.T) {
 	h := simulate(t, 1)
 	h.bind("web")
@@ -350,10 +350,9 @@ func TestCluster_RefusesASecondOfEither(t *testing.T) {
 	assert.EqualError(t, err, "cluster: Config.Node.Sources has a source named api, which is the API server's")
 }
 
-// TestCluster_KilledAtRandom: node and server are killed at random while pods come and go.
-// In the end the machine runs what is bound, once, and nothing was restarted; no status of
-// a pod has gone backwards at the server. Each object that a bound pod names is watched once, and
-// no other.
+// TestCluster_KilledAtRandom: node and server are killed at random while pods are created and deleted.
+// In the end the machine runs each bound pod once, and no pod was restarted. No status of a pod has gone backwards at
+// the server. Each object that a bound pod refers to has one watch, and no other object has one.
 func TestCluster_KilledAtRandom(t *testing.T) {
 	for seed := range uint64(longtest.Count(6, 25)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

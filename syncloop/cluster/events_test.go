@@ -58,8 +58,7 @@ func TestCluster_Events(t *testing.T) {
 	assert.Equal(t, []string{"Starting x1", "NodeReady x1"}, h.recorded("n1"))
 }
 
-// TestCluster_EventsAtTheEnd: what has happened last is recorded before Run returns, although
-// the server is slow.
+// TestCluster_EventsAtTheEnd: the last events are recorded before Run returns, although the server is slow.
 func TestCluster_EventsAtTheEnd(t *testing.T) {
 	h := simulate(t, 1)
 	h.server.Inject(apiservertest.Fault{Verb: "create", Resource: "events", Latency: time.Second})

@@ -45,8 +45,8 @@ func (p provider) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.P
 }
 
 // A node whose pods run elsewhere: pods, statuses, deletions, node and lease are Podkeel's, and
-// a PodSyncer does the rest. One who has containers to offer implements runtime.Runtime
-// instead, and gets restarts, probes and the order of containers as well.
+// a PodSyncer does the rest. A program with containers implements runtime.Runtime instead,
+// and gets restarts, probes and the order of containers as well.
 func ExampleNew_provider() {
 	server := apiservertest.New(apiservertest.Config{})
 	n, err := cluster.New(cluster.Config{Server: server.Client("virtual"), Node: node.Config{

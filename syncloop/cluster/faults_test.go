@@ -99,9 +99,8 @@ func faults() []fault {
 	}
 }
 
-// TestCluster_Faults: pods come and go while something is wrong, and the node is killed at times. No pod that is to run is
-// stopped or started again, at any time; in the end, the machine runs what is bound, once, and
-// the server shows so. No status goes backwards at the server.
+// TestCluster_Faults: pods are created and deleted during a fault, and the node is killed at times. No desired pod is
+// stopped or restarted. In the end the machine runs each bound pod once, and the server shows that. No status goes backwards at the server.
 func TestCluster_Faults(t *testing.T) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
@@ -247,8 +246,8 @@ func TestCluster_AnotherNodeOfTheName(t *testing.T) {
 	assert.Equal(t, "late/c attempt 0", h.running())
 }
 
-// TestCluster_RightsGivenBack: a node whose rights are taken away asks seldom and stops nothing. When
-// it has them again, all is told within seconds, however long that was.
+// TestCluster_RightsGivenBack: a node without rights sends few requests and stops no pod. When it has its rights
+// again, it reports all statuses within seconds, after any time.
 func TestCluster_RightsGivenBack(t *testing.T) {
 	const count = 20
 	for _, lasts := range []time.Duration{15 * time.Second, 10 * time.Minute} {

@@ -218,8 +218,8 @@ func TestCluster_VC9_StartsWhenTheObjectAppears(t *testing.T) {
 	assert.Equal(t, "web/c attempt 0, late/c attempt 0", h.running())
 }
 
-// A pod that is removed and created again under one UID keeps its watch; a node that starts
-// anew follows what its pods name.
+// A pod that is removed and created again under one UID keeps its watch; after a restart
+// the node follows the objects that its pods refer to.
 func TestCluster_VC3_WatchesOfARestartedNode(t *testing.T) {
 	h := simulate(t, 1)
 	h.disk()
@@ -259,7 +259,7 @@ func (r *requests) CreateContainer(ctx context.Context, req runtime.CreateContai
 }
 
 // VC-30, VC-31: containers have the variables of services, and none is created before these were
-// read once. One that is restarted has those of then.
+// read once. A restarted container has the current services.
 func TestCluster_VC30_VC31_ServiceVariables(t *testing.T) {
 	h := simulate(t, 1)
 	seen := &requests{Runtime: h.machine}
@@ -327,7 +327,7 @@ func TestCluster_RuntimeClass(t *testing.T) {
 	assert.Equal(t, []string{"plain by ", "web by qemu", "web by qemu"}, seen.handlers)
 }
 
-// A handler of the node's own configuration goes before the one that the cluster's class names.
+// A handler in the node's own configuration wins over the handler of the cluster's runtime class.
 func TestCluster_RuntimeClass_TheNodesOwnHandler(t *testing.T) {
 	h := simulate(t, 1)
 	seen := &requests{Runtime: h.machine}

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// ranged is a runtime that is told where the addresses of pods come from.
+// ranged is a runtime that accepts pod CIDRs.
 type ranged struct {
 	*memory.Runtime
 	told []string
@@ -37,8 +37,8 @@ func (h *harness) given(ranges ...string) {
 	require.NoError(h, h.server.Admin().EditNode("n1", func(n *v1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = ranges[0], ranges }))
 }
 
-// TestCluster_ND28_PodCIDR: the runtime is told of the ranges once, when they are known and when
-// they have changed, and again after an error that may pass.
+// TestCluster_ND28_PodCIDR: the runtime gets the pod CIDRs once when they are known, once after a change, and again
+// after a transient error.
 func TestCluster_ND28_PodCIDR(t *testing.T) {
 	h := simulate(t, 1)
 	r := &ranged{Runtime: h.machine}

@@ -23,8 +23,8 @@ func (h *harness) readiness() string {
 	return ""
 }
 
-// TestCluster_ND40_ND41_ND42_Shutdown: the server is told at once that the node goes down, pods end in the
-// order of their priority, and the server knows how they have ended when Run has returned.
+// TestCluster_ND40_ND41_ND42_Shutdown: the node reports its shutdown at once, pods terminate in the
+// order of their priority, and their terminal statuses are at the server when Run has returned.
 func TestCluster_ND40_ND41_ND42_Shutdown(t *testing.T) {
 	h := simulate(t, 1)
 	h.start()

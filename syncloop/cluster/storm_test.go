@@ -152,7 +152,7 @@ func (e everyPod) PodFeed() apiserver.Feed[*v1.Pod] {
 	return bothFeeds{e.Server.PodFeed(), e.of.Client("n2").PodFeed()}
 }
 
-// bothFeeds shows the pods of one feed, and then those of another.
+// bothFeeds shows the pods of one feed, and then the pods of another feed.
 type bothFeeds struct{ own, foreign apiserver.Feed[*v1.Pod] }
 
 func (b bothFeeds) List(ctx context.Context, version string) (apiserver.List[*v1.Pod], error) {

@@ -85,13 +85,13 @@ func TestBounds(t *testing.T) {
 		})
 	}
 	quoted := strings.Replace(simple, `"name":"a"`, `"name":"quoted","annotations":{"k":"`+strings.Repeat(`{[,\"`, 20_000)+`"}`, 1)
-	assert.Equal(t, "201 ", h.message("POST", pods, quoted, "json"), "what is in a text is no value")
+	assert.Equal(t, "201 ", h.message("POST", pods, quoted, "json"), "the content of a text is no value")
 	large := pod("default", "protobuf")
 	large.UID, large.Spec.NodeName, large.Annotations = "", "", map[string]string{"k": strings.Repeat("x", 200_000)}
 	assert.Equal(t, "201 ", h.message("POST", pods, inProtobuf(t, large), "vnd.kubernetes.protobuf"))
 }
 
-// TestBounds_Pods: what is kept of all pods is bounded in bytes too.
+// TestBounds_Pods: the total size of all stored pods is bounded too.
 func TestBounds_Pods(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
 	var there kept
@@ -233,8 +233,7 @@ func (k kept) Consume() []*v1.Pod { return k }
 func (kept) Save(*v1.Pod) error   { return nil }
 func (kept) Drop(types.UID) error { return nil }
 
-// TestBounds_History: changes of large objects are forgotten earlier, and a watch from before
-// them is told so.
+// TestBounds_History: changes of large objects are forgotten earlier, and a watch from an older version gets an error.
 func TestBounds_History(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
 	h.config.Saved = localapi.Unsaved{}

@@ -36,7 +36,7 @@ func TestStatus(t *testing.T) {
 	assert.Equal(t, "ADDED a", watch.next())
 	h.states <- node.PodState{Pod: running}
 	assert.Equal(t, "MODIFIED a", watch.next())
-	assert.Equal(t, "Ready=True", conditionsOf(into[v1.Pod](h, pods+"/a").Status), "those of others are the client's")
+	assert.Equal(t, "Ready=True", conditionsOf(into[v1.Pod](h, pods+"/a").Status), "conditions of others come from the client")
 	w.seen()
 
 	patch := func(status string) string {

@@ -41,8 +41,8 @@ func TestLease_Unhealthy(t *testing.T) {
 	assert.Equal(t, `404 leases.coordination.k8s.io "n1" not found`, h.message("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1", "", "json"))
 }
 
-// TestNoResource: who asks for a kind that needs a cluster is told so, in the words that kubectl
-// prints: of create in the Status, and of apply, which asks for definitions of kinds, in a warning.
+// TestNoResource: a request for a kind that needs a cluster gets a message that kubectl prints: for create in the
+// Status, and for apply, which reads custom resource definitions, in a warning.
 func TestNoResource(t *testing.T) {
 	h := serve(t).start().ready()
 	const why = " here: this node has no cluster, and runs pods only"
@@ -77,8 +77,8 @@ func TestNoResource(t *testing.T) {
 	}
 }
 
-// TestOpenAPI: the documents of version 3 describe what is served as kubectl explain wants it, and
-// kubectl apply knows from them that the server checks fields. That of version 2 is empty.
+// TestOpenAPI: the documents of version 3 describe the served kinds for kubectl explain. kubectl apply finds in them
+// that the server validates fields. The document of version 2 is empty.
 func TestOpenAPI(t *testing.T) {
 	h := serve(t).start().ready()
 	paths := into[map[string]map[string]map[string]string](h, "/openapi/v3")["paths"]
@@ -116,7 +116,7 @@ func TestOpenAPI(t *testing.T) {
 	assert.Equal(t, "404 the server could not find the requested resource", h.message("GET", "/openapi/v3/apis/apps/v1", "", "json"))
 }
 
-// document is what is read of a document of OpenAPI.
+// document has the fields of an OpenAPI document that the tests read.
 type document struct {
 	Paths map[string]map[string]struct {
 		Kind       map[string]string `json:"x-kubernetes-group-version-kind"`

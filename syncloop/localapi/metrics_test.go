@@ -34,8 +34,8 @@ func using(name string, nanoCores *uint64) node.PodStats {
 	return s
 }
 
-// TestMetrics: what kubectl top asks for. Before a rate was measured it is the mean since the
-// start of the container; a pod of which not all is known is left out, as one that is gone.
+// TestMetrics: the requests of kubectl top. Before a rate was measured, the usage is the mean since the start of the
+// container. A pod with incomplete metrics is left out, like a pod that is gone.
 func TestMetrics(t *testing.T) {
 	broken, unknown, other := using("d", nil), using("e", nil), using("a", nil)
 	broken.Err = errors.New("it is slow")

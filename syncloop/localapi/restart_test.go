@@ -134,8 +134,8 @@ func fileOf(t *testing.T, name, image string) *source.Handle {
 
 const web = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web","annotations":{"memory.podkeel.dev/c":"run=forever ignore-term"}},"spec":{"containers":[{"name":"c","image":"created:1"}]}}`
 
-// TestRestart_Orphan, in a bubble: a pod that nobody names any more, which stays as long as a source is
-// incomplete, keeps nobody from the others.
+// TestRestart_Orphan, in a bubble: a pod without a source stays while a source is incomplete. Clients can still
+// use the other pods.
 func TestRestart_Orphan(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.restart(fileOf(t, "old", "old:1"))
@@ -204,7 +204,7 @@ func TestRestart_ReadOnlyDisk(t *testing.T) {
 	})
 }
 
-// TestRestart_DeletedAndGone, in a bubble: one of which nothing is left is gone soon.
+// TestRestart_DeletedAndGone, in a bubble: a deleted pod without containers disappears soon.
 func TestRestart_DeletedAndGone(t *testing.T) {
 	inBox(t, func(b *box) {
 		b.restart(source.NewHandle())

@@ -47,7 +47,7 @@ func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authe
 	}
 }
 
-// reviewAccess returns whether the API serves an action. Clients such as k9s show only what is allowed.
+// reviewAccess returns whether the API serves an action. Clients such as k9s show only allowed actions.
 func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {

@@ -36,7 +36,7 @@ func TestReviewUser(t *testing.T) {
 	assert.Equal(t, "413 Request entity too large: limit is 1048576", h.message("POST", path, strings.Repeat(" ", 4<<20), "json"))
 }
 
-// TestReviewAccess: what may be done is what is served, and a server that is read only says so.
+// TestReviewAccess: the served verbs are allowed, and a read-only server gives its own reason.
 func TestReviewAccess(t *testing.T) {
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 	may := func(h *harness, spec authorizationv1.SelfSubjectAccessReviewSpec) string {

@@ -29,8 +29,8 @@ func TestReplaceable_AliasBomb(t *testing.T) {
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20), "all that was ever allocated, garbage too")
 }
 
-// TestReplaceable: a kubeconfig is written over one of its own, and over nothing that
-// somebody would miss.
+// TestReplaceable: NewService replaces its own kubeconfig, and no file of another
+// program.
 func TestReplaceable(t *testing.T) {
 	dir := t.TempDir()
 	const own = `{"clusters":[{"name":"podkeel"}],"users":[{"name":"podkeel"}],"contexts":[{"name":"podkeel"}]}`
@@ -87,7 +87,7 @@ func TestParseCredentials_ExpiredCA(t *testing.T) {
 	assert.EqualError(t, err, "localapi: these are no usable credentials: the CA has expired on 2025-12-31")
 }
 
-// TestKeepCredentials: they are made once, others cannot read them, and nobody can swap them.
+// TestKeepCredentials: the credentials are generated once, and other users can neither read nor replace them.
 func TestKeepCredentials(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "credentials.json")

@@ -98,7 +98,7 @@ func TestService_ItsAddress(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// TestService_ForeignFile: a file that somebody would miss stays as it is, and nothing is served.
+// TestService_ForeignFile: a file of another program is unchanged, and NewService fails.
 func TestService_ForeignFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, []byte("clusters: [{name: kind}]\n"), 0o600))

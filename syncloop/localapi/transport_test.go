@@ -132,8 +132,8 @@ func TestRoundTripper_Ends(t *testing.T) {
 	}
 }
 
-// TestRoundTripper_Unanswered: a request ends with its context also while nothing is answered,
-// and so does the handler, which may be reading what the client sends.
+// TestRoundTripper_Unanswered: a request returns when its context is done, even without a response. The
+// handler returns too, even if it is reading the body.
 func TestRoundTripper_Unanswered(t *testing.T) {
 	inProcess(t, nil, func(h *harness, client *http.Client) {
 		ctx, cancel := context.WithTimeout(h.Context(), time.Hour)

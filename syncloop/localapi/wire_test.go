@@ -56,8 +56,8 @@ func TestAccess(t *testing.T) {
 	assert.Equal(t, http.StatusOK, code)
 }
 
-// TestStart: lists are not answered before they are complete: an informer would take what is
-// missing for deleted. The answer names what the node waits for.
+// TestStart: lists are not served before they are complete, because an informer would treat missing
+// objects as deleted. The error says what the node waits for.
 func TestStart(t *testing.T) {
 	h := serve(t)
 	h.waiting = errors.New("node: the runtime cannot be listed: it is down")
@@ -109,7 +109,7 @@ func TestDiscovery(t *testing.T) {
 	assert.Contains(t, text, `"message":"the server could not find the requested resource","reason":"NotFound"`)
 }
 
-// TestGet: an object has its kind and a version; what is not there is a Status.
+// TestGet: an object has its kind and a version; a missing object is a Status.
 func TestGet(t *testing.T) {
 	h := serve(t).start(pod("default", "a")).ready()
 	got := into[v1.Pod](h, "/api/v1/namespaces/default/pods/a")
@@ -169,7 +169,7 @@ func TestList(t *testing.T) {
 	assert.Contains(t, text, `"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]`)
 }
 
-// about90s is the age of what was made 90 s ago: the test itself takes time.
+// about90s matches an age of about 90 s: the test itself takes time.
 var about90s = regexp.MustCompile(`\b9\ds\b`)
 
 // TestTable: the columns and cells of a real server.
@@ -383,7 +383,7 @@ func TestNamespaces(t *testing.T) {
 	assert.Equal(t, []string{"default Active", "kube-node-lease Active"}, names())
 }
 
-// TestEvents: what is recorded is there, equal events as one.
+// TestEvents: recorded events are listed, equal events as one.
 func TestEvents(t *testing.T) {
 	h := serve(t)
 	events, err := localapi.NewEvents("n1", nil)

@@ -27,7 +27,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// writer notes what the node is told.
+// writer records the calls of the API to the node.
 type writer struct {
 	mu   sync.Mutex
 	told []string
@@ -103,7 +103,7 @@ func (h *harness) message(method, path, body, media string) string {
 	return fmt.Sprint(code, " ", status.Message)
 }
 
-// TestCreate: the answer is the whole pod as a server completes it; the node is told.
+// TestCreate: the response is the complete pod with defaults; the node gets the pod.
 func TestCreate(t *testing.T) {
 	h, w := writable(t, t.TempDir())
 	h.start().ready()
@@ -111,7 +111,7 @@ func TestCreate(t *testing.T) {
 	pod := h.created(simple)
 	assert.Equal(t, "Pod a default n1 Always Pending BestEffort 1", fmt.Sprint(pod.Kind, " ", pod.Name, " ", pod.Namespace, " ", pod.Spec.NodeName, " ", pod.Spec.RestartPolicy, " ", pod.Status.Phase, " ", pod.Status.QOSClass, " ", pod.Generation))
 	assert.Equal(t, "ADDED a", watch.next())
-	assert.Contains(t, watch.body.Text(), `"resourceVersion":"`+pod.ResourceVersion+`"`, "what is seen first is what the client was answered")
+	assert.Contains(t, watch.body.Text(), `"resourceVersion":"`+pod.ResourceVersion+`"`, "the first event is the pod of the response")
 	assert.Len(t, pod.UID, 36)
 	assert.False(t, pod.CreationTimestamp.IsZero())
 	assert.Equal(t, pod.ResourceVersion, into[v1.Pod](h, pods+"/a").ResourceVersion)
@@ -178,7 +178,7 @@ func TestUpdate(t *testing.T) {
 		got := patch(step[0], step[1])
 		assert.True(t, strings.HasPrefix(got, step[2]), "%s", got)
 	}
-	assert.Empty(t, w.seen(), "what is refused is not done")
+	assert.Empty(t, w.seen(), "a refused write has no effect")
 	assert.Equal(t, "415 this node keeps no owners of fields: use kubectl apply without --server-side", h.message("PATCH", pods+"/new", "{}", "apply-patch+yaml"))
 	assert.Equal(t, "x:3 map[k:w] 4", patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":60,"tolerations":[{"key":"t"}]}}`))
 	assert.Contains(t, patch("merge-patch+json", `{"spec":{"activeDeadlineSeconds":61}}`), "must be less than or equal to previous value")
@@ -265,8 +265,8 @@ func TestUpdate_Whole(t *testing.T) {
 	assert.Contains(t, h.message("PATCH", pods+"/a/ephemeralcontainers", `{"spec":{"hostPID":true}}`, "merge-patch+json"), "only additions to `spec.ephemeralContainers` are possible here")
 }
 
-// TestUpdate_Dry: what is answered differs from what there is in what was asked for only, as
-// kubectl diff shows it; nothing is changed.
+// TestUpdate_Dry: the response differs from the stored pod only in the requested change, as kubectl diff shows.
+// Nothing is changed.
 func TestUpdate_Dry(t *testing.T) {
 	h, w := writable(t, t.TempDir())
 	h.start().ready()
@@ -411,7 +411,7 @@ func TestFinalizers(t *testing.T) {
 	assert.Equal(t, "DELETED a", watch.next())
 }
 
-// endingWriter is a node of which a pod ends while it is told that the pod shall.
+// endingWriter is a node whose pod terminates during the call that deletes the pod.
 type endingWriter struct {
 	*writer
 	forgotten chan<- struct{}
@@ -507,7 +507,7 @@ func TestStatic(t *testing.T) {
 }
 
 // TestStatic_Mirror: a static pod is shown as its mirror pod is in a cluster, which kubectl drain
-// leaves alone. One that was created is not, nor is what was given to the node in another way.
+// leaves alone. A created pod is not shown so, nor is a pod that the node got in another way.
 func TestStatic_Mirror(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
 	static := pod("default", "web-n1")
@@ -522,8 +522,8 @@ func TestStatic_Mirror(t *testing.T) {
 	assert.NotContains(t, static.Annotations, podmanager.ConfigMirrorAnnotation, "the pod of the node stays as it is")
 }
 
-// TestRestore (LA-7): the next process has what was created and changed. What was being deleted goes on
-// ending, and is gone at once if the node has nothing of it.
+// TestRestore (LA-7): the next process has all created and changed pods. A deletion continues. The pod
+// disappears at once if the node does not have it.
 func TestRestore(t *testing.T) {
 	dir := t.TempDir()
 	h, _ := writable(t, dir)
@@ -550,8 +550,8 @@ func TestRestore(t *testing.T) {
 	require.EqualError(t, err, "localapi: Config.Writer and Saved go together")
 }
 
-// TestRestore_Lost: the node is not told that it has all pods if one that was created before
-// cannot be read, or run: nobody has deleted it, and its volumes stay.
+// TestRestore_Lost: the API does not call SetComplete if a saved pod cannot be read or run. No client has
+// deleted that pod, so its volumes stay.
 func TestRestore_Lost(t *testing.T) {
 	dir := t.TempDir()
 	h, w := writable(t, dir)

@@ -1,7 +1,7 @@
 //go:build programs
 
-// Package kubernetes pins the programs of a control plane: its go.mod and go.sum say of
-// which versions they are built. Nothing imports it.
+// Package kubernetes pins the versions of the programs of a control plane in its go.mod and go.sum. No package
+// imports it.
 package kubernetes
 
 import (

@@ -244,8 +244,8 @@ func (w *watchReader[T]) requireEnd() error {
 }
 
 // isNewerVersion reports whether a resource version is newer than another one.
-func isNewerVersion(version, than string) bool {
+func isNewerVersion(version, other string) bool {
 	a, errA := strconv.ParseUint(version, 10, 64)
-	b, errB := strconv.ParseUint(than, 10, 64)
+	b, errB := strconv.ParseUint(other, 10, 64)
 	return errA == nil && (errB != nil || a > b)
 }

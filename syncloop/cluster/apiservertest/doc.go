@@ -33,6 +33,6 @@
 //
 // # Conformance
 //
-// Run checks an implementation of apiserver.Server. The server of this package passes, and so does a real
-// server through package client.
+// Run checks an implementation of apiserver.Server. The server of this package passes. A real server with
+// package client passes too.
 package apiservertest

@@ -49,7 +49,7 @@ func (f *activeFault) matches(r *Request) bool {
 }
 
 // matchesFilter reports whether a filter is empty or equals the value.
-func matchesFilter(selected, is string) bool { return selected == "" || selected == is }
+func matchesFilter(filter, value string) bool { return filter == "" || filter == value }
 
 // Inject adds a fault. The first matching fault affects a request. The returned function clears the fault, so that
 // hanging requests are executed.

@@ -193,10 +193,10 @@ func shortenDeletion(pod *v1.Pod, grace int64) {
 }
 
 // effectiveGracePeriod returns the grace period of a deletion.
-func effectiveGracePeriod(pod *v1.Pod, asked *int64) int64 {
+func effectiveGracePeriod(pod *v1.Pod, requested *int64) int64 {
 	period := int64(0)
-	if asked != nil {
-		period = *asked
+	if requested != nil {
+		period = *requested
 	} else if pod.Spec.TerminationGracePeriodSeconds != nil {
 		period = *pod.Spec.TerminationGracePeriodSeconds
 	}

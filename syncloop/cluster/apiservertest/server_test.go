@@ -39,7 +39,7 @@ func (s *simulated) say(format string, args ...any) {
 	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-// heard returns what was said since the last time.
+// heard returns the messages since its last call.
 func (s *simulated) heard() []string {
 	s.RunUntilIdle()
 	log := s.log

@@ -119,8 +119,8 @@ func withVersion(o Object, version uint64) Object {
 }
 
 // appendChangeLocked appends a change to the history and queues it for the streams.
-func (s *Server) appendChangeLocked(k objectKey, from, to Object) {
-	c := change{s.mu.version, k, from, to}
+func (s *Server) appendChangeLocked(k objectKey, before, after Object) {
+	c := change{s.mu.version, k, before, after}
 	s.mu.history = append(s.mu.history, c)
 	for _, w := range s.mu.streams {
 		w.queueChange(c)
@@ -184,33 +184,33 @@ func (s *Server) createLocked(o Object) (Object, error) {
 }
 
 // storeLocked stores an object with the next resource version.
-func (s *Server) storeLocked(k objectKey, from, to Object) {
+func (s *Server) storeLocked(k objectKey, before, after Object) {
 	s.mu.version++
-	to.SetResourceVersion(s.versionLocked())
-	s.mu.objects[k] = to
-	s.appendChangeLocked(k, from, to)
+	after.SetResourceVersion(s.versionLocked())
+	s.mu.objects[k] = after
+	s.appendChangeLocked(k, before, after)
 }
 
 // updateLocked stores an updated object, unless nothing has changed. If the object is being deleted, has grace period
 // zero and no finalizers left, it is removed.
-func (s *Server) updateLocked(from, to Object) (Object, error) {
-	k := keyOfObject(from)
-	if err := preserveMetadata(from, to); err != nil {
+func (s *Server) updateLocked(before, after Object) (Object, error) {
+	k := keyOfObject(before)
+	if err := preserveMetadata(before, after); err != nil {
 		return nil, err
 	}
-	to.SetResourceVersion(from.GetResourceVersion())
-	if equality.Semantic.DeepEqual(from, to) {
-		return from, nil
+	after.SetResourceVersion(before.GetResourceVersion())
+	if equality.Semantic.DeepEqual(before, after) {
+		return before, nil
 	}
-	if pod, ok := to.(*v1.Pod); ok && !equality.Semantic.DeepEqual(from.(*v1.Pod).Spec, pod.Spec) {
+	if pod, ok := after.(*v1.Pod); ok && !equality.Semantic.DeepEqual(before.(*v1.Pod).Spec, pod.Spec) {
 		pod.Generation++
 	}
-	if grace := to.GetDeletionGracePeriodSeconds(); to.GetDeletionTimestamp() != nil && len(to.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
+	if grace := after.GetDeletionGracePeriodSeconds(); after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
 		s.removeLocked(k) // Watches do not show the update.
-		return to, nil
+		return after, nil
 	}
-	s.storeLocked(k, from, to)
-	return to, nil
+	s.storeLocked(k, before, after)
+	return after, nil
 }
 
 // removeLocked removes an object.
@@ -223,24 +223,24 @@ func (s *Server) removeLocked(k objectKey) {
 
 // preserveMetadata restores the metadata that an update must not change. It refuses an update with another UID or an
 // older resource version.
-func preserveMetadata(from, to Object) error {
-	resource := groupResource(resourceOf(from))
-	if uid := to.GetUID(); uid != "" && uid != from.GetUID() {
-		return apierrors.NewConflict(resource, from.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, from.GetUID()))
+func preserveMetadata(before, after Object) error {
+	resource := groupResource(resourceOf(before))
+	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
+		return apierrors.NewConflict(resource, before.GetName(),
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, before.GetUID()))
 	}
-	if version := to.GetResourceVersion(); version != "" && version != from.GetResourceVersion() {
-		return apierrors.NewConflict(resource, from.GetName(),
+	if version := after.GetResourceVersion(); version != "" && version != before.GetResourceVersion() {
+		return apierrors.NewConflict(resource, before.GetName(),
 			fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
 	}
-	if added := sets.New(to.GetFinalizers()...).Difference(sets.New(from.GetFinalizers()...)); from.GetDeletionTimestamp() != nil && len(added) > 0 {
-		return apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, from.GetName(), field.ErrorList{
+	if added := sets.New(after.GetFinalizers()...).Difference(sets.New(before.GetFinalizers()...)); before.GetDeletionTimestamp() != nil && len(added) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, before.GetName(), field.ErrorList{
 			field.Forbidden(field.NewPath("metadata", "finalizers"), "no new finalizers can be added if the object is being deleted")})
 	}
-	to.SetUID(from.GetUID())
-	to.SetCreationTimestamp(from.GetCreationTimestamp())
-	to.SetGeneration(from.GetGeneration())
-	to.SetDeletionTimestamp(from.GetDeletionTimestamp())
-	to.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
+	after.SetUID(before.GetUID())
+	after.SetCreationTimestamp(before.GetCreationTimestamp())
+	after.SetGeneration(before.GetGeneration())
+	after.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	after.SetDeletionGracePeriodSeconds(before.GetDeletionGracePeriodSeconds())
 	return nil
 }

@@ -140,7 +140,7 @@ func TestClient_NothingIsRepeated(t *testing.T) {
 func TestClient_CF18_VC30_EachFeedSelects(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusForbidden) })
 	o := s.Objects()
-	_, _ = s.NodeFeed().List(t.Context(), "") // Each is refused; what was asked counts.
+	_, _ = s.NodeFeed().List(t.Context(), "") // Each request is refused; only the requests count.
 	_, _ = o.ConfigMap("ns", "conf").List(t.Context(), "")
 	_, _ = o.Secret("ns", "key").List(t.Context(), "")
 	_, _ = o.Services().List(t.Context(), "")
@@ -410,8 +410,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestKubeconfig_Wrap: what wraps the transport of the configuration has every request, those of
-// the lease too, which go over connections of their own.
+// TestKubeconfig_Wrap: the wrapper of the configuration's transport gets every request, also requests for the lease,
+// which use separate connections.
 func TestKubeconfig_Wrap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte(`{"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))

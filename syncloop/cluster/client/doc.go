@@ -4,13 +4,13 @@
 //	c, err := client.FromKubeconfig("/etc/podkeel/kubeconfig", "node-1")
 //	pods, err := c.PodFeed().List(ctx, "")
 //
-// The credentials must be those of a node: user system:node:<name>, group system:nodes.
+// The credentials must belong to a node: user system:node:<name>, group system:nodes.
 //
 // # Calls
 //
 // Each call is one HTTP request without retries and without a rate limit. The one exception: if the server
 // refuses a token and the token file has a newer one, the call is sent again. Objects are encoded as protobuf.
-// Errors are those of apimachinery, as in client-go. A status patch with the UID of another incarnation returns
+// Errors are apimachinery errors, as in client-go. A status patch with the UID of another incarnation returns
 // reason Conflict, although the server responds with Invalid.
 //
 // # Connections

@@ -71,7 +71,7 @@ func TestClient_CF36_ARevokedToken(t *testing.T) {
 	assert.Equal(t, []string{"GET old", "POST old with body", "POST new with body", "GET new", "GET new"}, seen)
 }
 
-// tokens answers calls with the one that is valid, and counts them.
+// tokens accepts only calls with the valid token, and counts the calls.
 type tokens struct {
 	valid   string
 	refused int

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/feed"
 )
 
-// stream is a Feed whose one watch has what is put into it.
+// stream is a Feed whose only watch returns the events of the channel.
 type stream chan apiserver.Event[*v1.Pod]
 
 func (s stream) List(context.Context, string) (apiserver.List[*v1.Pod], error) { panic("not asked") }

@@ -415,7 +415,7 @@ func (p *panics) Observe(*v1.Pod) {
 
 func (p *panics) Gone(types.UID) {}
 
-// A panic of the Observer ends the Run whole, so that the next one follows the pods anew.
+// A panic of the Observer ends the Run whole, so that the next Run follows the pods from the beginning.
 func TestPods_TheObserverPanics(t *testing.T) {
 	n := newNode(t, 1, func(c *feed.PodsConfig) { c.Observer = &panics{} })
 	n.create("a")

@@ -34,7 +34,7 @@ func static(uid, hash string) *v1.Pod {
 
 var object = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "node-uid"}}
 
-// TestDecide runs the texts in testdata: what is known of a name, and what is to be done.
+// TestDecide runs the texts in testdata: the facts about a name, and the action.
 //
 //	static=HASH                                a static pod is desired
 //	mirror=HASH[,deleted][,other-owner][,no-owner]   a mirror pod is at the server
@@ -182,8 +182,8 @@ func TestReconciler_SecondRun(t *testing.T) {
 	assert.ErrorIs(t, h.reconciler.Run(t.Context()), runtime.ErrSecondRun)
 }
 
-// TestReconciler_MI7_MI16_MI17: created at once, again if somebody deletes it or the
-// manifest changes, and gone with the static pod.
+// TestReconciler_MI7_MI16_MI17: created at once, again if another program deletes it or
+// the manifest changes, and deleted with the static pod.
 func TestReconciler_MI7_MI16_MI17(t *testing.T) {
 	h := simulate(t)
 	h.pods.AddPod(static("s", "h1"))
@@ -212,8 +212,9 @@ func TestReconciler_MI7_MI16_MI17(t *testing.T) {
 	assert.Empty(t, h.after(time.Hour))
 }
 
-// TestReconciler_MI16_DeletedForEver: a program that deletes each mirror pod at once, as another node
-// of the name does, has the next one made later and later. When it ends there is one within a minute.
+// TestReconciler_MI16_DeletedForEver: if a program deletes each mirror pod at once, as another node with the same
+// name does, the next mirror pod is created later and later. When the program stops, there is a mirror pod within a
+// minute.
 func TestReconciler_MI16_DeletedForEver(t *testing.T) {
 	h := simulate(t)
 	deleter := h.NewProcess()
@@ -314,12 +315,11 @@ func TestReconciler_Retry(t *testing.T) {
 	h.reconciler.Retry()
 	assert.Equal(t, "create pods default/web", h.after(0))
 	h.reconciler.Retry()
-	assert.Empty(t, h.after(time.Minute), "what has not failed is left alone")
+	assert.Empty(t, h.after(time.Minute), "names without a failure keep their state")
 }
 
-// TestMuseum_K116483_AMirrorPodDeletedByHand: somebody deleted the mirror of a static pod, and it stayed
-// away until the static pod changed, so that the API server did not know of a pod that runs. It is
-// made again within a second. (Also 22625.)
+// TestMuseum_K116483_AMirrorPodDeletedByHand: a user deleted the mirror pod of a static pod. It stayed away
+// until the static pod changed, so the API server did not know of a running pod. It is created again within a second. (Also 22625.)
 func TestMuseum_K116483_AMirrorPodDeletedByHand(t *testing.T) {
 	h := simulate(t)
 	h.pods.AddPod(static("s", "h1"))

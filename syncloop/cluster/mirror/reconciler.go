@@ -222,10 +222,10 @@ func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 }
 
 // collectFacts returns the facts about a name.
-func (r *Reconciler) collectFacts(full string) Facts {
-	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(full), Complete: r.cfg.Complete()}
-	i := strings.LastIndexByte(full, '_')
-	namespace, short := full[i+1:], full[:i]
+func (r *Reconciler) collectFacts(fullName string) Facts {
+	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(fullName), Complete: r.cfg.Complete()}
+	i := strings.LastIndexByte(fullName, '_')
+	namespace, short := fullName[i+1:], fullName[:i]
 	f.Mirror, _ = r.cfg.Pods.GetMirrorPodByName(namespace, short)
 	for _, pod := range r.cfg.Pods.GetPodsOfName(namespace, short) {
 		switch {
@@ -239,12 +239,12 @@ func (r *Reconciler) collectFacts(full string) Facts {
 }
 
 // reconcileName performs the next action for a name.
-func (r *Reconciler) reconcileName(ctx context.Context, full string) {
-	f := r.collectFacts(full)
+func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
+	f := r.collectFacts(fullName)
 	action := Decide(f)
 	now := r.executor.Now()
 	r.mu.Lock()
-	n := r.mu.names[full]
+	n := r.mu.names[fullName]
 	if action != Keep && action == n.lastAction && now.Before(n.expectedBy) {
 		n.due = n.expectedBy // The watch has not shown the last action yet.
 		r.mu.Unlock()
@@ -264,7 +264,7 @@ func (r *Reconciler) reconcileName(ctx context.Context, full string) {
 		return
 	}
 	if action == Keep && f.Static == nil && f.Mirror == nil {
-		delete(r.mu.names, full)
+		delete(r.mu.names, fullName)
 	}
 	r.mu.Unlock()
 	var err error
@@ -281,14 +281,14 @@ func (r *Reconciler) reconcileName(ctx context.Context, full string) {
 	case Delete:
 		err = r.deleteMirrorPod(ctx, f.Mirror)
 	}
-	r.recordResult(ctx, full, n, action, err)
+	r.recordResult(ctx, fullName, n, action, err)
 }
 
 // recordResult records the result of an action and schedules the next check of the name.
-func (r *Reconciler) recordResult(ctx context.Context, full string, n *nameState, action Action, err error) {
+func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {
-		r.cfg.Log.Warn("cannot change a mirror pod; retrying", "pod", full, "action", action, "err", err)
+		r.cfg.Log.Warn("cannot change a mirror pod; retrying", "pod", fullName, "action", action, "err", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -177,8 +177,8 @@ func (a *Agent) storeShownNode(node *v1.Node, readAt time.Time) { a.storeNode(no
 
 // storeNode stores a state of the node from the server. ownWrite means that the state is the response to a write of
 // this agent. An older state than that response was sent before the write, so it is dropped. A state that was read
-// later but has an older version proves that the server was restored from a backup. So does an older version after a
-// state that a watch has shown.
+// later but has an older version proves that the server was restored from a backup. An older version after a state that
+// a watch has shown proves the same.
 func (a *Agent) storeNode(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node

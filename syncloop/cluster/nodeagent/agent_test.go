@@ -90,7 +90,7 @@ func (h *harness) start() {
 	h.Cleanup(process.Crash)
 }
 
-// after lets time pass and returns what was asked of the server, and the hooks.
+// after lets time pass and returns the requests to the server and the calls of hooks.
 func (h *harness) after(d time.Duration) string {
 	h.RunUntil(h.Now().Add(d))
 	var all []string
@@ -497,5 +497,5 @@ func TestAgent_Retry(t *testing.T) {
 	h.after(10*time.Second + 500*time.Millisecond)
 	clear()
 	h.agent.Retry()
-	assert.Equal(t, 1, strings.Count(h.after(550*time.Millisecond), "update leases"), "without a pause of 0.1 s after the one that fails")
+	assert.Equal(t, 1, strings.Count(h.after(550*time.Millisecond), "update leases"), "without a pause of 0.1 s after the failed renewal")
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // TestAgent_Restored: the server's data are restored from a backup, so that the versions of the
-// node go back under the same UID. Its labels are those that it has now, its status is told
-// anew, and changes are seen, whichever way the watch has ended: after one that has ended in
-// order the next is silent, as it begins at a version that the data have not reached.
+// node go back under the same UID. The agent adopts the restored labels, sends its status again, and sees changes,
+// however the watch has ended. After a regular end the next watch is silent, because it starts at a version that the
+// restored data have not reached.
 func TestAgent_Restored(t *testing.T) {
 	for name, end := range map[string]error{"in order": io.EOF, "broken": errors.New("reset")} {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 )
 
-// TestStories runs the texts in testdata. Each is the story of an agent and a server; what is
-// shown is when each request arrived, what was answered, and the events. Renewals of the lease
-// and watches are left out, but for the first of each.
+// TestStories runs the texts in testdata. Each text is the story of an agent and a server. The output has
+// the time of each request, its response, and the events. Only the first renewal of the lease and the first watch are
+// shown.
 //
 //	labels K=V...        what the agent registers with
 //	start                the agent

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/statussink"
 )
 
-// A Sender brings what is stored to the API server.
+// A Sender sends the stored statuses to the API server.
 func ExampleNew() {
 	server := apiservertest.New(apiservertest.Config{})
 	pod, err := server.Admin().CreatePod(&v1.Pod{

@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/statussink"
 )
 
-// The server's data are restored from a backup: what it has of a pod is older than what it has
-// acknowledged, and is told anew. Deletions are those of the server as it is now.
+// The server is restored from a backup: its state of a pod is older than the acknowledged one, so the sink sends the
+// status again. Only deletions in the restored state count.
 func TestSink_Restored(t *testing.T) {
 	a := newAgent(t, 1)
 	pod := a.create("web")
@@ -47,7 +47,7 @@ func TestSink_Restored(t *testing.T) {
 	a.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed})
 	a.TerminatePod(pod)
 	a.pass(10 * time.Second)
-	require.NotNil(t, a.server.Admin().Pod("default", "web"), "nobody deletes it now")
+	require.NotNil(t, a.server.Admin().Pod("default", "web"), "it is not deleted in the restored state")
 	require.NoError(t, a.server.Admin().DeletePod("default", "web", 30))
 	a.pass(10 * time.Second)
 	require.Nil(t, a.server.Admin().Pod("default", "web"))

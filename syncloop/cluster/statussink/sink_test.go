@@ -111,7 +111,7 @@ func TestSink_Conformance(t *testing.T) {
 	require.EqualError(t, err, "statussink: Config.Pods is nil")
 }
 
-// ST-29: what the server does not take over is not sent again and again; what is new is.
+// ST-29: a part that the server does not adopt is not sent again; a new part is sent.
 func TestSink_ST29_WhatTheServerKeeps(t *testing.T) {
 	pods := &anyPods{pods: map[types.UID]*v1.Pod{}, stubborn: true}
 	sink, err := statussink.New(statussink.Config{Pods: pods})

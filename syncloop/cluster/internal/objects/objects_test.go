@@ -103,8 +103,8 @@ func mounts(name string) v1.PodSpec {
 	return v1.PodSpec{Volumes: []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}}}}
 }
 
-// VC-2, VC-3, VC-8: one watch for all pods that name an object, from the first to the last; a
-// change is told to each of them.
+// VC-2, VC-3, VC-8: one watch serves all pods that refer to an object, from the first to the last. Each of them is
+// notified of a change.
 func TestObjects_VC2_VC3_VC8_OneWatch(t *testing.T) {
 	n := newNode(t)
 	a, b := n.pod("a", mounts("conf")), n.pod("b", mounts("conf"))

@@ -177,7 +177,7 @@ func TestRun_VC17_VC23_ReplacesInTime(t *testing.T) {
 		require.Equal(t, "token-5 <nil>", i.get(2*time.Hour, "", 3000))
 		require.Equal(t, "token-2 <nil>", i.get(2*time.Hour+time.Second, "vault", 100*3600))
 		i.RunUntil(start.Add(25 * time.Hour))
-		require.Len(t, i.changed, 37+1, "one after 24 h of the one that lasts longer")
+		require.Len(t, i.changed, 37+1, "one replacement after 24 h of the long-lived token")
 		require.ErrorIs(t, i.source.Run(ctx), runtime.ErrSecondRun)
 		i.source.Forget("u")
 		i.changed = nil
@@ -208,8 +208,8 @@ func TestRun_VC18_TheServerFails(t *testing.T) {
 	require.Zero(t, i.process.Running())
 }
 
-// A pod that is forgotten while a request for it is under way, and then is there again: the late
-// answer is not taken for that of the new request.
+// A pod is forgotten during a request for its token, and then created again. The late response does not count for
+// the new request.
 func TestToken_ForgottenAndBack(t *testing.T) {
 	i := newIssuer(t)
 	var got []string
@@ -224,7 +224,7 @@ func TestToken_ForgottenAndBack(t *testing.T) {
 	i.source.Forget("u")
 	ask()
 	i.RunUntil(start.Add(120 * time.Millisecond))
-	require.Empty(t, got, "the request of before is over, that of now is not")
+	require.Empty(t, got, "the old request is over, the new one is not")
 	i.RunUntil(start.Add(time.Second))
 	require.Equal(t, []string{"token-2 <nil>", "token-2 <nil>"}, got)
 	require.Zero(t, i.process.Running())

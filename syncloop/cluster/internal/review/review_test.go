@@ -320,7 +320,7 @@ func TestAuthenticate_Certificate(t *testing.T) {
 	}
 	assert.Empty(t, logged.String())
 	for i, chain := range chains {
-		for range 1 + i { // Only the first one is told.
+		for range 1 + i { // Only the first refusal is logged.
 			_, ok = ask(chain...)
 			assert.False(t, ok, i)
 		}

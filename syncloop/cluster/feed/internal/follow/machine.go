@@ -237,8 +237,8 @@ func (m *Machine[T]) Closed() {
 	}
 }
 
-// handleWatchError chooses the action after the error of a watch. well means that the stream has worked.
-func (m *Machine[T]) handleWatchError(err error, well bool) {
+// handleWatchError chooses the action after the error of a watch. worked means that the stream has delivered something or lasted long enough.
+func (m *Machine[T]) handleWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case isVersionLost(err) && !m.initial:
@@ -250,7 +250,7 @@ func (m *Machine[T]) handleWatchError(err error, well bool) {
 	case m.initial && m.isInitialEventsUnsupported(err):
 		m.noInitial = true
 		m.startFullRead()
-	case !answered && well:
+	case !answered && worked:
 		m.do = Watch // The connection was closed, regularly or not.
 	case answered && !m.initial && apierrors.IsInternalError(err):
 		m.startFullRead()
