@@ -107,8 +107,8 @@ func TestServer_ConnectionLimit_Idle(t *testing.T) {
 	})
 }
 
-// TestServer_ConnectionLimit_NoCredentials: of a handler that asks for none, what is being
-// answered is not closed for others.
+// TestServer_ConnectionLimit_NoCredentials: if the handler does not authenticate clients, a connection
+// with a running request is not closed for another client.
 func TestServer_ConnectionLimit_NoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := served(t, debug.ServerConfig{MaxConnections: 2, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// The faults of manifests are told of to those who ask, and the node is healthy with them.
+// TestHandler_Faults: the handler shows the faults of manifests, and a node with such faults is
+// healthy.
 func TestHandler_Faults(t *testing.T) {
 	var sick error
 	var faults []source.Faults

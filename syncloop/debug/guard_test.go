@@ -35,7 +35,7 @@ func everything() debug.Config {
 	}
 }
 
-// everyRoute has a method and a path for each route, and for what is none.
+// everyRoute returns a method and a path for each route, and for an unknown path.
 func everyRoute() [][2]string {
 	all := [][2]string{{"GET", "/"}, {"GET", "/nothing"}, {"DELETE", "/pods"}, {"OPTIONS", "/pods"}, {"GET", "//pods"}}
 	for _, pattern := range debug.Patterns(everything()) {
@@ -49,9 +49,8 @@ func everyRoute() [][2]string {
 	return all
 }
 
-// TestGuard_EveryRoute: neither a page that makes a name of its own lead to this
-// machine nor any other page in a browser gets an answer of any route; whoever
-// asks an address does.
+// TestGuard_EveryRoute: every route rejects requests of pages in a browser, also of a page whose name
+// resolves to this machine, and serves requests to an IP address.
 func TestGuard_EveryRoute(t *testing.T) {
 	h, err := debug.New(everything())
 	require.NoError(t, err)
@@ -97,8 +96,8 @@ func TestGuard_EveryRoute(t *testing.T) {
 	}
 }
 
-// TestGuard_WhoMayRead: reading is for whoever asks an address, a name that is
-// allowed, or a socket; a page that a person opens himself is one of his.
+// TestGuard_WhoMayRead: requests to an IP address, to an allowed name or over a Unix socket are served.
+// A page that a person opens in a browser is served too.
 func TestGuard_WhoMayRead(t *testing.T) {
 	h, err := debug.New(everything())
 	require.NoError(t, err)

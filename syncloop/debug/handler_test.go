@@ -149,7 +149,8 @@ func TestNew_NamesWhatIsMissing(t *testing.T) {
 	assert.EqualError(t, err, "debug: Config.Pods, Health and Ready are all needed")
 }
 
-// Metrics and usage are answered by the handlers of the Config, and by nobody without them.
+// TestHandler_Figures: the handlers of the Config serve metrics and stats. Without them the paths are
+// unknown.
 func TestHandler_Figures(t *testing.T) {
 	config := debug.Config{Pods: func() []*v1.Pod { return nil }, Health: func() error { return nil }, Ready: func() error { return nil }}
 	says := func(text string) http.Handler {

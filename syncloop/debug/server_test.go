@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// pipes is a listener in memory, so that its time is that of the bubble.
+// pipes is an in-memory listener, so that it works in a synctest bubble.
 type pipes struct {
 	conns chan net.Conn
 	ended chan struct{}
@@ -198,7 +198,7 @@ func handlerFor(t *testing.T, p *people) http.Handler {
 	})
 }
 
-// TestServer_ListenerFails: the error is told, and everything has ended.
+// TestServer_ListenerFails: Run returns the error, and all goroutines have returned.
 func TestServer_ListenerFails(t *testing.T) {
 	h, err := debug.New(everything())
 	require.NoError(t, err)

@@ -128,7 +128,7 @@ func TestNode_AppliesAPodWithoutUID(t *testing.T) {
 	})
 }
 
-// TestNode_NewNamesEveryFault: all that is wrong with names, labels, taints and resources is said at once.
+// TestNode_NewNamesEveryFault: the error of New has every fault of names, labels, taints and resources.
 func TestNode_NewNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
 		Name: "Node_1", Scheduling: node.SchedulingConfig{MaxPods: -1,

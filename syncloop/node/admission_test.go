@@ -123,9 +123,8 @@ func TestNode_AD8_I42_NotRefusedAfterARestart(t *testing.T) {
 	}
 }
 
-// TestNode_AD8_I42_FinishedIsNotRefused: a job that was done before a restart of
-// the agent has Succeeded after it, though there is no room for it any more, and
-// takes none from a newcomer.
+// TestNode_AD8_I42_FinishedIsNotRefused: a job that completed before a restart of the agent is
+// Succeeded after it, although the node has no room for it, and it takes no room from a new pod.
 func TestNode_AD8_I42_FinishedIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})

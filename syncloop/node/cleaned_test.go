@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// TestNode_HousekeepingForgets: after a pod is gone nobody remembers it: neither
-// its life, nor its history, nor its probes, though something was heard of them late.
+// TestNode_HousekeepingForgets: after the removal of a pod the node has no worker, history or probes of
+// it, even if a late event about the pod arrives.
 func TestNode_HousekeepingForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})

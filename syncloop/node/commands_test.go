@@ -30,7 +30,7 @@ import (
 // shells run the commands of probes and hooks in the worst of ways.
 type shells struct{ runtime.Runtime }
 
-// page is what is printed, far beyond what is asked for.
+// page is the output of a command, far beyond the limit.
 var page = bytes.Repeat([]byte("x\xff"), 32<<20)
 
 // Features implements runtime.FeatureReporter.
@@ -78,8 +78,8 @@ func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 	})
 }
 
-// TestNode_F96_Commands: whatever the commands of probes do, their pods are not
-// ready, people are told in a few words, and nobody else is disturbed.
+// TestNode_F96_Commands: pods whose probe commands misbehave are not ready, their events are short, and
+// other pods are not affected.
 func TestNode_F96_Commands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heard := &warnings{}

@@ -32,8 +32,8 @@ func (silent) Run(ctx context.Context, _ source.Sink) error {
 	return nil
 }
 
-// TestNode_NotReady: a node is not ready as long as a source has not been heard,
-// or the runtime has not been seen, and says so.
+// TestNode_NotReady: a node is not ready, and says why, until every source has delivered and the
+// runtime was listed.
 func TestNode_NotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": silent{}}}})
@@ -88,7 +88,7 @@ func TestNode_HooksAndConfigReachTheirParts(t *testing.T) {
 			}},
 		})
 		web := pod("web", "serve")
-		web.Spec.ActiveDeadlineSeconds = new(int64(3600)) // It is never stable, as its age is looked at.
+		web.Spec.ActiveDeadlineSeconds = new(int64(3600)) // It is never stable, because its age is checked.
 		require.NoError(t, n.Apply(web))
 		require.NoError(t, n.Apply(pod("unloved", "serve")))
 		time.Sleep(time.Second)
@@ -187,8 +187,8 @@ func TestNode_I11_OneNameOnePod(t *testing.T) {
 	})
 }
 
-// TestNode_ConfigOfImagesAndNames: how many images are pulled at once, and what
-// pods are told about the names of others.
+// TestNode_ConfigOfImagesAndNames: the Config limits concurrent pulls, and sets the resolver
+// configuration of pods.
 func TestNode_ConfigOfImagesAndNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers, searches atomic.Value

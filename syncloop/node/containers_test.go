@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// TestContainerID: people find the newest container of a pod, the one before it,
-// or are told what there is.
+// TestContainerID: ContainerID finds the newest container of a pod and the one before it, or lists the
+// containers in its error.
 func TestContainerID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := node.New(node.Config{})
@@ -122,8 +122,7 @@ func TestExecStream_WithoutStreams(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// TestNamesakes: of two pods of a name the one that is desired is meant, as long as the one before
-// it still ends too.
+// TestNamesakes: of two pods of a name the desired one is used, while the earlier one still terminates.
 func TestNamesakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{})
@@ -147,8 +146,8 @@ func TestNamesakes(t *testing.T) {
 	})
 }
 
-// TestNamesakes_Rejected: where a second source names a pod like one that runs, the one that runs is
-// meant by the name, whoever asks. The second pod is rejected, or waits if it is a static one.
+// TestNamesakes_Rejected: if a second source delivers a pod with the name of a running pod, every
+// lookup by name returns the running pod. The second pod is rejected, or waits if it is a static pod.
 func TestNamesakes_Rejected(t *testing.T) {
 	for want, static := range map[v1.PodPhase]string{v1.PodFailed: "runs", v1.PodPending: "late"} {
 		synctest.Test(t, func(t *testing.T) {

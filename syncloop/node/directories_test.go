@@ -53,9 +53,9 @@ func withVolume(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// HC-2, SP-24, GC-8: what pods of a former agent have left on the disk goes, once
-// everybody has said what is wanted; what is wanted stays, and goes with its pod.
-// KC-2: a machine that was replaced meanwhile does not begin to count anew.
+// HC-2, SP-24, GC-8: directories of pods of an earlier agent are removed when every source has
+// delivered. Directories of desired pods stay, and are removed with their pods. KC-2: on a replaced
+// machine the restart count does not begin at zero.
 func TestNode_HC2_DirectoriesOfFormerAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := disk{t, t.TempDir()}

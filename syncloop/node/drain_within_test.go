@@ -13,8 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// TestNode_Hurry: a shorter grace interrupts the ends that are under way, and nothing
-// starts any more.
+// TestNode_Hurry: a shorter grace period shortens running terminations, and no pod starts.
 func TestNode_Hurry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})

@@ -165,8 +165,8 @@ func TestNode_EvictedAtItsDeadline(t *testing.T) {
 	}
 }
 
-// TestNode_P23_DeadlineOverARestart: the time goes on counting while no agent
-// runs, and what is beyond it is not started once more.
+// TestNode_P23_DeadlineOverARestart: the active deadline includes the time without an agent, and a pod
+// past its deadline does not start again.
 func TestNode_P23_DeadlineOverARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, machine := &ends{}, memory.New(memory.Config{})

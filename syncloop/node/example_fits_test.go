@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// A scheduler in a few lines: of the nodes that a pod fits on, the one with the most free
-// cpu gets it. Nothing has to run: what was applied counts at once.
+// A scheduler in a few lines: it places a pod on the node with the most free CPU of those on which the
+// pod fits. The nodes need not run, because an applied pod counts at once.
 func ExampleScheduling_Fits() {
 	var nodes []*node.Node
 	for i, cpu := range []string{"2", "3", "1"} {
@@ -63,9 +63,9 @@ func ExampleScheduling_Fits() {
 	// d: on no node; n2 lacks: Cordoned  Resource cpu
 }
 
-// Preemption: of the pods with a lower priority as few as need to are deleted, those of the
-// lowest priority first. The pod is applied right after: it waits by itself until they have
-// ended, and what they leave is reserved for it.
+// Preemption: the scheduler deletes as few pods of lower priority as necessary, those with the lowest
+// priority first. It applies the new pod right after: the pod waits until the deleted ones have
+// terminated, and their resources are reserved for it.
 func ExampleScheduling_FitsWithout() {
 	n, err := node.New(node.Config{Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3")}}})
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// leased is the reference PodSyncer, which starts a pod only while its license holds. It
-// embeds the reference, so it has its method IsStable too; but no event tells that a license
-// ends, so the pods of which IsStable is true have to be synced all the same.
+// leased is the reference PodSyncer, which starts a pod only while its license is valid. It embeds the
+// reference and so has its method IsStable. But no event reports the end of a license, so stable pods
+// have to be synced too.
 type leased struct {
 	*podsync.Syncer
 	licensed *atomic.Bool
@@ -28,8 +28,8 @@ func (l leased) SyncPod(ctx context.Context, kind podworkers.SyncPodType, pod, m
 	return l.Syncer.SyncPod(ctx, kind, pod, mirror, status)
 }
 
-// A PodSyncer that wraps the reference is synced in every Config.Sync.Resync. One that has nothing
-// to do between events of its own says so with SetStability; this one must not.
+// A PodSyncer that wraps the reference syncs each pod in every Config.Sync.Resync. A wrapper that does
+// nothing of its own between events can call SetStability; this one must not.
 func ExampleSyncerParts() {
 	licensed := &atomic.Bool{}
 	licensed.Store(true)

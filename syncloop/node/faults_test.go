@@ -52,8 +52,8 @@ func runFiles(t *testing.T, machine *memory.Runtime, files *directory, state str
 	return run(t, node.Config{Name: "n", Runtime: machine, Pods: node.PodsConfig{Sources: map[string]source.Source{"file": s}}})
 }
 
-// TestSourceFaults_OfARunningPod: who asks why the pod is as it is, is told that its manifest
-// was not read.
+// TestSourceFaults_OfARunningPod: the explanation of a running pod says that its manifest could not be
+// read.
 func TestSourceFaults_OfARunningPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, files := memory.New(memory.Config{}), newDirectory("web.yaml", webManifest)

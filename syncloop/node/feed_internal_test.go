@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestFeed_IsThereWhileSomebodyAsks: a node that nobody has listed keeps nothing for it, and
-// one that nobody has listed for five minutes lets go. Versions go on rising.
+// TestFeed_IsThereWhileSomebodyAsks: a node on which List was never called has no feed, and a feed is
+// cleared five minutes after the last call. Versions continue to increase.
 func TestFeed_IsThereWhileSomebodyAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := New(Config{})
@@ -52,8 +52,7 @@ func TestFeed_IsThereWhileSomebodyAsks(t *testing.T) {
 	})
 }
 
-// TestFeed_ASlowReaderExpires: a reader that is more changes behind than are remembered has
-// missed some, and is told so.
+// TestFeed_ASlowReaderExpires: a reader that is too many changes behind gets ErrExpired.
 func TestFeed_ASlowReaderExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, err := New(Config{})

@@ -189,8 +189,8 @@ func TestNode_Allocatable(t *testing.T) {
 	assert.Equal(t, []string{"Cordoned NodeUnschedulable node.kubernetes.io/unschedulable"}, told(n.Scheduling().Fits(pod("web", "serve"))))
 }
 
-// TestNode_Cordon: a scheduler is told to stay away, and what comes all the same runs, as on
-// a kubelet.
+// TestNode_Cordon: Fits returns a reason on a cordoned node, and the node still runs applied pods, as a
+// kubelet does.
 func TestNode_Cordon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
@@ -244,8 +244,8 @@ func TestNode_Undrain(t *testing.T) {
 	})
 }
 
-// TestNode_FitsFromAnywhere: Fits and Allocated beside Apply, Delete and the loop. In the
-// end nothing is left that was assumed.
+// TestNode_FitsFromAnywhere: Fits and Allocated run concurrently with Apply, Delete and the loop. At
+// the end no assumed pod is left.
 func TestNode_FitsFromAnywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{Scheduling: node.SchedulingConfig{MaxPods: 20}})
@@ -270,7 +270,7 @@ func TestNode_FitsFromAnywhere(t *testing.T) {
 	})
 }
 
-// TestRequests: as Allocated counts them, with what is left out filled in.
+// TestRequests: Requests counts as Allocated does, with the defaults of the pod.
 func TestRequests(t *testing.T) {
 	p := pod("web", "serve")
 	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"cpu": resource.MustParse("2")}

@@ -129,8 +129,7 @@ func memoryInUse() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// idleTime is as long as it takes until each pod is synced again, or next to nothing where
-// nothing is measured.
+// idleTime is the time until each pod is synced again, or very short if the benchmark measures nothing.
 func idleTime() time.Duration {
 	if testing.Short() {
 		return time.Second

@@ -118,8 +118,8 @@ func TestNode_WatchFromZero(t *testing.T) {
 	})
 }
 
-// TestNode_WatchFromSelects: a pod comes into a watch when it begins to be selected, and
-// leaves it when it is not any more.
+// TestNode_WatchFromSelects: a pod is Added when it begins to match the selector, and Deleted when it
+// no longer matches.
 func TestNode_WatchFromSelects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{})

@@ -183,8 +183,8 @@ func TestNode_ListIsShared(t *testing.T) {
 	})
 }
 
-// TestNode_ListOfAStaticPodsName: of two pods of one name the first is listed until it is
-// gone; PodByName finds the one that is desired.
+// TestNode_ListOfAStaticPodsName: of two pods of one name List shows the first until it is gone;
+// PodByName returns the desired one.
 func TestNode_ListOfAStaticPodsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handle := source.NewHandle()

@@ -27,8 +27,8 @@ func (a *createRecorder) CreateContainer(ctx context.Context, req runtime.Create
 	return a.Runtime.CreateContainer(ctx, req)
 }
 
-// A container without a limit is told what the node has: what Capacity declares, less what is
-// reserved, and otherwise what the machine has. What is not declared is not checked.
+// TestNode_MachineIsTold: a resourceFieldRef of a container without a limit shows Capacity less
+// Reserved, or else MachineCapacity. Resources without a Capacity are not checked.
 func TestNode_MachineIsTold(t *testing.T) {
 	of := func(memory string) v1.ResourceList {
 		return v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}

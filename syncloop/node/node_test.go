@@ -117,8 +117,8 @@ func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	}, "\n"), "always in this order")
 }
 
-// TestNode_SetBeforeRunAdopts: what was applied before Run goes on running over a
-// restart of the agent, the same container (I35); what was not is ended (I34).
+// TestNode_SetBeforeRunAdopts: pods that are applied before Run keep running over a restart of the
+// agent, with the same container (I35). Other pods are terminated (I34).
 func TestNode_SetBeforeRunAdopts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
@@ -289,8 +289,8 @@ func TestNode_I39_HungPod(t *testing.T) {
 	})
 }
 
-// TestNode_WatchShowsALife: every watcher sees the pod come and go, and the last
-// that is said of it is that it is gone.
+// TestNode_WatchShowsALife: every watcher sees the whole lifecycle of a pod, and Gone as its last
+// state.
 func TestNode_WatchShowsALife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{})
@@ -343,7 +343,8 @@ func TestNode_WatchShowsWhatIsWanted(t *testing.T) {
 	})
 }
 
-// TestNode_ManyInOneProcess: nothing is shared but what is handed over.
+// TestNode_ManyInOneProcess: nodes in one process share only the objects that the caller passes to
+// them.
 func TestNode_ManyInOneProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*runningParts
@@ -416,8 +417,8 @@ func TestNode_Replace(t *testing.T) {
 	})
 }
 
-// TestNode_I28_FormerLife: whoever waits for a pod to be ready is not shown
-// that its previous incarnation was.
+// TestNode_I28_FormerLife: a watcher that waits for a ready pod does not see the readiness of its
+// previous incarnation.
 func TestNode_I28_FormerLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := run(t, node.Config{})
@@ -443,9 +444,9 @@ func TestNode_I28_FormerLife(t *testing.T) {
 	})
 }
 
-// TestNode_I28_FormerLifeOfOneThatAwaitsASlot: a pod whose UID was used before, and
-// that has begun but not been synced yet, as all slots are busy, is not shown with the
-// status of its predecessor, whoever looks and when; Life never goes down.
+// TestNode_I28_FormerLifeOfOneThatAwaitsASlot: a pod of a used UID that has a worker but was not synced
+// yet, because all slots are busy, is never shown with the status of its predecessor. StatusEpoch never
+// decreases.
 func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.StartContainer, Pod: "slow", Latency: time.Minute}}})
@@ -624,8 +625,8 @@ func TestNode_I11_StaticPodChangedWhileAgentWasDown(t *testing.T) {
 	})
 }
 
-// TestNode_I35_WhatRunsIsNotRefused: a restart does not let a newcomer take the
-// place of what has run all the time.
+// TestNode_I35_WhatRunsIsNotRefused: after a restart a new pod does not take the place of a running
+// one.
 func TestNode_I35_WhatRunsIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})

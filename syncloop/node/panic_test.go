@@ -248,7 +248,7 @@ func (r *fusedRuntime) ImageFilesystem(ctx context.Context) (runtime.FilesystemU
 	return r.Runtime.ImageFilesystem(ctx)
 }
 
-// closed is a connection of which nothing is needed.
+// closed is a connection that is not used.
 type closed struct{ io.ReadWriter }
 
 func (closed) Close() error { return nil }
@@ -406,7 +406,7 @@ func (a fusedAdmit) Admit(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitRe
 	return syncloop.PodAdmitResult{Admit: true}
 }
 
-// scene is a simulated node all parts of which can panic.
+// scene is a simulated node whose parts can all panic.
 type scene struct {
 	*fuse
 	t         *testing.T
@@ -564,7 +564,7 @@ func (s *scene) pass(d time.Duration) {
 	}
 }
 
-// panicking is a call of what is in node.Config.
+// panicking is a call of code in node.Config.
 type panicking struct {
 	call string
 	name string // by which health tells; empty: the call's
@@ -740,8 +740,8 @@ func features(t *testing.T) (list []string) {
 // callNames are the names of fields in the report of a panic, where they differ.
 var callNames = map[string]string{"Manager": "Volumes", "GRPC": "GRPCProbes"}
 
-// TestPanic_TheTableIsComplete: whoever gives Config a new field, or an interface in it
-// a new method, says here what a panic of it costs.
+// TestPanic_TheTableIsComplete: a new field of Config, and a new method of an interface in it, needs a
+// row that says what a panic of it costs.
 func TestPanic_TheTableIsComplete(t *testing.T) {
 	want := features(t)
 	config := reflect.TypeFor[node.Config]()

@@ -24,7 +24,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// sink writes down what it is told. It fails the first call.
+// sink records the statuses that it receives. Its first call fails.
 type sink struct {
 	began time.Time
 	mu    sync.Mutex
@@ -54,8 +54,8 @@ func (s *sink) last(name string) (newest string) {
 	return newest
 }
 
-// TestNode_Sink: statuses reach the sink, also those of the node's own end, and
-// the end of a pod only when nothing of it runs (ST-12, ST-15, ST-17).
+// TestNode_Sink: the sink receives statuses, also after the end of Run's context, and a terminal status
+// only when no container of the pod runs (ST-12, ST-15, ST-17).
 func TestNode_Sink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now()}
@@ -71,8 +71,8 @@ func TestNode_Sink(t *testing.T) {
 	})
 }
 
-// ST-17: that a pod has ended is shown, and the sink is told, when nothing of it runs
-// any more. One that was refused, and never ran, is told at once.
+// ST-17: a terminal status is shown and sent when no container of the pod runs. A rejection, of a pod
+// that never ran, is sent at once.
 func TestNode_ST17_EndIsHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}
@@ -153,7 +153,7 @@ func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 	})
 }
 
-// What comes of a call that was under way when the node was told to end is told too.
+// TestNode_Sink_ToldOfTheEnd: the result of a call that runs at the end of Run's context is sent too.
 func TestNode_Sink_ToldOfTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := faulty.New(faulty.Config{Rules: []faulty.Rule{{Verb: faulty.CreateContainer, Latency: 5 * time.Second, Do: faulty.Fail}}})

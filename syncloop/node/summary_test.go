@@ -37,7 +37,7 @@ func (c con) status(name string) v1.ContainerStatus {
 	return v1.ContainerStatus{Name: name, State: c.state, Ready: c.ready, Started: &started, RestartCount: c.restarts}
 }
 
-// look is a pod as it is looked at.
+// look is a pod and its expected summary.
 type look struct {
 	phase           v1.PodPhase
 	reason          string

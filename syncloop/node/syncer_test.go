@@ -149,8 +149,8 @@ func (w wrapped) SyncPod(ctx context.Context, kind podworkers.SyncPodType, pod, 
 	return w.Syncer.SyncPod(ctx, kind, pod, mirror, seen)
 }
 
-// TestNode_NewSyncer_AroundTheReference: what is nil's PodSyncer can be wrapped, and the
-// node then refuses what it does not support, as before.
+// TestNode_NewSyncer_AroundTheReference: NewSyncer can wrap the default PodSyncer, and the node still
+// rejects pods with unsupported fields.
 func TestNode_NewSyncer_AroundTheReference(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})
@@ -208,7 +208,7 @@ func TestNode_NewSyncer_Stability(t *testing.T) {
 	assert.Equal(t, 0, syncs(t, true))
 }
 
-// TestNode_NewSyncer_Faults: New says what is wrong with it.
+// TestNode_NewSyncer_Faults: New returns the errors of NewSyncer.
 func TestNode_NewSyncer_Faults(t *testing.T) {
 	for want, f := range map[string]func(node.SyncerParts) (podworkers.PodSyncer, error){
 		"node: Config.NewSyncer: no room":              func(node.SyncerParts) (podworkers.PodSyncer, error) { return nil, errors.New("no room") },

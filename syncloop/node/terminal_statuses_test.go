@@ -25,7 +25,7 @@ type fullDisk struct {
 	begin  time.Time
 	said   []string
 	panics bool
-	never  types.UID // of which there is never room for the ending
+	never  types.UID // the pod whose status can never be saved
 }
 
 func (d *fullDisk) note(format string, args ...any) {
@@ -119,8 +119,8 @@ func TestNode_EndingIsSavedWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-// A pod that nobody wants any more needs no ending, and one that comes again under its
-// UID must not get that of the former.
+// TestNode_EndingOfWhatIsGoneIsNotSaved: the status of an undesired pod is not saved, and a new pod of
+// its UID does not get that status.
 func TestNode_EndingOfWhatIsGoneIsNotSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now()}
@@ -159,8 +159,8 @@ func TestNode_EndingIsSavedAtTheEnd(t *testing.T) {
 	})
 }
 
-// One ending that can never be saved keeps no other from it, and what is tried again is
-// tried in the same order every time.
+// TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt: a status that can never be saved does not block
+// others, and retries have a fixed order.
 func TestNode_EndingThatIsNeverSavedKeepsNoOtherFromIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fullDisk{full: true, begin: time.Now(), never: "job-b"}

@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// directoryStore are what knows the pods of which it keeps something.
+// directoryStore is a store that can list its pods.
 type directoryStore interface {
 	Pods(of func(types.UID) bool, limit int) ([]types.UID, error)
 	Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error

@@ -56,7 +56,7 @@ func (h *host) boot() {
 	h.t.Cleanup(func() { assert.NoError(h.t, h.stop()) })
 }
 
-// start brings up an agent that knows of nothing but the disk.
+// start starts an agent that has no state but the disk.
 func (h *host) start(pods ...*v1.Pod) {
 	h.t.Helper()
 	files, err := objects.NewFiles(h.path("objects"))
@@ -217,8 +217,8 @@ spec:
     - {name: host, mountPath: /srv}
 `
 
-// TestVolumes_Life: what a pod mounts is there as long as it runs, follows its
-// objects, outlives the agent, and goes with the pod; what is the host's stays.
+// TestVolumes_Life: the volumes of a pod exist while it runs, follow changes of their objects, survive
+// the agent, and are removed with the pod. Files of the host stay.
 func TestVolumes_Life(t *testing.T) {
 	h := newHost(t)
 	h.write("1", "objects/configmaps/default/conf/a")
@@ -401,7 +401,7 @@ func TestVolumes_F31_TerminationMessage(t *testing.T) {
 	}
 }
 
-// unread is what is said of a file for termination message that is none.
+// unread is the message for a termination message path that is no regular file.
 const unread = "the termination message cannot be read: volumes: termination log of container c: not a regular file: "
 
 func bindSocket(path string) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// TestWatcher_LeavesNothingBehind: that a status was removed may be told when
-// the pod has been seen off already, and is the last that is told of it.
+// TestWatcher_LeavesNothingBehind: the removal of a status may arrive after the pod was shown as Gone,
+// and leaves no entry in the watcher.
 func TestWatcher_LeavesNothingBehind(t *testing.T) {
 	n, err := New(Config{})
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func (crashes) NewEvent() executor.Event { return crash{} }
 func (crash) Signal()                    {}
 func (crash) Wait(context.Context) error { return executor.ErrCrashed }
 
-// TestNode_WatchEndsWithACrash: after it the process does nothing any more.
+// TestNode_WatchEndsWithACrash: after a crash the process does nothing.
 func TestNode_WatchEndsWithACrash(t *testing.T) {
 	n, _, pod := watched(t)
 	n.view.executor = crashes{n.executor}
@@ -143,7 +143,7 @@ func TestNode_WatchEndsWithACrash(t *testing.T) {
 	assert.Equal(t, 1, yielded)
 }
 
-// TestNode_WatchYieldsTheLastChange: what has changed before ctx ended is yielded.
+// TestNode_WatchYieldsTheLastChange: Watch yields changes from before the end of ctx.
 func TestNode_WatchYieldsTheLastChange(t *testing.T) {
 	n, _, pod := watched(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -171,7 +171,7 @@ func TestExplain_FullName(t *testing.T) {
 	b.Stop()
 }
 
-// TestExplain_Node: what is no pod's own fault.
+// TestExplain_Node: causes outside of the pod.
 func TestExplain_Node(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Sync: node.SyncConfig{MaxSyncs: 1}}})
 	b.Apply(pod("web", []string{"serve"}))

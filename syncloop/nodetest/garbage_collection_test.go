@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// GC-3, GC-10: a pod that crashes for an hour has its newest record and at most
-// one more, dead; never fewer. GC-6: of a pod that is gone nothing is left.
+// GC-3, GC-10: a pod that crashes for an hour has its newest record and at most one more, never fewer.
+// GC-6: no record of a removed pod is left.
 func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Apply(podOf("crash", "run=1s exit=1"))
@@ -40,10 +40,9 @@ func TestCollect_GC3_GC6_CrashLoop(t *testing.T) {
 	b.Stop()
 }
 
-// IG-1, 38 of part 4: on a disk that is always too full the images of pods that
-// are there stay, whether they run, crash or have ended; those of pods that are
-// gone do not, and no container finds its image gone between its pull and its
-// creation.
+// IG-1, 38 of part 4: on a disk that is always too full the images of existing pods stay, whether the
+// pods run, crash or have terminated. Images of removed pods are removed. No image is removed between
+// its pull and the creation of its container.
 func TestCollect_IG1_FullDisk(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().SetImageFilesystem(1<<20, 1<<20)

@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// verdict is a small model of the state a pod must reach once the node is idle,
-// made from its spec and from what was done to it, and not from how the node
-// decides. It returns what is wrong.
+// verdict is a small model of the state that a pod must reach when the node is idle. It is computed
+// from the spec and from the actions of the test, and not from the node's decisions. It returns the
+// errors.
 type verdict struct {
 	pod     *v1.Pod // as it is desired
 	status  *v1.PodStatus

@@ -59,7 +59,7 @@ func (w *wide) widen(p *v1.Pod) {
 	}
 }
 
-// actWide does one thing at random of what is done seldom.
+// actWide does one rare action at random.
 func (h *history) actWide() {
 	w := h.wide
 	switch n := w.IntN(12); {

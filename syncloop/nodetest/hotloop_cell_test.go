@@ -87,7 +87,7 @@ type cell struct {
 	stream func(inner runtime.EventSource, clk clock.Clock) runtime.EventSource // in place of inner
 }
 
-// lies reports whether the node is shown what is not so.
+// lies reports whether the runtime shows a wrong state to the node.
 func (c *cell) lies() bool {
 	return c.lie != nil || c.rule != nil && c.rule.Do == faulty.Omit && c.rule.Verb == faulty.PodStatus
 }
@@ -211,7 +211,7 @@ func (s *scene) recover() {
 	}
 }
 
-// wrong says what is not as it should be in the end; nothing if all is well.
+// wrong describes the errors of the final state, or returns "".
 func (s *scene) wrong() string {
 	if left := s.b.Machine().SnapshotPod(s.leaver.UID); len(left.Sandboxes)+len(left.Containers) > 0 {
 		return "something is left of the pod that has left"

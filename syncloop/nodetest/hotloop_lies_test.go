@@ -81,7 +81,7 @@ func lies() []lie {
 	return all
 }
 
-// fields are those of a struct, and of the structs embedded in it.
+// fields returns the fields of a struct and of its embedded structs.
 func fields(t reflect.Type, index []int) []reflect.StructField {
 	var all []reflect.StructField
 	for i := range t.NumField() {

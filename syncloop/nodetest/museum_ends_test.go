@@ -127,8 +127,8 @@ func TestMuseum_K88613_TerminalOnlyWhenNothingRuns(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K91923_AStaticPodIsEndedInOrder: a static pod that left its source was ended as one that only
-// the runtime knows: without its preStop hook and its grace period. (Also 97722.)
+// TestMuseum_K91923_AStaticPodIsEndedInOrder: a static pod that left its source was terminated like a
+// pod that only the runtime knows, without its preStop hook and its grace period. (Also 97722.)
 func TestMuseum_K91923_AStaticPodIsEndedInOrder(t *testing.T) {
 	files := source.NewHandle()
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"file": files}}}})

@@ -138,9 +138,9 @@ func TestMuseum_K90271_InitContainersRunOnce(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K110309_ReadinessInTermination: all probes ended when the termination began, so that a
-// container that could not serve any more stayed an endpoint for its whole grace period.
-// Readiness goes on until the container stops. (Also 140881, 140980.)
+// TestMuseum_K110309_ReadinessInTermination: all probes ended when the termination began, so a
+// container that could no longer serve stayed an endpoint for its whole grace period. Readiness probes
+// continue until the container stops. (Also 140881, 140980.)
 func TestMuseum_K110309_ReadinessInTermination(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := answering(pod("web", []string{"serve"}), "c0.readiness", "ok for=25s; fail")
@@ -176,8 +176,8 @@ func TestMuseum_K141766_ProbesOfSidecarsEnd(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K130352_TheGenerationThatWasActedUpon: observedGeneration was missing where a status did not
-// come from a sync, and was that of a spec that had not been acted upon. (Also 130573.)
+// TestMuseum_K130352_TheGenerationThatWasActedUpon: observedGeneration was missing in statuses that did
+// not come from a sync, and could belong to a spec that was not synced yet. (Also 130573.)
 func TestMuseum_K130352_TheGenerationThatWasActedUpon(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := pod("web", []string{"serve"})

@@ -91,9 +91,9 @@ func TestMuseum_K134338_TheHookEndsWithItsContainer(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K127793_PendingWhileItInitializesAgain: after a reboot the regular containers of the
-// lost sandbox counted as stopped and about to restart, so that the phase was Running while init
-// containers ran again. Only what was done in the new sandbox counts. (Also 126653, 104629.)
+// TestMuseum_K127793_PendingWhileItInitializesAgain: after a reboot the regular containers of the lost
+// sandbox counted as stopped and about to restart, so the phase was Running while init containers ran
+// again. Only containers of the new sandbox count. (Also 126653, 104629.)
 func TestMuseum_K127793_PendingWhileItInitializesAgain(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := withInit(pod("web", []string{"serve"}), "i: run=2s exit=0; run=3s exit=1; run=3s exit=1; run=4s exit=0")
@@ -123,7 +123,7 @@ func TestMuseum_K124176_AnEphemeralContainerIsOver(t *testing.T) {
 }
 
 // TestMuseum_K135299_WhyContainersCannotStart: the condition PodReadyToStartContainers was False
-// without a word. It names what is wrong with the sandbox.
+// without a message. It has the error of the sandbox.
 func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Machine().SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "no CNI"})
@@ -147,9 +147,9 @@ func TestMuseum_K135299_WhyContainersCannotStart(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K141155_AReplacedContainerHasNotStarted: the status of a container that had started was
-// carried over to the one that took its place, so that its startup probe never ran. What is
-// published counts for the container with that ID alone.
+// TestMuseum_K141155_AReplacedContainerHasNotStarted: the started state of a container was carried over
+// to its replacement, so its startup probe never ran. A published state counts only for the container
+// with the same ID.
 func TestMuseum_K141155_AReplacedContainerHasNotStarted(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := answering(pod("web", []string{"serve"}), "c0.startup", "fail for=8s; ok")
@@ -173,8 +173,8 @@ func TestMuseum_K141155_AReplacedContainerHasNotStarted(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K141473_AReplacedContainerIsNotReady: the readiness of a container that ran before came
-// back from the status of the API server for the one that took its place.
+// TestMuseum_K141473_AReplacedContainerIsNotReady: the readiness of a container came back, from the
+// status of the API server, for its replacement.
 func TestMuseum_K141473_AReplacedContainerIsNotReady(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := answering(pod("web", []string{"serve"}), "c0.readiness", "fail for=8s; ok")

@@ -76,8 +76,8 @@ func TestSimulation_ARuntimeOfOnesOwn(t *testing.T) {
 `, b.Transcript())
 }
 
-// A crash cuts a call of such a runtime wherever it stands, before it and after it
-// too, and the next node goes on with what is there.
+// TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep: a crash can interrupt a call of a test's runtime
+// at every step, and the next node continues with the state of the runtime.
 func TestSimulation_ARuntimeOfOnesOwnCrashedAtEveryStep(t *testing.T) {
 	for step := range 120 {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return newTiny(clk) }})
@@ -113,7 +113,8 @@ func TestSimulation_ARuntimeThatBlocksFailsTheTest(t *testing.T) {
 	})
 }
 
-// A clock's channel is such a wait too, and says so itself.
+// TestSimulation_ARuntimeThatUsesATimerFailsTheTest: a runtime that waits for a channel of the clock
+// fails the test with a message.
 func TestSimulation_ARuntimeThatUsesATimerFailsTheTest(t *testing.T) {
 	f := test(func(t *tb) {
 		b := nodetest.New(t, nodetest.Config{Runtime: func(clk clock.Clock) runtime.Runtime { return timing{newTiny(clk), clk} }})

@@ -42,9 +42,8 @@ func (s tasks) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime.PodS
 	return nil
 }
 
-// TestSimulation_AForeignPodSyncer: a simulated node takes a PodSyncer that knows nothing of
-// simulations, but that it waits by podworkers.Wait. Its transcript is exact, over a
-// crash in the middle of a task.
+// TestSimulation_AForeignPodSyncer: a simulated node can use a PodSyncer whose only adaptation is that
+// it waits with podworkers.Wait. Its transcript is exact, also after a crash in the middle of a task.
 func TestSimulation_AForeignPodSyncer(t *testing.T) {
 	run := func(seed uint64) string {
 		b := nodetest.New(t, nodetest.Config{Seed: seed, Node: node.Config{

@@ -43,7 +43,7 @@ func (l *recordedVolumes) TearDown(ctx context.Context, uid types.UID) error {
 	return l.Volumes.TearDown(ctx, uid)
 }
 
-// Pods implements what a node asks who has directories of pods.
+// Pods lists the pods that have directories.
 func (l *recordedVolumes) Pods(of func(types.UID) bool, limit int) ([]types.UID, error) {
 	var uids []types.UID
 	for _, uid := range l.left() {

@@ -12,10 +12,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestReplaced_SidecarBecomesOrdinary: while no agent is there a pod is replaced, under
-// its UID, by one that has the same containers with the same images, of which one was a
-// sidecar and has to end now. What runs is that of another pod: it is ended, and the pod
-// begins, instead of waiting for it for ever.
+// TestReplaced_SidecarBecomesOrdinary: while no agent runs, a pod is replaced under its UID by one with
+// the same containers, one of which is no longer a sidecar. The running container belongs to the old
+// pod: it is stopped, and the new pod starts instead of waiting for it for ever.
 func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := pod("web", []string{"serve"})

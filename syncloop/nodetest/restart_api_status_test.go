@@ -39,9 +39,9 @@ func served() *v1.Pod {
 	return p
 }
 
-// TestRestart_StartedByTheAPIServersStatus: an agent that keeps nothing itself is started
-// again, and the API server has kept the last status. What had started there has started: its
-// startup probe does not run again, nothing is killed, and Ready never turns False.
+// TestRestart_StartedByTheAPIServersStatus: an agent without stored state restarts beside an API server
+// that has the last status. A container that has started in that status has started: its startup probe
+// does not run again, no container is killed, and Ready stays True.
 func TestRestart_StartedByTheAPIServersStatus(t *testing.T) {
 	k := newKeeping(t, 1)
 	k.Apply(served())
@@ -59,9 +59,9 @@ func TestRestart_StartedByTheAPIServersStatus(t *testing.T) {
 	k.Stop()
 }
 
-// TestRestart_TheNewerWitnessCounts: what this node has kept and what the API server has kept
-// of a container differ. The container has started if either says so; of its readiness the
-// newer one tells, to the prober and in the first status alike.
+// TestRestart_TheNewerWitnessCounts: the stored states of the node and the status of the API server
+// differ. The container has started if either says so. Its readiness is the newer one, in the prober
+// and in the first status alike.
 func TestRestart_TheNewerWitnessCounts(t *testing.T) {
 	for name, test := range map[string]struct {
 		server func(status *v1.PodStatus) // how the server's status differs from the last one

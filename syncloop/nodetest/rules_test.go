@@ -138,8 +138,8 @@ func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
 	assert.True(t, hasLaterRecord(p, with("c", "s"), &rec, 1))
 }
 
-// TestRules_I30_LostWithoutATrace: what ran in a sandbox and has no record there any more
-// is not known to the next agent; a record of a sandbox before does not tell of it.
+// TestRules_I30_LostWithoutATrace: the next agent cannot know that a container without a record ran in
+// a sandbox. A record of an earlier sandbox does not show it.
 func TestRules_I30_LostWithoutATrace(t *testing.T) {
 	old := runtime.ContainerStatus{
 		Container: runtime.Container{ID: "1", Name: "c", SandboxID: "old", State: runtime.StateExited}, StartedAt: Epoch,

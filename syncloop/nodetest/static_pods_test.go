@@ -113,8 +113,8 @@ func TestStatic_PodsOfAHandleAreDefaultedAsThoseOfApply(t *testing.T) {
 	assert.Equal(t, applied, handed)
 }
 
-// TestSuccessor_DeletedBeforeItsTurn: a pod of a re-used UID that is deleted
-// before its time has come leaves the one that still ends as it was.
+// TestSuccessor_DeletedBeforeItsTurn: a waiting pod of a used UID is deleted, which does not affect the
+// pod that still terminates.
 func TestSuccessor_DeletedBeforeItsTurn(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	old := pod("web", []string{"serve"})
@@ -157,7 +157,7 @@ func TestStatic_I11_ReplacedWhileItIsAdopted(t *testing.T) {
 	}
 }
 
-// broken is a source that brings pods, and of which something could not be read.
+// broken is a source that delivers pods and reports a fault.
 type broken []*v1.Pod
 
 func (s broken) Run(_ context.Context, sink source.Sink) error {

@@ -70,8 +70,8 @@ func figure(n *uint64) string {
 	return fmt.Sprint(*n)
 }
 
-// Rates come with the second sample, ten seconds after the first; whoever asks between gets
-// the first again (SM-2). What has ended is left out (SM-3), and counts in the node's sums.
+// Rates need a second sample, ten seconds after the first; callers before that get the first sample
+// again (SM-2). Stats leave out terminated containers (SM-3), but the sums of the node include them.
 func TestStats_SM2_SM3_SampledByOneOwner(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Node: node.Config{Name: "edge", Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}}}})
 	b.Machine().SetImageFilesystem(1<<30, 0)
@@ -109,7 +109,7 @@ images 2097152 of 1073741824, 1071644672 left
 	b.Stop()
 }
 
-// A pod of which the runtime cannot tell has an error, and the others their figures (SM-5).
+// A pod that the runtime cannot measure has an error, and the other pods have their stats (SM-5).
 func TestStats_SM5_OnePodSpoilsNoOther(t *testing.T) {
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)

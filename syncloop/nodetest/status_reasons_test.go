@@ -129,8 +129,8 @@ func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	b.Stop()
 }
 
-// Whoever reads statuses from a node sees the end of a pod when nothing of it runs
-// any more, and not before: from Pods, from Watch, and from a sink (ST-17).
+// Pods, Watch and a sink show a terminal status when no container of the pod runs, and not before
+// (ST-17).
 func TestReasons_AnEndIsShownWhenNothingRuns(t *testing.T) {
 	for name, end := range map[string]func(b *nodetest.Simulation, p *v1.Pod) error{
 		"evicted": func(b *nodetest.Simulation, p *v1.Pod) error {

@@ -175,7 +175,7 @@ func TestEndings_ComesAgain(t *testing.T) {
 	r.Stop()
 }
 
-// What a source says of a pod's end comes before what was kept of it.
+// A terminal status that a source delivers has precedence over the stored one.
 func TestEndings_SourceKnows(t *testing.T) {
 	r := newRemembering(t)
 	web := pod("web", []string{"serve"})
@@ -197,9 +197,8 @@ func TestEndings_SourceKnows(t *testing.T) {
 	r.Stop()
 }
 
-// An agent that is killed at any step of an eviction: the next one goes on with it
-// if it had been published, and knows nothing of it otherwise. Others are not
-// touched.
+// TestEndings_CrashAtEveryStep crashes an agent at each step of an eviction. The next agent continues
+// the eviction if it was published, and does not know it otherwise. Other pods are not affected.
 func TestEndings_CrashAtEveryStep(t *testing.T) {
 	for k := 1; ; k++ {
 		r := newRemembering(t)

@@ -118,8 +118,8 @@ events (events)
   50s plain "Killing, Killing": Killing: Stopping container c0: the pod ends; Killing: Stopping container proxy: the pod ends
 `
 
-// TestTimelines_OnlyOnRequest: nothing is recorded that was not asked for; a Timeline of the test's
-// own is called all the same.
+// TestTimelines_OnlyOnRequest: without a request no timeline is recorded, but the test's own Timeline
+// hook is called.
 func TestTimelines_OnlyOnRequest(t *testing.T) {
 	own := 0
 	s := nodetest.New(t, nodetest.Config{Node: node.Config{Hooks: node.Hooks{Timeline: func(types.UID, timeline.Record) { own++ }}}})
@@ -169,7 +169,7 @@ func TestTimelines_Saved(t *testing.T) {
 	}
 }
 
-// failing is a test that has failed if it is told so.
+// failing is a testing.TB that can have failed.
 type failing struct {
 	testing.TB
 	name   string

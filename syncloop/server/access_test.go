@@ -20,8 +20,8 @@ func TestNew_Requires(t *testing.T) {
 	require.EqualError(t, err, "server: Config.NodeName, Pods, Health, Finder, Authenticator and Authorizer are all needed")
 }
 
-// AU-1, AU-4, AU-5, AU-6, AU-7, AU-8, AU-9: who is not known gets 401 and who may not 403, on every
-// path but that of the health; each path needs its verb on its subresource.
+// AU-1, AU-4, AU-5, AU-6, AU-7, AU-8, AU-9: an unauthenticated client gets 401 and an unauthorized one
+// 403, on every path except /healthz. Each path needs its verb on its subresource.
 func TestAccess(t *testing.T) {
 	h := serve(t).start()
 	paths := []string{
@@ -92,7 +92,7 @@ func TestAccess(t *testing.T) {
 	assert.Empty(t, h.seen())
 }
 
-// HS-21: a UID in the path is that of the pod, or there is none.
+// HS-21: a UID in the path must be the UID of the pod.
 func TestAccess_UID(t *testing.T) {
 	h := serve(t).start()
 	for _, path := range []string{"/exec/default/web/u2/c?command=ls&output=1", "/attach/default/web/u2/c?output=1", "/portForward/default/web/u2"} {
@@ -176,8 +176,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// N37-72: a method that a known path does not take is 405 with those that it takes, HEAD included,
-// and whether the user may do so is not asked. An unknown user gets 401 all the same.
+// N37-72: a method that a known path does not support gets 405 with the supported methods, without an
+// authorization. An unauthenticated client gets 401 first.
 func TestMethods_N37_72(t *testing.T) {
 	h := serve(t)
 	figures := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "figures") })

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// password knows one user, by a password, who may do everything.
+// password authenticates one user by a password and allows every request.
 type password string
 
 func (p password) Authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// flood is a command that writes until nobody takes it, once it may begin.
+// flood is a command that writes until the client stops reading.
 type flood struct {
 	begin         chan struct{}
 	started, over chan struct{} // one for each
@@ -46,7 +46,7 @@ func (f *flood) run(_ context.Context, p *memory.Process) int32 {
 	}
 }
 
-// simulated replaces the scripted commands by those of a container in memory.
+// simulated replaces the scripted commands by commands of an in-memory container.
 func (h *harness) simulated(f *flood) {
 	machine := memory.New(memory.Config{Images: []string{"image"}})
 	machine.SetCommand(memory.Selector{}, "flood", f.run)

@@ -89,7 +89,7 @@ func TestUnauthenticated(t *testing.T) {
 	assert.Equal(t, "200 ok", sprint(code, text))
 }
 
-// TestGarbage: what is no SPDY ends the session, and no goroutine is left of it.
+// TestGarbage: data that are no SPDY frames end the session, and no goroutine is left.
 func TestGarbage(t *testing.T) {
 	h := serve(t)
 	h.process = func(ctx context.Context, _ runtime.Streams) (int32, error) {

@@ -167,7 +167,7 @@ func TestLogs_Bound(t *testing.T) {
 	}
 }
 
-// HS-8: the instance whose log is meant is that of the status.
+// HS-8: the log is that container's which the status shows.
 func TestLogs_Instance(t *testing.T) {
 	ended := func(id string) v1.ContainerState {
 		return v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: id}}
@@ -207,8 +207,8 @@ func TestLogs_Instance(t *testing.T) {
 	}
 }
 
-// HS-8: a pod that was deleted with force still ends while another one has its name. The log is that of
-// the other one, also when that is deleted or has ended in its turn.
+// HS-8: a pod that was deleted with force still terminates while another pod has its name. The response
+// is the log of the other pod, also after the other pod is deleted or has terminated.
 func TestLogs_HS8_TwoPodsOfAName(t *testing.T) {
 	pod := func(uid types.UID, edit func(*v1.Pod)) *v1.Pod {
 		pod := web()

@@ -48,7 +48,7 @@ func (h *harness) note(format string, args ...any) {
 	h.asked = append(h.asked, fmt.Sprintf(format, args...))
 }
 
-// seen is what was asked since the last call.
+// seen returns the calls since the last call of seen.
 func (h *harness) seen() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -152,7 +152,7 @@ func open(s runtime.Streams) string {
 	return fmt.Sprint(len(all), " streams")
 }
 
-// Authenticate knows alice by her token; the token "broken" cannot be checked.
+// Authenticate accepts the token of alice; the token "broken" returns an error.
 func (h *harness) Authenticate(r *http.Request) (authenticationv1.UserInfo, bool, error) {
 	switch r.Header.Get("Authorization") {
 	case "Bearer alice":

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/server"
 )
 
-// peer notes what it is told.
+// peer records its calls.
 type peer []string
 
 func (p *peer) Unknown()  { *p = append(*p, "unknown") }

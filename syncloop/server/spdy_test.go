@@ -161,8 +161,8 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// HS-11, HS-12: a terminal has one output and its sizes; that of an attached process is the
-// container's.
+// HS-11, HS-12: a terminal has one output stream and a stream of sizes. For an attached process the
+// container decides whether there is a terminal.
 func TestExec_Terminal(t *testing.T) {
 	h := serve(t).start()
 	h.process = func(ctx context.Context, s runtime.Streams) (int32, error) {
@@ -203,7 +203,7 @@ func TestExec_Terminal(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// HS-15: what is wrong is said at the end, in one sentence.
+// HS-15: the error of a command is sent at the end, in one sentence.
 func TestExec_Fails(t *testing.T) {
 	h := serve(t).start()
 	h.process = func(context.Context, runtime.Streams) (int32, error) { return 0, errors.New("cri: the shim is gone") }

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// TestOrder: the pod that runs under a name is meant before one that was rejected for it, and
-// both before those of the past. Each comes once; of equals the first that was found comes first.
+// TestOrder: the running pod of a name precedes one that was rejected because of it, and both precede
+// undesired pods. Each UID is returned once, and equal pods keep their order.
 func TestOrder(t *testing.T) {
 	running := explain.Namesake{UID: "running", Desired: true, Admitted: true}
 	rejected := explain.Namesake{UID: "rejected", Desired: true}

@@ -31,7 +31,7 @@ func TestRing(t *testing.T) {
 	assert.NotEqual(t, all, r.Entries(), "the caller's own")
 }
 
-// TestRing_Bounded: whoever writes a text cannot make it long, nor move a cursor.
+// TestRing_Bounded: texts are cut to a maximum length, and contain no control characters.
 func TestRing_Bounded(t *testing.T) {
 	var r explain.Ring
 	r.Add(explain.Entry{Text: strings.Repeat("\u00e9", 4000), Err: "a\r\nb\x1b[2Jc\x00\xff"})

@@ -44,16 +44,16 @@ var now = epoch.Add(time.Minute)
 //	next 100s            when the worker wakes by itself
 //	held a 100s          a container is not tried again before
 //	fault a.yaml 40s : message
-//	                     what is wrong with the manifest
-//	faulty : message     what is wrong with a manifest of a source that is unheard
-//	refused : message    why the status is not that of what the runtime shows
+//	                     the fault of the pod's manifest
+//	faulty : message     the fault of a manifest of an incomplete source
+//	refused : message    why the status of the runtime's state was rejected
 //	deferred [until=100s] : message    for what the pod waits before it is admitted
-//	late 90s             when it is ended unless a source names it
+//	late 90s             time at which it is terminated unless a source delivers it
 //	failed : message     how the last sync ended
 //	record a created     what the runtime shows of a container
 //	sandbox ready|lost
 //	probe a readiness fails|succeeds [: message]
-//	node [stopped] [draining] [unheard=file] [: what is wrong with the runtime]
+//	node [stopped] [draining] [unheard=file] [: error of the runtime]
 //	history 50s action StartContainer_a [x3] [: error]
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -63,7 +63,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// TestStories_TableTwo: there is one for every row of table 2.
+// TestStories_TableTwo: there is a story for every row of table 2.
 func TestStories_TableTwo(t *testing.T) {
 	seen := map[string]bool{}
 	datadriven.RunTest(t, "testdata/table2.txt", func(t *testing.T, d *datadriven.TestData) string {
