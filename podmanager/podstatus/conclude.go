@@ -121,7 +121,8 @@ func (in *conclusion) setPhase(s *v1.PodStatus) {
 	default:
 		s.Phase, s.Reason, s.Message = v1.PodFailed, ReasonSandboxLost, messageSandboxLost
 	}
-	// A terminal phase stays, first that of the API. The exits that the kill caused are not its reason.
+	// A terminal phase stays; the phase from the API has priority. Exits that the kill has caused are
+	// not its reason.
 	for _, former := range [...]*v1.PodStatus{&in.pod.Status, in.previous} {
 		if IsTerminal(former.Phase) {
 			s.Phase, s.Reason, s.Message = former.Phase, "", ""

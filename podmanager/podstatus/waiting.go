@@ -75,7 +75,6 @@ type Meaning struct {
 
 // The names of delays.
 const (
-	// The names of delays.
 	crashLoopBackoffName = "crash-loop back-off"
 	imagePullBackoffName = "image pull back-off"
 )

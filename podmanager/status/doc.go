@@ -21,7 +21,7 @@
 //     it, all containers of the pod restart, or its termination was only assumed. Hooks.Refused is
 //     called each time.
 //   - A terminal phase is final and keeps its first reason. A pod in a terminal phase is not Ready.
-//   - TerminatePod records that nothing of the pod runs any more. It sets a termination for containers
+//   - TerminatePod records that nothing of the pod runs or will run. It sets a termination for containers
 //     whose exit is not known, makes a pod without a terminal phase Failed unless it is static, and
 //     marks the status as Finished. Finished stays true, except for a static pod.
 //   - ReplacePodStatus begins a new status epoch of a UID. The last epoch has no effect on it.
@@ -48,8 +48,8 @@
 //     Unavailable, ErrRefused, ErrNotYet. While the Sink is unavailable, the Sender sends one status at
 //     a time as a test. RetryNow ends all pauses.
 //   - Resend sends a status again, at most every ten seconds for one pod; ResendNow does so at once.
-//   - It holds a terminal phase back while SenderConfig.CouldRun returns true. When no container runs
-//     any more, it waits at most 100 ms for Finished, so that one status shows the final state.
+//   - It holds a terminal phase back while SenderConfig.CouldRun returns true. After the last
+//     container has stopped, it waits at most 100 ms for Finished, so that one status shows the final state.
 //   - When the context of Run ends, it retries failed statuses at once and sends for a limited time.
 //     Then its error names the pods that were not sent. A pod that could still run is sent without its
 //     terminal phase, and does not count as unsent.

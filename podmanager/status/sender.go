@@ -20,22 +20,21 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// Sink is where statuses are sent: an API server, another machine, a file.
+// Sink receives statuses: an API server, another machine, a file.
 type Sink interface {
-	// Send brings one status to the destination. It is called concurrently for different pods; for
-	// one pod it is called in the order of changes, one call at a time. It ends with ctx. The sink
-	// owns the update.
+	// Send sends one status to the destination. The Sender calls it concurrently for different pods,
+	// and for one pod in the order of changes, one call at a time. Send must return soon after ctx
+	// ends. The sink owns the update.
 	//
-	// A nil error means that nothing is left to do for this status, for example because the
-	// destination does not know the pod any more. After any other error the status is sent again
-	// later. An error that wraps ErrRefused or ErrNotYet, or that RetryAfter or Unavailable has
-	// made, says when, or that it is not.
+	// A nil error means that the status is complete: it is stored, or the destination no longer has
+	// the pod. After any other error the Sender sends the status again later. An error that wraps
+	// ErrRefused or ErrNotYet, or that RetryAfter or Unavailable returned, changes whether and when.
 	//
-	// The sink needs no memory: after a start every status is sent once.
+	// The sink need not remember statuses: a Sender that starts sends every status once.
 	Send(ctx context.Context, u Update) error
 }
 
-// ErrUnsent is in the error of a Run that could not send everything.
+// ErrUnsent is wrapped by the error of a Run that could not send everything.
 var ErrUnsent = errors.New("status: not everything was sent")
 
 // The defaults of a SenderConfig.
@@ -68,7 +67,7 @@ type SenderConfig struct {
 	Drain time.Duration
 	// CouldRun reports whether containers of a pod could still run. While it returns true, the
 	// Sender does not send a terminal phase of the pod: a controller could otherwise start a
-	// replacement while containers of this pod still run. When no container runs any more, the
+	// replacement while containers of this pod still run. After the last container has stopped, the
 	// Sender waits up to 100 ms for the store to mark the pod as Finished, so that one status shows
 	// the final state. A Sender that is stopping does not wait. CouldRun is called without a lock.
 	// A panic counts as true. Nil: CouldRun is always false.

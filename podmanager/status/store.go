@@ -101,8 +101,9 @@ func New(cfg Config) *Store {
 
 // SetPodStatus stores the current status of a pod. The syncer of the pod calls it, at any time and
 // any number of times. The Store copies the status and keeps the pod, which must be the pod that
-// runs, not a mirror pod, and must not change any more. It ignores a nil pod. It rejects a status
-// in which a terminated container has another state, although no policy restarts that container.
+// runs, not a mirror pod. The caller must not change the pod afterwards. The Store ignores a nil
+// pod. It rejects a status in which a terminated container has another state, although no policy
+// restarts that container.
 func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
@@ -159,7 +160,8 @@ func (s *Store) SetContainerStartup(uid types.UID, containerID string, started b
 	})
 }
 
-// GetPodStatus returns a copy of the newest status of the pod. uid may be that of its mirror pod.
+// GetPodStatus returns a copy of the newest status of the pod. uid may be the UID of its mirror
+// pod.
 func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
@@ -171,7 +173,7 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 // GetReportedPodStatus is GetPodStatus for callers that publish statuses. Like a Sender it holds a
 // terminal phase back and returns the phase before it, while couldRun returns true, the pod is not
 // Finished, and a container has not terminated. It calls couldRun at most once, without the store's
-// lock, with the UID of the pod that runs, also if uid is that of a mirror pod.
+// lock, with the UID of the pod that runs, also if uid belongs to a mirror pod.
 func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
 	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
@@ -207,9 +209,9 @@ func mayHaveRunningContainers(status *v1.PodStatus) bool {
 		slices.ContainsFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.State.Terminated == nil })
 }
 
-// ReadPodStatus calls read with the newest status of the pod, without a copy, and reports whether
-// there is one. read must not change the status and may keep it. The Store calls read before
-// ReadPodStatus returns, without its lock.
+// ReadPodStatus calls read with the newest status of the pod, without a copy. It reports whether
+// the pod has a status. read must not change the status and may keep it. The Store calls read
+// before ReadPodStatus returns, without its lock.
 func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
@@ -265,8 +267,9 @@ type statusChange struct {
 	checkRestarts bool // reject it if a terminated container has another state
 }
 
-// applyChange stores the change that propose returns for the stored entry (nil if there is none),
-// and notifies hooks and subscriptions. propose runs under the lock and may return nil.
+// applyChange stores the change that propose returns for the stored entry, which is nil for an
+// unknown pod, and notifies hooks and subscriptions. propose runs under the lock and may return
+// nil.
 func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
 	now := s.clock.Now()
 	e, refused, accepted, subs := s.applyChangeUnderLock(uid, propose, now)
@@ -327,7 +330,7 @@ func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *status
 	return next, nil, true, s.mu.subs
 }
 
-// shareConditionsLocked returns an equal condition list of another pod if there is one, and
+// shareConditionsLocked returns an equal condition list of another pod if the store has one, and
 // otherwise the list itself. Pods that start within one second have equal conditions, which are
 // half of a status. A stored list never changes.
 func (s *Store) shareConditionsLocked(conditions []v1.PodCondition) []v1.PodCondition {

@@ -18,9 +18,9 @@ type Update struct {
 	// Version counts the accepted statuses of the pod. It never decreases. It is zero if the status
 	// was removed.
 	Version uint64
-	// StatusEpoch differs between incarnations of the UID. ReplacePodStatus begins a new epoch, and
-	// so does the first status after a removal. Statuses of an earlier epoch do not bind the new
-	// one. It never decreases, and is zero if the status was removed.
+	// StatusEpoch differs between incarnations of the UID. ReplacePodStatus and the first status
+	// after a removal begin a new epoch. Statuses of an earlier epoch do not affect the new one. It
+	// never decreases, and is zero if the status was removed.
 	StatusEpoch uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
@@ -53,9 +53,9 @@ func (u *Update) HoldBackTerminalPhase() {
 // Statuses announces every new status of a pod. A Store implements it.
 type Statuses interface {
 	// Subscribe returns a new subscription, which begins with every pod that has a
-	// status. The implementation calls wake when there is something to TakeAll and
-	// there was nothing before, with no lock held that TakeAll needs; perhaps before
-	// Subscribe returns. wake never blocks and may be called by any goroutine.
+	// status. The implementation calls wake when TakeAll would return updates and would have
+	// returned none before. It holds no lock that TakeAll needs, and may call wake before Subscribe
+	// returns. wake never blocks and may be called by any goroutine.
 	Subscribe(wake func()) Subscription
 }
 
@@ -66,12 +66,11 @@ type Subscription interface {
 	// last call, in the order in which they changed first, and returns it. It may be
 	// called at any time from any goroutine, and never blocks.
 	//
-	// What is returned is never older than what was returned before. It may be the same
-	// again, if it changed while it was read; and a pod may be reported removed that was
-	// never reported before.
+	// An update is never older than an earlier update of the pod. It may be equal to it, if the
+	// status changed during TakeAll. A pod may be reported as removed that was never reported before.
 	TakeAll(buf []Update) []Update
-	// Close ends the subscription: it gets no more changes, except from a call that is
-	// already under way. Closing it again does nothing.
+	// Close ends the subscription: it gets no more changes, except from a call in progress. A second
+	// Close does nothing.
 	Close()
 }
 

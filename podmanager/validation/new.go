@@ -180,9 +180,8 @@ func (f *findings) checkHostnameOverride(spec *v1.PodSpec, at *field.Path) {
 	f.checkFormat(name, *spec.HostnameOverride, dnsSubdomainFormat)
 }
 
-// What the resolver of a C library takes.
+// The limits of the resolver of a C library.
 const (
-	// The limits of the resolver of a C library.
 	maxNameservers   = 3
 	maxSearchDomains = 32
 	maxSearchLength  = 2048

@@ -12,9 +12,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Bounds of the rules by which a container is restarted.
+// The limits of restart rules, as in the API.
 const (
-	// The limits of restart rules, as in the API.
 	maxRestartRules = 20
 	maxExitCodes    = 255
 )

@@ -74,9 +74,8 @@ func (f *findings) checkNewDownwardFiles(files []v1.DownwardAPIVolumeFile, at *f
 	}
 }
 
-// Bounds of the lifetime of a token, in seconds.
+// The limits of the lifetime of a token, in seconds.
 const (
-	// The limits of the lifetime of a token, in seconds.
 	minTokenSeconds = 10 * 60
 	maxTokenSeconds = 1 << 32
 )

@@ -131,12 +131,9 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// What a pod can tell its own containers: the fields that an environment
-// variable can be, those that a file can be, and those with a key, such as
-// metadata.labels['app'], which both can be.
+// The fields of a pod that the downward API can provide: to environment variables, to files,
+// and, with a key such as metadata.labels['app'], to both.
 var (
-	// The fields of a pod that the downward API can provide: to environment variables, to files,
-	// and, with a key such as metadata.labels['app'], to both.
 	commonDownwardFields = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
 	envDownwardFields    = append([]string{"spec.nodeName", "spec.serviceAccountName",
 		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"}, commonDownwardFields...)

@@ -99,9 +99,8 @@ type Result struct {
 	Message string
 }
 
-// The events' reasons, as the kubelet has them.
+// The reasons of events, as in the kubelet.
 const (
-	// The reasons of events, as in the kubelet.
 	reasonUnhealthy = "Unhealthy"
 	reasonWarning   = "ProbeWarning"
 )

@@ -18,7 +18,7 @@
 // In each sync of a pod call AddPod, then UpdatePodStatus on the new status, and, after that is stored,
 // Observe(uid, FromStatus(&stored)). An agent that starts calls Observe with the published status of a pod
 // before it makes its own. Call StopLivenessAndStartup when the pod begins to terminate, RemovePod when
-// no container of it runs any more, and CleanupPods in housekeeping. CleanupPods also removes pods that
+// all its containers have stopped, and CleanupPods in housekeeping. CleanupPods also removes pods that
 // were observed and never added.
 //
 // # The contract

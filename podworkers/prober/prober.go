@@ -121,7 +121,7 @@ func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	p.unlockAndDeliver()
 }
 
-// RemovePod removes a pod. It is called when no container of the pod runs any more. Running checks
+// RemovePod removes a pod. It is called after the containers of the pod have stopped. Running checks
 // are cancelled and their results dropped. Their goroutines end when the Checker returns.
 func (p *Prober) RemovePod(uid types.UID) {
 	p.mu.Lock()

@@ -81,7 +81,7 @@ func (o *resultQueue) deliverAll(handle func(Result)) {
 	}
 }
 
-// takeNext returns the oldest result. isDelivering: the caller is the one that delivers.
+// takeNext returns the oldest result. isDelivering: the caller is delivering.
 func (o *resultQueue) takeNext(isDelivering bool) (Result, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,16 +7,15 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// What is said of a container whose end nobody saw. It is never a success.
+// The termination of a container whose exit is unknown. It is never a success.
 const (
-	// The termination of a container whose exit is not known. It is never a success.
 	unknownExitCode    = 137
 	unknownExitReason  = string(podstatus.ReasonContainerStatusUnknown)
 	unknownExitMessage = "The container could not be located when the pod was terminated"
 )
 
-// Terminate changes a status into the last status of a pod: nothing runs any more. A container that
-// has started, or may have, and whose exit is not known, gets exit code 137. A pod that is not
+// Terminate changes a status into the last status of a pod without running containers. A container
+// that has started, or may have, and whose exit is unknown, gets exit code 137. A pod that is not
 // static and not in a terminal phase becomes Failed.
 func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	if mayHaveInitialized(pod, status) {

@@ -10,23 +10,22 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// CheckTransition checks that new may be published after old (nil if new is
-// the first of its pod, or of a new incarnation of its UID).
+// CheckTransition checks that new may be published after old. old is nil if new is the first status
+// of its pod or of a new incarnation of its UID.
 //
-//   - No container disappears from a list, and no restart count falls.
-//   - A container that has ended does not run again under the same ID, and
-//     that it ended does not go unsaid: it is in its state or its last one. One
-//     whose end was not observed may turn out not to have ended.
-//   - One that runs again is another attempt: its restart count has risen, unless
-//     its end was not observed and was counted then.
-//   - As long as a sidecar is in its first run and has not started, nothing after
-//     it runs for the first time.
-//   - A terminal phase stays. The start time stays, and the transition time of
-//     a condition stays with its status.
-//   - A container that has a finish time has a start time, and not after it.
+//   - No container disappears from a list, and no restart count decreases.
+//   - A terminated container does not run again under the same ID, and its termination stays in its
+//     state or its last state. A container whose exit was not observed may turn out to be running.
+//   - A container that runs again has a higher restart count, unless its exit was not observed and
+//     was counted then.
+//   - While a sidecar is in its first run and has not started, nothing after it runs for the first
+//     time.
+//   - A terminal phase stays. The start time stays, and the transition time of a condition stays
+//     with its status.
+//   - A container with a finish time has a start time, which is not after it.
 //
-// The last is checked of new alone. Which init container is a sidecar, and how far
-// a running one has come, needs the pod: that is CheckStatus.
+// The last rule holds for new alone. CheckStatus has the rules that need the pod: which init
+// container is a sidecar, and how far a running one is.
 func CheckTransition(old, new *v1.PodStatus) error {
 	var faults []error
 	for _, list := range statusLists(new) {
@@ -43,16 +42,15 @@ func CheckTransition(old, new *v1.PodStatus) error {
 	return joinFaults(faults...)
 }
 
-// CheckStatus checks one published status against the pod that it is of.
+// CheckStatus checks one published status against its pod.
 //
-//   - A pod that is Ready runs: all sidecars and regular containers are ready
-//     and running, and all readiness gates are True. A pod that is over is not,
-//     nor is one all containers of which are restarting.
-//   - A container that is ready runs and is not known not to have started; an
-//     ordinary init container has succeeded; an ephemeral one is never asked.
-//   - A container that may not start yet, because an ordinary init container
-//     before it has not succeeded, has not: it is Waiting, without a last
-//     termination, and not Started. A sidecar without a trace proves nothing: its
+//   - All sidecars and regular containers of a Ready pod are ready and running, and all its
+//     readiness gates are True. A pod in a terminal phase is not Ready, nor is a pod whose
+//     containers are all restarting.
+//   - A ready container runs and is not known as not started. A ready ordinary init container has
+//     succeeded. An ephemeral container is never ready.
+//   - A container after an ordinary init container that has not succeeded is Waiting, has no last
+//     termination, and is not Started. A sidecar without a record proves nothing, because its
 //     records may be lost.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return joinFaults(
@@ -64,8 +62,8 @@ func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	)
 }
 
-// CheckGone checks the last status of a pod that is reported to be gone: no
-// container of it runs, and of none that was started is the end unknown.
+// CheckGone checks the last status of a pod that is reported as removed: no container runs, and
+// every started container has a termination.
 func CheckGone(last *v1.PodStatus) error {
 	var faults []error
 	for _, list := range statusLists(last) {
@@ -80,7 +78,7 @@ func CheckGone(last *v1.PodStatus) error {
 	return joinFaults(faults...)
 }
 
-// joinFaults joins the faults, if there are any, under the name of the package.
+// joinFaults joins the faults into one error with the name of the package, or returns nil.
 func joinFaults(faults ...error) error {
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("statustest: %w", err)
@@ -88,10 +86,12 @@ func joinFaults(faults ...error) error {
 	return nil
 }
 
+// statusLists returns the three container status lists of a status.
 func statusLists(s *v1.PodStatus) [3][]v1.ContainerStatus {
 	return [3][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses}
 }
 
+// checkTimes checks the start and finish times of terminations.
 func checkTimes(list []v1.ContainerStatus) error {
 	var faults []error
 	for i := range list {
@@ -108,8 +108,8 @@ func checkTimes(list []v1.ContainerStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkInitOrder checks that nothing behind an init container that blocks has
-// ever run.
+// checkInitOrder checks that no container has run after an init container for which blocks returns
+// true.
 func checkInitOrder(s *v1.PodStatus, blocks func(*v1.ContainerStatus) bool) error {
 	var faults []error
 	blocker := ""
@@ -131,15 +131,15 @@ func checkInitOrder(s *v1.PodStatus, blocks func(*v1.ContainerStatus) bool) erro
 	return errors.Join(faults...)
 }
 
-// neverRan reports whether nothing says that the container ever ran.
+// neverRan reports whether a status shows no run of the container.
 func neverRan(c *v1.ContainerStatus) bool {
 	return c.State.Running == nil && c.State.Terminated == nil && c.LastTerminationState.Terminated == nil &&
 		c.RestartCount == 0 && (c.Started == nil || !*c.Started)
 }
 
-// isFirstInitRun reports whether an ordinary init container of the pod is in its
-// first run, or has failed it: then nothing behind it can ever have run.
-// Later runs, as those after the loss of a sandbox, prove nothing.
+// isFirstInitRun reports whether an ordinary init container is in its first run or has failed it,
+// so that no later container can have run. Later runs, as after the loss of a sandbox, prove
+// nothing.
 func isFirstInitRun(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
@@ -152,11 +152,13 @@ func isFirstInitRun(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	return false
 }
 
+// isSidecar reports whether a container status belongs to a sidecar of the pod.
 func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	spec := podspec.InitContainer(pod, c.Name)
 	return spec != nil && podspec.IsSidecar(spec)
 }
 
+// checkContainers checks the transition of each container of a list.
 func checkContainers(old, new []v1.ContainerStatus) error {
 	var faults []error
 	for i := range old {
@@ -186,12 +188,12 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 	return errors.Join(faults...)
 }
 
-// unknownExitReason is the reason of an end that nobody saw.
+// unknownExitReason is the reason of a container whose exit was not observed.
 const unknownExitReason = "ContainerStatusUnknown"
 
-// checkSidecars checks that nothing ran for the first time behind a container in
-// its first run that had not started before and has not now. That is a sidecar:
-// behind an ordinary init container that runs nothing ever does.
+// checkSidecars checks that no container has run for the first time after a sidecar that is in its
+// first run and has not started. A running container with Started false is a sidecar here: after a
+// running ordinary init container nothing ever runs.
 func checkSidecars(old, new *v1.PodStatus) error {
 	var faults []error
 	blocker := ""
@@ -219,6 +221,7 @@ func isStarting(c *v1.ContainerStatus) bool {
 	return c.State.Running != nil && c.Started != nil && !*c.Started && c.RestartCount == 0 && c.LastTerminationState.Terminated == nil
 }
 
+// findStatus returns the status of a container by name, or nil.
 func findStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	for i := range list {
 		if list[i].Name == name {
@@ -228,11 +231,12 @@ func findStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	return nil
 }
 
-// hasTerminated reports whether the status says that the container ended once.
+// hasTerminated reports whether the status shows a termination.
 func hasTerminated(c *v1.ContainerStatus) bool {
 	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 }
 
+// checkPhase checks that a terminal phase stays.
 func checkPhase(old, new *v1.PodStatus) error {
 	if podstatus.IsTerminal(old.Phase) && new.Phase != old.Phase {
 		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
@@ -240,6 +244,7 @@ func checkPhase(old, new *v1.PodStatus) error {
 	return nil
 }
 
+// checkKeptTimes checks that the start time and unchanged transition times stay.
 func checkKeptTimes(old, new *v1.PodStatus) error {
 	var faults []error
 	if !old.StartTime.IsZero() && !old.StartTime.Equal(new.StartTime) {
@@ -255,6 +260,7 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
+// checkReady checks the condition Ready against the containers and readiness gates.
 func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	if !podstatus.IsConditionTrue(s.Conditions, v1.PodReady) {
 		return nil
@@ -287,7 +293,7 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReadiness checks what container by container is said of readiness.
+// checkReadiness checks Started and Ready of each container.
 func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
 	var faults []error
 	runs := func(c *v1.ContainerStatus) {

@@ -16,21 +16,20 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// SinkUnderTest is a Sink and how to read what it has stored.
+// SinkUnderTest is a Sink with access to what it stores.
 type SinkUnderTest struct {
-	// Sink is the one to be checked. It has been sent nothing.
+	// Sink is the Sink to check. It has received nothing.
 	Sink status.Sink
-	// Read returns what is stored of a pod; false: nothing. It is called after Send has
-	// returned, by one goroutine.
+	// Read returns the stored status of a pod, or false. One goroutine calls it after Send has
+	// returned.
 	Read func(uid types.UID) (v1.PodStatus, bool)
-	// Trouble has the destination fail so from now on, and reports whether it can. It is
-	// called between two calls of Send. Nil: it cannot, and what the errors of Send say is not
-	// checked.
+	// Trouble makes the destination fail from now on, and reports whether it can. It is called
+	// between two calls of Send. Nil: it cannot, and the errors of Send are not checked.
 	Trouble func(Trouble) bool
 }
 
-// RunSink checks that a Sink keeps its contract, in a subtest for each rule. newSink is
-// called once for each; what it needs it cleans up with t.Cleanup.
+// RunSink checks that a Sink keeps its contract, in a subtest for each rule. It calls newSink once
+// for each rule. newSink cleans up with t.Cleanup.
 func RunSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	for _, c := range sinkCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +40,7 @@ func RunSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	}
 }
 
-// maxSendWait is how long a Send may take whose context has ended.
+// maxSendWait is how long a Send may take after its context has ended.
 const maxSendWait = 10 * time.Second
 
 type sinkCase struct {
@@ -65,7 +64,7 @@ var sinkCases = []sinkCase{
 	{"APodThatIsNotThereIsErrNotYet", checkTrouble(NotYet)},
 }
 
-// newUpdate is what a Sender sends of a pod.
+// newUpdate returns an update as a Sender sends it.
 func newUpdate(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	return status.Update{
 		UID: uid, Version: version, StatusEpoch: 1,
@@ -77,7 +76,7 @@ func newUpdate(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	}
 }
 
-// sendAndCompare sends updates, and compares what is stored with the last one.
+// sendAndCompare sends updates and compares the stored status with the last one.
 func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Update) error {
 	for _, u := range updates {
 		if err := s.Sink.Send(ctx, u); err != nil {
@@ -88,6 +87,7 @@ func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Upda
 	return compareStored(s, last.UID, last.Status)
 }
 
+// compareStored compares the stored status with want.
 func compareStored(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
 	got, ok := s.Read(uid)
 	switch {
@@ -107,24 +107,24 @@ func checkNewestStored(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodPending), newUpdate("a", 2, v1.PodRunning), newUpdate("a", 5, v1.PodFailed))
 }
 
-// checkSameTwice: after a start everything is sent once, also what was sent before.
+// checkSameTwice sends one status twice, as a restarted agent does.
 func checkSameTwice(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 3, v1.PodRunning), newUpdate("a", 3, v1.PodRunning))
 }
 
-// checkVersionsRestart: an agent that is started again counts versions from one.
+// checkVersionsRestart sends a lower version, because a restarted agent counts versions from one.
 func checkVersionsRestart(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 7, v1.PodRunning), newUpdate("a", 1, v1.PodFailed))
 }
 
-// checkNewEpoch: nothing that was said of the former pod of the UID binds this one.
+// checkNewEpoch sends a status of a new epoch, which may leave a terminal phase.
 func checkNewEpoch(ctx context.Context, s SinkUnderTest) error {
 	again := newUpdate("a", 3, v1.PodRunning)
 	again.StatusEpoch = 2
 	return sendAndCompare(ctx, s, newUpdate("a", 2, v1.PodFailed), again)
 }
 
-// checkRemoval: there is nothing to be done about a pod that is gone, known or not.
+// checkRemoval checks that a removal is no error, for a known pod and for an unknown one.
 func checkRemoval(ctx context.Context, s SinkUnderTest) error {
 	if err := sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodRunning)); err != nil {
 		return err
@@ -158,7 +158,7 @@ func checkConcurrentPods(ctx context.Context, s SinkUnderTest) error {
 	return errors.Join(errs...)
 }
 
-// checkPodUnchanged: the update is the sink's, but the pod in it is shared.
+// checkPodUnchanged checks that Send does not change the pod, which is shared.
 func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
 	u := newUpdate("a", 1, v1.PodRunning)
 	before := u.Pod.DeepCopy()
@@ -171,7 +171,8 @@ func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
 	return nil
 }
 
-// checkContextEnd: nil still means that the status is stored.
+// checkContextEnd checks that Send returns after its context has ended, and that nil still means
+// stored.
 func checkContextEnd(ctx context.Context, s SinkUnderTest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -11,29 +11,29 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// Trouble is how the destination of a Sink fails.
+// Trouble is a way in which the destination of a Sink fails.
 type Trouble int
 
 // The troubles.
 const (
-	// NoTrouble: the destination takes what it is sent.
+	// NoTrouble: the destination accepts every status.
 	NoTrouble Trouble = iota
 	// Unreachable: the destination cannot be reached.
 	Unreachable
-	// Busy: the destination has no time for one pod, or for any.
+	// Busy: the destination is overloaded, for one pod or for all.
 	Busy
-	// Refuses: the destination would refuse the same status again.
+	// Refuses: the destination rejects the status and would reject it again.
 	Refuses
-	// NotYet: the destination does not have the pod, a static one, and will have it.
+	// NotYet: the destination does not have the static pod yet.
 	NotYet
 )
 
-// String is the trouble's name.
+// String returns a description of the trouble.
 func (t Trouble) String() string {
 	return [...]string{"no trouble", "the destination is away", "the destination is busy", "the destination refuses", "the pod is not there yet"}[t]
 }
 
-// checkTrouble sends a status while there is trouble, and once more after it.
+// checkTrouble returns a check that sends a status during trouble and again after it.
 func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
 	return func(ctx context.Context, s SinkUnderTest) error {
 		if s.Trouble == nil || !s.Trouble(trouble) {
@@ -51,7 +51,7 @@ func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) er
 	}
 }
 
-// checkErrorKind checks that an error of Send says what a Sender does next.
+// checkErrorKind checks that an error of Send wraps the sentinel of the trouble, and no other.
 func checkErrorKind(err error, trouble Trouble) error {
 	if err == nil {
 		return fmt.Errorf("%s, and Send returns nil", trouble)
