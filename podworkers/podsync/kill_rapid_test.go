@@ -177,7 +177,7 @@ func (k *killed) onceEach() {
 	told := map[string]tapped{}
 	for _, c := range k.tap.calls {
 		if name := containerOf(c); c.verb == "RunHandler" {
-			require.NotContains(k.rt, told, name, "it is told twice")
+			require.NotContains(k.rt, told, name, "the hook is called twice")
 			told[name] = c
 		}
 	}

@@ -95,7 +95,7 @@ func (d *dying) fallsBack() *dying {
 func TestMessage_KC9_File(t *testing.T) {
 	d := newDying(t)
 	d.rt.log = "from the log"
-	assert.Empty(t, d.message(), "a file that is not there says nothing, and nobody asked for the log")
+	assert.Empty(t, d.message(), "a missing file has no message, and the policy does not use the log")
 	assert.Empty(t, d.rt.reads)
 
 	d = newDying(t)

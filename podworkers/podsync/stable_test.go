@@ -94,7 +94,7 @@ func TestIsStable_B099(t *testing.T) {
 	assert.Equal(t, "192.0.2.2", w.store.status.HostIP)
 
 	w.store.status = w.store.status.DeepCopy()
-	assert.False(t, w.is(pod), "somebody else has stored a status")
+	assert.False(t, w.is(pod), "another component has stored a status")
 	assert.True(t, w.sync(pod))
 	w.store.status = nil
 	assert.False(t, w.is(pod), "nothing is stored of it")

@@ -42,10 +42,10 @@ func TestSyncPod_I37_F67_StartedAndLost(t *testing.T) {
 		restarts int32
 	}{
 		"started":              {v1.RestartPolicyNever, nil, 1, v1.PodFailed, 0},
-		"nobody knows":         {v1.RestartPolicyNever, errors.New("the reply was lost"), 1, v1.PodFailed, 0},
+		"unknown":              {v1.RestartPolicyNever, errors.New("the reply was lost"), 1, v1.PodFailed, 0},
 		"not started":          {v1.RestartPolicyNever, runtime.ErrNotFound, 2, v1.PodPending, 0},
 		"started, and again":   {v1.RestartPolicyOnFailure, nil, 2, v1.PodRunning, 1},
-		"nobody knows: again":  {v1.RestartPolicyAlways, errors.New("the reply was lost"), 2, v1.PodRunning, 1},
+		"unknown: again":       {v1.RestartPolicyAlways, errors.New("the reply was lost"), 2, v1.PodRunning, 1},
 		"not started, forever": {v1.RestartPolicyAlways, runtime.ErrNotFound, 2, v1.PodPending, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func TestSyncer_SP8_SP22_Volumes(t *testing.T) {
 	volumes.err = errors.New("the disk is full")
 	require.ErrorIs(t, sync(), volumes.err)
 	assert.Equal(t, []string{"SetUp", "SetUp", "SetUp", "SetUp"}, volumes.log)
-	assert.Equal(t, running, look(t, mem), "what runs goes on")
+	assert.Equal(t, running, look(t, mem), "running containers keep running")
 
 	volumes.log = nil
 	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, mem), nil, nil))

@@ -171,7 +171,7 @@ func TestPull_Coalesced(t *testing.T) {
 		"10 b has ref:img:1, took 10s, waited 6s", "14 c has ref:img:2, took 10s, waited 10s",
 	}, b.fakeRegistry.transcript())
 	b.pull("a", "img:1")
-	assert.Equal(t, []string{"100 pull img:1 for a"}, b.fakeRegistry.transcript(), "what is over is not shared")
+	assert.Equal(t, []string{"100 pull img:1 for a"}, b.fakeRegistry.transcript(), "a finished pull is not shared")
 }
 
 // ... and a failure as well. Other credentials are another pull.

@@ -66,7 +66,7 @@ func TestFiles_Keys(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "configmaps/ns/m/x"), []byte("2"), 0o644))
 	m, err = f.ConfigMap(background, "ns", "m")
 	require.NoError(t, err)
-	assert.Equal(t, "2", m.Data["x"], "read anew")
+	assert.Equal(t, "2", m.Data["x"], "the file is read again")
 }
 
 func TestFiles_Absent_I47(t *testing.T) {

@@ -71,7 +71,7 @@ func TestSubPath_F28_Pinned(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, w.path("subpaths/c/0"), m.HostPath)
 	info, err := os.Stat(w.path("volumes/v/a/b"))
-	require.NoError(t, err, "what is missing is made")
+	require.NoError(t, err, "missing directories are created")
 	assert.Equal(t, os.ModeDir|0o777, info.Mode(), "with the mode of the volume")
 
 	require.NoError(t, os.Rename(w.path("volumes/v/a/b"), w.path("volumes/v/moved")))

@@ -176,7 +176,7 @@ func TestConfigMap(t *testing.T) {
 	err = w.dir.SetUp(context.Background(), w.pod)
 	assert.ErrorIs(t, err, runtime.ErrNotFound)
 	assert.EqualError(t, err, `volumes: volume "m": there is no ConfigMap ns/m: runtime: not found`)
-	assert.Equal(t, "3", w.read("volumes/m/a"), "what runs goes on with what it has")
+	assert.Equal(t, "3", w.read("volumes/m/a"), "running containers keep their files")
 	w.objects.err = errors.New("disk on fire")
 	assert.ErrorIs(t, w.dir.SetUp(context.Background(), w.pod), w.objects.err)
 }
@@ -504,7 +504,7 @@ func TestSetUp_F97_NotWhileContainersAreKnown(t *testing.T) {
 		asked++
 		return known, failure
 	})
-	require.NoError(t, again.SetUp(context.Background(), w.pod), "its own pod goes on")
+	require.NoError(t, again.SetUp(context.Background(), w.pod), "its own pod is set up")
 	assert.Zero(t, asked)
 	other := w.pod.DeepCopy()
 	other.Name = "other"

@@ -59,7 +59,7 @@ var mountCases = []Case{
 			b.Failf("asked for %q, and got %+v", asked, mounts)
 		}
 	}},
-	{Name: "mounts/not-expanded", Promise: "The error of expand is that of Mounts, wrapped.", run: func(b *caseEnv) {
+	{Name: "mounts/not-expanded", Promise: "Mounts returns the error of expand, wrapped.", run: func(b *caseEnv) {
 		p := b.newPod("one", "data")
 		b.mustSetUp(p)
 		p.Spec.Containers[0].VolumeMounts[0].SubPathExpr = "$(NAME)"

@@ -3,7 +3,7 @@ package volumestest
 import "os"
 
 var tearDownCases = []Case{
-	{Name: "teardown/unknown", Promise: "TearDown of a UID of which there is nothing is no error.", run: func(b *caseEnv) {
+	{Name: "teardown/unknown", Promise: "TearDown of an unknown UID is no error.", run: func(b *caseEnv) {
 		b.Must(b.Volumes.TearDown(b.Context(), "volumestest-unknown"), "TearDown")
 	}},
 	{Name: "teardown/again", Promise: "TearDown may be repeated.", run: func(b *caseEnv) {

@@ -161,7 +161,7 @@ var brokenVolumes = []broken{
 			return v.Volumes.SetUp(ctx, pod)
 		}
 	}},
-	{"SetUp begins anew", []string{"setup/keeps"}, func(v *tampered) {
+	{"SetUp removes the old files", []string{"setup/keeps"}, func(v *tampered) {
 		v.setUp = func(ctx context.Context, pod *v1.Pod) error {
 			return errors.Join(v.Volumes.TearDown(ctx, pod.UID), v.Volumes.SetUp(ctx, pod))
 		}

@@ -42,7 +42,7 @@ func TestResolve_F14_Bounds(t *testing.T) {
 
 	again := &v1.Container{Name: "c", Env: []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", environ.MaxBytes/2)}, {Name: "A", Value: "$(A)"}}}
 	_, err = resolve(again)
-	assert.ErrorIs(t, err, environ.ErrTooLarge, "what is replaced has been made, too")
+	assert.ErrorIs(t, err, environ.ErrTooLarge, "replaced values count too")
 
 	long := &v1.Container{Name: "c", Command: []string{strings.Repeat("x", environ.MaxBytes)}, Args: []string{"y"}}
 	_, err = resolve(long)

@@ -54,7 +54,7 @@ func TestDNS_Policies(t *testing.T) {
 	}
 	_, _, err := in.DNSConfig(named(func(s *v1.PodSpec) { s.DNSPolicy = "Some" }), host)
 	assert.EqualError(t, err, `spec.dnsPolicy: "Some" is not known`)
-	assert.Equal(t, "ndots:1", host.Options[0], "the host's is nobody's to change")
+	assert.Equal(t, "ndots:1", host.Options[0], "the configuration of the host does not change")
 }
 
 func TestDNS_OwnConfig(t *testing.T) {

@@ -114,7 +114,7 @@ func TestContainer_OOMScore(t *testing.T) {
 		{"as much as the least of those that need it", v1.PodSpec{InitContainers: []v1.Container{sidecar("1Gi")}, Containers: []v1.Container{memory("3Gi"), memory("2Gi")}}, 500},
 		{"more than they request", v1.PodSpec{InitContainers: []v1.Container{sidecar("3Gi")}, Containers: []v1.Container{memory("2Gi")}}, 250},
 		{"and its share", v1.PodSpec{Resources: whole("4Gi"), InitContainers: []v1.Container{sidecar("0")}, Containers: []v1.Container{memory("2Gi")}}, 250},
-		{"nobody needs it", v1.PodSpec{InitContainers: []v1.Container{sidecar("1Gi")}}, 750},
+		{"no container needs it", v1.PodSpec{InitContainers: []v1.Container{sidecar("1Gi")}}, 750},
 	} {
 		pod := named(func(s *v1.PodSpec) { *s = c.spec })
 		got := (&request.Node{MemoryBytes: 4 * gi}).ContainerRequest(request.Container{Pod: pod, Container: &pod.Spec.InitContainers[0], Environment: noEnvironment()})

@@ -116,7 +116,7 @@ func TestStopInfoOf_Garbage(t *testing.T) {
 		assert.Equal(t, c.want, request.StopInfoOf(&v1.Pod{}, 0, "a", rec), "%s=%s", c.name, c.text)
 	}
 	both := &runtime.ContainerStatus{Annotations: map[string]string{request.AnnotationDeletionGracePeriod: "3", request.AnnotationTerminationGracePeriod: "30"}}
-	assert.Equal(t, 3*time.Second, *request.StopInfoOf(&v1.Pod{}, 0, "a", both).Grace, "that of the deletion counts")
+	assert.Equal(t, 3*time.Second, *request.StopInfoOf(&v1.Pod{}, 0, "a", both).Grace, "the grace period of the deletion counts")
 	const frame = len(`{"exec":{"command":[""]}}`)
 	for size, found := range map[int]bool{16 << 10: true, 16<<10 + 1: false} {
 		text := `{"exec":{"command":["` + strings.Repeat("x", size-frame) + `"]}}`
