@@ -54,7 +54,7 @@ func (s *ContainerState) readiness() podstatus.Readiness {
 }
 
 // publishedRunningStatus returns the status of a running container from a pod status. It returns nil if
-// the pod status has another container of the name, or does not show the container as running.
+// the pod status has another container of that name, or does not show the container as running.
 func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {

@@ -178,10 +178,10 @@ func waitingReasonOfPull(err error) podstatus.Reason {
 	return podstatus.ReasonErrImagePull
 }
 
-// forgetUnusedPulls deletes the pull histories of images that the pod no longer uses. Otherwise a pod
-// whose image changes again and again would fill the map.
-func (l *incarnation) forgetUnusedPulls(pod *v1.Pod) {
-	if len(l.pullHistories) == 0 {
+// forgetUnusedPulls deletes the pull histories of images that the pod no longer uses. So a pod whose
+// image changes again and again does not fill the map.
+func (inc *incarnation) forgetUnusedPulls(pod *v1.Pod) {
+	if len(inc.pullHistories) == 0 {
 		return
 	}
 	wanted := make(map[string]bool)
@@ -197,7 +197,7 @@ func (l *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 			}
 		}
 	}
-	maps.DeleteFunc(l.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
+	maps.DeleteFunc(inc.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
 }
 
 // describePulled returns the description of the image that was just pulled. A failed inspection is an

@@ -194,8 +194,8 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 
 // confirmStopped inspects the pod. It returns an error if one of the stopped containers runs. If
 // wholePod is true, it also returns an error if any other container runs or a sandbox is ready, because
-// two ready sandboxes would cost the next incarnation its containers. A stopped container that still
-// runs gets no grace period next time.
+// a second ready sandbox would make the next incarnation stop its containers. A stopped container that
+// still runs gets no grace period next time.
 func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {

@@ -104,10 +104,10 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 // belongs to another pod if this process has terminated that pod, or if the pod hash differs because
 // the pod was replaced under its UID while no agent ran. In that case this incarnation owns neither the
 // records nor the stored status. A pod that only the runtime knows has no hash to compare.
-func (l *incarnation) adoptRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
-	l.number = max(newest, l.number)
-	if l.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
-		l.number, l.stage = newest+1, storedStatusMayBeFormer
+func (inc *incarnation) adoptRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
+	inc.number = max(newest, inc.number)
+	if inc.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
+		inc.number, inc.stage = newest+1, storedStatusMayBeFormer
 	}
 }
 
