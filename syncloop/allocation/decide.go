@@ -229,7 +229,7 @@ func NewAnswer(reasons ...Reason) Answer {
 	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: isOnlyKeyTaken(reasons), Fault: reasons[0].Kind == KindFault}
 }
 
-// NameConflicts returns the reason of a static pod whose full name a pod has that only the runtime knows. The
+// NameConflicts returns a reason if a pod that only the runtime has uses the full name of this static pod. The
 // workers' name queue handles all other pods of the same name.
 func (s Snapshot) NameConflicts(pod *Pod) (reasons []Reason) {
 	if !pod.Static || len(pod.Claims.Keys) == 0 {
