@@ -72,7 +72,7 @@ func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v
 }
 
 // isNameInUse reports whether a static pod without a worker has to wait for its full name, because another pod
-// with the name may run and is not in the workers' name queue: a pod of an earlier agent, or a pod that only
+// with the name may run that the workers do not queue by name: a pod of an earlier agent, or a pod that only
 // the runtime has. Until the runtime has been listed, every name may be in use. Housekeeping checks again
 // after each change of the runtime (I11).
 func (v nodeView) isNameInUse(pod *v1.Pod) bool {
@@ -110,9 +110,9 @@ func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	return v.config.Workers.View(other.UID).HasConfig
 }
 
-// killStaticPodsWithoutName kills running static pods that wait for their full name. An earlier agent has
-// started them, and the runtime did not list them when another pod got the name (F60, I11). They are desired,
-// so they then wait at the end of the name queue.
+// killStaticPodsWithoutName kills running static pods whose full name another pod holds. An earlier agent has
+// started them, and the runtime did not list them when the other pod got the name (F60, I11). They are
+// desired, so they start again when the name is free.
 func (c *cleanup) killStaticPodsWithoutName() {
 	for i := range c.running {
 		p := &c.running[i]

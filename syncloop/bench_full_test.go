@@ -86,9 +86,9 @@ func (f *full) end() {
 	require.True(f, f.workers.View(types.UID(fmt.Sprint("p", f.ended+99))).Known, "the first of those that waited")
 }
 
-// TestFull_AsksAboutFew: the number of questions after the end of one pod does not depend on the number of
+// TestFull_AsksOnlyAboutPodsThatMayFit: the number of questions after the end of one pod does not depend on the number of
 // waiting pods behind the pods that now fit.
-func TestFull_AsksAboutFew(t *testing.T) {
+func TestFull_AsksOnlyAboutPodsThatMayFit(t *testing.T) {
 	questions := func(waiting int) int {
 		f := newFull(t, waiting)
 		f.asked = 0

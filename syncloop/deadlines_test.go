@@ -175,9 +175,9 @@ func TestDeadlines_F25(t *testing.T) {
 	})
 }
 
-// TestDeadlines_WhatIsOverHasNone: a pod has no deadline if it terminates, is terminal, was removed, or if its
+// TestDeadlines_TerminalPodHasNoDeadline: a pod has no deadline if it terminates, is terminal, was removed, or if its
 // stored status belongs to the previous incarnation.
-func TestDeadlines_WhatIsOverHasNone(t *testing.T) {
+func TestDeadlines_TerminalPodHasNoDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
 		var reused *v1.Pod
@@ -229,8 +229,8 @@ func TestNewDeadlines_NamesEveryFault(t *testing.T) {
 		"syncloop: DeadlinesConfig.Workers is missing\nsyncloop: DeadlinesConfig.Status is missing")
 }
 
-// TestDeadlines_NoEntryIsLeftBehind: a terminating pod has no entry, so nothing is due.
-func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
+// TestDeadlines_TerminatingPodHasNoEntry: a terminating pod has no entry, so nothing is due.
+func TestDeadlines_TerminatingPodHasNoEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
 		l.start(l.want("web", new(int64(10))))
@@ -246,9 +246,9 @@ func TestDeadlines_NoEntryIsLeftBehind(t *testing.T) {
 	})
 }
 
-// TestDeadlines_MovedUnheard: an entry is due, and the deadline of its pod has just moved without a call of
+// TestDeadlines_MovedWithoutRequestUpdate: an entry is due, and the deadline of its pod has just moved without a call of
 // RequestUpdate.
-func TestDeadlines_MovedUnheard(t *testing.T) {
+func TestDeadlines_MovedWithoutRequestUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimited(t)
 		l.play(func() {

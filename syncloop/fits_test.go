@@ -10,10 +10,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// TestFits_CountsNoPodThatHasEnded: a scheduler that has seen the end of a pod can use its resources before
+// TestFits_IgnoresStoppedPods: a scheduler that has seen the end of a pod can use its resources before
 // the loop has handled the end: before the call of NotifyWorkerChange, after it, and after the loop has
 // forgotten everything else.
-func TestFits_CountsNoPodThatHasEnded(t *testing.T) {
+func TestFits_IgnoresStoppedPods(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
 	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")
@@ -33,9 +33,9 @@ func TestFits_CountsNoPodThatHasEnded(t *testing.T) {
 	assert.Zero(t, w.handlers.Noted(), "the usage has what the loop has")
 }
 
-// TestFits_CountsNoPodThatHasEnded_BeforeTheNote: the view of a worker shows the end before its hook is
+// TestFits_IgnoresStoppedPods_BeforeNotifyWorkerChange: the view of a worker shows the end before its hook is
 // called.
-func TestFits_CountsNoPodThatHasEnded_BeforeTheNote(t *testing.T) {
+func TestFits_IgnoresStoppedPods_BeforeNotifyWorkerChange(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitResources(list("cpu=4"))}
 	big, next := requesting("big", "cpu=3"), requesting("next", "cpu=2")

@@ -337,7 +337,7 @@ func TestProbed_SL12_SL13(t *testing.T) {
 }
 
 // A probe result wakes the loop, and so does an equal result after it.
-func TestRun_SL12_EachVerdictIsActedOn(t *testing.T) {
+func TestRun_SL12_EachResultCausesASync(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")
 	b.run()
@@ -474,7 +474,7 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 }
 
 // B-145: a step that does not return is unhealthy; hours without a step are healthy.
-func TestHealthy_B145_AStepThatDoesNotEnd(t *testing.T) {
+func TestHealthy_B145_StuckStep(t *testing.T) {
 	b := newSimulation(t)
 	b.run()
 	b.at(7200)

@@ -34,9 +34,9 @@ func TestRuntimeOnlyPod_Phase(t *testing.T) {
 	}
 }
 
-// TestGivenPod_TakesWhatTheRuntimeShows: the listing is not kept for a pod with a lastSpec. If it is needed
+// TestOrphanClaims_ListTheRuntimeAgain: the listing is not kept for a pod with a lastSpec. If it is needed
 // after all, the runtime is listed again.
-func TestGivenPod_TakesWhatTheRuntimeShows(t *testing.T) {
+func TestOrphanClaims_ListTheRuntimeAgain(t *testing.T) {
 	pod := &v1.Pod{}
 	pod.UID = "a"
 	w := newHarness()

@@ -12,7 +12,7 @@ import (
 )
 
 // The hook Rejected panics. The pod is rejected all the same, and so is the next one.
-func TestRejected_IsToldAndContained(t *testing.T) {
+func TestRejected_PanicIsContained(t *testing.T) {
 	w := newHarness()
 	var told, panicked []string
 	h, err := syncloop.NewHandlers(syncloop.HandlersConfig{

@@ -52,9 +52,9 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 	}
 }
 
-// TestWaiting_IsToldAfterThePreviousIncarnation: while the previous incarnation terminates, the status belongs
+// TestWaiting_StatusFollowsThePreviousIncarnation: while the previous incarnation terminates, the status belongs
 // to it. Then the status says that the pod waits, although nothing has been decided meanwhile.
-func TestWaiting_IsToldAfterThePreviousIncarnation(t *testing.T) {
+func TestWaiting_StatusFollowsThePreviousIncarnation(t *testing.T) {
 	w := newHarness()
 	w.chain = []syncloop.PodAdmitHandler{syncloop.AdmitPodCount(2)}
 	add := func(name string) {

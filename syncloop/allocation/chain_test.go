@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestChain_Beside_KeepsPods: NewSnapshot counts two pods with one UID twice, and does not change the pods of
+// TestChain_NewSnapshot_KeepsPods: NewSnapshot counts two pods with one UID twice, and does not change the pods of
 // its caller.
-func TestChain_Beside_KeepsPods(t *testing.T) {
+func TestChain_NewSnapshot_KeepsPods(t *testing.T) {
 	c := NewChain(PodCount(2))
 	pods := []Pod{c.Pod(&v1.Pod{}, "", false), c.Pod(&v1.Pod{}, "", false)}
 	pods[0].UID, pods[1].UID = "a", "a"

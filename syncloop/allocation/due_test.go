@@ -11,7 +11,7 @@ import (
 )
 
 // NeedsReview is true while a change has not been reviewed and pods wait. State returns which pods wait.
-func TestTable_DueAndWaiting(t *testing.T) {
+func TestTable_NeedsReview(t *testing.T) {
 	s := &story{t: t, cpu: resource.MustParse("1")}
 	s.command([]string{"end", "old", "cpu=1"})
 	table := s.table
@@ -60,7 +60,7 @@ func TestTable_BoundOfTheSearch(t *testing.T) {
 }
 
 // A pod conflicts with another pod that has its full name or a host port.
-func TestTable_Needs(t *testing.T) {
+func TestTable_ConflictsWith(t *testing.T) {
 	s := &story{t: t}
 	pod := func(uid, name string, port int) Pod {
 		words := []string{uid}
@@ -89,7 +89,7 @@ func TestTable_Needs(t *testing.T) {
 
 // An arriving pod that is placed before waiting pods leaves less for them, so the table asks about them again.
 // A pod placed behind them changes nothing for them.
-func TestTable_ThoseBehindAreAskedAgain(t *testing.T) {
+func TestTable_PodsBehindAnArrivalAreAskedAgain(t *testing.T) {
 	table := New(Config{Chain: asked, WaitWhenFull: true})
 	var staying []int // beside the pods that were asked about
 	full := func(e Effect) Answer {

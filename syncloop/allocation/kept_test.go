@@ -61,7 +61,7 @@ func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 
 // When one pod of a rank stops waiting, the others still wait. When one assumed pod is removed, the others
 // stay assumed.
-func TestUsage_OneLeavesAndTheOthersStay(t *testing.T) {
+func TestUsage_RemovingOnePodKeepsTheOthers(t *testing.T) {
 	u := NewUsage(NewChain())
 	for _, name := range []string{"a", "b", "c"} {
 		item := podOf(name)

@@ -253,9 +253,9 @@ func judged(chain *Chain, u *Usage, pod Pod, waitWhenFull bool) (State, Answer) 
 	return verdict, said
 }
 
-// TestUsage_ForetellsTheTable: after any history a Usage decides about a pod as the table decides when
+// TestUsage_PredictsTheTable: after any history a Usage decides about a pod as the table decides when
 // the pod arrives, with the same reasons. This holds for assumed pods too.
-func TestUsage_ForetellsTheTable(t *testing.T) {
+func TestUsage_PredictsTheTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		full := rapid.Bool().Draw(t, "wait")
 		table, u := New(Config{Chain: mixed, WaitWhenFull: full}), NewUsage(mixed)
@@ -375,9 +375,9 @@ func TestUsage_Assumed(t *testing.T) {
 	assert.Equal(t, []types.UID{"a"}, u.Assumed())
 }
 
-// TestUsage_Notes: a pod has a worker change until an Update contains its last one. Many changes of one pod
+// TestUsage_WorkerChanges: a pod has a worker change until an Update contains its last one. Many changes of one pod
 // use little memory.
-func TestUsage_Notes(t *testing.T) {
+func TestUsage_WorkerChanges(t *testing.T) {
 	u, table := NewUsage(asked), New(Config{Chain: asked})
 	u.AddWorkerChange("a")
 	heeded := u.LastWorkerChange()

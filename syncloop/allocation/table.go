@@ -46,8 +46,8 @@ func (s State) String() string {
 type Config struct {
 	// Chain has the rules; nil admits every pod.
 	Chain *Chain
-	// WaitWhenFull makes patient pods wait also for pods that are not terminating. Waiting pods are then
-	// ordered by priority, and pods of equal priority by arrival.
+	// WaitWhenFull makes patient pods, which wait without a limit, wait also for pods that are not
+	// terminating. Waiting pods are then ordered by priority, and pods of equal priority by arrival.
 	WaitWhenFull bool
 }
 

@@ -82,7 +82,7 @@ func empty(name string, v reflect.Value) (list []string) {
 }
 
 // An existing hook is called before the hook of the metrics.
-func TestInstrument_KeepsWhatIsThere(t *testing.T) {
+func TestInstrument_KeepsExistingHooks(t *testing.T) {
 	called := ""
 	config := node.Config{}
 	config.Hooks.Workers.Panicked = func(call string, _ error) { called = call }

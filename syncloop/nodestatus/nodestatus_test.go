@@ -99,8 +99,8 @@ func TestStatus_ND14_ND16_ND17(t *testing.T) {
 	assert.Equal(t, "00", f.Images[0].ID, "the facts are not changed")
 }
 
-// TestDue_ND24: on change, or after five minutes.
-func TestDue_ND24(t *testing.T) {
+// TestShouldSendStatus_ND24: on change, or after five minutes.
+func TestShouldSendStatus_ND24(t *testing.T) {
 	f := healthy()
 	f.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "192.0.2.1"}}
 	f.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}

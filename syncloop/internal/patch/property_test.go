@@ -92,7 +92,7 @@ func withoutTarget(s v1.PodStatus) v1.PodStatus {
 }
 
 // ST-24, ST-43: only changes of fields that others write are reported.
-func TestOnlyOwnDiffers_ST24_ST43(t *testing.T) {
+func TestOnlyNodeFieldsDiffer_ST24_ST43(t *testing.T) {
 	pod := func(change func(*v1.Pod)) *v1.Pod {
 		p := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: "example.com/gate"}}}}
 		change(p)

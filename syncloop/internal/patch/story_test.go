@@ -93,7 +93,7 @@ func asYAML(t *testing.T, v any) string {
 var pods = schema.GroupResource{Resource: "pods"}
 
 // ST-44: the meaning of each answer.
-func TestOfPatch_ST44(t *testing.T) {
+func TestAnswerToPatch_ST44(t *testing.T) {
 	invalid := func(path string) error {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{field.Invalid(field.NewPath(path), "", "")})
 	}
@@ -146,7 +146,7 @@ no answer: {Kind:WaitAll After:0s Forbidden:false}, delete WaitAll
 }
 
 // ST-32: after a conflict only the pod that is read again shows what to do.
-func TestOfGet_ST32(t *testing.T) {
+func TestAnswerToGet_ST32(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}
 	require.Equal(t, patch.Retry, patch.AnswerToGet("a", pod, nil).Kind)
 	require.Equal(t, patch.OtherUID, patch.AnswerToGet("b", pod, nil).Kind)

@@ -50,9 +50,9 @@ func TestList(t *testing.T) {
 	assert.Empty(t, out.String())
 }
 
-// TestPods_Bounded: the number of lists that are sent at the same time is bounded, because each holds copies
+// TestPodListHandler_Bounded: the number of lists that are sent at the same time is bounded, because each holds copies
 // of all pods.
-func TestPods_Bounded(t *testing.T) {
+func TestPodListHandler_Bounded(t *testing.T) {
 	inside, end := make(chan struct{}), make(chan struct{})
 	h := respond.PodListHandler(func() []*v1.Pod {
 		inside <- struct{}{}

@@ -139,7 +139,7 @@ func TestNode(t *testing.T) {
 }
 
 // The rate of a node is unknown, and not zero, until the rate of a pod is known.
-func TestNode_RateThatNobodyKnows(t *testing.T) {
+func TestSumNode_UnknownRate(t *testing.T) {
 	of := SumNode([]runtime.PodStats{{CPU: &runtime.CPUStats{At: at(3)}}}, Total{}, at(7))
 	assert.Nil(t, of.CPU.UsageNanoCores)
 }

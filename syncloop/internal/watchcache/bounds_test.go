@@ -15,7 +15,7 @@ import (
 
 // Changes that fill the bound exactly are all kept. One byte more drops changes until half of the bound is
 // left.
-func TestBound_Sharp(t *testing.T) {
+func TestLimitSize_ExactBound(t *testing.T) {
 	oldest := func(sizes ...int) uint64 {
 		c := watchcache.New[*v1.Pod](0, 16, nil)
 		c.LimitSize(8, func(pod *v1.Pod) int { return len(pod.Labels["l"]) })

@@ -23,8 +23,8 @@ func gone(at int) timeline.Record {
 	return timeline.Record{At: epoch.Add(time.Duration(at) * time.Second), Kind: timeline.KindGone}
 }
 
-// TestRecorder_Gone: a bounded number of removed pods is kept, the last ones.
-func TestRecorder_Gone(t *testing.T) {
+// TestRecorder_RemovedPods: a bounded number of removed pods is kept, the last ones.
+func TestRecorder_RemovedPods(t *testing.T) {
 	r, err := recorder.New(recorder.Config{RemovedPods: 2})
 	require.NoError(t, err)
 	for i := range 5 {
@@ -56,8 +56,8 @@ func TestRecorder_Gone(t *testing.T) {
 	assert.Empty(t, none.Timelines(now))
 }
 
-// TestRecorder_Named: of several pods with one name the pod that is not removed counts, or else the last one.
-func TestRecorder_Named(t *testing.T) {
+// TestRecorder_TimelineByName: of several pods with one name the pod that is not removed counts, or else the last one.
+func TestRecorder_TimelineByName(t *testing.T) {
 	r, err := recorder.New(recorder.Config{})
 	require.NoError(t, err)
 	now := epoch.Add(time.Minute)
@@ -77,8 +77,8 @@ func TestRecorder_Named(t *testing.T) {
 	assert.Len(t, r.Timelines(now), 2, "a pod without a status has no name")
 }
 
-// TestRecorder_Note: a note about the agent is recorded for all pods that are not removed.
-func TestRecorder_Note(t *testing.T) {
+// TestRecorder_RecordForAll: a note about the agent is recorded for all pods that are not removed.
+func TestRecorder_RecordForAll(t *testing.T) {
 	r, err := recorder.New(recorder.Config{Records: 1})
 	require.NoError(t, err)
 	r.Record("u1", status(1, "old"))

@@ -18,7 +18,7 @@ func occurrence(pod, message string, at time.Duration) correlate.Occurrence {
 
 // EB-2: an event that waits or is being written is not evicted. Its next occurrence increases its count,
 // however many other events came between.
-func TestTable_EB2_WhatIsWrittenIsRemembered(t *testing.T) {
+func TestTable_EB2_PendingEventsAreRemembered(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
 	first, _ := table.NextWrite(begin)
@@ -81,7 +81,7 @@ func TestTable_NothingWaitsAndNothingIsDropped(t *testing.T) {
 }
 
 // An event that is written again keeps its position before later events.
-func TestTable_AgainInItsPlace(t *testing.T) {
+func TestTable_RequeueKeepsThePosition(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	table.Record(occurrence("first", "m", 0))
 	table.Record(occurrence("second", "m", 0))
@@ -92,7 +92,7 @@ func TestTable_AgainInItsPlace(t *testing.T) {
 }
 
 // RememberedCount counts the remembered events, similar events and objects.
-func TestTable_Known(t *testing.T) {
+func TestTable_RememberedCount(t *testing.T) {
 	table := correlate.New("kubelet", "n1")
 	assert.Zero(t, table.RememberedCount())
 	for i := range 3 {
