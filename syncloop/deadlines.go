@@ -55,7 +55,7 @@ type Deadlines struct {
 	guard   *contain.Guard
 	changed *dirty.Set[struct{}]
 	queue   *workqueue.Queue
-	epoch   time.Time // a reading with which due times are compared
+	epoch   time.Time // a clock reading from which elapsed time is measured
 	wake    func()    // wakes the loop; set before Run
 
 	// Buffers of terminateDuePods.

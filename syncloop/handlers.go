@@ -100,8 +100,8 @@ type Sources interface {
 	// Complete reports whether a source has delivered all its pods without a read error. Only then a running
 	// pod of this source that is not desired is terminated.
 	Complete(source string) bool
-	// AllSeen reports whether every source has delivered. Before that nothing of pods that are not desired is
-	// removed.
+	// AllSeen reports whether every source has delivered. Before that no status, record or file of a pod that
+	// is not desired is removed.
 	AllSeen() bool
 }
 

@@ -30,7 +30,7 @@ type Loop struct {
 	changes      pleg.Subscription
 	syncRequests *dirty.Set[struct{}]
 	probes       probeResults
-	// onChange is the handler's method for what the runtime shows.
+	// onChange is the handler's method for changes of the runtime.
 	onChange       func(ctx context.Context, pods []*v1.Pod)
 	waitingHandler WaitingHandler // nil if the handler is no WaitingHandler
 	// earliestHousekeeping is the earliest time of the next housekeeping. Only Step uses it.

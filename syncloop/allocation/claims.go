@@ -18,7 +18,7 @@ type Rule interface {
 	// pods; they are empty if the question is about a node without them.
 	//
 	// If the first reason has Resource, Requested and Capacity, the refusal is valid while the other pods
-	// claim more than Capacity minus Requested. Until then a pod that waits for room is not checked again.
+	// claim more than Capacity minus Requested. As long as they do, a pod that waits for room is not checked again.
 	Check(claims Claims, staying, terminating Sums) []Reason
 }
 

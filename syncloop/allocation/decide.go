@@ -52,7 +52,7 @@ const (
 const (
 	// searchBlockers assumes that the first terminating pods have stopped, one more in each question.
 	searchBlockers = Questions + iota
-	// confirmBlockers asks without all pods that searchBlockers has found except one.
+	// confirmBlockers assumes that all pods found by searchBlockers have stopped, except one.
 	confirmBlockers
 	decisionDone
 )
@@ -78,7 +78,7 @@ type decision struct {
 	asked   Question // the question that answer answers
 	verdict State    // Admitted, Waiting or Rejected
 	answer  Answer
-	removed []types.UID // searchBlockers and confirmBlockers assume that these pods have stopped
+	removed []types.UID // the pods that searchBlockers and confirmBlockers assume to have stopped
 	at      int
 	needed  []types.UID
 }
