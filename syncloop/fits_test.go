@@ -30,7 +30,7 @@ func TestFits_IgnoresStoppedPods(t *testing.T) {
 	assert.Equal(t, 1, w.handlers.Noted())
 	w.handlers.HandleWaiting(ctx)
 	assert.Zero(t, allocated())
-	assert.Zero(t, w.handlers.Noted(), "the usage has what the loop has")
+	assert.Zero(t, w.handlers.Noted(), "the usage contains the change of the worker")
 }
 
 // TestFits_IgnoresStoppedPods_BeforeNotifyWorkerChange: the view of a worker shows the end before its hook is

@@ -375,7 +375,7 @@ func TestRun_B128_CadenceOfHousekeeping(t *testing.T) {
 	b.machine.shows("stranger=running")
 	b.relist(t)
 	b.at(30)
-	assert.Equal(t, []string{"22.1 cleanups"}, b.transcript(), "what nobody wants is for housekeeping")
+	assert.Equal(t, []string{"22.1 cleanups"}, b.transcript(), "housekeeping handles a pod that is not desired")
 }
 
 // A housekeeping that fails or panics is repeated after a period, until it succeeds (I50).

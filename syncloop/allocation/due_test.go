@@ -110,7 +110,7 @@ func TestTable_PodsBehindAnArrivalAreAskedAgain(t *testing.T) {
 	review()
 	assert.False(t, arrive("first", 5), "no pod waits")
 	assert.False(t, arrive("behind", 1))
-	assert.Equal(t, 2, staying[0], "the one that stays, and the one before it")
+	assert.Equal(t, 2, staying[0], "the staying pod and the waiting pod before it")
 	assert.True(t, arrive("before", 9))
 	assert.Equal(t, 1, staying[0], "those that wait behind it do not count")
 	assert.Equal(t, []types.UID{"before", "first", "behind"}, table.WaitingUIDs())

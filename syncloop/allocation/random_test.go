@@ -147,17 +147,17 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 // twin is a table with its effects for each pod, without the numbers in messages.
 type twin struct {
 	*Table
-	told  map[types.UID]string
-	asked int
+	seenEffects map[types.UID]string
+	asked       int
 }
 
 func newTwin() *twin {
-	return &twin{Table: New(Config{Chain: asked, WaitWhenFull: true}), told: map[types.UID]string{}}
+	return &twin{Table: New(Config{Chain: asked, WaitWhenFull: true}), seenEffects: map[types.UID]string{}}
 }
 
 func (q *twin) hear(effects []Effect) {
 	for _, e := range effects {
-		q.told[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.Blockers)
+		q.seenEffects[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.Blockers)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 				switch action {
 				case 0:
 					q.Remove(uid)
-					delete(q.told, uid)
+					delete(q.seenEffects, uid)
 				case 1:
 					q.startTermination(uid, q.ensureRecord(uid), Termination{Pod: one, Until: now})
 				case 2:
@@ -224,8 +224,8 @@ func TestTable_ShortagesChangeNoVerdict(t *testing.T) {
 				}
 				q.hear(settle(q.Table, now, q.Review(now, nil), ask(q, shortages)))
 			}
-			if fmt.Sprint(knows.told, knows.WaitingUIDs()) != fmt.Sprint(asks.told, asks.WaitingUIDs()) {
-				t.Fatalf("with shortages\n%v %v\nwithout\n%v %v", knows.told, knows.WaitingUIDs(), asks.told, asks.WaitingUIDs())
+			if fmt.Sprint(knows.seenEffects, knows.WaitingUIDs()) != fmt.Sprint(asks.seenEffects, asks.WaitingUIDs()) {
+				t.Fatalf("with shortages\n%v %v\nwithout\n%v %v", knows.seenEffects, knows.WaitingUIDs(), asks.seenEffects, asks.WaitingUIDs())
 			}
 		}
 		assert.LessOrEqual(t, knows.asked, asks.asked)
@@ -277,7 +277,7 @@ func TestUsage_PredictsTheTable(t *testing.T) {
 				e := table.Add(one, true, now, nil)[0]
 				said.Message, e.Answer.Message = "", "" // Of several pods that have a key any may be named, and a quantity has several forms.
 				if verdict != stateOf(e.Kind) || !said.equals(e.Answer) {
-					t.Fatalf("%s: foretold %v %+v, got %v %+v", uid, verdict, said, e.Kind, e.Answer)
+					t.Fatalf("%s: predicted %v %+v, got %v %+v", uid, verdict, said, e.Kind, e.Answer)
 				}
 			case 6:
 				several(t, table, u, full)
@@ -295,7 +295,7 @@ func stateOf(k EffectKind) State {
 
 // several adds several pods at the same time: each is assumed before the table decides about the first.
 func several(t *rapid.T, table *Table, u *Usage, full bool) {
-	var foretold []State
+	var predicted []State
 	var come []Pod
 	for i := range rapid.IntRange(1, 4).Draw(t, "several") {
 		one := drawn(t, mixed, types.UID(fmt.Sprint("v", i)))
@@ -309,12 +309,12 @@ func several(t *rapid.T, table *Table, u *Usage, full bool) {
 		assert.Same(t, one.Pod, u.NextWithoutVerdict())
 		verdict, _ := judged(mixed, u, one, full)
 		u.CountAssumed(one, Rank(one.Priority, full), verdict)
-		foretold = append(foretold, verdict)
+		predicted = append(predicted, verdict)
 	}
 	assert.Nil(t, u.NextWithoutVerdict())
 	for i, one := range come {
-		if e := table.Add(one, true, time.Unix(0, 0), nil)[0]; stateOf(e.Kind) != foretold[i] {
-			t.Fatalf("%s: foretold %v, got %v", one.UID, foretold[i], e.Kind)
+		if e := table.Add(one, true, time.Unix(0, 0), nil)[0]; stateOf(e.Kind) != predicted[i] {
+			t.Fatalf("%s: predicted %v, got %v", one.UID, predicted[i], e.Kind)
 		}
 		table.MarkChanged(one.UID)
 	}

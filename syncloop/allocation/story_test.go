@@ -32,8 +32,8 @@ func TestStories(t *testing.T) {
 			var b strings.Builder
 			for line := range strings.Lines(d.Input) {
 				fmt.Fprintln(&b, strings.TrimSpace(line))
-				for _, told := range s.command(strings.Fields(line)) {
-					fmt.Fprintln(&b, "  "+told)
+				for _, text := range s.command(strings.Fields(line)) {
+					fmt.Fprintln(&b, "  "+text)
 				}
 			}
 			return b.String()
@@ -81,7 +81,7 @@ func (s *story) command(words []string) []string {
 		return nil
 	case "arrive":
 		pod, _, limited := s.pod(words[1:])
-		return s.tell(settle(s.table, s.now(), s.table.Add(pod, !limited, s.now(), nil), s.ask))
+		return s.describe(settle(s.table, s.now(), s.table.Add(pod, !limited, s.now(), nil), s.ask))
 	case "gone":
 		s.table.gone(types.UID(words[1]))
 	case "leave":
@@ -122,15 +122,15 @@ func settle(t *Table, now time.Time, effects []Effect, ask func(Effect) Answer) 
 	return others
 }
 
-func (s *story) review() (told []string) {
-	told = s.tell(settle(s.table, s.now(), s.table.Review(s.now(), nil), s.ask))
+func (s *story) review() (lines []string) {
+	lines = s.describe(settle(s.table, s.now(), s.table.Review(s.now(), nil), s.ask))
 	if next, timed := s.table.NextLimit(); timed {
-		told = append(told, "next at "+next.Sub(began).String())
+		lines = append(lines, "next at "+next.Sub(began).String())
 	}
-	return told
+	return lines
 }
 
-func (s *story) tell(effects []Effect) (told []string) {
+func (s *story) describe(effects []Effect) (lines []string) {
 	for _, e := range effects {
 		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is refused"}[e.Kind]
 		if len(e.Blockers) > 0 {
@@ -145,9 +145,9 @@ func (s *story) tell(effects []Effect) (told []string) {
 		if e.Answer.Reason != "" {
 			text += ": " + e.Answer.Reason
 		}
-		told = append(told, text)
+		lines = append(lines, text)
 	}
-	return told
+	return lines
 }
 
 // pod parses a pod and its claims.

@@ -39,7 +39,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the expositions in testdata anew, to be defended in review")
+var rewrite = flag.Bool("rewrite", false, "rewrite the expositions in testdata; review the difference")
 
 // scripted returns a pod with one container that follows a script.
 func scripted(name, script string) *v1.Pod {
@@ -141,10 +141,10 @@ func TestStory_SM13(t *testing.T) {
 	s.Delete("uid-gone")
 	s.Run(time.Minute)
 	golden(t, "story.prom", exposition(t, s.metrics))
-	assert.Equal(t, []string{"uid-broken", "uid-crashing", "uid-late", "uid-unloved", "uid-web"}, metrics.Remembered(s.metrics), "not what was rejected, or has gone")
+	assert.Equal(t, []string{"uid-broken", "uid-crashing", "uid-late", "uid-unloved", "uid-web"}, metrics.Remembered(s.metrics), "without the rejected and the removed pods")
 	assert.Equal(t, "1/1 Running restarts=0", s.Status("late"))
 	s.Stop()
-	assert.NotContains(t, exposition(t, s.metrics), `pod="gone"`, "the series of a pod go with it")
+	assert.NotContains(t, exposition(t, s.metrics), `pod="gone"`, "the series of a removed pod are deleted")
 }
 
 func (s *simulated) apply() {
