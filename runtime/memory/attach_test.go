@@ -19,7 +19,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Who attaches to a container gets what it prints from now on, until it ends.
+// An attached client receives the output from then on, until the container exits.
 func TestAttach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -34,7 +34,7 @@ func TestAttach(t *testing.T) {
 	})
 }
 
-// A port sends back what it gets, to its end.
+// A port echoes all bytes until the connection ends.
 func TestPortForward(t *testing.T) {
 	r := memory.New(memory.Config{})
 	_, sandbox := place(t, r, "a", nil)
@@ -87,8 +87,8 @@ func (a *attached) types(t *testing.T, text string) {
 	synctest.Wait()
 }
 
-// Many clients talk to one process: what each types is read once, and all see what it prints. It ends
-// with the last of them.
+// Several clients attach to one process: each input is read once, and all clients receive the
+// output. The process exits when the last client detaches.
 func TestAttach_ManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -132,8 +132,9 @@ func TestAttach_ManyClients(t *testing.T) {
 	})
 }
 
-// A client that has disconnected does not affect the others. Ctrl-C of one on a terminal, or the end of
-// an input that is open once, ends the process for all, and a panic of it is the error of each.
+// A disconnected client does not affect the others. Ctrl-C of one client on a terminal, or the end
+// of an input with StdinOnce, stops the process for all. A panic of the process is the error of
+// each client.
 func TestAttach_ManyClientsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

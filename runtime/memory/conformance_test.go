@@ -13,8 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-// conformance is the suite's view of a machine, without any slack: virtual time
-// allows none.
+// conformance is the harness for a machine, with the minimum of slack: virtual time needs none.
 func conformance(clk clock.Clock) runtimetest.Harness {
 	r := memory.New(memory.Config{Clock: clk})
 	r.FailPulls("nowhere.invalid/none", errNoRegistry)
@@ -32,8 +31,8 @@ func conformance(clk clock.Clock) runtimetest.Harness {
 	}
 }
 
-// lacking are the cases about what a container finds that runs: those in memory run nothing. Exec
-// has the environment of the container.
+// lacking are the cases about the environment of a container's main process, which runs no program
+// here. Exec has the environment of the container.
 var lacking = map[string]string{
 	"container/env":         "containers in memory run nothing that has an environment",
 	"container/working-dir": "containers in memory run nothing that has a directory",
@@ -63,7 +62,7 @@ func TestConformance_InTheSimulation(t *testing.T) {
 	}
 }
 
-// The suite is run on a second view of a machine whose first has crashed.
+// The suite runs on a second view of a machine whose first view has crashed.
 func TestConformance_OnAViewAfterACrash(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	machine, first, second := s.NewProcess(), s.NewProcess(), s.NewProcess()

@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Every field of an update holds, and each that is zero asks for nothing. A size of pages
-// that is named is a limit, if it is none.
+// Every non-zero field of an update takes effect, and a zero field changes nothing. A named huge
+// page size is a limit, also with zero bytes.
 func TestUpdateContainer_EveryFieldAndNoOther(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -130,7 +130,7 @@ func TestReadLog_EndsWhenNobodyListens(t *testing.T) {
 	require.Zero(t, r.Waiters())
 }
 
-// A script made in Go may say its lines in any order.
+// A script in Go may list its lines in any order.
 func TestReadLog_IsInOrderOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -145,8 +145,8 @@ func TestReadLog_IsInOrderOfTime(t *testing.T) {
 	})
 }
 
-// Any number wait on one container, without a goroutine of the machine's, and
-// all leave nothing behind.
+// Any number of callers wait for one container, without a goroutine of the machine, and leave no
+// state behind.
 func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -185,8 +185,8 @@ func TestFeatures_ManyWaitAtOnce(t *testing.T) {
 	})
 }
 
-// Of several answers that match those set last hold, whatever the order in
-// which they are for everybody or for one.
+// Of several matching calls of SetAnswers the last one applies, whether its selector is general or
+// specific.
 func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -231,8 +231,8 @@ func TestSetAnswers_TheLastOneHolds(t *testing.T) {
 	require.False(t, ok(), "a caller cannot change answers that were set")
 }
 
-// The container's own annotations win over its sandbox's, purpose by purpose, and
-// of several bad ones it is always the same that is named.
+// The annotations of a container take precedence over those on its sandbox, for each purpose. Of
+// several invalid annotations the error always names the same one.
 func TestAnswer_AnnotationsOfTheContainerFirst(t *testing.T) {
 	r := memory.New(memory.Config{})
 	prefix := memory.AnnotationPrefix + "main."

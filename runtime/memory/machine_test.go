@@ -46,7 +46,7 @@ func TestHooks_SeeEveryCallWithItsResult(t *testing.T) {
 	})
 }
 
-// A relist of a machine on which nothing has happened costs nothing.
+// A relist of an unchanged machine allocates nothing.
 func TestListPods_IsSharedUntilSomethingChanges(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(0, 0))
 	r := memory.New(memory.Config{Clock: clk, Images: []string{"busybox"}})
@@ -76,8 +76,7 @@ func TestListPods_IsSharedUntilSomethingChanges(t *testing.T) {
 	require.Equal(t, runtime.StateExited, list()[8].Containers[0].State)
 }
 
-// Whatever the order in which pods come, each gets the same ID and address,
-// and no two the same.
+// Pods get the same IDs and addresses in any order of creation, and no two pods share one.
 func TestIdentity_DoesNotDependOnOtherPods(t *testing.T) {
 	const n = 2000
 	identities := func(order func(i int) int) map[types.UID][2]string {
@@ -106,8 +105,7 @@ func TestIdentity_DoesNotDependOnOtherPods(t *testing.T) {
 	require.Less(t, moved, n/10)
 }
 
-// All addresses are given out, each once, before there is none left; one that
-// is given back is there again.
+// Every address is allocated once before allocation fails. A released address is allocated again.
 func TestAddresses_UntilNoneIsLeft(t *testing.T) {
 	r := memory.New(memory.Config{})
 	seen := map[string]bool{}
@@ -130,8 +128,8 @@ func TestAddresses_UntilNoneIsLeft(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Attempts in a new sandbox that start again from 0 are newer than the old ones, and
-// the order in which they are made does not matter.
+// Attempts in a new sandbox that start again from 0 are newer than the old ones. The order of
+// creation does not matter.
 func TestPodStatus_NewestFirstWhateverTheOrder(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
 	ref, _ := place(t, r, "a", nil)
@@ -179,8 +177,8 @@ func TestRequests_BelongToTheCaller(t *testing.T) {
 	require.Equal(t, "mine", st.Sandboxes[0].Annotations["is"])
 }
 
-// A pull without a pod follows no script; one for a pod's
-// container that is not named follows all scripts, in order of name.
+// A pull without a pod follows no script. A pull for a pod without a container name follows all
+// scripts of the pod, in order of name.
 func TestPullImage_ForWhom(t *testing.T) {
 	fails, err := memory.ParseScript("fail=image; run=forever")
 	require.NoError(t, err)
@@ -230,8 +228,8 @@ func TestEvents_AnyNumberOfStreams(t *testing.T) {
 	})
 }
 
-// Events of one moment come in an order that does not depend on how the
-// containers were started.
+// The order of events at one time does not depend on the order in which the containers were
+// started.
 func TestEvents_OfOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var orders [2][]types.UID
@@ -279,8 +277,7 @@ func TestPlans_EndWithTheirContainers(t *testing.T) {
 	})
 }
 
-// A machine on which pods come and go does not grow; what is in use, and what
-// was lately, is remembered.
+// The histories of removed pods are bounded. Histories of present and recent pods are kept.
 func TestPast_IsBounded(t *testing.T) {
 	r := memory.New(memory.Config{Images: []string{"busybox"}})
 	ref, sandbox := place(t, r, "stays", map[string]string{memory.AnnotationPrefix + "main": "exit=1; exit=2"})
@@ -302,8 +299,8 @@ func TestPast_IsBounded(t *testing.T) {
 	require.EqualValues(t, 2, exit(1), "the second start, however long ago the first was")
 }
 
-// client drives one pod to a running container in the way a careful agent
-// does: it looks first, and repeats an attempt until it is seen.
+// client drives one pod to a running container as a careful agent does: it reads the status first,
+// and repeats an attempt until its record exists.
 func client(rt *memory.Runtime, ref runtime.PodRef) error {
 	ctx := context.Background()
 	st, err := rt.PodStatus(ctx, ref.UID)
@@ -332,8 +329,8 @@ func client(rt *memory.Runtime, ref runtime.PodRef) error {
 	return nil
 }
 
-// A crash is placed at every step a client takes. Whoever comes next finds all
-// effects of all calls that were sent, and ends with one container that ran.
+// A client crashes at every step. The next client finds the effects of all calls that were sent,
+// and reaches exactly one container that ran.
 func TestCrash_AtEveryStep(t *testing.T) {
 	ref := runtime.PodRef{UID: "a", Name: "a", Namespace: "default"}
 	lost := 0
@@ -380,7 +377,7 @@ func TestCrash_AtEveryStep(t *testing.T) {
 	}
 }
 
-// A crashed process's view is of no more use, and changes nothing.
+// The view of a crashed process returns errors and changes nothing.
 func TestCrash_EndsTheView(t *testing.T) {
 	s := executor.NewScheduler(1, time.Unix(1_700_000_000, 0))
 	m := memory.New(memory.Config{Clock: s.NewProcess().Clock()})

@@ -19,7 +19,7 @@ var errNoRegistry = errors.New("no such registry")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// place makes the sandbox of a pod and pulls the image of its containers.
+// place creates the sandbox of a pod and pulls the image of its containers.
 func place(t *testing.T, r *memory.Runtime, uid string, annotations map[string]string) (runtime.PodRef, string) {
 	t.Helper()
 	ref := runtime.PodRef{UID: types.UID("uid-" + uid), Name: uid, Namespace: "default", Incarnation: 1}
@@ -55,8 +55,8 @@ func status(t *testing.T, r *memory.Runtime, ref runtime.PodRef, id string) runt
 	return runtime.ContainerStatus{}
 }
 
-// TestStarts_AreCountedWhenMade: a question about the next run of a script counts nothing, so that
-// calls for containers that never start leave no history.
+// A query for the next run of a script counts nothing, so that calls for containers that never
+// start leave no history.
 func TestStarts_AreCountedWhenMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})

@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// Pods of one template share what the runtime keeps of their containers' requests; an update
-// of one is no update of another.
+// Pods with the same template share the stored part of their requests. An update of one container
+// does not change another.
 func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 	r := memory.New(memory.Config{})
 	create := func(uid string) (runtime.PodRef, string) {
@@ -44,7 +44,7 @@ func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 	assert.Equal(t, runtime.Resources{CPUShares: 2, HugePages: map[string]uint64{"2Mi": 1}}, of, "nor of one that comes later")
 }
 
-// A request is its caller's again when the call has returned: changing it changes no record.
+// The caller may modify a request after the call. That changes no record.
 func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	r := memory.New(memory.Config{})
 	annotations := map[string]string{"k": "v"}
@@ -69,8 +69,7 @@ func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	assert.Equal(t, "A=1\n", string(out.Output))
 }
 
-// Containers that differ in anything have records of their own, however many different ones
-// there are.
+// Containers with different requests have different records, also when there are many.
 func TestRecords_OfDifferentRequests(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -89,8 +88,8 @@ func TestRecords_OfDifferentRequests(t *testing.T) {
 	}
 }
 
-// A process reads what its container was created with while the resources are updated: the race
-// detector finds what both touch.
+// A process reads the request of its container while the resources are updated. The race detector
+// must find nothing.
 func TestRecords_AnUpdateBesideAProcess(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)

@@ -30,7 +30,7 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	return res, true
 }
 
-// updateContainer merges the requested resources into those of a container.
+// updateContainer merges the requested resources into the resources of a container.
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

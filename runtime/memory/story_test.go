@@ -20,9 +20,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// The stories of testdata, told in a simulation: each command is a call by a
-// client's process, and what it prints is what that and others bring about.
-// Times are since the beginning.
+// Each command of a story is a call by a client process in a simulation. Its output is everything
+// that happens until the next command. Times are since the beginning.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newHarness()
@@ -48,8 +47,8 @@ type harness struct {
 	ids     map[string]string // by name
 }
 
-// line is something to print. Its text is asked for at the end of a command,
-// when all names are known.
+// line is a line of output. Its text is formatted at the end of a command, when all names are
+// known.
 type line struct {
 	at    time.Duration
 	event bool
@@ -329,12 +328,12 @@ func (w *harness) call(t *testing.T, d *datadriven.TestData) func() string {
 	return nil
 }
 
-// writer is a function as an io.Writer.
+// writer is a function that implements io.Writer.
 type writer func(string)
 
 func (f writer) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
 
-// quoted is a text in one line.
+// quoted formats a text in one line.
 func quoted(text string) string {
 	if text == "" {
 		return ""
@@ -466,7 +465,7 @@ func parse[S fmt.Stringer](input string, read func(string) (S, error)) string {
 	return out.String()
 }
 
-// commands prints what each line does, whose words are separated by | signs.
+// commands prints the run of each line, whose words are separated by | signs.
 func commands(input string) string {
 	if input == "" {
 		return memory.CommandRun(nil).String()

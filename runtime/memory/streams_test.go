@@ -26,8 +26,8 @@ func inContainer(t *testing.T, r *memory.Runtime, id string, in io.Reader, comma
 	return code, out.String(), complaint.String()
 }
 
-// A command reads its input to the end; each command of a shell reads on where the one
-// before it has stopped.
+// A command reads its input to the end. Each command of a shell continues where the previous one
+// has stopped.
 func TestExecStream_Input(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -70,7 +70,8 @@ func TestExecStream_Input(t *testing.T) {
 	require.Zero(t, r.Waiters())
 }
 
-// A process that reads ends with its container and with its client, whatever its input does.
+// A process that reads its input stops when its container exits or its client disconnects, even if
+// the input stays open.
 func TestExecStream_InputEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -123,7 +124,8 @@ func (k keyboard) types(t *testing.T, keys, screen string) {
 	assert.Equal(t, screen, k.screen.String())
 }
 
-// A shell on a terminal: it prompts, echoes, knows the size, and Ctrl-C ends a command alone.
+// A shell on a terminal prompts, echoes and reports the size. Ctrl-C stops only the current
+// command.
 func TestExecStream_Terminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -158,7 +160,8 @@ func TestExecStream_Terminal(t *testing.T) {
 	})
 }
 
-// What kubectl cp runs: files come back as they were, are of one container, and go with it.
+// The commands of kubectl cp: files come back unchanged, belong to one container, and are removed
+// with it.
 func TestExecStream_Copy(t *testing.T) {
 	r := memory.New(memory.Config{})
 	ref, sandbox := place(t, r, "a", nil)
@@ -203,8 +206,8 @@ func TestExecStream_Copy(t *testing.T) {
 	assert.Zero(t, r.FileBytes())
 }
 
-// A program of the user's: all streams, for those it is for, also within a shell; what it
-// leaves behind does not matter.
+// A program of SetCommand gets all streams, runs only in selected containers, also within a shell,
+// and may leave goroutines behind.
 func TestSetCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -274,7 +277,8 @@ func attachable(t *testing.T, r *memory.Runtime, uid string, once bool, command 
 	return ref, id
 }
 
-// Who attaches with input talks to a command that reads, and ends it; what it says is logged.
+// A client that attaches with stdin starts an interactive command and stops it by detaching. The
+// output is in the log.
 func TestAttach_Input(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
@@ -303,8 +307,8 @@ func TestAttach_Input(t *testing.T) {
 	})
 }
 
-// An input that stays open is not ended by a client, nor is the container; one that is
-// scripted, or has no input, or does not read, hears nothing.
+// A client does not end an input that stays open, nor the container. A container that is scripted,
+// has no stdin or does not read, ignores the input.
 func TestAttach_InputStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := memory.New(memory.Config{})
