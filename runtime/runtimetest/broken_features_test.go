@@ -14,7 +14,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// execThrough changes how commands end.
+// execThrough changes the results of commands.
 func execThrough(r *tampered, f func(rt.ExecRequest, *rt.ExecResult) error) {
 	r.exec = func(ctx context.Context, req rt.ExecRequest) (rt.ExecResult, error) {
 		whole := req
@@ -47,7 +47,7 @@ func logThrough(r *tampered, f func(req *rt.ReadLogRequest, text func() []string
 	}
 }
 
-// followThrough changes how logs are followed.
+// followThrough changes the result of ReadLog with Follow.
 func followThrough(r *tampered, f func(context.Context, rt.ReadLogRequest, io.Writer) error) {
 	r.readLog = func(ctx context.Context, req rt.ReadLogRequest, w io.Writer) error {
 		if !req.Follow {

@@ -8,7 +8,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// streamThrough changes how streamed commands end.
+// streamThrough changes the results of streamed commands.
 func streamThrough(r *tampered, f func(req rt.ExecStreamRequest, code int32, err error) (int32, error)) {
 	r.execStream = func(ctx context.Context, req rt.ExecStreamRequest, streams rt.Streams) (int32, error) {
 		code, err := r.m.ExecStream(ctx, req, streams)

@@ -11,7 +11,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// hasNoImages makes a runtime one that takes every name for an image.
+// hasNoImages makes a runtime accept every name as an image.
 func hasNoImages(r *tampered) {
 	r.pullImage = func(_ context.Context, req rt.PullImageRequest) (string, error) { return req.Image, nil }
 	r.imageStatus = func(_ context.Context, req rt.ImageStatusRequest) (rt.Image, error) {
@@ -54,7 +54,8 @@ func (r *tampered) each(f func(rt.Container)) {
 	}
 }
 
-// These break a promise about restarts of the agent, and no other promise.
+// brokenSurvival are runtimes that break a promise about restarts of the agent, and no other
+// promise.
 var brokenSurvival = []broken{
 	{"containers end with the agent", []string{"reopen/records", "reopen/running", "reopen/log"}, func(r *tampered) {
 		r.reopened = func() {

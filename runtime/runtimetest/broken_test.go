@@ -12,8 +12,7 @@ import (
 	rt "github.com/podkeel/podkeel/runtime"
 )
 
-// broken is a runtime that breaks one promise, and the cases that must fail:
-// these and no others.
+// broken is a runtime that breaks one promise, with the cases that must fail: these and no others.
 type broken struct {
 	how    string
 	cases  []string

@@ -35,8 +35,8 @@ var own = []string{
 	"ContainerStatus.StartCancelled",
 }
 
-// Every field of a record either repeats a request, and the cases check that, or
-// is the runtime's own. A new field has to be put on one side.
+// Every field of a record either echoes a request, and the cases check that, or the runtime sets
+// it. A new field must be added to one of the lists.
 func TestEcho_EveryFieldIsOnOneSide(t *testing.T) {
 	echoes := runtimetest.Echoes()
 	var all []string
@@ -52,8 +52,8 @@ func TestEcho_EveryFieldIsOnOneSide(t *testing.T) {
 	}
 }
 
-// The comments of package runtime say of these fields, and of no others, that
-// they echo a request, and which field of it.
+// The comments of package runtime mark exactly these fields with "echoes", and name the field of
+// the request.
 func TestEcho_TheCommentsSayTheSame(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../types.go", nil, parser.ParseComments)
 	require.NoError(t, err)
@@ -97,8 +97,7 @@ func TestEcho_TheRequestsHaveTheFields(t *testing.T) {
 	}
 }
 
-// A runtime that shows any one of these fields in another way than the request
-// had it fails a case about records.
+// A runtime that returns another value than the request in any one of these fields fails a case.
 func TestEcho_EachIsNoticed(t *testing.T) {
 	for _, field := range slices.Sorted(maps.Keys(runtimetest.Echoes())) {
 		record, member, _ := strings.Cut(field, ".")

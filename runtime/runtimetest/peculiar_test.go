@@ -16,8 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-// late is how long after its start a container of a peculiar runtime has set its
-// traps.
+// late is how long after its start a container of a peculiar runtime has set its traps.
 const late = 9 * time.Second
 
 // signal is what becomes of a container that is sent TERM before it has set its
@@ -148,8 +147,8 @@ func (e execs) Features() rt.Features {
 	return rt.Features{Execer: e.execer, ImageMounts: rt.FeaturesOf(e.Runtime).ImageMounts}
 }
 
-// A correct runtime passes, however slow it is, and whether or not it can tell
-// when a container has set its traps.
+// A correct runtime passes, however slow it is, and whether or not a container can confirm its
+// traps.
 func TestCases_PassOnASlowRuntime(t *testing.T) {
 	for name, features := range featureless {
 		for _, early := range []signal{lost, kills} {
@@ -170,7 +169,7 @@ func TestCases_PassOnASlowRuntime(t *testing.T) {
 	}
 }
 
-// Commands of another kind say that they are ready in a way of their own.
+// With custom commands, Harness.Ready confirms the traps.
 func TestReady_IsAskedUntilItIsSo(t *testing.T) {
 	asked := 0
 	rec := verdict(t, caseNamed("stop/term"), func(r *tampered) runtimetest.Harness {
@@ -203,8 +202,8 @@ func caseNamed(name string) runtimetest.Case {
 	return runtimetest.Cases()[i]
 }
 
-// A call that does not return is named, with its request and its time, half a
-// minute later, whichever goroutine made it.
+// A blocked call fails its case after half a minute. The failure names the call, its request and
+// its time, whichever goroutine made it.
 func TestWatch_NamesTheCallThatIsBlocked(t *testing.T) {
 	for _, row := range []struct {
 		name, said string

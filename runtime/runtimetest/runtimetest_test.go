@@ -28,7 +28,7 @@ func machine() *memory.Runtime {
 	return m
 }
 
-// startContainerWithAnswersOrSkip are the words of the machine for what the cases ask.
+// answers are annotations with which the machine fails liveness and hangs for readiness.
 var answers = map[string]string{
 	memory.AnnotationPrefix + "main.liveness":  "fail",
 	memory.AnnotationPrefix + "main.readiness": "hang",
@@ -43,7 +43,7 @@ func harness(r *tampered) runtimetest.Harness {
 	}
 }
 
-// reopening is a harness whose agent can be ended.
+// reopening is a harness that can restart the agent.
 func reopening(r *tampered) runtimetest.Harness {
 	h := harness(r)
 	h.Reopen = func(meanwhile func()) (rt.Runtime, error) {
@@ -54,7 +54,7 @@ func reopening(r *tampered) runtimetest.Harness {
 	return h
 }
 
-// imageless is a harness of a runtime that has no images.
+// imageless is a harness for a runtime without images.
 func imageless(r *tampered) runtimetest.Harness {
 	h := harness(r)
 	h.Image, h.MissingImage, h.NoImages = "", "", true
@@ -122,8 +122,8 @@ func TestCases_PassOnAWholeRuntime(t *testing.T) {
 	}
 }
 
-// Each broken runtime fails the cases that are about what it breaks, and no
-// other; and each case is failed by some runtime.
+// Each broken runtime fails exactly the cases about the promise that it breaks, and each case fails
+// for some runtime.
 func TestCases_FailOnABrokenRuntime(t *testing.T) {
 	noticed := map[string]bool{}
 	stride := longtest.Stride(len(runtimetest.Cases()), 10)
@@ -162,7 +162,7 @@ func TestCases_AreNamedAndSayWhatTheyPromise(t *testing.T) {
 	}
 }
 
-// A runtime without a feature is asked for nothing of it, and told so.
+// Cases of a feature that the runtime lacks are skipped, with the reason.
 func TestCases_SkipWhatTheRuntimeCannotDo(t *testing.T) {
 	optional := []string{"events", "report", "exec", "exec-stream", "log", "stats", "disk", "update", "answer", "reopen"}
 	for _, c := range runtimetest.Cases() {
@@ -186,8 +186,7 @@ func TestSkip_NamesTheReason(t *testing.T) {
 	require.Equal(t, runtimetest.Cases()[0].Name+": because", rec.said)
 }
 
-// An unknown name skips no case, although its author believes that it
-// does.
+// An unknown name in Harness.Skip skips no case, although its author believes that it does.
 func TestSkip_AnUnknownNameIsAnError(t *testing.T) {
 	h := harness(newTampered(machine()))
 	h.Skip = map[string]string{"container/exists": "because", "container/exist": "a typing error"}

@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// tampered is a runtime whose verbs can be replaced one by one.
+// tampered is a runtime whose methods can be replaced one by one.
 type tampered struct {
 	m *memory.Runtime
 
@@ -281,7 +281,7 @@ func (r *tampered) find(id string) (rt.Pod, rt.Container, bool) {
 	return rt.Pod{}, rt.Container{}, false
 }
 
-// recorder is a T that notes what would have happened to the test.
+// recorder is a T that records the failure of a test.
 type recorder struct {
 	testing.TB
 	failed, skipped bool
