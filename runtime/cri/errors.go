@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// The errors of this package, besides those of package runtime.
+// The errors of this package, in addition to the errors of package runtime.
 var (
 	// ErrForeign: the record belongs to another owner. The call had no effect.
 	ErrForeign = errors.New("cri: the record belongs to another owner")
