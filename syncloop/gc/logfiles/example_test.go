@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// The number of the next attempt is in the names of the logs.
+// The names of the logs contain the number of the next attempt.
 func ExampleNew() {
 	root, err := os.MkdirTemp("", "logs")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// GC-9: a link leads to the log of a container, and goes with the log; other links stay.
+// GC-9: a link leads to the log of a container, and is removed with the log. Other links stay.
 func TestLink_GC9(t *testing.T) {
 	none, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_web_u1/c/1.log", "away/f")
 	require.NoError(t, none.Link(web, "c", "id-0", 0))
@@ -56,8 +56,9 @@ func TestLink_GC9(t *testing.T) {
 	assert.EqualError(t, err, `logfiles: Config.Links is no absolute path: "links"`)
 }
 
-// GC-9: the link to a log goes with the log, without a Sweep: of attempts and of pods, in a directory
-// of the node alone and in a shared one. Else a container that crashes leaves a dead link each time.
+// GC-9: the link to a log is removed with the log, without a Sweep: for attempts and for pods, in
+// an own root and in a shared one. Otherwise a crashing container would leave a dead link each
+// time.
 func TestLink_GC9_GoesWithItsLog(t *testing.T) {
 	for name, records := range map[string]string{"own": "", "shared": "records"} {
 		t.Run(name, func(t *testing.T) {
@@ -85,9 +86,9 @@ func TestLink_GC9_GoesWithItsLog(t *testing.T) {
 	}
 }
 
-// F95: the link to a log that is being rotated stays, also if the agent was killed between the two
-// steps of a rotation or somebody has removed the log of a container that runs: collectors of logs
-// would not find the container again. A link to an attempt without files goes.
+// F95: the link to a log stays during a rotation, also if the agent was killed between the two
+// steps of a rotation or another program has removed the log of a running container. Otherwise log
+// collectors would not find the container again. A link to an attempt without files is removed.
 func TestLink_F95_StaysWhileItsLogIsRotated(t *testing.T) {
 	m := &machine{t, t.TempDir()}
 	d := m.agent("a")

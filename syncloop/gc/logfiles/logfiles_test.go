@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 )
 
-// logs makes a directory with files, and a Dir for "logs" in it.
+// logs creates a directory with files, and a Dir for "logs" in it.
 func logs(t *testing.T, files ...string) (*logfiles.Dir, string) {
 	t.Helper()
 	top := t.TempDir()
@@ -78,8 +78,8 @@ func TestDir_Absent(t *testing.T) {
 	assert.Zero(t, next)
 }
 
-// GC-8: all directories of the pod go and nothing else, and no link is followed,
-// inside or at the top.
+// GC-8: all directories of the pod are removed and nothing else. No link is followed, neither
+// inside nor at the top.
 func TestRemove_GC8(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_old_u1/c/0.log", "logs/ns_db_u2/c/0.log", "logs/u1/f", "away/f")
 	require.NoError(t, os.Symlink(filepath.Join(top, "away"), filepath.Join(top, "logs/ns_web_u1/c/link")))
@@ -90,7 +90,7 @@ func TestRemove_GC8(t *testing.T) {
 	}
 }
 
-// A UID that is no UID removes nothing.
+// An invalid UID removes nothing.
 func TestRemove_Strange(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "away/f")
 	for _, uid := range []types.UID{"", "..", "../away", "u1/c"} {
@@ -103,7 +103,7 @@ func TestRemove_Strange(t *testing.T) {
 	assert.Len(t, tree(t, top), 2)
 }
 
-// KC-2: one more than the highest, rotated files included.
+// KC-2: the next attempt is the highest number plus one, including rotated files.
 func TestNextAttempt_KC2(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_web_u1/c/9.log", "logs/ns_web_u1/c/11.log.20260101-000000.gz",
 		"logs/ns_web_u1/c/99.txt", "logs/ns_web_u1/other/50.log", "away/70.log")
@@ -119,8 +119,8 @@ func TestNextAttempt_KC2(t *testing.T) {
 	}
 }
 
-// GC-9, KC-17: the rotated files of an attempt go with it; what is kept and what
-// is newer stays, and so does everything if nothing is kept.
+// GC-9, KC-17: the rotated files of an attempt are removed with it. Kept and newer attempts stay.
+// With an empty keep all attempts stay.
 func TestRemoveAttempts_GC9(t *testing.T) {
 	files := []string{"0.log", "1.log", "1.log.20260101-000000.gz", "2.log", "3.log", "3.log.20260101-000000", "4.log", "README"}
 	var paths []string
@@ -134,7 +134,7 @@ func TestRemoveAttempts_GC9(t *testing.T) {
 	assert.Equal(t, slices.Concat(paths[3:]), tree(t, top))
 }
 
-// A UID may have underscores, which also stand between the parts of the name.
+// A UID may contain underscores, which also separate the parts of the name.
 func TestRemove_UIDWithUnderscores(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_a_b.c/c/0.log", "logs/ns_web_b.c/c/0.log")
 	uids, err := d.Pods(all, 10)
@@ -144,7 +144,7 @@ func TestRemove_UIDWithUnderscores(t *testing.T) {
 	assert.Equal(t, []string{"logs/ns_web_b.c/c/0.log"}, tree(t, top))
 }
 
-// A pod is asked for while its SetUp waits, and before anything is touched.
+// Remove calls gone while SetUp of the pod waits, and before it changes anything.
 func TestRemove_AsksLast(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log")
 	require.NoError(t, d.Remove(t.Context(), "u1", func(types.UID) bool { return false }))
@@ -166,7 +166,7 @@ func TestRemove_AsksLast(t *testing.T) {
 	assert.ErrorIs(t, d.SetUp(runtime.PodRef{UID: "../x", Name: "web", Namespace: "ns"}), podspec.ErrInvalidUID)
 }
 
-// What a crash has left of a removal is no pod's, and Sweep removes it.
+// The trash of an interrupted removal belongs to no pod, and Sweep removes it.
 func TestSweep(t *testing.T) {
 	d, top := logs(t, "logs/ns_web_u1/c/0.log", "logs/ns_db_u2/c/0.log")
 	root, err := os.OpenRoot(filepath.Join(top, "logs"))

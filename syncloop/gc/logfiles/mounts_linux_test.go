@@ -13,8 +13,8 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// A directory of the host that somebody has mounted among the logs keeps its files: the
-// removal stops there, and says so in the same words each time.
+// A host directory that is mounted among the logs keeps its files: the removal stops there with the
+// same error each time.
 func TestRemove_StopsAtMount(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")
@@ -48,7 +48,7 @@ func TestRemove_StopsAtMount(t *testing.T) {
 	assert.Equal(t, []string{"host/precious"}, tree(t, top))
 }
 
-// A disk that is full of logs has room again when a pod is removed: that needs no room itself.
+// On a disk that is full of logs the removal of a pod succeeds: it needs no free space.
 func TestRemove_FullDisk(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can mount")

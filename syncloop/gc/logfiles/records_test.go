@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A later agent reads a record of the longest path that a system allows. Without it the directory
-// would belong to no agent.
+// A later agent reads a record with the longest possible path. Otherwise the directory would belong
+// to no agent.
 func TestRecords_LongestPath(t *testing.T) {
 	dir := t.TempDir()
 	want, err := (&directoryRecords{dir: dir}).add(directoryRecord{

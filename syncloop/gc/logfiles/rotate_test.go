@@ -29,7 +29,7 @@ const logDirectory = "logs/ns_web_u1/c/"
 
 var errReopen = errors.New("the runtime is unavailable")
 
-// rotation is a log with who writes it.
+// rotation is a log with its writer.
 type rotation struct {
 	*testing.T
 	d    *logfiles.Dir
@@ -60,8 +60,7 @@ func (r *rotation) rotate(ctx context.Context, at time.Time) error {
 	return r.d.Rotate(ctx, statLog, limits, at, func(ctx context.Context) error { r.asks++; return r.reopen(ctx) })
 }
 
-// content is every file with what is in it, a line for each; links and what is no
-// file have no content.
+// content returns every file with its content, one per line. Links and other files have no content.
 func (r *rotation) content() string {
 	r.Helper()
 	var out strings.Builder
@@ -84,8 +83,8 @@ func (r *rotation) content() string {
 	return out.String()
 }
 
-// F95: however often a log is rotated there are so many files of it, and what is in
-// them is what was written, in the order of their names.
+// F95: after any number of rotations a log has at most MaxFiles files. In the order of their names
+// they contain everything that was written.
 func TestRotate_F95(t *testing.T) {
 	r := newRotation(t, logDirectory+"1.log", logDirectory+"10.log.20260101-000000", logDirectory+"README")
 	require.NoError(t, os.Remove(r.path("README")))
@@ -108,7 +107,7 @@ func TestRotate_F95(t *testing.T) {
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm(), "the compressed file has the mode of the log")
 }
 
-// F95: a log that cannot be reopened has its name back, and nothing is lost.
+// F95: a log that cannot be reopened gets its name back, and no output is lost.
 func TestRotate_F95_ReopenFails(t *testing.T) {
 	r := newRotation(t)
 	require.NoError(t, os.MkdirAll(r.path(""), 0o755))
@@ -124,8 +123,8 @@ func TestRotate_F95_ReopenFails(t *testing.T) {
 	assert.Equal(t, 2, r.asks)
 }
 
-// F95: an answer that got lost does not put the former file in the place of the new
-// one; the runtime is asked again, so that nobody writes to the former one.
+// F95: after a lost reply the old file does not replace the new one. The runtime is called again,
+// so that it does not write to the old file.
 func TestRotate_F95_ReplyLost(t *testing.T) {
 	for _, again := range []error{nil, errReopen} {
 		r := newRotation(t)
@@ -143,7 +142,7 @@ func TestRotate_F95_ReplyLost(t *testing.T) {
 	}
 }
 
-// The end of the context undoes what cannot be completed.
+// The end of the context undoes an incomplete rotation.
 func TestRotate_ContextEnds(t *testing.T) {
 	r := newRotation(t, logDirectory+"0.log.20260101-000000")
 	r.write("0.log", "what there is")
@@ -155,7 +154,7 @@ func TestRotate_ContextEnds(t *testing.T) {
 	assert.Equal(t, "0.log: what there is\n0.log.20260101-000000: x\n", r.content())
 }
 
-// A log that cannot be renamed is written on, and the runtime is not asked.
+// If a log cannot be renamed, the runtime continues to write to it and is not called.
 func TestRotate_F95_RenameFails(t *testing.T) {
 	r := newRotation(t, logDirectory+"0.log.20260101-000130/d")
 	r.write("0.log", "what there is")
@@ -165,8 +164,8 @@ func TestRotate_F95_RenameFails(t *testing.T) {
 	require.NoError(t, r.rotate(t.Context(), now.Add(time.Second)), "another name does")
 }
 
-// What a crash has left is cleaned up: a log without its name is begun anew; one that
-// has two keeps its own; a compression that came to nothing is begun again.
+// After a crash: a missing log is reopened, the second name of a log is removed, and an incomplete
+// compression is repeated.
 func TestRotate_F95_AfterACrash(t *testing.T) {
 	r := newRotation(t)
 	require.NoError(t, os.MkdirAll(r.path(""), 0o755))
@@ -196,7 +195,7 @@ func TestRotate_F95_AfterACrash(t *testing.T) {
 `, r.content())
 }
 
-// A runtime that says that it has reopened a log which is not there is not believed.
+// A runtime that reports a reopened log that does not exist gets an error.
 func TestRotate_F95_Lost(t *testing.T) {
 	r := newRotation(t, logDirectory+"1.log")
 	r.reopen = func(context.Context) error { return nil }
