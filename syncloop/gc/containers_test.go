@@ -24,7 +24,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// snapshot is what a PLEG would show: the machine as it is, or as it was.
+// snapshot is the state that a PLEG shows: the current one, or an older one.
 type snapshot struct {
 	pleg.Generator
 	*bench
@@ -146,8 +146,8 @@ func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 	assert.False(t, armed, "and then nothing")
 }
 
-// GC-1: what is young is removed when it is not any more, without anybody's
-// asking; a change before that is looked at.
+// GC-1: a container is removed when it reaches MinAge, without another Changed. A Changed before
+// that has no effect.
 func TestContainers_GC1_MinAge(t *testing.T) {
 	c := newCollector(t, policy.Containers{MinAge: time.Minute})
 	c.crashed(t, "a", 4)
@@ -184,7 +184,7 @@ func TestContainers_OldSnapshot(t *testing.T) {
 	assert.Empty(t, c.transcript())
 }
 
-// A pod that is none of ours, or loses everything anyway, is let alone.
+// A pod that belongs to another owner, or that Pods removes, is not changed.
 func TestContainers_NotLiving(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
@@ -194,8 +194,8 @@ func TestContainers_NotLiving(t *testing.T) {
 	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))
 }
 
-// Failures, lies and lost looks: tried again with a backoff, told once, nothing
-// concluded.
+// Failed removals, false successes and failed status calls are retried with a backoff and logged
+// once. Nothing is concluded from them.
 func TestContainers_F58_Trouble(t *testing.T) {
 	for name, rule := range map[string]faulty.Rule{
 		"fails":      {Verb: faulty.RemoveContainer, Do: faulty.Fail, Times: 2},
@@ -233,7 +233,7 @@ func (l *attemptLogs) RemoveAttempts(pod runtime.PodRef, container string, keep 
 	return nil
 }
 
-// KC-17: the logs of an attempt go before its record, which stays as long as they
+// KC-17: the logs of an attempt are removed before its record. The record stays while the logs
 // cannot be removed.
 func TestContainers_KC17_Logs(t *testing.T) {
 	logs := &attemptLogs{}
@@ -254,7 +254,7 @@ func TestContainers_KC17_Logs(t *testing.T) {
 	assert.Equal(t, []string{"1e-09 logs of ns/a a c but [2 1]", "1e-09 warned", "10.000000001 logs of ns/a a c but [2 1]", "10.000000001 removed of a"}, about)
 }
 
-// The same under goroutines, told of by many at once.
+// The same with goroutines and concurrent calls of Changed.
 func TestContainers_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{}, clock.RealClock{})
@@ -310,8 +310,8 @@ func (e endless) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus
 	return status, nil
 }
 
-// A pass ends, and the next one comes after a backoff: a runtime that always shows more does
-// not keep the collector busy.
+// An attempt ends after a limited number of rounds, and the next one follows with a backoff: a
+// runtime that always shows more does not keep the collector busy.
 func TestContainers_F58_EndlessRecords(t *testing.T) {
 	removed := 0
 	c := newCollector(t, policy.Containers{}, func(config *gc.ContainersConfig) {

@@ -91,8 +91,8 @@ func newCleaner(t *testing.T, uids ...types.UID) *cleaner {
 	return c
 }
 
-// GC-8, SP-24: what is wanted stays, and what the runtime has records of; nothing
-// is looked for that nobody asks for.
+// GC-8, SP-24: directories of desired pods, and of pods with records, stay. There is no search
+// without Changed.
 func TestDirectories_GC8(t *testing.T) {
 	c := newCleaner(t, "gone", "wanted", "dead")
 	c.dead(t, "dead", 1)
@@ -107,7 +107,7 @@ func TestDirectories_GC8(t *testing.T) {
 	assert.False(t, armed, "it waits for nothing")
 }
 
-// A pod that is wanted again between the search and the removal is kept.
+// A pod that is desired again between the search and the removal keeps its directory.
 func TestDirectories_AskedAgain(t *testing.T) {
 	c := newCleaner(t, "a", "b")
 	c.mu.asked = func(uid types.UID) {
@@ -121,7 +121,7 @@ func TestDirectories_AskedAgain(t *testing.T) {
 	assert.Equal(t, []types.UID{"b"}, c.removed)
 }
 
-// ... and between the look at the runtime and the removal.
+// A pod that is desired again between the status call and the removal keeps its directory.
 func TestDirectories_AskedLast(t *testing.T) {
 	c := newCleaner(t, "a")
 	asked := 0
@@ -136,7 +136,7 @@ func TestDirectories_AskedLast(t *testing.T) {
 	assert.Equal(t, 3, asked)
 }
 
-// ... and when the store asks, which keeps the pod from being set up meanwhile.
+// A pod that is desired again when the store calls gone keeps its directory.
 func TestDirectories_AskedByTheStore(t *testing.T) {
 	c := newCleaner(t, "a")
 	asked := 0
@@ -151,7 +151,7 @@ func TestDirectories_AskedByTheStore(t *testing.T) {
 	assert.Empty(t, c.removed)
 }
 
-// Many are found in pieces.
+// Many directories are found in several searches.
 func TestDirectories_Bounded(t *testing.T) {
 	var uids []types.UID
 	for i := range 5 {
@@ -163,8 +163,8 @@ func TestDirectories_Bounded(t *testing.T) {
 	assert.Equal(t, []string{"1 list", "2 tear down u0", "2 tear down u1", "2 tear down u2", "11 list", "12 tear down u3", "12 tear down u4"}, c.transcript())
 }
 
-// What fails is told once and tried again, the search too; a runtime that does
-// not answer keeps everything.
+// A failure is logged once and retried, also a failed search. If the runtime returns an error, all
+// directories stay.
 func TestDirectories_Trouble(t *testing.T) {
 	c := newCleaner(t, "a")
 	c.cabinet.fail["list"], c.cabinet.fail["a"] = 1, 2
@@ -199,8 +199,8 @@ func (l *littered) Sweep(context.Context) (int, error) {
 	return l.left, errors.New("volumes: .trash/u~x: remove v: something is mounted there")
 }
 
-// What removals have left is removed as often as directories are looked for, whether or
-// not there are any. What cannot be is told of once, and again when there is more of it.
+// The trash is removed after each search, also if no directory was found. A failure is logged once,
+// and again when the number of entries grows.
 func TestDirectories_SweepsWhatIsLeft(t *testing.T) {
 	c := newCleaner(t)
 	store := &littered{cabinet: c.cabinet, left: 1}

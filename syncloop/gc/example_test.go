@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// A collector removes what a pod has left behind. Step is the body of Run.
+// A collector removes the records of a removed pod. Step is the body of Run.
 func ExampleNewPods() {
 	ctx := context.Background()
 	machine := memory.New(memory.Config{})
@@ -46,7 +46,7 @@ func ExampleNewPods() {
 	// pods in the runtime: 0
 }
 
-// Of a container that crashes again and again the last end is kept.
+// The last dead record of a container that crashes repeatedly is kept.
 func ExampleNewContainers() {
 	ctx, end := context.WithCancel(context.Background())
 	machine := memory.New(memory.Config{})
@@ -91,7 +91,7 @@ func (o observed) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return o.PodStatus(context.Background(), uid)
 }
 
-// Images that no container refers to go when there is need for it.
+// Images that no container refers to are removed when the disk is full.
 func ExampleNewImages() {
 	ctx := context.Background()
 	machine := memory.New(memory.Config{})
@@ -107,7 +107,7 @@ func ExampleNewImages() {
 	// 1048576 <nil>
 }
 
-// What pods have left on the disk goes when they are gone.
+// The directories of removed pods are removed.
 func ExampleNewDirectories() {
 	ctx, end := context.WithCancel(context.Background())
 	directories, err := gc.NewDirectories(gc.DirectoriesConfig{
@@ -163,7 +163,7 @@ func (library) ReopenContainerLog(_ context.Context, id string) error {
 	return nil
 }
 
-// The log of a container that runs is rotated when it is full.
+// The log of a running container is rotated when it has reached its maximum size.
 func ExampleNewLogs() {
 	ctx, enough := context.WithCancel(context.Background())
 	l := library{enough: enough}

@@ -1,6 +1,6 @@
 package gc
 
-// Known are the IDs of the images that are remembered.
+// Known returns the IDs of the images with a history.
 func (i *Images) Known() (ids []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -75,7 +75,7 @@ func (s *shelf) pull(t *testing.T, names ...string) {
 	}
 }
 
-// present are the names of the images that are there.
+// present returns the names of the present images.
 func (s *shelf) present() string {
 	list, _ := s.machine.ListImages(context.Background())
 	var names []string
@@ -92,8 +92,8 @@ func (s *shelf) quiet(t *testing.T) {
 	assert.False(t, armed, "no timer is set")
 }
 
-// IG-1, IG-3: from 85 % down to 80 %; what a container refers to stays, whether
-// it runs or not, and so do a leased image and a young one.
+// IG-1, IG-3: images are removed from 85 % down to 80 %. An image with a container, running or not,
+// a leased image and a young image stay.
 func TestImages_IG1_IG3_Threshold(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1) // of image i
@@ -116,8 +116,8 @@ func TestImages_IG1_IG3_Threshold(t *testing.T) {
 	lease.Release()
 }
 
-// IG-4: what cannot be removed stops nobody; too little is said. It is tried
-// again, and every 5 min while the disk is above the low mark.
+// IG-4: an image that cannot be removed does not stop the round, and an event reports too little
+// freed space. The round is repeated, and every 5 min while the disk is above the low threshold.
 func TestImages_IG4_TooLittle(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(10*megabyte, 8*megabyte)
@@ -186,7 +186,7 @@ func TestImages_IG5_DeleteUnused(t *testing.T) {
 	assert.Equal(t, "[i:latest]", s.present())
 }
 
-// Of a runtime that knows no disk, and without an age, nothing is even listed.
+// For a runtime without capacity, and without MaxAge, images are not even listed.
 func TestImages_NoReason(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.machine.SetImageFilesystem(0, 0)
@@ -218,8 +218,7 @@ func (p pinning) ListImages(ctx context.Context) ([]runtime.Image, error) {
 	return list, err
 }
 
-// IG-1: a pinned image stays whatever happens, and so does a leased one, which is
-// no error.
+// IG-1: a pinned image always stays. A leased image stays too, and that is no error.
 func TestImages_IG1_PinnedAndLeased(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.pull(t, "pause:1", "leased:1", "b:1")
@@ -256,8 +255,8 @@ func (s *shared) ListUsedImages(context.Context) ([]string, error) {
 	return s.used, s.err
 }
 
-// IG-1: a leased image that would have expired is no reason to ask the runtime which images are in
-// use: it is in use. When the lease is over, it goes.
+// IG-1: a leased image is in use, so its age causes no call for the images in use. After the lease
+// it is removed.
 func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.pull(t, "b:1")
@@ -282,9 +281,9 @@ func TestImages_IG1_ALeaseIsUse(t *testing.T) {
 	assert.Equal(t, "[]", s.present())
 }
 
-// IG-1: the image of a container that another agent or a kubelet made stays, whatever removes
-// images: a full disk, their age, or a request for all. A runtime that cannot tell has none
-// removed, and one that has no such list is asked for its pods.
+// IG-1: the image of a container of another agent or a kubelet stays, whether the disk is full, the
+// age is reached or all unused images are requested. After an error of ListUsedImages no image is
+// removed. A runtime without that role is called for its pods.
 func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1) // of image i
@@ -322,7 +321,7 @@ func TestImages_IG1_OfOtherAgents(t *testing.T) {
 	assert.Equal(t, "[i:latest]", s.present(), "the pods that it lists use one")
 }
 
-// IG-1: an image that a container mounts stays like the image that it runs, whether the container runs or not.
+// IG-1: an image that a container mounts stays, whether the container runs or not.
 func TestImages_IG1_MountedByAContainer(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.pull(t, "i:latest", "data:1", "b:1")

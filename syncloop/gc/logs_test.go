@@ -24,7 +24,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// printer is logs in memory, a snapshot of who writes them, and the runtime that does.
+// printer is an in-memory log store, a snapshot, and the runtime that writes the logs.
 type printer struct {
 	pleg.Generator
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ func (s *printer) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf("%s ", time.Since(s.began))+fmt.Sprintf(format, args...))
 }
 
-// change changes what there is while others look.
+// change modifies the state under the lock.
 func (s *printer) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +141,8 @@ func (s *printer) run(t *testing.T, change ...func(*gc.LogsConfig)) (logs *gc.Lo
 	}
 }
 
-// F95: the logs of what runs are looked at every ten seconds, and those rotated that
-// are due; while nothing runs nobody looks at all.
+// F95: the logs of running containers are checked every ten seconds, and rotated when due. While no
+// container runs, there is no check.
 func TestLogs_F95(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
@@ -169,8 +169,8 @@ func TestLogs_F95(t *testing.T) {
 	})
 }
 
-// A log that takes long, as it is compressed, holds up no other, and is not begun a
-// second time; of more there are no more at once than may be.
+// A rotation that takes long does not delay others, and is not started twice. At most MaxRotations
+// run concurrently.
 func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
@@ -194,7 +194,7 @@ func TestLogs_F95_ALargeOneHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// F95: what fails is tried again at every look, and told once for each reason.
+// F95: a failed rotation is retried at every check, and each reason is logged once.
 func TestLogs_F95_Failures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()
@@ -214,7 +214,7 @@ func TestLogs_F95_Failures(t *testing.T) {
 	})
 }
 
-// Run waits for what it has begun.
+// Run waits for the rotations that it has started.
 func TestLogs_End(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPrinter()

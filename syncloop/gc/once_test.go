@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc"
 )
 
-// TestRun_IsCalledOnce: a second Run of each collector is refused, also after the first
-// has ended.
+// TestRun_IsCalledOnce: a second Run of each collector returns an error, also after the first has
+// returned.
 func TestRun_IsCalledOnce(t *testing.T) {
 	machine := memory.New(memory.Config{})
 	manager, err := images.New(images.Config{Images: machine})

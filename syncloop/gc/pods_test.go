@@ -27,8 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// bench is a collector on a machine in memory that makes trouble by rule. What
-// the machine is asked, and what is told, is written down.
+// bench is a collector on an in-memory machine with injected faults. It records the calls of the
+// machine and the log.
 type bench struct {
 	executor executor.Executor
 	begun    time.Time
@@ -76,7 +76,7 @@ func (b *bench) log() *slog.Logger {
 	}}))
 }
 
-// removable is what a node answers: not wanted, and over.
+// removable reports whether a pod is not desired and has no worker.
 func (b *bench) removable(uid types.UID) bool {
 	b.mu.Lock()
 	asked := b.mu.asked
@@ -102,7 +102,7 @@ func (b *bench) note(format string, args ...any) {
 	b.mu.lines = append(b.mu.lines, fmt.Sprintf("%g ", at)+fmt.Sprintf(format, args...))
 }
 
-// Write implements io.Writer for the log: only its people's level is noted.
+// Write implements io.Writer for the log. It records warnings only.
 func (b *bench) Write(line []byte) (int, error) {
 	b.note("%s", line[:len(line)-1])
 	return len(line), nil
@@ -116,7 +116,7 @@ func (b *bench) transcript() []string {
 	return lines
 }
 
-// dead makes a pod with so many sandboxes, all stopped, each with a container.
+// dead creates a pod with stopped sandboxes, each with a container.
 func (b *bench) dead(t *testing.T, uid types.UID, attempts int) {
 	t.Helper()
 	for n := range attempts {
@@ -143,7 +143,7 @@ func (b *bench) stop(t *testing.T, sandbox string) {
 	require.NoError(t, b.machine.StopSandbox(context.Background(), runtime.StopSandboxRequest{SandboxID: sandbox}))
 }
 
-// left is how many sandboxes each pod has.
+// left returns how many sandboxes each pod has.
 func (b *bench) left() string {
 	var left []string
 	for _, p := range b.machine.Snapshot() {
@@ -153,7 +153,7 @@ func (b *bench) left() string {
 	return fmt.Sprint(left)
 }
 
-// spy notes removals, by the attempt of the sandbox.
+// spy records removals, by the attempt of the sandbox.
 type spy struct {
 	runtime.Runtime
 	*bench
@@ -211,8 +211,8 @@ func (b *simulation) rule(t *testing.T, r faulty.Rule) (remove func()) {
 	return remove
 }
 
-// The oldest sandbox goes first; its containers go with it. What was handed
-// over twice is removed once.
+// The oldest sandbox is removed first, with its containers. A pod that was passed twice is removed
+// once.
 func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 3)
@@ -228,10 +228,9 @@ func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 	assert.False(t, armed, "and then nothing")
 }
 
-// GC-7: a sandbox that cannot be stopped cannot be removed, and no other of its pod
-// is. A removal that fails is tried again after 10 s, doubling to 5 minutes, for
-// ever; what is handed over again keeps its place. People are told once, and
-// again when the reason is another.
+// GC-7: a sandbox that cannot be stopped is not removed, nor any other sandbox of its pod. A failed
+// removal is retried after 10 s, doubling to 5 minutes, for ever. A pod that is passed again keeps
+// its place. The failure is logged once, and again when the reason changes.
 func TestPods_GC7_FailedRemovalIsTriedAgainWithBackoff(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 2)
@@ -283,7 +282,7 @@ func TestPods_KeptFromTheMomentItIsWanted(t *testing.T) {
 	assert.Equal(t, []string{"100 remove a/1", "100 remove a/2", "100 removed a"}, b.transcript(), "it can be handed over again")
 }
 
-// Wanted again while it waits for another try.
+// A pod that is desired again during its backoff is kept.
 func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 1)
@@ -299,8 +298,7 @@ func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 	assert.False(t, armed)
 }
 
-// Whoever handed it over had an old snapshot: a pod that runs is not for this
-// package to end.
+// The caller of Discard had an old snapshot: a pod that runs is not removed.
 func TestPods_APodThatRunsIsKept(t *testing.T) {
 	b := newSimulation(t)
 	sandbox := b.alive(t, "a", 0)
@@ -314,8 +312,8 @@ func TestPods_APodThatRunsIsKept(t *testing.T) {
 	assert.Equal(t, []string{"2 remove a/0", "2 removed a"}, b.transcript())
 }
 
-// The runtime shows that a pod runs just when it is handed over, and nobody hears of its
-// end. It is looked at again, for as long as nobody wants it.
+// The runtime shows a pod as running when it is passed to Discard, and no event follows. The pod is
+// inspected again while it is not desired.
 func TestPods_APodThatIsLateToEnd(t *testing.T) {
 	b := newSimulation(t)
 	sandbox := b.alive(t, "a", 0)
@@ -330,7 +328,7 @@ func TestPods_APodThatIsLateToEnd(t *testing.T) {
 	assert.False(t, armed)
 }
 
-// A reply that was lost has done its work: the next try finds nothing.
+// After a lost reply the next attempt finds nothing to remove.
 func TestPods_LostReply(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 1)
@@ -341,8 +339,8 @@ func TestPods_LostReply(t *testing.T) {
 	assert.Equal(t, "[]", b.left())
 }
 
-// A pod whose removal hangs holds up nobody who is due with it, and the next
-// ones for one timeout at most (I39).
+// I39: a pod whose removal hangs does not delay pods that are due at the same time, and later pods
+// for one timeout at most.
 func TestPods_I39_AHungRemoval(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 1)
@@ -364,7 +362,7 @@ func TestPods_I39_AHungRemoval(t *testing.T) {
 	assert.Equal(t, []string{"0 removed b", "120 removed c", "130 removed a"}, removed)
 }
 
-// No more than MaxRemovals at once.
+// At most MaxRemovals pods are removed concurrently.
 func TestPods_MaxRemovals(t *testing.T) {
 	b := newSimulation(t, func(c *gc.PodsConfig) { c.MaxRemovals = 2 })
 	uids := []types.UID{"a", "b", "c", "d", "e"}
@@ -379,8 +377,8 @@ func TestPods_MaxRemovals(t *testing.T) {
 	}
 }
 
-// What is handed over while it is being removed is looked at once more: that
-// removal may have seen less than there is now.
+// A pod that is passed during its removal is inspected once more, because the removal may have read
+// an older state.
 func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 1)
@@ -393,8 +391,7 @@ func TestPods_HandedOverDuringItsRemoval(t *testing.T) {
 	assert.Equal(t, "[]", b.left())
 }
 
-// A removal that was sent is not cut short by the end of Run; nothing else is
-// begun.
+// The end of Run does not cancel a removal that was sent. No other removal starts.
 func TestPods_RemovalOutlivesItsContext(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 2)
@@ -410,7 +407,7 @@ func TestPods_RemovalOutlivesItsContext(t *testing.T) {
 	assert.Equal(t, "[a:1]", b.left())
 }
 
-// A look is cut short, on the other hand.
+// The end of Run cancels a status call.
 func TestPods_ALookEndsWithItsContext(t *testing.T) {
 	b := newSimulation(t)
 	b.rule(t, faulty.Rule{Verb: faulty.PodStatus, Do: faulty.Hang})
@@ -433,7 +430,7 @@ func TestPods_CrashUnwinds(t *testing.T) {
 	assert.Equal(t, "[a:1]", b.left())
 }
 
-// The same under goroutines, handed over by many at once.
+// The same with goroutines and concurrent calls of Discard.
 func TestPods_Goroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(clock.RealClock{}, clock.RealClock{})
@@ -464,8 +461,8 @@ func TestNewPods_NamesEveryFault(t *testing.T) {
 		"gc: PodsConfig.CallTimeout is negative\ngc: PodsConfig.MaxRemovals is negative")
 }
 
-// A runtime that says it has removed a sandbox, and has not, is not believed
-// (F58): it is told again, until it is true.
+// F58: a runtime that reports a removal but keeps the sandbox is called again until the sandbox is
+// removed.
 func TestPods_F58_RemovalThatLies(t *testing.T) {
 	b := newSimulation(t)
 	b.dead(t, "a", 1)
