@@ -34,7 +34,7 @@ func (r *recorder) end() {
 	}
 }
 
-// A case ends where it fails or is skipped, whether FailNow and Skipf return or not.
+// A case stops where it fails or is skipped, whether FailNow and Skipf return or not.
 func TestBench_StopsAtTheFailure(t *testing.T) {
 	for want, step := range map[string]func(*conformance.Bench){
 		"":                          func(b *conformance.Bench) { b.Check(true, "right"); b.Must(nil, "Call") },
@@ -69,7 +69,7 @@ func TestBench_StopsAtTheFailure(t *testing.T) {
 	}
 }
 
-// Any other panic of a case is not swallowed.
+// Any other panic of a case propagates.
 func TestBench_OtherPanicsPropagate(t *testing.T) {
 	assert.PanicsWithValue(t, "boom", func() { (&conformance.Bench{}).Do(func() { panic("boom") }) })
 }

@@ -82,7 +82,7 @@ func (h badHandler) Handle(context.Context, slog.Record) error { h.at("Handle");
 func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.at("WithAttrs"); return h }
 func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup"); return h }
 
-// The report of a panic goes through the handler that panics.
+// The log handler that panics is also the one that would log its panic.
 func TestGuard_PanicOfTheLogHandler(t *testing.T) {
 	for _, where := range []string{"Enabled", "Handle", "WithAttrs", "WithGroup"} {
 		g := contain.New(contain.Config{Package: "p", Log: slog.New(badHandler{where})})
@@ -130,7 +130,7 @@ func TestGuard_PanicOfOnPanicIsIgnored(t *testing.T) {
 	assert.EqualError(t, g.Call("A", func() { panic("boom") }), "A panicked: boom")
 }
 
-// A panic that crossed Each keeps the stack of where it began.
+// A panic that crossed Each keeps the stack of the original panic.
 func TestGuard_StackOfTheFirstPanic(t *testing.T) {
 	g := contain.New(contain.Config{})
 	err := g.Call("A", func() { executor.Each(executor.Over(nil), 0, 2, func(int) { deep() }) })
@@ -171,7 +171,8 @@ func (c *changing) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResul
 	panic("boom")
 }
 
-// TestRuntime_AsksForFeaturesAgain: an answer of the inner runtime is not kept, but for one that panics.
+// TestRuntime_AsksForFeaturesAgain: Features calls the inner runtime each time, and uses the last result only after a
+// panic.
 func TestRuntime_AsksForFeaturesAgain(t *testing.T) {
 	inner := &changing{now: func() runtime.Features { return runtime.Features{} }}
 	r := contain.NewRuntime(contain.New(contain.Config{}), inner)

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 )
 
-// TestAsType finds an error of a type however deep it is, whatever it is in.
+// TestAsType finds an error of a type at any depth, in any kind of wrapper.
 func TestAsType(t *testing.T) {
 	other, path := errors.New("other"), &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist}
 	for name, err := range map[string]error{

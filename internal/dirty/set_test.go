@@ -121,7 +121,7 @@ func TestSet_SteadyStateAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, round))
 }
 
-// What a burst has taken is given back when few pods are taken again.
+// The memory of a burst is released when few pods are taken again.
 func TestSet_ReleasesMemoryAfterABurst(t *testing.T) {
 	size := func() uint64 {
 		var m runtime.MemStats

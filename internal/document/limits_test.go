@@ -67,7 +67,7 @@ func deepList(n int) string {
 	return s.String()
 }
 
-// TestRead_NoText: also the first byte is looked at.
+// TestRead_NoText: the first byte is checked too.
 func TestRead_NoText(t *testing.T) {
 	for text, want := range map[string]string{"\x00a": "line 1: a NUL byte: not text", "\xc3(": "line 1: byte 0xc3 is not UTF-8: not text"} {
 		_, faults := document.Read([]byte(text), bounds)

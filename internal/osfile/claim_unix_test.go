@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// A directory is claimed once, until the claim is closed.
+// A directory is locked once, until the file is closed.
 func TestLockDir(t *testing.T) {
 	dir := t.TempDir()
 	first, err := osfile.LockDir(dir)

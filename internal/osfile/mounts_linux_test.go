@@ -190,7 +190,7 @@ func TestRemoveAll_MountOnFileAndOnTop(t *testing.T) {
 	g.intact()
 }
 
-// Where the system tells nothing of mounts no directory is entered.
+// If the system does not report mounts, no directory is opened.
 func TestRemoveAll_FailsWithoutMountDetection(t *testing.T) {
 	at := t.TempDir()
 	dir, err := os.OpenRoot(at)
@@ -264,7 +264,7 @@ func TestRemoveAll_DeepTreeInterrupted(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(at, "tree"))
 }
 
-// The process has nearly no files left.
+// The process can open only a few more files.
 func TestRemoveAll_DeepTreeFewFiles(t *testing.T) {
 	at := t.TempDir()
 	dir, err := os.OpenRoot(at)

@@ -91,7 +91,7 @@ func TestOpen_Regular(t *testing.T) {
 	assert.ErrorContains(t, err, "escapes")
 }
 
-// A directory within another is opened through directories alone.
+// A directory below another is opened through directories alone, not through links.
 func TestOpenDirWithin(t *testing.T) {
 	at := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(at, "a", "b"), 0o700))

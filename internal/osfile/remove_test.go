@@ -46,7 +46,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// A removal that is given up goes on where it was.
+// A canceled removal can be continued.
 func TestRemoveAll_Context(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)
@@ -59,7 +59,7 @@ func TestRemoveAll_Context(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(at, "a"))
 }
 
-// Many remove the same tree at once.
+// Several goroutines remove the same tree at once.
 func TestRemoveAll_Concurrent(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)
@@ -103,7 +103,7 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// Discarding and removing the last of the trash get in each other's way.
+// Concurrent calls discard entries and remove the empty trash.
 func TestDiscard_Concurrent(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)

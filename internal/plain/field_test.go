@@ -39,7 +39,7 @@ func TestFields(t *testing.T) {
 	}))
 }
 
-// TestFields_ManyFaults: fifty are listed, and it is said that there are more.
+// TestFields_ManyFaults: fifty errors are listed, and a line says that there are more.
 func TestFields_ManyFaults(t *testing.T) {
 	errs := make(field.ErrorList, plain.MaxFaults)
 	for i := range errs {
@@ -63,7 +63,7 @@ func TestQuote(t *testing.T) {
 	assert.Equal(t, "...", plain.Shorten(strings.Repeat("\x80", 65)), "no beginning of a character at all")
 }
 
-// A path of 256 bytes is shown whole.
+// A path of 256 bytes is shown in full.
 func TestFields_LongPath(t *testing.T) {
 	show := func(n int) string {
 		return plain.Fields(field.ErrorList{field.Invalid(field.NewPath(strings.Repeat("p", n)), 1, "b")})

@@ -39,7 +39,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestText_EveryPackage: the prefix of every error of the module is taken off.
+// TestText_EveryPackage: the prefix of every package of the module is removed.
 func TestText_EveryPackage(t *testing.T) {
 	prefix := regexp.MustCompile(`(?:errors\.New|Errorf)\("([a-z]+): `)
 	found := 0
@@ -73,7 +73,7 @@ func TestText_EveryPackage(t *testing.T) {
 	assert.Greater(t, found, 200)
 }
 
-// TestSentence: errors are shown without prefixes, and what others have said as it is.
+// TestSentence: errors are shown without prefixes, and other arguments unchanged.
 func TestSentence(t *testing.T) {
 	err := fmt.Errorf("podsync: %w", errors.New("runtime: not found"))
 	assert.Equal(t, "Error: not found, said node: runtime: x, 3", plain.Sentence("Error: %v, said %s, %d", err, "node: runtime: x", 3))

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// TestVisible: nothing is left that a terminal obeys, and everything else is as it was.
+// TestVisible: the result has no character that controls a terminal, and all other text is unchanged.
 func TestVisible(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                 "",

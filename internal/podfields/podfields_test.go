@@ -59,7 +59,7 @@ func TestFindInPod_JSON(t *testing.T) {
 	assert.Empty(t, findJSON(t, "null"))
 }
 
-// TestFindInPod_Twice: a decoder merges the values of a field that is there twice, so each of them counts.
+// TestFindInPod_Twice: a decoder merges the values of a duplicate field, so each of them counts.
 func TestFindInPod_Twice(t *testing.T) {
 	const text = `{"spec":{"containers":[{"name":"c","volumeMounts":[{"name":"v","bindMountOptions":["noexec"]}]}]},"spec":{"nodeName":"n"}}`
 	var pod v1.Pod

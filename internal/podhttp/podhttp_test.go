@@ -32,7 +32,7 @@ func TestRedirectWithinHost(t *testing.T) {
 	assert.ErrorIs(t, check(to("b"), via), http.ErrUseLastResponse)
 }
 
-// What dial answers comes through, also an error and a connection of another kind.
+// The result of dial is returned, also an error and a connection of another kind.
 func TestDialer(t *testing.T) {
 	refused, pipe := errors.New("refused"), func() net.Conn { c, _ := net.Pipe(); return c }()
 	for _, want := range []struct {
@@ -50,7 +50,7 @@ func TestDialer(t *testing.T) {
 	}
 }
 
-// No connection is used twice, a certificate of anybody will do, and a header has a bound.
+// No connection is reused, any certificate is accepted, and the size of a header is bounded.
 func TestTransport(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A quantity of the largest scale, and of the most bits, can be computed with; one more cannot.
+// A quantity with the maximum scale or number of bits can be computed with. One more of either cannot.
 func TestCheckQuantities_ExactBounds(t *testing.T) {
 	bits := func(n uint) func(*resource.Quantity) {
 		return func(q *resource.Quantity) { q.AsDec().SetUnscaledBig(new(big.Int).Lsh(big.NewInt(1), n-1)) }
@@ -36,7 +36,7 @@ func TestParseQuantity_ExponentFirst(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A quantity that is raised to an equal one stays as it is written.
+// A quantity that is raised to an equal one keeps its form.
 func TestRaiseToMax_EqualQuantity(t *testing.T) {
 	total := v1.ResourceList{"cpu": resource.MustParse("1000m"), "memory": resource.MustParse("1Ki")}
 	want := total["cpu"]

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// TestClaim_RoundTrip: what an annotation says is what the pod takes; one
-// that makes no sense takes a place.
+// TestClaim_RoundTrip: ParseClaim returns the claim that AnnotationValue has formatted. An invalid text is a claim of
+// one pod slot.
 func TestClaim_RoundTrip(t *testing.T) {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{
 		Ports:     []v1.ContainerPort{{HostPort: 80}},

@@ -76,7 +76,7 @@ func TestIsSidecar(t *testing.T) {
 	assert.False(t, podspec.IsSidecar(&p.Spec.Containers[1]), "another policy")
 }
 
-// Elements are found wherever they are believed to be, the first of a name, of few and many.
+// Find returns the first element with a name, for any hint, in short and in long lists.
 func TestIndex(t *testing.T) {
 	for _, more := range []int{0, 13, 14, 100} {
 		list := []v1.ContainerStatus{{Name: "a"}, {Name: "b"}, {Name: "b"}}

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Two pods cannot have one port of one protocol at one address, the wildcard being all.
+// Two pods cannot use one port with one protocol at one address. The wildcard address conflicts with every address.
 func TestHostPort_Conflicts(t *testing.T) {
 	a := podspec.HostPort{IP: "192.0.2.1", Protocol: v1.ProtocolTCP, Port: 80}
 	for _, c := range []struct {

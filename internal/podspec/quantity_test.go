@@ -32,7 +32,7 @@ func TestParseQuantity_Bounds(t *testing.T) {
 	assert.NotErrorIs(t, err, ErrQuantity)
 }
 
-// A quantity that was made in Go is found wherever it is in a pod, and compared with nothing.
+// A quantity that was made in Go is found anywhere in a pod, and is not compared.
 func TestCheckQuantities_EveryField(t *testing.T) {
 	huge := resource.MustParse("1e2000000000")
 	tiny := *resource.NewScaledQuantity(1, -2_000_000_000)
@@ -60,7 +60,7 @@ func TestCheckQuantities_EveryField(t *testing.T) {
 	}
 }
 
-// Of a claim that cannot be computed with nothing is known.
+// A claim with an unsafe quantity is a claim of one pod slot.
 func TestParseClaim_UnsafeQuantity(t *testing.T) {
 	for _, text := range []string{`{"requests":{"cpu":"1e-2000000000"}}`, `{"requests":{"cpu":1e2000000000}}`} {
 		assert.Equal(t, ParseClaim(""), ParseClaim(text))

@@ -126,7 +126,7 @@ func TestRequestsAndLimits_AD5(t *testing.T) {
 	}
 }
 
-// TestRequests_Huge: quantities that no 64 bits hold are sums like any other.
+// TestRequests_Huge: quantities beyond 64 bits are summed like any other.
 func TestRequests_Huge(t *testing.T) {
 	c := container("memory=7Ei", "")
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c, c, c}}}

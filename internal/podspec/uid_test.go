@@ -10,7 +10,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// Names that lead elsewhere, or that the packages themselves use, are no UIDs.
+// Names that leave the directory, or that the packages use themselves, are invalid UIDs.
 func TestCheckUID(t *testing.T) {
 	for _, uid := range []types.UID{
 		"a", "9", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "a.b_c-d", "A", "a..", types.UID(strings.Repeat("x", 128)),
@@ -27,7 +27,7 @@ func TestCheckUID(t *testing.T) {
 		`invalid UID ".x": expected 1 to 128 letters, digits, '-', '_' and '.', beginning with a letter or digit`)
 }
 
-// Each of the 256 bytes, at the beginning and behind it.
+// Each of the 256 bytes, as the first and as a later byte.
 func TestIsValidUID_EveryByte(t *testing.T) {
 	const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	for b := range 256 {

@@ -72,7 +72,7 @@ var notOfPods = map[string]string{
 	"endpoints.kubernetes.io/over-capacity":                  "endpoints",
 }
 
-// Each annotation of pods that the API knows stands in FIELDS.md, with what it does here.
+// FIELDS.md lists each annotation of pods that the API defines, with its effect here.
 func TestAnnotations_InFIELDS(t *testing.T) {
 	fields, err := os.ReadFile("../../../podworkers/podsync/FIELDS.md")
 	require.NoError(t, err)
