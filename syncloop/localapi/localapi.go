@@ -49,7 +49,7 @@ type Config struct {
 	// Writer and Saved let clients create, change and delete pods. Writer runs the pods: a node.Node. Saved stores them
 	// across restarts: a checkpoint.Pods, or [Unsaved]. Both nil: the API is read only. If some saved pods cannot be
 	// read or applied, a node with node.Config.Pods.AwaitHost does not remove containers and volumes of unknown pods;
-	// see [Completer] and [Unreader].
+	// see [Completer] and [ReadErrorReporter].
 	Writer Writer
 	Saved  Saved
 	// Log receives log messages; nil discards them.

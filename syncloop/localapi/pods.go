@@ -168,8 +168,8 @@ func (s *podStore) restoreSavedPods() error {
 		return nil
 	}
 	var lost error
-	if u, ok := s.config.Saved.(Unreader); ok {
-		lost = u.Unread()
+	if u, ok := s.config.Saved.(ReadErrorReporter); ok {
+		lost = u.ReadError()
 	}
 	for _, pod := range s.config.Saved.Consume() {
 		validation.Default(pod) // Another version may have written the file, or an administrator may have edited it.

@@ -24,6 +24,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
+// The API finds these methods by a type assertion, so a method with another name would not be called.
+var (
+	_ localapi.ReadErrorReporter = (*checkpoint.Pods)(nil)
+	_ localapi.Completer         = (*node.Node)(nil)
+)
+
 // keeping is a Saved in memory.
 type keeping map[types.UID]*v1.Pod
 

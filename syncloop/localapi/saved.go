@@ -32,11 +32,11 @@ type Completer interface {
 	SetComplete()
 }
 
-// Unreader is a Saved that can lose pods, for example in a damaged file: a checkpoint.Pods.
-type Unreader interface {
+// ReadErrorReporter is a Saved that can lose pods, for example in a damaged file: a checkpoint.Pods.
+type ReadErrorReporter interface {
 	Saved
-	// Unread returns an error if Consume could not read all saved pods. New calls it once.
-	Unread() error
+	// ReadError returns an error if Consume could not read all saved pods. New calls it once.
+	ReadError() error
 }
 
 // Unsaved is a Saved that stores nothing. Created pods are lost when the process stops.
