@@ -45,7 +45,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	after, _ := store.GetPodStatus("a")
 	assert.Equal(t, before, after)
 	assert.Len(t, refused, 1)
-	assert.EqualError(t, refused[0], "status: a container that has ended for good is back: c")
+	assert.EqualError(t, refused[0], "status: a container that has terminated for good is shown again: c")
 	assert.Contains(t, log.String(), `level=ERROR msg="pod status refused" pod=web_ns uid=a err="status: a container`)
 	u := store.Subscribe(nil).TakeAll(nil)[0]
 	assert.Same(t, newer, u.Pod, "the pod is the newer one all the same")

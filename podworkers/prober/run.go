@@ -156,7 +156,7 @@ func (p *Prober) reportGap(gap time.Duration) {
 	if gap == 0 {
 		return
 	}
-	p.cfg.Log.Warn("the process was stopped for a while; probes begin their period anew", "gap", gap)
+	p.cfg.Log.Warn("the process was suspended; missed probe ticks are skipped", "gap", gap)
 	p.cfg.Hooks.Resumed(gap)
 }
 

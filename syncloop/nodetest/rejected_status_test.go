@@ -71,7 +71,7 @@ func TestRefused_ST6(t *testing.T) {
 	b.Run(5 * time.Second)
 	ended = ""
 	b.Run(5 * time.Minute)
-	const why = "a container that has ended for good is back: c0"
+	const why = "a container that has terminated for good is shown again: c0"
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event StatusRefused"), b.Transcript())
 	assert.Contains(t, b.Transcript(), "event StatusRefused: The status of the pod stays as it was, since the state in the runtime cannot follow it: "+why+"; delete the pod so that it can start again\n")
 	e, ok := b.Node().Explain(web.UID)

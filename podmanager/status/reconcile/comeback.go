@@ -12,7 +12,7 @@ import (
 
 // ErrUnexpectedRestart is wrapped by the error of CheckRestarts: the status shows a container as
 // running or waiting that has terminated for good.
-var ErrUnexpectedRestart = errors.New("a container that has ended for good is back")
+var ErrUnexpectedRestart = errors.New("a container that has terminated for good is shown again")
 
 // CheckRestarts returns an error if status must not follow old. A terminated container stays
 // terminated, unless its restart policy, a restart rule, a restart of all containers of the pod, or

@@ -39,5 +39,5 @@ func ExampleCheckRestarts() {
 	ended := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "job", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}}
 	back := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "job", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}
 	fmt.Println(reconcile.CheckRestarts(pod, &ended, &back))
-	// Output: a container that has ended for good is back: job
+	// Output: a container that has terminated for good is shown again: job
 }

@@ -182,7 +182,7 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 			faults = append(faults, fmt.Errorf("container %s runs again and its restart count is still %d", before.Name, after.RestartCount))
 		}
 		if hasTerminated(before) && !hasTerminated(after) {
-			faults = append(faults, fmt.Errorf("container %s: that it ended is not said any more", before.Name))
+			faults = append(faults, fmt.Errorf("container %s: its termination is no longer shown", before.Name))
 		}
 	}
 	return errors.Join(faults...)

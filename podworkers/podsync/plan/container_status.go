@@ -14,7 +14,7 @@ import (
 
 // The messages and the exit code of containers whose exit the runtime does not report.
 const (
-	messageRestartingAll = "All containers of the pod begin anew"
+	messageRestartingAll = "All containers of the pod restart"
 
 	messageUnknown = "The runtime does not know how this container ended; it was running before"
 	// messageStartCancelled: the agent stopped while it was starting the container. The container

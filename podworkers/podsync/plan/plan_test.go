@@ -238,17 +238,17 @@ func TestVanished(t *testing.T) {
 		text string
 		want bool
 	}{
-		"it runs":               {"old a running\na 0 running", false},
-		"it has ended":          {"old a running\na 0 exited=0", false},
-		"a regular one":         {"old a running\nb 0 running", true},
-		"one has an older try":  {"old a running restarts=1 id=a1\na 0 exited=1", true},
-		"it is a later one":     {"old a running restarts=1 id=a1\na 1 running", false},
-		"it is counted higher":  {"old a running restarts=2 id=a1\na 1 running", false},
-		"one that had ended":    {"old a exited=0", false},
-		"of a former life":      {"old a running\na 0 running incarnation=1\nsandbox 1 ready incarnation=2", true},
-		"an init container":     {"pod init=i\nold i running", true},
-		"an ephemeral one":      {"pod ephemeral=e\nold e running", true},
-		"an ephemeral one runs": {"pod ephemeral=e\nold e running\ne 0 running", false},
+		"it runs":                   {"old a running\na 0 running", false},
+		"it has ended":              {"old a running\na 0 exited=0", false},
+		"a regular one":             {"old a running\nb 0 running", true},
+		"one has an older try":      {"old a running restarts=1 id=a1\na 0 exited=1", true},
+		"it is a later one":         {"old a running restarts=1 id=a1\na 1 running", false},
+		"it is counted higher":      {"old a running restarts=2 id=a1\na 1 running", false},
+		"one that had ended":        {"old a exited=0", false},
+		"of an earlier incarnation": {"old a running\na 0 running incarnation=1\nsandbox 1 ready incarnation=2", true},
+		"an init container":         {"pod init=i\nold i running", true},
+		"an ephemeral one":          {"pod ephemeral=e\nold e running", true},
+		"an ephemeral one runs":     {"pod ephemeral=e\nold e running\ne 0 running", false},
 	} {
 		for _, crowd := range []int{0, 100} {
 			w := newHarness(t, "sandbox 0 ready\n"+tc.text)

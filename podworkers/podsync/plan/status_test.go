@@ -133,7 +133,7 @@ func TestStatus_Properties(t *testing.T) {
 				t.Fatalf("%s: %d after %s: %d", is[i].Name, is[i].RestartCount, was[i].Name, was[i].RestartCount)
 			}
 			if hasEnded(was[i]) && !hasEnded(is[i]) {
-				t.Fatalf("%s: that it ended is not said any more", is[i].Name)
+				t.Fatalf("%s: its termination is no longer shown", is[i].Name)
 			}
 		}
 	})

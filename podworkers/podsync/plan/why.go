@@ -77,11 +77,11 @@ const (
 // The reasons to remove a record or a sandbox, or to stop a sandbox that the pod does not use.
 const (
 	// WhyUnused: the sandbox is ready, older than the current one and not needed.
-	WhyUnused Why = "nobody uses it"
+	WhyUnused Why = "sandbox is unused"
 	// WhyCameLate: the reply to the call that created the sandbox was lost, and another one exists.
-	WhyCameLate Why = "came late"
+	WhyCameLate Why = "sandbox is a duplicate"
 	// WhyFormerSandbox: the sandbox belongs to an earlier incarnation, and its records are not needed.
-	WhyFormerSandbox Why = "a former life"
+	WhyFormerSandbox Why = "sandbox of a previous incarnation"
 	// WhyOlderRecord: a newer attempt at the same init container has a record.
 	WhyOlderRecord Why = "an older attempt"
 )

@@ -1,5 +1,5 @@
 // Package check performs the checks of exec, HTTP and TCP probes (experimental). Package grpccheck
-// performs those of gRPC probes; it is separate because it links gRPC, and a Checker takes it as an
+// performs the checks of gRPC probes. It is separate because it links gRPC. A Checker takes it as an
 // option.
 //
 // A check that could not be made is an error: an unknown port, a pod without an address, a

@@ -4,7 +4,7 @@ import "time"
 
 // Observe processes an observation of the container and appends the changed verdicts to changes.
 // For another ID, or a container that runs again, every probe gets its initial verdict, which is
-// not a Change. If the container has stopped running, or has no ID any more, each probe becomes a
+// not a Change. If the container has stopped running, or has lost its ID, each probe becomes a
 // Failure, except those that Stop has ended.
 func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 	if f.ID == "" {
