@@ -67,7 +67,7 @@ func (b *bench) countHeartbeats(id string) (n int, ok bool) {
 	b.Helper()
 	if b.h.CountHeartbeats != nil {
 		n, err := b.h.CountHeartbeats(b.ctx, id)
-		b.Must(err, "Harness.Beats")
+		b.Must(err, "Harness.CountHeartbeats")
 		return n, true
 	}
 	l, ok := logReaderOrSkip(b)

@@ -62,7 +62,7 @@ func TestContainers_Sandboxes(t *testing.T) {
 }
 
 // A disk whose size is no multiple of 100 bytes.
-func TestImages_TooMuch(t *testing.T) {
+func TestImages_BytesToFree(t *testing.T) {
 	p := policy.Images{}.Complete()
 	assert.Equal(t, uint64(160), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 1000}), "down to 840")
 	assert.Equal(t, uint64(0), p.BytesToFree(policy.Disk{CapacityBytes: 1050, UsedBytes: 840}))

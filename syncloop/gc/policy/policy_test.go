@@ -291,7 +291,7 @@ func FuzzPodOfLogs(f *testing.F) {
 }
 
 // IG-3: from the high mark down to the low one.
-func TestImages_IG3_TooMuch(t *testing.T) {
+func TestImages_IG3_BytesToFree(t *testing.T) {
 	p := Images{}.Complete()
 	for used, want := range map[uint64]uint64{0: 0, 8000: 0, 8499: 0, 8500: 500, 10000: 2000, 20000: 12000} {
 		assert.Equal(t, want, p.BytesToFree(Disk{10000, used}), "%d", used)
