@@ -72,10 +72,10 @@ func (in *conclusion) countInit(t *containerCounts, s *v1.PodStatus) {
 		c := &in.pod.Spec.InitContainers[i]
 		status := statuses.Find(c.Name, i)
 		if podspec.IsSidecar(c) {
-			t.countSidecar(status, in.isOutdated(c.Name))
+			t.countSidecar(status, in.isInOlderSandbox(c.Name))
 			continue
 		}
-		if status == nil || in.isOutdated(c.Name) {
+		if status == nil || in.isInOlderSandbox(c.Name) {
 			t.initPending++
 			continue
 		}
@@ -119,18 +119,18 @@ func (in *conclusion) countRegular(t *containerCounts, s *v1.PodStatus) {
 		}
 		end := LastTermination(status)
 		switch {
-		case status.State.Running != nil && in.isOutdated(c.Name), status.State.Running == nil && end == nil:
+		case status.State.Running != nil && in.isInOlderSandbox(c.Name), status.State.Running == nil && end == nil:
 			t.waiting++
 		case status.State.Running != nil:
 			t.running++
 		default:
-			in.countStopped(t, c, status, end)
+			in.countTerminated(t, c, status, end)
 		}
 	}
 }
 
-// countStopped counts a regular container that has terminated.
-func (in *conclusion) countStopped(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
+// countTerminated counts a regular container that has terminated.
+func (in *conclusion) countTerminated(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
@@ -143,8 +143,8 @@ func (in *conclusion) countStopped(t *containerCounts, c *v1.Container, status *
 // isRestarting reports whether Observed.Restarting has a container.
 func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
 
-// isOutdated reports whether Observed.Outdated has a container.
-func (in *conclusion) isOutdated(name string) bool { return in.outdated.Find(name, 0) != nil }
+// isInOlderSandbox reports whether Observed.Outdated has a container.
+func (in *conclusion) isInOlderSandbox(name string) bool { return in.outdated.Find(name, 0) != nil }
 
 // hasNextAttemptCreated reports whether the next attempt at a terminated container exists. It will
 // start, whatever the restart policy is: the container may have been stopped for it.

@@ -52,13 +52,13 @@ func mentionsHugePages(r *v1.ResourceRequirements) bool {
 	return false
 }
 
-// qosClassOf returns the class: anything reports whether a container has a request or limit,
-// everything whether all have equal requests and limits of cpu and memory.
-func qosClassOf(anything, everything bool) v1.PodQOSClass {
+// qosClassOf returns the class: hasAny reports whether a container has a request or limit,
+// allGuaranteed whether all have equal requests and limits of cpu and memory.
+func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	switch {
-	case !anything:
+	case !hasAny:
 		return v1.PodQOSBestEffort
-	case everything:
+	case allGuaranteed:
 		return v1.PodQOSGuaranteed
 	}
 	return v1.PodQOSBurstable
@@ -66,18 +66,18 @@ func qosClassOf(anything, everything bool) v1.PodQOSClass {
 
 // hasRequestsAndLimits reports whether a container has a request or limit of cpu or memory, and
 // whether it has limits of both and requests no less. A missing request equals the limit.
-func hasRequestsAndLimits(r *v1.ResourceRequirements) (some, all bool) {
+func hasRequestsAndLimits(r *v1.ResourceRequirements) (hasAny, hasGuaranteed bool) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return false, false
 	}
-	all = true
+	hasGuaranteed = true
 	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		limit, limited := r.Limits[name]
 		request, requested := r.Requests[name]
 		limited = limited && !limit.IsZero()
 		requested = requested && !request.IsZero()
-		some = some || limited || requested
-		all = all && limited && (!requested || request.Cmp(limit) == 0)
+		hasAny = hasAny || limited || requested
+		hasGuaranteed = hasGuaranteed && limited && (!requested || request.Cmp(limit) == 0)
 	}
-	return some, all
+	return hasAny, hasGuaranteed
 }

@@ -137,7 +137,7 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	if a.wasSlow {
 		p.mu.runSlow--
 	}
-	gap := p.skipTicksAfterGapLocked(now)
+	gap := p.skipTicksAfterSuspensionLocked(now)
 	wanted := a.probe.running == a
 	if ans.outcome == Failed && a.begun.Before(p.mu.resumed) {
 		ans = checkAnswer{err: errors.New("prober: the process was stopped during the check"), timedOut: ans.timedOut}
@@ -146,7 +146,7 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 		p.applyAnswerLocked(a, ans, isCancelled, now)
 	}
 	p.unlockAndSignal()
-	p.reportGap(gap)
+	p.reportSuspension(gap)
 	if wanted && !isCancelled {
 		p.reportAttempt(a, ans, now.Sub(a.begun))
 	}

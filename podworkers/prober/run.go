@@ -14,8 +14,8 @@ import (
 const (
 	// gapCheckPeriod is how often the loop runs while checks run.
 	gapCheckPeriod = time.Second
-	// minGap is the delay of the loop from which the process counts as suspended.
-	minGap = 3 * time.Second
+	// minSuspension is the delay of the loop from which the process counts as suspended.
+	minSuspension = 3 * time.Second
 )
 
 // Run probes until ctx ends, then cancels the running checks and returns nil when the last one has
@@ -65,7 +65,7 @@ func (p *Prober) runOnce(ctx context.Context, group *executor.Group) error {
 		return err
 	}
 	now := p.executor.Now()
-	p.checkForGap(now)
+	p.detectSuspension(now)
 	for a := p.beginNextAttempt(ctx, now); a != nil; a = p.beginNextAttempt(ctx, now) {
 		group.Go(func() { p.runAttempt(a) })
 	}
@@ -121,24 +121,24 @@ func (p *Prober) endRunOrStep() {
 	p.mu.busy, p.mu.waiting, p.mu.until = false, false, time.Time{}
 }
 
-// checkForGap detects that the process was suspended while the loop waited.
-func (p *Prober) checkForGap(now time.Time) {
+// detectSuspension detects that the process was suspended while the loop waited.
+func (p *Prober) detectSuspension(now time.Time) {
 	p.mu.Lock()
-	gap := p.skipTicksAfterGapLocked(now)
+	gap := p.skipTicksAfterSuspensionLocked(now)
 	p.mu.waiting, p.mu.until = false, time.Time{}
 	p.mu.Unlock()
-	p.reportGap(gap)
+	p.reportSuspension(gap)
 }
 
-// skipTicksAfterGapLocked compares the time with the planned wake-up of the loop. After a long
+// skipTicksAfterSuspensionLocked compares the time with the planned wake-up of the loop. After a long
 // delay the process was suspended and all probes are due at once, so their missed ticks are skipped
 // (F78). It returns the length of the gap, or 0.
-func (p *Prober) skipTicksAfterGapLocked(now time.Time) time.Duration {
+func (p *Prober) skipTicksAfterSuspensionLocked(now time.Time) time.Duration {
 	if !p.mu.waiting || p.mu.until.IsZero() {
 		return 0
 	}
 	gap := now.Sub(p.mu.until)
-	if gap <= minGap {
+	if gap <= minSuspension {
 		return 0
 	}
 	p.mu.resumed, p.mu.until = now, now
@@ -151,8 +151,8 @@ func (p *Prober) skipTicksAfterGapLocked(now time.Time) time.Duration {
 	return gap
 }
 
-// reportGap logs a gap and calls the hook.
-func (p *Prober) reportGap(gap time.Duration) {
+// reportSuspension logs a gap and calls the hook.
+func (p *Prober) reportSuspension(gap time.Duration) {
 	if gap == 0 {
 		return
 	}

@@ -17,8 +17,8 @@ type podSandboxes struct {
 }
 
 // findPodSandboxes finds the current sandbox of a pod and decides whether it must be replaced.
-// addresses: the runtime reports the addresses of sandboxes.
-func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, addresses bool) podSandboxes {
+// reportsAddresses: the runtime reports the addresses of sandboxes.
+func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, reportsAddresses bool) podSandboxes {
 	p := podSandboxes{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
 		p.replaceReason = WhyNoSandbox
@@ -31,7 +31,7 @@ func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, ad
 		p.replaceReason = WhySeveralSandboxes
 	case p.current.HostNetwork != pod.Spec.HostNetwork:
 		p.replaceReason = WhyNetworkMode
-	case addresses && !p.current.HostNetwork && len(p.current.IPs) == 0:
+	case reportsAddresses && !p.current.HostNetwork && len(p.current.IPs) == 0:
 		p.replaceReason = WhyNoAddress
 	}
 	return p

@@ -169,9 +169,9 @@ func (b *Box[V]) WakeFailed(now time.Time) { b.makeDue(now, false) }
 func (b *Box[V]) WakeHeld(now time.Time) { b.makeDue(now, true) }
 
 // makeDue ends the delays of one kind.
-func (b *Box[V]) makeDue(now time.Time, soft bool) {
+func (b *Box[V]) makeDue(now time.Time, yieldsToNewer bool) {
 	for _, uid := range b.PendingUIDs() {
-		if p := b.pods[uid]; p.delayed && p.yieldsToNewer == soft {
+		if p := b.pods[uid]; p.delayed && p.yieldsToNewer == yieldsToNewer {
 			b.delayUntil(uid, p, now)
 		}
 	}
