@@ -96,7 +96,7 @@ func (p *people) within() context.Context {
 	return ctx
 }
 
-// Input goes in until its end, the streams come out apart, and so does the code.
+// exec checks that input is sent to its end, and that the streams and the exit code are separate.
 func (p *people) exec() {
 	id := p.container("exec", "sleep 100000")
 	var out, wrong text
@@ -172,7 +172,7 @@ func (p *people) end(id string) int32 {
 
 func withStdin(req *runtime.CreateContainerRequest) { req.Stdin, req.StdinOnce = true, true }
 
-// typed is somebody at a terminal in which asks runs. What is typed comes back too.
+// typed is a user at a terminal in which a command runs. The terminal echoes the input.
 func (p *people) typed(run func(runtime.Streams) error) {
 	p.Helper()
 	in, keys := io.Pipe()
@@ -191,7 +191,7 @@ func (p *people) typed(run func(runtime.Streams) error) {
 			}
 		}})
 	}()
-	// A size is not in time for what was typed after it: it goes another way.
+	// A size may arrive after later input: it uses another stream.
 	shows := func(size string) {
 		p.Helper()
 		p.until(func() bool {

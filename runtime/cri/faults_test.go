@@ -146,7 +146,7 @@ func TestDeadline_F54(t *testing.T) {
 	})
 }
 
-// F55, F56, I37: what was made although its reply was lost is ErrExists when it
+// F55, F56, I37: a record whose reply was lost is ErrExists when it
 // is asked for again, is seen by its labels, and is there once.
 func TestLostReplies_F55_F56(t *testing.T) {
 	for _, lost := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
@@ -495,7 +495,7 @@ func TestLists_F63_OwnLimit(t *testing.T) {
 	})
 }
 
-// F63: a list of images has no parts but those of a stream, and says so itself.
+// F63: a list of images can only be read in parts as a stream. Otherwise the error says that it is too long.
 func TestListImages_F63_TooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -792,7 +792,7 @@ func TestMake_LogDirectories(t *testing.T) {
 	})
 }
 
-// F13: of the containers of one sandbox the runtime is told to stop 8 at once. The next
+// F13: at most 8 containers of one sandbox are stopped at once. The next
 // one follows when the runtime has answered, so that a fast runtime sets the pace itself,
 // and after 0.4 s if it has not: a container that uses its grace delays no signal.
 func TestStopContainer_F13_PaceFollowsTheRuntime(t *testing.T) {
@@ -840,7 +840,7 @@ func TestStopContainer_F13_PaceFollowsTheRuntime(t *testing.T) {
 	}
 }
 
-// F13: a stop does not wait for those of another sandbox, and one that is given up while
+// F13: a stop does not wait for stops of another sandbox, and one that is given up while
 // it waits is not sent and lets the next one go on.
 func TestStopContainer_F13_PlacesAreOfOneSandbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -948,7 +948,7 @@ func crowd(t *testing.T, r *cri.Runtime, n int) (ids []string) {
 	return ids
 }
 
-// F14: what is longer than any path is not sent to a runtime, which might never
+// F14: a path longer than any valid one is not sent to a runtime, which might never
 // come back from it.
 func TestPaths_F14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

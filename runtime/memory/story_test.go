@@ -126,7 +126,7 @@ func (w *harness) do(t *testing.T, d *datadriven.TestData) string {
 	return w.printed()
 }
 
-// printed is what was said, sorted where the order is the scheduler's choice:
+// printed returns the output, sorted where the order is the scheduler's choice:
 // replies that come at one time, and whether they or the events come first.
 func (w *harness) printed() string {
 	slices.SortStableFunc(w.said, func(a, b line) int {

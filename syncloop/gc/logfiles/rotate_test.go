@@ -228,7 +228,7 @@ func TestRotate_F95_NoRestOfACompression(t *testing.T) {
 	assert.Equal(t, []string{"0.log", "0.log.20260101-000000", "0.log.20260101-000000.gz/d", "0.log.20260101-000130"}, tree(t, r.path("")))
 }
 
-// Links are not followed, whoever has planted them: neither to directories nor to
+// Links are not followed, whichever program has created them: neither to directories nor to
 // files, neither the log nor one that was rotated. What they point to is as it was.
 func TestRotate_F95_Links(t *testing.T) {
 	r := newRotation(t, "away/secret", "away/0.log")

@@ -54,7 +54,7 @@ func (m *machine) write(path, text string) {
 	require.NoError(m, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// kubelet leaves the logs of two pods, one of which has the UID of a pod of the agents, and a link
+// kubelet leaves the logs of two pods, one with the UID of a pod of the agents, and a link
 // to a log that is gone.
 func (m *machine) kubelet() {
 	m.Helper()

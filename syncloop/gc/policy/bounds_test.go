@@ -45,7 +45,7 @@ func TestContainers_MaxContainers(t *testing.T) {
 	assert.Equal(t, []string{"a0"}, decide(p, append(exited("a", 5), running...)...).Containers)
 }
 
-// Of sandboxes that nobody uses the newest stays, in whatever order they are given; the
+// Of unused sandboxes the newest stays, in whatever order they are given; the
 // oldest go first.
 func TestContainers_Sandboxes(t *testing.T) {
 	sandbox := func(attempt uint32) runtime.SandboxStatus {

@@ -114,7 +114,7 @@ func TestLogs_F95_Rotate(t *testing.T) {
 	for seed := range int64(300) {
 		r := rand.New(rand.NewSource(seed))
 		p := Logs{MaxFiles: 2 + r.Intn(5)}.Complete()
-		var names []string // of what is there, the oldest first
+		var names []string // of the present files, the oldest first
 		now := start
 		for n := range 20 {
 			now = now.Add(time.Duration(r.Intn(40)-15) * time.Second)

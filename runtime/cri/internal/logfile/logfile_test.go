@@ -77,7 +77,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // The lines of every length and at every place, over the edges of blocks, are the
-// same as those of the file as a whole.
+// same as the lines of the whole file.
 func TestRead_Tail(t *testing.T) {
 	for _, length := range []int{0, 1, 100, 9_000, 32<<10 - 41, 32<<10 - 40, 32<<10 - 39, 70_000} {
 		var file strings.Builder

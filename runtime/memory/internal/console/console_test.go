@@ -57,8 +57,8 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// Ctrl-C ends the process, or what is in the foreground, or is an empty line for who reads;
-// what was typed before it is lost, and so is what is too much.
+// Ctrl-C terminates the process, or the foreground command, or is read as an empty line. Input that
+// was typed before it is lost, and so is input beyond the limit.
 func TestTerminal_Interrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, c, keys, screen := open(t, true)
