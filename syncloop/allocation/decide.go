@@ -108,10 +108,15 @@ func (d *decision) handleAnswer(a Answer) {
 	case WithoutTerminating:
 		d.handleWithoutTerminating(a)
 	case OnEmptyNode:
-		d.setVerdict(Rejected)
-		if a.Admit {
+		switch {
+		case a.Admit:
 			d.answer.Full = true
 			d.setVerdict(Waiting)
+		case a.firstPanic || a.Pending:
+			d.answer, d.asked = a, OnEmptyNode
+			d.setVerdict(Waiting)
+		default:
+			d.setVerdict(Rejected)
 		}
 	case searchBlockers:
 		if d.at++; a.Admit || d.at == len(d.all) {
