@@ -25,9 +25,8 @@ import (
 // NodeName is the name of an agent's node; the pods of its manifests end in it.
 const NodeName = "n1"
 
-// BuildAgent builds the example agent and returns its path. It leaves out gRPC's
-// tracing pages, which nobody serves, and for whose sake the linker would keep
-// every method of every type.
+// BuildAgent builds the example agent and returns its path. It leaves out gRPC's tracing pages. No test uses them, and
+// with them the linker would keep every method of every type.
 func BuildAgent(t T, dir string) string {
 	t.Helper()
 	program := filepath.Join(dir, "agent")
@@ -108,7 +107,7 @@ func (a *Agent) Verb(args ...string) (string, error) {
 	return string(out), err
 }
 
-// FreePort is an address of the loopback interface that nobody listens on.
+// FreePort returns an address of the loopback interface on which no process listens.
 func FreePort(t T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,7 +144,7 @@ func (a *Agent) end(signal os.Signal) {
 	a.process = nil
 }
 
-// PID is that of the agent, which must run.
+// PID returns the process ID of the agent. The agent must be running.
 func (a *Agent) PID() int { return a.process.run.Process.Pid }
 
 // Write makes a manifest what it ought to be, at once: no reader sees half of it.

@@ -11,10 +11,9 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// prompt is how long a containerd that is there again may wait for what it is owed:
-// the connection is made anew within a second, and each pod asked about within
-// another. A pod that waited for its backoff of ten seconds, of which 1.5 have gone by,
-// would take longer.
+// prompt is the longest time that a containerd may wait for pending calls after it is reachable again. The agent
+// reconnects within one second and lists the sandboxes of each pod within another. A pod that waited for the rest of
+// its backoff of ten seconds would exceed it: only 1.5 seconds of the backoff have passed.
 const prompt = 8 * time.Second
 
 // containerd is away while a pod ought to start and another one to stop. Neither

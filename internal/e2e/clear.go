@@ -71,7 +71,7 @@ func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) 
 
 // killAndUnmount kills the processes that are left and unmounts their mounts.
 func (c *Containerd) killAndUnmount() {
-	for range 3 { // the children of what is killed may come to light only then
+	for range 3 { // a killed process may have children that appear only then
 		c.killLeftovers()
 	}
 	c.unmountAll()
@@ -145,7 +145,7 @@ func (c *Containerd) unmountAll() {
 	for _, line := range lines {
 		words := strings.Fields(line)
 		if len(words) > 1 && strings.HasPrefix(words[1], c.Dir+"/") {
-			_ = syscall.Unmount(words[1], syscall.MNT_DETACH) // What is busy goes with its last user.
+			_ = syscall.Unmount(words[1], syscall.MNT_DETACH) // A busy mount disappears with its last user.
 		}
 	}
 }

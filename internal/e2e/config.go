@@ -58,7 +58,7 @@ func chooseSnapshotter(dir string) string {
 	if exec.Command("mount", "-t", "overlay", "overlay", "-o", options, merged).Run() != nil {
 		return "native"
 	}
-	_ = exec.Command("umount", merged).Run() // What is left is unmounted at the end.
+	_ = exec.Command("umount", merged).Run() // The cleanup unmounts the mounts that remain.
 	return "overlayfs"
 }
 

@@ -124,11 +124,11 @@ func (c *Containerd) Restart() {
 	}
 }
 
-// PID is that of containerd, which must run.
+// PID returns the process ID of containerd. containerd must be running.
 func (c *Containerd) PID() int { return c.process.run.Process.Pid }
 
-// Prefer has the programs in a directory go before those of the machine, such as
-// runc, from the next Restart on.
+// Prefer puts a directory before the machine's own in the PATH of containerd, from the next Restart on. A test replaces
+// runc with it, for example.
 func (c *Containerd) Prefer(dir string) { c.program.path = dir + ":" + c.program.path }
 
 // Plugins has networks made by the programs in a directory, from the next Restart

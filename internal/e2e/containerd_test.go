@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// A containerd comes up, makes a sandbox, survives a kill, and leaves nothing, also
-// of a container without a shim of which it knows no more.
+// A containerd starts, makes a sandbox and survives a kill. It leaves nothing behind, not even of a container without a
+// shim that it has lost the record of.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	for _, version := range e2e.Versions() {
@@ -72,7 +72,7 @@ func life(t *testing.T, version e2e.Version) string {
 	return c.Dir
 }
 
-// processes are those of which a file in /proc speaks of a directory.
+// processes returns the processes whose file in /proc mentions a directory.
 func processes(dir, file string) (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/" + file)
 	for _, name := range files {

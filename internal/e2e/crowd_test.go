@@ -60,7 +60,7 @@ containers:
 	})
 }
 
-// everySandbox are those of all pods that are ready.
+// everySandbox returns the ready sandboxes of all pods.
 func (s *scene) everySandbox() []*cri.PodSandbox {
 	s.Helper()
 	ctx, cancel := s.bare()

@@ -2,20 +2,18 @@
 // the loopback interface and the agent as a process of its own, and removes all of it
 // again. README.md has the commands, what they need, and the figures.
 //
-// A containerd is private: its root, state, socket, bridge and subnet lie beneath or are
-// named after one temporary directory, so any number of them run beside each other and
-// beside the machine's own. Both families, 2.4 and 1.6, are tested; 1.6 has no stream of
-// events. A machine that lacks the programs, the rights or the kernel for them skips a test
-// with a message that says what is missing; where CI is true, that is a failure. The
-// registry serves two images made from the machine's static busybox, so no network is
-// needed.
+// A containerd is private: its root, state, socket, bridge and subnet lie beneath or are named after one temporary
+// directory, so any number of them run beside each other and beside the machine's own. Both families, 2.4 and 1.6, are
+// tested; 1.6 has no stream of events. A machine that lacks the programs, the rights or the kernel for them skips a
+// test with a message that names the missing part; if CI is true, the test fails instead. The registry serves two
+// images made from the machine's static busybox, so no network is needed.
 //
 // # The tests
 //
-// go test ./internal/e2e runs one pod. With -e2e it runs everything: stories, each of which
-// is one feature of a pod, side by side on one containerd and one agent; and tests that
-// need an agent or a containerd of their own. What the agent reports is compared with what
-// the runtime answers to bare CRI calls. With -full, numbers are not reduced to save time.
+// go test ./internal/e2e runs one pod. With -e2e it runs everything. Each story shows one feature of a pod; the stories
+// run side by side on one containerd and one agent. Other tests need an agent or a containerd of their own. The tests
+// compare the agent's reports with the runtime's answers to bare CRI calls. With -full, numbers are not reduced to save
+// time.
 //
 // TestUpgrade replaces the agent of an earlier commit, which testdata/upgrade-from names, by the
 // agent of these sources, while a dozen pods of every source run.

@@ -20,12 +20,12 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// What becomes of an address when a plugin is taking it and containerd is killed, or
-// the caller goes. The plugins outlive containerd: the next one shows the sandbox, and
-// gives back what it has by then; what is taken later the plugin itself gives back. A
-// caller that has gone has containerd kill the plugin, but not what that has called.
-// Containerd gives back what there is, and never shows the sandbox: an address that is
-// taken after that is nobody's to give back, which TestRestart excuses.
+// TestLease kills containerd, or cancels the call, while a CNI plugin takes an address, and checks who gives the
+// address back. The plugins outlive containerd. The next containerd shows the sandbox and gives back the addresses that
+// are taken by then; the plugin itself gives back an address that it takes later. After a cancelled call containerd
+// kills the plugin, but not the child processes of the plugin. Containerd gives back the addresses that are taken by
+// then, and never shows the sandbox. No program gives back an address that a child takes after that; TestRestart
+// excuses such an address.
 func TestLease(t *testing.T) {
 	long(t)
 	for _, version := range e2e.Versions() {
@@ -72,11 +72,10 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// removedHalfway: containerd is killed when an address has been taken, and the caller of
-// the removal that follows goes while the plugin gives the address back. Containerd kills
-// the plugin then. Containerd 2 ignores that for a sandbox which was not finished, and
-// removes it; the address is nobody's to give back. Containerd 1.6 keeps the sandbox, so
-// that the next removal gives the address back.
+// removedHalfway kills containerd after an address was taken, and cancels the removal that follows while the plugin
+// gives the address back. Containerd then kills the plugin. Containerd 2 ignores that for an unfinished sandbox and
+// removes it, and no program gives the address back. Containerd 1.6 keeps the sandbox, so that the next removal gives
+// the address back.
 func removedHalfway(t *testing.T, version e2e.Version) {
 	s, dir, made, _ := joining(t, version, false)
 	ids := s.c.Joining()
@@ -194,7 +193,8 @@ func (s *scene) slowNetwork(late bool) string {
 	}
 	bridge := fmt.Sprintf("#!/bin/sh\nPATH=/usr/bin:/bin\nif test $CNI_COMMAND = DEL; then while test -e %[1]s/hold; do touch %[1]s/leaving; sleep 0.02; done; fi\nexec %[2]s/bridge\n", dir, here)
 	require.NoError(s, os.WriteFile(filepath.Join(plugins, "bridge"), []byte(bridge), 0o700))
-	// What the plugin is to do is read before anything is told: who writes it may be killed.
+	// The plugin reads its configuration before it signals the test, because the test may then kill the writer of the
+	// configuration.
 	first, second := `printf %s "$conf" | `+here+"/host-local; code=$?", fmt.Sprintf("test $CNI_COMMAND != ADD || { touch %[1]s/asked; until test -e %[1]s/go; do sleep 0.02; done; }", dir)
 	if late {
 		first, second = second, first

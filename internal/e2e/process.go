@@ -52,11 +52,11 @@ func (p *process) terminate(signal os.Signal) {
 	if p == nil {
 		return
 	}
-	_ = p.run.Process.Signal(signal) // It fails if the process has ended, which is what is wanted.
+	_ = p.run.Process.Signal(signal) // It fails if the process has exited already, which is fine.
 	ctx, cancel := p.executor.WithDeadline(context.Background(), p.executor.Now().Add(goodOrder))
 	defer cancel()
 	if p.ended.Wait(ctx) != nil {
 		_ = p.run.Process.Kill()
-		_ = p.ended.Wait(context.Background()) // Nobody withstands that.
+		_ = p.ended.Wait(context.Background()) // No process survives SIGKILL.
 	}
 }

@@ -4,9 +4,8 @@ package e2e
 
 import "os"
 
-// Reboot is what is left of containerd after the machine was switched off: its
-// root, without a process, a mount, a network namespace or the state directory,
-// which lies in memory. Restart comes next.
+// Reboot leaves containerd as a power failure does: its root remains, but no process, mount, network namespace or state
+// directory, which lies in memory. The caller then calls Restart.
 func (c *Containerd) Reboot() {
 	c.t.Helper()
 	c.Kill()

@@ -56,8 +56,7 @@ func (r *Registry) Image() string { return r.address + "/podkeel/busybox:1" }
 // NextImage is the reference of another image with the same contents.
 func (r *Registry) NextImage() string { return r.address + "/podkeel/busybox:2" }
 
-// Reference is that of the image in a repository, which is there once it is
-// published.
+// Reference returns the reference of the image in a repository. The image exists there once it is published.
 func (r *Registry) Reference(repository string) string { return r.address + "/" + repository + ":1" }
 
 // Publish puts the image with the tools of busybox into one more repository. It
@@ -125,7 +124,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	default:
 		w.Header().Set("Content-Type", b.mediaType)
 		w.Header().Set("Docker-Content-Digest", b.digest)
-		_, _ = w.Write(b.data) // Who has gone needs no answer.
+		_, _ = w.Write(b.data) // A client that has disconnected needs no answer.
 	}
 }
 

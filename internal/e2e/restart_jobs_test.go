@@ -23,11 +23,10 @@ type run struct {
 	again bool    // in the same container as one before
 }
 
-// jobs holds if every job has run once. There are two excuses, both of a runtime
-// that has died between the start of a process and the writing of its status, and
-// shows its container as created (runtime/cri says more): that very container has
-// run again, as none can of which the runtime knows that it has run; or the machine
-// went off. Two containers that have run are no excuse.
+// jobs checks that every job has run once. It excuses two cases. First: the runtime died between the start of a process
+// and the write of its status, reports the container as created (see runtime/cri), and the same container ran again. A
+// container that the runtime reports as started never runs again. Second: the machine was switched off. Two containers
+// that ran are no excuse.
 func (r *restarts) jobs() {
 	r.Helper()
 	files, err := os.ReadDir(r.counts)
@@ -46,7 +45,7 @@ func (r *restarts) jobs() {
 	}
 }
 
-// runs are those of a job, the first first.
+// runs returns the runs of a job in the order of their starts.
 func (r *restarts) runs(job string) (runs []run) {
 	r.Helper()
 	text, err := os.ReadFile(filepath.Join(r.counts, job))

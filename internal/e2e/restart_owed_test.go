@@ -26,10 +26,9 @@ func (r *restarts) settle(what string, missing func(map[string]*v1.Pod, truth) [
 	return last
 }
 
-// help does what people do about sandboxes that nobody wants and containerd does not
-// end: they kill their shims, and start containerd again. It reports whether that
-// was all there was to do. With no agent alive, bare calls say who is at fault: one
-// sandbox that they end was the agent's to end, and there is no help for that.
+// help treats undesired sandboxes that containerd does not stop, as an administrator would: it kills their shims and
+// starts containerd again. It reports whether that removed them all. It stops the agent first and then makes bare
+// calls, which show the cause: if a bare call stops a sandbox, the agent failed to stop it, and help reports false.
 func (r *restarts) help() bool {
 	r.Helper()
 	r.endAgent()

@@ -35,7 +35,7 @@ const (
 	count = `name: count, mountPath: /count`
 )
 
-// steady are the pods that nobody touches.
+// steady are the pods that the test never changes.
 var steady = []shape{
 	{"plain", `{terminationGracePeriodSeconds: 1, containers: [{name: a, image: $IMAGE, ` + stay + `}, {name: b, image: $IMAGE, ` + stay + `}]}`, isReady, stays},
 	{"probed", `{terminationGracePeriodSeconds: 1, containers: [
@@ -85,7 +85,7 @@ func (s shape) manifest(name, gen, image, counts string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {gen: %q}}, spec: %s}", name, gen, spec)
 }
 
-// kindOf is that of a pod, by its name.
+// kindOf returns the kind of a pod, which its name encodes.
 func kindOf(name string) kind {
 	for _, s := range steady {
 		if s.name == name {
@@ -117,8 +117,8 @@ func isGivenUp(p *v1.Pod) bool {
 	return len(p.Status.ContainerStatuses) > 0
 }
 
-// isLate: a pod was active for too long, and nothing of it runs any more: it has
-// failed before it has stopped. It stays wanted, and does not run again.
+// isLate reports whether a pod exceeded its active deadline. Such a pod is Failed before its containers have stopped.
+// It stays desired and does not run again.
 func isLate(p *v1.Pod) bool {
 	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Terminated == nil {

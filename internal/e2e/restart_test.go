@@ -41,9 +41,8 @@ const (
 	slots = 6 // pods that come, change and go
 )
 
-// Agent, containerd and machine crash at random moments while pods come, change
-// and go. No pod runs twice, or without being wanted, and nothing that nobody
-// touched is started again (I34 to I37).
+// Agent, containerd and machine crash at random moments while pods are added, changed and removed. No pod runs twice or
+// without being desired, and no unchanged container starts again (I34 to I37).
 func TestRestart(t *testing.T) {
 	if *kills == 0 || *all {
 		t.Skip("it needs the machine for itself: go test ./internal/e2e -run TestRestart -restarts 50")
@@ -129,8 +128,7 @@ func (r *restarts) crashes(kills int) (all []crash) {
 	return all
 }
 
-// round is one crash amid changes. What was there before and nobody touched is
-// there still, and Ready.
+// round makes one crash while pods change. Every pod that ran before and was not changed still runs, and is Ready.
 func (r *restarts) round(name string, crash crash, calm bool) {
 	before := r.identities()
 	from := real.Now()
@@ -244,8 +242,8 @@ func (r *restarts) remove(name string) {
 	r.agent.Remove(name + ".yaml")
 }
 
-// identities are those of what runs and nobody touches. The containers of a crash
-// loop change by themselves.
+// identities returns the IDs of the running containers that the test does not change. It leaves out crash loops, whose
+// containers change by themselves.
 func (r *restarts) identities() map[string]string {
 	pods := map[string]bool{}
 	for _, s := range steady {
@@ -258,7 +256,7 @@ func (r *restarts) identities() map[string]string {
 	return ids
 }
 
-// readyAgain waits until all that runs and nobody touches is Ready to the agent.
+// readyAgain waits until the agent reports Ready for every running pod that the test does not change.
 func (r *restarts) readyAgain(when string) {
 	r.Helper()
 	r.await(when+": Ready again", again, func(pods map[string]*v1.Pod, _ truth) (missing []string) {
@@ -300,8 +298,8 @@ func (r *restarts) await(what string, within time.Duration, missing func(map[str
 	}
 }
 
-// try waits until nothing is missing, and returns what was missing last before that,
-// and what still is when there is no more time.
+// try waits until nothing is missing. It returns the last list that was not empty, and the list at the end, which is
+// not empty after a timeout.
 func (r *restarts) try(within time.Duration, missing func(map[string]*v1.Pod, truth) []string) (last, now []string) {
 	for end := real.Now().Add(within); ; {
 		pods, err := r.agent.Pods()
@@ -348,8 +346,7 @@ func (r *restarts) leave() {
 	r.jobs()
 }
 
-// leases are the addresses that are held still: those that are nobody's to give back
-// (TestLease), and the others.
+// leases returns the addresses that are still taken: those that no program can give back (TestLease), and the others.
 func (r *restarts) leases() (nobodys, left []string) {
 	for file, id := range leases(r.T, r.c) {
 		what := fmt.Sprintf("%s is held for sandbox %s, of which containerd says:\n%s", file, id, strings.Join(r.c.Said(id), "\n"))

@@ -69,8 +69,8 @@ func (t truth) doubles() (wrong []string) {
 	return wrong
 }
 
-// orphans are what runs, or could, of pods that nobody wants (I34). With strict,
-// records that do not run count too.
+// orphans returns the sandboxes and containers of undesired pods that run or could run (I34). With strict it also
+// returns records that do not run.
 func (t truth) orphans(wanted map[string]bool, strict bool) (wrong []string) {
 	for _, c := range t.containers {
 		if pod, uid := whose(c.GetLabels()); !wanted[uid] && (strict || runs(c)) {

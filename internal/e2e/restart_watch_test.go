@@ -23,7 +23,7 @@ type watch struct {
 
 	mu     sync.Mutex
 	life   int               // of the agent: how often it was started
-	wrong  map[string]bool   // what was wrong
+	wrong  map[string]bool   // faults
 	counts map[string]int32  // restart counts, by UID and container
 	been   map[string]int    // the life in which a steady pod has been Ready
 	over   map[string]string // how pods were that were over, by UID
@@ -33,11 +33,10 @@ type watch struct {
 	orphans map[string]time.Time // since when a sandbox of no such pod is there
 	oldest  time.Duration        // that one has become
 	excused map[string]bool      // sandboxes that containerd does not end
-	linger  map[string]string    // what is wrong of sandboxes that are there for too long
+	linger  map[string]string    // faults of sandboxes that exist for too long
 }
 
-// lingers is how long something of a pod that nobody wants may go on, whatever
-// crashes meanwhile. Rounds are a second or two long.
+// lingers is how long a sandbox of an undesired pod may exist, whatever crashes meanwhile. Rounds take a second or two.
 const lingers = calm / 2
 
 func (w *watch) run(ctx context.Context) {
@@ -59,8 +58,7 @@ func (w *watch) note(wrong ...string) {
 	}
 }
 
-// wants says of which word a pod ought to be; the empty one says that there ought to
-// be none.
+// wants sets the desired generation of a pod. An empty generation means that the pod is not desired.
 func (w *watch) wants(name, gen string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +87,7 @@ func (w *watch) excuse(ids []string) {
 	}
 }
 
-// age finds sandboxes of pods that nobody wants, with all that is in them, that
-// are there for too long (I34).
+// age finds sandboxes of undesired pods, with all their containers, that exist for too long (I34).
 func (w *watch) age(t truth, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,7 +126,7 @@ func (w *watch) settling(loose bool) {
 	w.loose = loose
 }
 
-// askAgent compares what the agent says now with what was said before.
+// askAgent compares the agent's statuses with the earlier ones.
 func (w *watch) askAgent() {
 	w.mu.Lock()
 	life := w.life
@@ -153,9 +150,9 @@ func (w *watch) askAgent() {
 	}
 }
 
-// countsLocked: restart counts never fall. An end that nobody saw counts before the
-// restart that it leads to: if the agent dies between the two, no record tells the
-// next one of it, and there is no API server that does.
+// countsLocked checks that restart counts never fall. It accepts one case: a container exited while no agent ran. The
+// agent counts that exit before it starts the container again. If the agent dies between the two, no record shows the
+// count to the next agent, and there is no API server that does.
 func (w *watch) countsLocked(name string, p *v1.Pod) {
 	for _, list := range [...][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
@@ -171,7 +168,7 @@ func (w *watch) countsLocked(name string, p *v1.Pod) {
 	}
 }
 
-// unseenEnd reports whether the newest end of a container is one that nobody saw.
+// unseenEnd reports whether no agent observed the newest exit of a container.
 func unseenEnd(s *v1.ContainerStatus) bool {
 	end := s.State.Terminated
 	if end == nil {
@@ -180,10 +177,9 @@ func unseenEnd(s *v1.ContainerStatus) bool {
 	return end != nil && end.Reason == "ContainerStatusUnknown"
 }
 
-// readyLocked: what nobody touches and was Ready stays so, as long as the agent
-// lives (CS-12, PR-5). A new agent has no status of before, as there is no API
-// server that kept it: it has to probe what has probes once, and is not Ready
-// until then; what has none is Ready at the first sight.
+// readyLocked checks that an unchanged pod that was Ready stays Ready as long as the agent lives (CS-12, PR-5). A new
+// agent has no earlier statuses, because there is no API server that kept them. It reports a container with probes as
+// not ready until each probe has run once, and a container without probes as ready at once.
 func (w *watch) readyLocked(name string, p *v1.Pod) {
 	what := kindOf(name)
 	// A pod that ends is not Ready, and neither is one after the machine was switched off;
@@ -212,7 +208,7 @@ func (w *watch) phaseLocked(name string, p *v1.Pod) {
 	}
 }
 
-// found is what was wrong so far.
+// found returns the faults so far.
 func (w *watch) found() (wrong []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

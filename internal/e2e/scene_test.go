@@ -35,9 +35,9 @@ const (
 
 var real = executor.Over(clock.RealClock{})
 
-// readProcessList are what stories may write for what is too long or not known.
+// readProcessList replaces the words that stories write for long or unknown texts.
 var readProcessList = strings.NewReplacer(
-	// A shell that ends at once when it is told to.
+	// A shell that exits at once on SIGTERM.
 	"STAY", `[sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]`,
 )
 
@@ -84,8 +84,8 @@ func (s *scene) on(t *testing.T) *scene {
 	return &other
 }
 
-// pod writes a pod's manifest; it goes when the story ends. What is given besides
-// is either WORD=value, a word that the spec uses, or more of its metadata.
+// pod writes a pod's manifest, and removes it when the story ends. Each further argument is either WORD=value, which
+// replaces a word of the spec, or a line of the metadata.
 func (s *scene) pod(name, spec string, more ...string) {
 	s.Helper()
 	said := []string{"IMAGE", s.c.Registry.Image(), "NEXT", s.c.Registry.NextImage()}
@@ -214,8 +214,7 @@ func selector(name string) map[string]string {
 	return map[string]string{"io.kubernetes.pod.name": name + "-" + e2e.NodeName}
 }
 
-// containers are those of a pod as the runtime lists them, the first attempt
-// first.
+// containers returns the containers of a pod as the runtime lists them, the first attempt first.
 func (s *scene) containers(name string) []*cri.Container {
 	s.Helper()
 	ctx, cancel := s.bare()
@@ -228,7 +227,7 @@ func (s *scene) containers(name string) []*cri.Container {
 	return list.Containers
 }
 
-// sandboxes are those of a pod as the runtime lists them.
+// sandboxes returns the sandboxes of a pod as the runtime lists them.
 func (s *scene) sandboxes(name string) []*cri.PodSandbox {
 	s.Helper()
 	ctx, cancel := s.bare()
@@ -312,8 +311,8 @@ func (s *scene) exec(pod, container, script string) *cri.ExecSyncResponse {
 	return res
 }
 
-// armed waits until the processes of containers catch TERM or ignore it: one that is told
-// before its trap is set does not hear it, or ends by it while it is still being started.
+// armed waits until the processes of containers catch or ignore SIGTERM. Before its trap is set a process would not
+// react to the signal, or would exit while it still starts.
 func (s *scene) armed(pod string, containers ...string) {
 	s.Helper()
 	for _, c := range containers {

@@ -44,7 +44,7 @@ containers:
 	assert.Equal(s, "taken", s.sh("security", "plain", "touch /file && echo taken"))
 	assert.Equal(s, "20000\t30000", s.sh("security", "plain", "cat /proc/sys/net/ipv4/ip_local_port_range"))
 
-	// Nobody hides the kernel of the host but who asks for the container.
+	// Only a privileged container can write to the host's kernel settings.
 	const write = "(echo name > /proc/sys/kernel/domainname) 2>/dev/null && echo taken || echo refused"
 	assert.Equal(s, "refused", s.sh("security", "plain", write))
 	assert.Equal(s, "0", s.sh("security", "plain", "ls /sys/firmware | wc -l"))

@@ -22,8 +22,8 @@ func processDirs() (dirs []string) {
 	return dirs
 }
 
-// Joining are the sandboxes that a plugin is making a network for. Plugins outlive
-// a containerd that is killed, and nobody hears how they end.
+// Joining returns the IDs of the sandboxes for which a plugin is setting up a network. Plugins outlive a containerd
+// that is killed, and no process waits for their exit then.
 func (c *Containerd) Joining() (ids []string) {
 	for _, dir := range processDirs() {
 		if id := c.sandboxOfNetworkPlugin(dir); id != "" && !slices.Contains(ids, id) {
@@ -48,8 +48,7 @@ func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 	return env["CNI_CONTAINERID"]
 }
 
-// SignalShim sends a signal to the shim of a sandbox, and reports whether there is
-// one.
+// SignalShim sends a signal to the shim of a sandbox, and reports whether the shim exists.
 func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
 	for _, dir := range processDirs() {
 		said := readProcessList(dir, "cmdline")

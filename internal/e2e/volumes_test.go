@@ -74,8 +74,7 @@ containers:
 	s.remove("configs")
 }
 
-// Directories and files of the host, parts of them, and what is mounted there
-// later.
+// Directories and files of the host, parts of them, and mounts that are added below them later.
 func hostPath(s *scene) {
 	out := s.shared()
 	mount(s, out, out, "", syscall.MS_BIND)

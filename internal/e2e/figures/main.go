@@ -10,13 +10,11 @@
 // It needs what the end-to-end tests need: root, containerd, runc, the plugins of
 // the network, a static busybox. Everything is private and is gone at the end.
 //
-// What has happened is read off the runtime, over a connection of its own, for
-// the agent and for the bare calls alike, as often and while they work, since who
-// looks on takes processor time from who works; when a container began to run is
-// what the runtime noted. The agent is not asked, except whether it knows its pods
-// after a restart. Tries of the agent and of the bare calls
-// alternate, so that both meet the same machine. The load of the machine is
-// printed beside each figure: on a busy one only the ratios say anything.
+// The command reads all times from the runtime, over a connection of its own. It reads equally often for the agent and
+// for the bare calls, and while they work, because reading takes processor time from them. The start time of a
+// container is the time that the runtime recorded. The command queries the agent only to find out whether it lists its
+// pods after a restart. Rounds of the agent and of the bare calls alternate, so that both have the same load of the
+// machine. The table shows that load beside each figure: on a busy machine only the ratios mean anything.
 //
 // --parts chooses the figures to take, of single, many, idle, restart and size.
 package main

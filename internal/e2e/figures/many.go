@@ -42,7 +42,7 @@ func (w *harness) crowd() (took [2]time.Duration) {
 		pods, err := w.agent.Pods()
 		return err == nil && len(pods) == 0
 	})
-	w.sleepUnlessInterrupted(2 * time.Second) // What is left is cleared away.
+	w.sleepUnlessInterrupted(2 * time.Second) // The cleanup removes the rest.
 	return took
 }
 

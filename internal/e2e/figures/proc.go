@@ -46,7 +46,7 @@ func residentMemory(pid int) (all, anonymous int64, err error) {
 		if len(words) < 2 {
 			continue
 		}
-		n, _ := strconv.ParseInt(words[1], 10, 64) // Only lines of which it is one are looked at.
+		n, _ := strconv.ParseInt(words[1], 10, 64) // Only lines with a number are used below.
 		switch words[0] {
 		case "VmRSS:":
 			all = n << 10

@@ -15,7 +15,7 @@ const settle = 300 * time.Millisecond
 func (r *run) measureSinglePods() {
 	var started, replaced, removed sample
 	before := loadAverage()
-	for i := range r.tries + 1 { // The first warms up what is warm ever after.
+	for i := range r.tries + 1 { // The first round warms up caches.
 		f := r.harness.measureLifeByCRI()
 		o := r.harness.measureLifeByAgent()
 		r.printf("try %d: start %v %v, replace %v %v, remove %v %v", i, f[0], o[0], f[1], o[1], f[2], o[2])

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sample is what was taken of one thing, by bare calls and by the agent.
+// sample holds the durations of one operation, by bare calls and by the agent.
 type sample struct{ floor, ours []time.Duration }
 
 func (s *sample) add(floor, ours time.Duration) {
@@ -37,7 +37,7 @@ func atMostTarget(d time.Duration) target {
 	return func(time.Duration) (time.Duration, string) { return d, d.String() }
 }
 
-// table is what is printed in the end.
+// table is the table of medians that the command prints at the end.
 type table struct {
 	title string
 	rows  [][]string
