@@ -79,11 +79,11 @@ type packageGroup struct {
 // packageGroups returns the groups of PACKAGES.md in order. A package stands in the first group that matches it.
 func packageGroups() []packageGroup {
 	return []packageGroup{
-		{"Start", "What most programs import.", func(dir string, _ Mark) bool { return slices.Contains(startHere, dir) }},
+		{"Start", "Packages that most programs import.", func(dir string, _ Mark) bool { return slices.Contains(startHere, dir) }},
 		{"Primitives", "The nouns of the library, each usable alone.", func(dir string, _ Mark) bool { return slices.Contains(primitives, dir) }},
 		{"Kits", "Conformance tests, servers and simulations for tests of your own.", func(_ string, m Mark) bool { return m == Kit }},
 		{"Pure decisions", "Values in, values out: no goroutine, lock, clock or IO.", func(_ string, m Mark) bool { return m == Pure || m == Words }},
-		{"Edges", "What is wired around the primitives: shells and stores, and what talks to files, sockets and servers.", func(string, Mark) bool { return true }},
+		{"Edges", "Packages around the primitives: shells, stores, and packages that talk to files, sockets and servers.", func(string, Mark) bool { return true }},
 	}
 }
 
@@ -92,8 +92,8 @@ func packageGroups() []packageGroup {
 func PackagesPage(m *Module, h Codebase, compiled map[string]int) string {
 	var b strings.Builder
 	b.WriteString("# Packages\n\n" +
-		"A test of internal/lint makes this page: `go test ./internal/lint -run TestPackages -rewrite`. The sentences are the first ones of the\n" +
-		"package comments, the tiers those of [tiers.go](lint/tiers.go). Before 1.0 no package is stable: beta names may change in a minor release, and\n" +
+		"A test of internal/lint makes this page: `go test ./internal/lint -run TestPackages -rewrite`. Each sentence is the first one of the\n" +
+		"package's comment. [tiers.go](lint/tiers.go) has the tiers. Before 1.0 no package is stable: beta names may change in a minor release, and\n" +
 		"the changelog says how; experimental ones may change or go in any release. *Compiled* is the number of packages outside the standard library that\n" +
 		"an importer compiles on Linux.\n")
 	left := slices.DeleteFunc(slices.Clone(m.Packages), func(p *Package) bool { return !isImportable(p) })
