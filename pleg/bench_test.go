@@ -38,9 +38,9 @@ func (s *still) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus,
 	return status, nil
 }
 
-// newStill returns a runtime with n pods, each with a sandbox and one or two containers, in two
-// listings. The listings share strings, like those of a runtime that stores its records, or share
-// nothing, like those of a runtime that decodes a reply each time.
+// newStill returns a runtime with n pods, each with a sandbox and one or two containers, in two listings. If decoded is
+// false, the listings share strings, as in a runtime that stores its records. If it is true, they share nothing, as in
+// a runtime that decodes a reply each time.
 func newStill(n int, decoded bool) *still {
 	s := &still{}
 	for i := range n {

@@ -89,8 +89,7 @@ func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
 	assert.Contains(t, b.harness.transcript(), "21.000 list")
 }
 
-// The first pod that an event names is inspected at once. So is the next one: a pod that exists
-// causes no pause.
+// The PLEG inspects the first pod that an event names at once, and the next one too: a pod that exists causes no pause.
 func TestRun_UnknownPodsThatExistAreInspectedAtOnce(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.run()

@@ -41,7 +41,7 @@ func (q quick) SyncTerminatingPod(context.Context, *v1.Pod, *cri.PodStatus, *int
 func (q quick) SyncTerminatingRuntimePod(context.Context, *cri.Pod) error        { return nil }
 func (q quick) SyncTerminatedPod(context.Context, *v1.Pod, *cri.PodStatus) error { return nil }
 
-// benchPods returns n pods like those of an API server.
+// benchPods returns n pods as an API server would return them.
 func benchPods(n int) []*v1.Pod {
 	pods := make([]*v1.Pod, n)
 	grace := int64(30)

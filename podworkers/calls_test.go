@@ -93,8 +93,8 @@ func TestRetry_TransientDelayResetsOnUpdate(t *testing.T) {
 	assert.Len(t, uidsOf(node), 7)
 }
 
-// Changes that a failed call has made do not end its backoff. Any other change ends it, and so does
-// a change of the desired state.
+// Changes that a failed call has made do not end its backoff. Any other change ends it, and a change of the desired
+// state too.
 func TestRetry_TheEchoOfAFailedCallDoesNotShortenItsBackoff(t *testing.T) {
 	node := simulation(t, Config{})
 	node.Syncer.Script("a", syncPod, Reply{Err: errors.New("boom")})

@@ -115,8 +115,8 @@ func TestRuntimeStatusFunc(t *testing.T) {
 	require.Equal(t, "True kubelet is posting ready status", ready())
 }
 
-// TestCredentials_FaultsKeepNoPodFromRunning: with a faulty credentials file a static pod still runs, and there is one
-// warning. Replaced credentials stay over the next restart.
+// TestCredentials_FaultsKeepNoPodFromRunning: with a faulty credentials file a static pod still runs, and the agent
+// logs one warning. Replaced credentials are kept when the agent restarts.
 func TestCredentials_FaultsKeepNoPodFromRunning(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

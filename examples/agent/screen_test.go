@@ -16,7 +16,7 @@ import (
 //	draw [above=A,B] ROWS...    rows, with spaces written _
 //	resize WIDTH HEIGHT
 //
-// and shows what is seen at the end, with _ for the cursor.
+// and shows the screen at the end, with _ for the cursor.
 func TestScreen(t *testing.T) {
 	datadriven.RunTest(t, "testdata/screen.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var width, height int

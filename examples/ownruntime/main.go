@@ -3,8 +3,8 @@
 //
 //	go run ./examples/ownruntime
 //
-// It runs for about eight seconds. It shows two pods of real processes, one of which fails and is restarted, a stop
-// within a grace period, and a drain.
+// It runs for about eight seconds. It runs two pods of real processes. One of them fails and is restarted. Then it
+// stops a pod within a grace period, and drains the node.
 //
 // The runtime does not support images, mounts, devices, users and other limits, addresses of pods, exec, logs and
 // statistics. It does not survive a restart of the program, because its records are in memory. Pods with exec probes or

@@ -78,7 +78,7 @@ func newNodes(count int) (nodes []*node.Node, err error) {
 	return nodes, nil
 }
 
-// addWebPods adds two pods for each node, two of which terminate by themselves, and two more pods that do not fit.
+// addWebPods adds two pods for each node and two more pods that do not fit. Two pods terminate by themselves.
 func addWebPods(s *scheduler) {
 	lasts := map[int]string{60: "1500ms", 75: "2500ms"}
 	for i := range 2 * len(s.nodes) {

@@ -82,7 +82,7 @@ func (h badHandler) Handle(context.Context, slog.Record) error { h.at("Handle");
 func (h badHandler) WithAttrs([]slog.Attr) slog.Handler        { h.at("WithAttrs"); return h }
 func (h badHandler) WithGroup(string) slog.Handler             { h.at("WithGroup"); return h }
 
-// The log handler that panics is also the one that would log its panic.
+// The panicking log handler is also the handler that would log the panic.
 func TestGuard_PanicOfTheLogHandler(t *testing.T) {
 	for _, where := range []string{"Enabled", "Handle", "WithAttrs", "WithGroup"} {
 		g := contain.New(contain.Config{Package: "p", Log: slog.New(badHandler{where})})

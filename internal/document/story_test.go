@@ -54,7 +54,7 @@ type record struct {
 // TestStories replays testdata. The input of each command is a file, in which \xNN is a
 // byte:
 //
-//	decode [loose]  each document as a record, what is missing of it, and the faults
+//	decode [loose]  each document as a record, its missing fields, and the faults
 //	check           the faults of each document as a record
 //	canonical       each document in canonical form
 func TestStories(t *testing.T) {

@@ -10,8 +10,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// heartbeat is a loop like those of production code: it has a clock and a context, and returns when
-// its wait fails.
+// heartbeat is a loop like the loops of production code: it has a clock and a context, and returns when its wait fails.
 func heartbeat(ctx context.Context, clk clock.Clock) {
 	seam := executor.Over(clk)
 	for seam.Sleep(ctx, 8*time.Hour) == nil {

@@ -77,8 +77,8 @@ func TestTiers(t *testing.T) {
 	assert.Len(t, h.Tiers, len(with), "tiers of packages that are not there")
 }
 
-// TestHidden_TheListIsNeeded: what is listed as hidden still is, so that the list
-// shrinks with what is exported.
+// TestHidden_TheListIsNeeded: every entry of the list is still a finding, so that the list shrinks when a finding is
+// mended.
 func TestHidden_TheListIsNeeded(t *testing.T) {
 	h := Podkeel()
 	m := podkeel(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRuleTables_Needed: the lists of packages without rules, or with long comments,
-// shrink with what is written.
+// TestRuleTables_Needed: the lists of packages without rules, or with long comments, shrink when a package gets rules
+// or shorter comments.
 func TestRuleTables_Needed(t *testing.T) {
 	h := Podkeel()
 	m := podkeel(t)

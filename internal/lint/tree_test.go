@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTree_NoLargeFile finds what was built within the tree: a program that is committed once
-// stays in every clone for good.
+// TestTree_NoLargeFile finds programs that were built within the tree: a program that is committed once stays in every
+// clone for good.
 func TestTree_NoLargeFile(t *testing.T) {
 	const limit = 1 << 20
 	seen := 0

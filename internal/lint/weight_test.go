@@ -47,8 +47,8 @@ func linkedBy(t *testing.T, format string, dirs ...string) []string {
 	return compiled
 }
 
-// TestWeight_Node: an assembled node reads no files of people. What is left of YAML is
-// apimachinery's own (go.yaml.in/yaml/v2), which k8s.io/api brings along.
+// TestWeight_Node: an assembled node compiles no code that reads configuration files. The only YAML package is
+// apimachinery's own (go.yaml.in/yaml/v2), which k8s.io/api imports.
 func TestWeight_Node(t *testing.T) {
 	for _, p := range compiledBy(t, "syncloop/node") {
 		for _, files := range []string{"github.com/fsnotify/fsnotify", "go.yaml.in/yaml/v3", "sigs.k8s.io/yaml", "k8s.io/kube-openapi/pkg/util/proto", "gopkg.in/evanphx/json-patch.v4", Podkeel().Module + "/internal/document"} {
@@ -57,8 +57,8 @@ func TestWeight_Node(t *testing.T) {
 	}
 }
 
-// TestWeight_ClientGo: a node that is not joined to a cluster links no client-go, nor does
-// the standalone agent, nor any package but the one that joins.
+// TestWeight_ClientGo: a node that is not joined to a cluster links no client-go. The standalone agent links none
+// either, and only the package that joins a cluster links it.
 func TestWeight_ClientGo(t *testing.T) {
 	const clientGo = "k8s.io/client-go"
 	for _, p := range compiledBy(t, "examples/agent", "syncloop/node", "syncloop/nodetest", "syncloop/cluster/apiservertest", "runtime/cri") {
@@ -97,7 +97,7 @@ func overweight(linked []string) (wrong []string) {
 	return wrong
 }
 
-// weigh says what is wrong with a list of compiled packages.
+// weigh returns the faults of a list of compiled packages.
 func weigh(compiled []string) []string {
 	var wrong []string
 	for _, p := range compiled {

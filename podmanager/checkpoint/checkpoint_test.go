@@ -34,7 +34,7 @@ func evicted(message string) *v1.PodStatus {
 	}
 }
 
-// open returns a Dir like that of a started agent, and its log.
+// open returns a Dir in the state after the start of an agent, and its log.
 func open(t *testing.T, root string) (*checkpoint.Dir, string) {
 	t.Helper()
 	var log bytes.Buffer

@@ -24,7 +24,7 @@ var ready = []podsync.ContainerState{
 	{Name: "d", ID: "d1", Replaced: true},
 }
 
-// openContainers returns a Containers like that of a started agent, and its log.
+// openContainers returns a Containers in the state after the start of an agent, and its log.
 func openContainers(t *testing.T, root string) (*checkpoint.Containers, string) {
 	t.Helper()
 	var log bytes.Buffer

@@ -93,8 +93,8 @@ func TestReady_P12(t *testing.T) {
 	assert.Equal(t, "Ready=False/R/m", say(podstatus.ReadyCondition(p, nil, not)), "gates are asked when all else is ready")
 }
 
-// Whose a condition is: what is computed and what is set on the node are the node's, and
-// only the rest is handed on as others have written it.
+// The owner of a condition: the node owns the conditions that it computes and the conditions that are set on the node.
+// Only the rest is copied from other writers.
 func TestIsNodeCondition(t *testing.T) {
 	for _, c := range []v1.PodConditionType{
 		v1.PodReadyToStartContainers, v1.PodInitialized, v1.PodReady, v1.ContainersReady, v1.PodScheduled,

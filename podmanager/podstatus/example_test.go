@@ -23,8 +23,8 @@ func ExampleConclude() {
 	// 1 Running true
 }
 
-// The node tells what the containers alone do not: here, that the pod has been stopped, so
-// that no restart policy counts any more.
+// The node adds a fact that the containers alone do not show: here, that the pod was stopped. No restart policy applies
+// then.
 func ExampleObserved() {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web"}}}}
 	status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{

@@ -145,7 +145,7 @@ func TestMessage_KC9_Log(t *testing.T) {
 		d.rt.log = "log"
 		change(d)
 		_, err := d.syncer.SyncPod(context.Background(), 0, d.pod, nil, d.status)
-		_ = err // Some of them begin something; what is read is the point.
+		_ = err // The result does not matter. Only the reads do.
 		assert.Empty(t, d.rt.reads, why)
 	}
 }

@@ -83,8 +83,8 @@ func newProbed(t *testing.T) (*memory.Runtime, *podsync.Syncer, *store, *saidPro
 	return mem, syncer, st, probes
 }
 
-// PR-4, PR-5, PR-8, SP-15, SP-20: the calls of the prober and their order. The published status is the
-// one that the prober has updated, and the prober observes the published status.
+// PR-4, PR-5, PR-8, SP-15, SP-20: the calls of the prober and their order. The prober updates a status before it is
+// published, and observes the published status.
 func TestSyncer_PR4_PR8_SP15_Prober(t *testing.T) {
 	mem, syncer, _, probes := newProbed(t)
 	pod := probedPod()

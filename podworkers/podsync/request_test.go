@@ -87,8 +87,7 @@ func TestSandboxRequest_HostNetwork(t *testing.T) {
 	assert.True(t, seen.sandbox.Namespaces.HostNetwork)
 }
 
-// The host ports of sidecars and regular containers are published, and not those of ordinary init
-// containers.
+// The host ports of sidecars and regular containers are published. Host ports of ordinary init containers are not.
 func TestSandboxRequest_Ports(t *testing.T) {
 	init := func(name string, port int32) v1.Container {
 		return v1.Container{Name: name, Image: "img:1", Ports: []v1.ContainerPort{{ContainerPort: port, HostPort: port, HostIP: "192.0.2.1"}}}

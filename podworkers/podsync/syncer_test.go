@@ -187,7 +187,7 @@ func TestLife_I35_SeenLate(t *testing.T) {
 		if incarnation > 0 {
 			require.NoError(t, before.SyncTerminatedPod(ctx, pod, look(t, mem)))
 		}
-		for range 2 { // The second time it drops what is left of the incarnation before.
+		for range 2 { // The second time it drops the records of the previous incarnation.
 			_, err := before.SyncPod(ctx, podworkers.SyncPodCreate, pod, nil, look(t, mem))
 			require.NoError(t, err)
 		}

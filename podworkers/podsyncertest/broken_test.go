@@ -23,7 +23,7 @@ func runs(status *rt.PodStatus) bool {
 	return false
 }
 
-// killOthers stops every container of the machine except those of one pod.
+// killOthers stops every container of the machine except the containers of one pod.
 func (s *tampered) killOthers(but *v1.Pod) {
 	for _, pod := range s.machine.Snapshot() {
 		for _, c := range pod.Containers {

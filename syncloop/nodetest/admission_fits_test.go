@@ -18,10 +18,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestFits_IsWhatAdmissionDecides: over random nodes and pods, Fits is nil, or has reasons
-// for schedulers only, if and only if Apply has the pod admitted then; Waits tells which of
-// the others wait, and the first reason is that of a rejection. This holds for pods that
-// are applied one right after the other, too.
+// TestFits_IsWhatAdmissionDecides: for random nodes and pods, Fits returns nil or reasons for schedulers only, if and
+// only if Apply then admits the pod. Waits reports which of the other pods wait, and the first reason equals the reason
+// of a rejection. This also holds for pods that are applied one right after the other.
 func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		config, wait := drawnNode(r)
@@ -66,7 +65,7 @@ func TestFits_IsWhatAdmissionDecides(t *testing.T) {
 	})
 }
 
-// became is what has become of a pod: it is admitted, waits, or is rejected for a reason.
+// became returns the outcome of a pod: admitted, waiting, or rejected for a reason.
 func became(b *nodetest.Simulation, uid types.UID) string {
 	switch phase, reason, _ := strings.Cut(state(b, uid), " "); {
 	case reason == syncloop.ReasonAdmissionDeferred || reason == v1.PodReasonUnschedulable:

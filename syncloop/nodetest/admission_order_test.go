@@ -19,8 +19,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// crowd is a node with too many pods for its four cpus, which wait, and what is known of
-// them by the test alone.
+// crowd is a node of four cpus with so many pods that some wait. It also has the test's own record of the pods.
 type crowd struct {
 	t *testing.T
 	*rand.Rand

@@ -122,8 +122,8 @@ func TestPreemption_InOneMoment(t *testing.T) {
 	}
 }
 
-// TestPreemption_OfOneThatWaits: a pod that waits and is deleted has no room reserved any more, before
-// the loop has heard of it as after it.
+// TestPreemption_OfOneThatWaits: a waiting pod that is deleted reserves no room, both before and after the loop has
+// taken the deletion.
 func TestPreemption_OfOneThatWaits(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
 		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}, WhenFull: syncloop.Wait},

@@ -19,9 +19,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestRefused_TheNextOfItsUIDIsAnother: a pod that was refused is removed, and one comes
-// under its UID at once: what was said of the first does not keep the second from
-// running.
+// TestRefused_TheNextOfItsUIDIsAnother: a rejected pod is removed, and a pod with the same UID is added at once. The
+// status of the rejected pod does not keep the new one from running.
 func TestRefused_TheNextOfItsUIDIsAnother(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Scheduling: node.SchedulingConfig{MaxPods: 1}}})
 	b.Apply(pod("old", []string{"serve"}))
@@ -38,9 +37,9 @@ func TestRefused_TheNextOfItsUIDIsAnother(t *testing.T) {
 	b.Stop()
 }
 
-// TestWaiting_EvictedItNeverStarts: a pod that waits for another to end is evicted. The
-// other may be a previous incarnation of its own UID, of which a worker still knows: that is not
-// who is meant.
+// TestWaiting_EvictedItNeverStarts: a pod that waits until another pod has terminated is evicted, and never starts. The
+// other pod may be the previous incarnation of the same UID, which still has a worker. The eviction does not apply to
+// that incarnation.
 func TestWaiting_EvictedItNeverStarts(t *testing.T) {
 	for _, uid := range []types.UID{"uid-old", "uid-new"} {
 		two := resource.MustParse("2")
@@ -184,7 +183,7 @@ func TestWaiting_ForAPodThatAFormerAgentHasStarted(t *testing.T) {
 	b.Stop()
 }
 
-// TestWaiting_ADrainRefusesWhoWaits: the node takes no pods any more.
+// TestWaiting_ADrainRefusesWhoWaits: a drain rejects waiting pods, because the node takes no more pods.
 func TestWaiting_ADrainRefusesWhoWaits(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1, Node: oneCPU()})
 	b.Apply(heavy("old", 20))
@@ -200,8 +199,8 @@ func TestWaiting_ADrainRefusesWhoWaits(t *testing.T) {
 	b.Stop()
 }
 
-// TestWaiting_StaticPodsWaitAsLongAsItTakes, beside those of an API server, which do
-// not.
+// TestWaiting_StaticPodsWaitAsLongAsItTakes: a static pod waits without a limit, beside pods of an API server, which
+// have one.
 func TestWaiting_StaticPodsWaitAsLongAsItTakes(t *testing.T) {
 	faults, err := faulty.New(faulty.Config{})
 	require.NoError(t, err)

@@ -10,10 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// BenchmarkSimulation is a node with 100 pods, each with an init container, of
-// which every fifth ends and is started again every minute and every fifth
-// crashes in a loop. It reports how many times faster than the real world an
-// hour of it passes.
+// BenchmarkSimulation simulates a node with 100 pods, each with an init container. Every fifth pod exits and is
+// restarted every minute, and every fifth one crashes in a loop. The benchmark reports how many times faster than real
+// time an hour passes.
 func BenchmarkSimulation(b *testing.B) {
 	const hour = time.Hour
 	for b.Loop() {

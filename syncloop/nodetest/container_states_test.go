@@ -282,7 +282,7 @@ func TestContainerStates_WritesAreBounded(t *testing.T) {
 	k.Stop()
 }
 
-// What is kept goes with the pod, and with one that has ended.
+// The stored container states are removed with the pod, and when the pod has terminated.
 func TestContainerStates_GoWithThePod(t *testing.T) {
 	k := newKeeping(t, 1)
 	p := slow("etcd")

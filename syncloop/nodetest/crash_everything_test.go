@@ -95,10 +95,9 @@ func (r *rich) play(until func() bool) {
 // has some of everything. The simulation checks what must hold at each call,
 // the order of the stops and the hooks among it.
 //
-// What is lost with the agent, as there is no API that would keep it: that the
-// pod was evicted; whether the probes had succeeded (PR-5, CS-12), so that it is
-// unready until they have been asked again, but not twice; whether a PostStart
-// hook was a success (KC-5); which hooks of a kill have been run.
+// The agent's crash loses some facts, because no API server stores them: the eviction of the pod; the success of the
+// probes (PR-5, CS-12), so that the pod is unready until each probe has run once more; the success of a PostStart hook
+// (KC-5); the hooks of a kill that have run.
 func TestCrash_I34_I35_I37_Rich(t *testing.T) {
 	for _, end := range []string{"none", "drop", "evict"} {
 		t.Run(end, func(t *testing.T) {

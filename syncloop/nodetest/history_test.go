@@ -67,7 +67,7 @@ type history struct {
 	names           int // how many pods have been made up
 	desired         []*desiredPod
 	wide            *wide           // nil: the history has nothing of it
-	done            strings.Builder // what was done, for people
+	done            strings.Builder // the actions, for a reader of a failure
 }
 
 // desiredPod is a pod of the configuration.
@@ -111,8 +111,7 @@ func live(t *testing.T, seed uint64) string {
 	return h.done.String() + h.b.Transcript()
 }
 
-// note writes down what is done to the node and to the machine, if the flag
-// nodetest.details is set.
+// note writes down an action on the node or the machine, if the flag nodetest.details is set.
 func (h *history) note(format string, args ...any) {
 	if *details {
 		fmt.Fprintf(&h.done, "%10s  %s\n", h.b.Now().Sub(nodetest.Epoch), fmt.Sprintf(format, args...))
@@ -405,7 +404,7 @@ func (h *history) judge() {
 	}
 }
 
-// exit drops all pods and looks for what is left.
+// end drops all pods and checks that nothing is left.
 func (h *history) end() {
 	for _, w := range h.desired {
 		h.b.Delete(w.pod.UID)

@@ -166,8 +166,8 @@ func TestHotLoop_ASandboxSaidToBeOnTheHostsNetwork(t *testing.T) {
 `, transcript)
 }
 
-// TestHotLoop_TheFieldThatDiffersIsNamedOnce: by a line of the log, with what was asked
-// for and what the runtime reports, however often it is replaced.
+// TestHotLoop_TheFieldThatDiffersIsNamedOnce: one line of the log names the field, the requested value and the reported
+// value, however often the container is replaced.
 func TestHotLoop_TheFieldThatDiffersIsNamedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name, want string

@@ -31,8 +31,8 @@ const (
 	sandboxDies = 2 * time.Minute
 	podLeaves   = 3 * time.Minute
 	faultEnds   = 5 * time.Minute
-	// callsPerMinute is how many mutating calls there may be per verb, target and
-	// minute beyond those of the same story without a fault: one every ten seconds.
+	// callsPerMinute limits the mutating calls per verb, target and minute. Calls that the same story makes without a
+	// fault do not count. The limit is one call every ten seconds.
 	callsPerMinute = 6
 	// shortSteps is how many more there are where a call fails for a reason that tends
 	// to be over soon: it is retried after 1, 2, 4 and 8 seconds before it is every ten.
@@ -100,7 +100,7 @@ type outcome struct {
 	spins string        // empty, or when and with what it did
 	after time.Duration // from the fault's end until the pods were well
 	well  bool
-	left  string // what is wrong, if they never were
+	left  string // the faults of pods that never became well
 	trace string
 }
 
@@ -254,9 +254,8 @@ func (s *scene) wrong() string {
 	return s.shown(&known.Status)
 }
 
-// shown says what is not as it should be in a status. After lies only that counts: what
-// was said to have ended once is not believed to run again, and under other policies than
-// Always does not run again.
+// shown returns the fault of a status. If the runtime lies, a container that was once reported as terminated is allowed
+// to stay so: the node does not believe that it runs again, and restarts it under the policy Always only.
 func (s *scene) shown(status *v1.PodStatus) string {
 	if status.Phase != v1.PodRunning {
 		return fmt.Sprintf("phase %s", status.Phase)

@@ -25,8 +25,8 @@ type meter struct {
 	machine *memory.Runtime
 }
 
-// metered is what is counted together. Stops and removals are counted by record, as a
-// container may have several, and everything else by name, as a loop makes ever new ones.
+// metered is the key by which calls are counted. Stops and removals are counted by record, because a container may have
+// several. Everything else is counted by name, because a loop creates ever new IDs.
 type metered struct {
 	verb, target, id string
 	minute           int
@@ -188,7 +188,7 @@ func (u countingUpdates) UpdateContainer(ctx context.Context, req runtime.Update
 type fieldLiar struct {
 	features
 	lie    func(*runtime.PodStatus)
-	stream runtime.EventSource // in place of that of features
+	stream runtime.EventSource // replaces the event source of features
 }
 
 // Features implements runtime.FeatureReporter.

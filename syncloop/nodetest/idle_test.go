@@ -45,8 +45,8 @@ func TestSimulation_I49_AnIdleNodeOnlyLists(t *testing.T) {
 	}), "with dead containers")
 }
 
-// I49: what a node is asked to do regularly it does: it syncs each pod once a minute whose age
-// counts, and probes pods. At others, of which nothing changes, it looks six times an hour.
+// I49: the node does its periodic work: it syncs a pod with an age limit once a minute, and probes pods. It syncs other
+// unchanged pods six times an hour.
 func TestSimulation_I49_ResyncsAndProbesAreCounted(t *testing.T) {
 	const pods, hour = 110, 60
 	syncs := 0

@@ -27,11 +27,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// bad gives a node an invalid pod beside a valid one, and prints the result: the
-// error of Apply, and, if there is one, what happens if the pod comes from a source
-// that does not validate. "bad [for=DURATION] [connect]" lets the probes connect to
-// ports on which no process listens, and the hooks send requests. In every case the
-// other pod keeps running and the invalid one can be removed.
+// bad gives a node an invalid pod beside a valid one. It prints the error of Apply. If Apply fails, it also prints what
+// happens if the pod comes from a source that does not validate. "bad [for=DURATION] [connect]" lets the probes connect
+// to ports on which no process listens, and the hooks send requests. In every case the other pod keeps running and the
+// invalid one can be removed.
 func bad(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	p := &v1.Pod{}
@@ -75,7 +74,7 @@ func neighbours(t *testing.T, connect bool) neighbourhood {
 	return neighbourhood{b, careless}
 }
 
-// exit tells what has become of the bad pod, and wants it no more.
+// end deletes the bad pod, and returns its part of the transcript.
 func (n neighbourhood) end(t *testing.T, uid types.UID) string {
 	t.Helper()
 	_, rest, _ := strings.Cut(n.b.Transcript(), "pod default/bad\n")

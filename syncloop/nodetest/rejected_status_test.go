@@ -28,7 +28,7 @@ type liar struct {
 
 func (l liar) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	pods, err := l.Runtime.ListPods(ctx)
-	pods = append([]runtime.Pod(nil), pods...) // What was listed is only read.
+	pods = append([]runtime.Pod(nil), pods...) // The caller must not change the runtime's list.
 	for i := range pods {
 		pods[i].Containers = append([]runtime.Container(nil), pods[i].Containers...)
 		for j := range pods[i].Containers {

@@ -12,9 +12,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestReplaced_SidecarBecomesOrdinary: while no agent runs, a pod is replaced under its UID by one with
-// the same containers, one of which is no longer a sidecar. The running container belongs to the old
-// pod: it is stopped, and the new pod starts instead of waiting for it for ever.
+// TestReplaced_SidecarBecomesOrdinary: while no agent runs, a pod is replaced under its UID. The new pod has the same
+// containers, but one sidecar has become an ordinary init container. Its running container belongs to the old pod. The
+// node stops it and starts the new pod, instead of waiting for it for ever.
 func TestReplaced_SidecarBecomesOrdinary(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := pod("web", []string{"serve"})

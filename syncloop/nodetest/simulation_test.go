@@ -39,8 +39,7 @@ func TestSimulation_ADrainOfTheTestEndsWithItsContext(t *testing.T) {
 	b.Stop()
 }
 
-// Other calls that wait are the same: Watch, an eviction's Completion, and those
-// of the machine.
+// Other waiting calls are treated alike: Watch, the Completion of an eviction, and calls of the machine.
 func TestSimulation_OtherCallsOfTheTestWaitInVirtualTime(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Apply(web("web"))

@@ -171,7 +171,7 @@ func (s broken) Run(_ context.Context, sink source.Sink) error {
 // running. If it is desired too it waits and starts later.
 func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 	former, other := static(1, 7), static(2, 7)
-	former.CreationTimestamp = metav1.Time{Time: nodetest.Epoch} // Younger than what has none.
+	former.CreationTimestamp = metav1.Time{Time: nodetest.Epoch} // The other pod has no creation time and counts as older.
 	for name, sources := range map[string]map[string]source.Source{
 		"replaced, and a file is broken": {"file": broken{other}, "http": source.NewHandle()},
 		"desired by two sources":         {"file": broken{former}, "http": broken{other}},

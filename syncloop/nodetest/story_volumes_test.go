@@ -21,7 +21,7 @@ import (
 type fakeVolumes struct {
 	*inmemory.Volumes
 	objects *objects.Map
-	names   map[[2]string]bool // kind and name of what was put there
+	names   map[[2]string]bool // kind and name of each object
 	spoke   map[types.UID]bool // pods with termination message
 }
 

@@ -50,7 +50,7 @@ func (r *remembering) restart() {
 	r.Start()
 }
 
-// kept are the pods of which an ending is on the disk.
+// kept returns the pods with a stored terminal status.
 func (r *remembering) kept() []types.UID {
 	r.t.Helper()
 	uids, err := r.next.Pods(func(types.UID) bool { return true }, 100)
@@ -75,9 +75,8 @@ func written(t *testing.T, status v1.PodStatus) string {
 	return string(text)
 }
 
-// Part 4, 9: a pod that was evicted, or was active for too long, or is over, stays
-// so when the agent is started again, whether the runtime has records of it or
-// not. Others are not touched. What is dropped may come again.
+// Part 4, 9: a pod that was evicted, exceeded its active deadline or completed keeps its terminal status when the agent
+// restarts, whether the runtime has records of it or not. Other pods are not touched. A dropped pod may be added again.
 func TestEndings_Restart(t *testing.T) {
 	r := newRemembering(t)
 	web, late, job, other := pod("web", []string{"serve"}), pod("late", []string{"serve"}), pod("job", []string{"true"}), pod("other", []string{"serve"})
@@ -128,8 +127,8 @@ func TestEndings_Restart(t *testing.T) {
 	r.Stop()
 }
 
-// What is only stopped, as its node drains, runs again. What is dropped while no
-// agent is there leaves nothing.
+// A pod that only stopped because its node drained runs again. A pod that is dropped while no agent runs leaves nothing
+// behind.
 func TestEndings_Drained(t *testing.T) {
 	r := newRemembering(t)
 	web, job := pod("web", []string{"serve"}), pod("job", []string{"true"})

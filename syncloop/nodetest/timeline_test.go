@@ -19,8 +19,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
-// drawn is a pod of which everything can be drawn: it is initialized, crashes, is held, and has
-// probes, of which one fails for a while.
+// drawn returns a pod whose timeline has every element: init containers, crashes, a back-off, and probes, one of them
+// failing for a while.
 func drawn() *v1.Pod {
 	always := v1.ContainerRestartPolicyAlways
 	pod := example("web", "serve")

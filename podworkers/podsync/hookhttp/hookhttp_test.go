@@ -78,7 +78,7 @@ func TestGet_Headers(t *testing.T) {
 	assert.Contains(t, server.asked()[0], "agent=mine")
 }
 
-// Nobody answers, or not to the end of the header, or there is nothing to ask.
+// No server answers, or the server stops in the middle of the header, or the URL is invalid.
 func TestGet_NoAnswer(t *testing.T) {
 	server := newLog(t, false, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	g := hookhttp.New(hookhttp.Config{})
@@ -111,8 +111,7 @@ func TestGet_Redirects(t *testing.T) {
 	assert.Len(t, server.asked(), 10)
 }
 
-// An https request to a server that speaks plain http is made again, without what
-// was meant for a safe connection.
+// An https request to a server that speaks plain http is repeated, without the Authorization header.
 func TestGet_PlainServer(t *testing.T) {
 	server := newLog(t, false, status(200))
 	url := strings.Replace(server.URL, "http:", "https:", 1)

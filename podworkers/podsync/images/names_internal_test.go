@@ -145,7 +145,7 @@ func TestCredentials_Faults(t *testing.T) {
 	assert.Equal(t, []runtime.Auth{{Username: "u"}, {Username: "good0", Password: "pw:good0"}}, auths)
 }
 
-// Nobody makes a thousand pulls out of one.
+// Many credentials do not turn one pull into a thousand pulls.
 func TestCredentials_Bounded(t *testing.T) {
 	var locations []string
 	for i := range 1000 {

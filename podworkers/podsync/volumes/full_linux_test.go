@@ -61,8 +61,8 @@ func TestTearDown_FullDisk(t *testing.T) {
 	require.NoError(t, d.TearDown(t.Context(), "v"))
 }
 
-// The note whose a directory is was cut short: the data of the pod stay. That of another pod is
-// one of another pod still.
+// The file that names the owner of a directory was cut short: the data of the pod stay. The data of another pod still
+// belong to that pod.
 func TestSetUp_TheNoteIsCutShort(t *testing.T) {
 	for said, stays := range map[string]bool{
 		"default/web-1\n": true, "default/web-1": true, "default/we": true, "d": true, "": true,

@@ -181,7 +181,7 @@ func TestConfigMap(t *testing.T) {
 	assert.ErrorIs(t, w.dir.SetUp(context.Background(), w.pod), w.objects.err)
 }
 
-// Whoever opens ..data sees one version whole.
+// A reader that opens ..data sees one complete version.
 func TestConfigMap_Atomic(t *testing.T) {
 	w := newHarness(t, configMap("m"))
 	w.objects.maps["m"] = &v1.ConfigMap{Data: map[string]string{"a": "old", "b": "old"}}

@@ -271,7 +271,7 @@ func TestBroken(t *testing.T) {
 		t.Run(strings.ReplaceAll(br.how, " ", "-"), func(t *testing.T) {
 			for _, c := range volumestest.Cases() {
 				if c.Name == "setup/concurrent" {
-					continue // What is broken here is not made for it.
+					continue // The broken implementations are not safe for concurrent calls.
 				}
 				h := onDisk(t)
 				v := &tampered{Volumes: h.Volumes}

@@ -141,8 +141,8 @@ func (s *both) remove(uid types.UID) {
 	s.latest = s.latest.Next(slices.Clone(s.list), s.guarded, s.now)
 }
 
-// take compares the changes of the Tracker with those of the reference. If the order of the source
-// has changed in between, the order of removed pods may differ.
+// take compares the changes of the Tracker with the changes of the reference. If the order of the source has changed in
+// between, the order of removed pods may differ.
 func (s *both) take(t require.TestingT) merge.Changes {
 	want := merge.Diff(s.taken, s.latest, "file")
 	s.taken = s.latest
@@ -402,8 +402,8 @@ func apply(t *rapid.T, c merge.Changes, has map[types.UID]string, broken map[typ
 	}
 }
 
-// TestDiff_NothingNew: no snapshot, or the one that was taken already, changes nothing, and does
-// not count as the first snapshot of the source.
+// TestDiff_NothingNew: without a snapshot, or with the snapshot that it took last, the Tracker changes nothing, and
+// does not count it as the first snapshot of the source.
 func TestDiff_NothingNew(t *testing.T) {
 	var tracker merge.Tracker
 	assert.Zero(t, tracker.Len())

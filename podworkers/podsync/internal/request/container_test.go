@@ -232,7 +232,7 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// Who has to know the pod's addresses before it is created.
+// Which containers need the pod's addresses before they are created.
 func TestTellsAddresses(t *testing.T) {
 	field := func(path string) []v1.EnvVar {
 		return []v1.EnvVar{{Name: "plain"}, {Name: "object", ValueFrom: &v1.EnvVarSource{}}, {Name: "F", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: path}}}}

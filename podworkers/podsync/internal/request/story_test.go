@@ -17,7 +17,7 @@ import (
 
 // TestStories replays testdata. The input is a pod:
 //
-//	profiles source=SOURCE   the profiles of its sandbox and its containers, and what is ignored
+//	profiles source=SOURCE   the profiles of its sandbox and its containers, and the ignored annotations
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
