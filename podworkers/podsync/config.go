@@ -54,9 +54,10 @@ type Config struct {
 	// TerminalStatuses stores the terminal statuses of pods. Nil: they are lost with the process.
 	TerminalStatuses TerminalStatuses
 	// ContainerStates stores the probe results of containers, and which containers this node has
-	// stopped. Nil: they are lost with the process. Then, after a restart of the agent, a container
-	// with a startup probe is not started until the probe succeeds again. A container that this node
-	// was stopping when the process ended, and that exits with code 0, counts as succeeded.
+	// stopped. Nil: they are lost with the process. Then, after a restart of the agent, the status of a
+	// running container with a startup probe has Started false until the probe succeeds again. If this
+	// node was stopping a container for its next attempt when the process ended, and the container
+	// exits with code 0, it counts as succeeded and does not run again.
 	ContainerStates ContainerStates
 	// DNS is the resolver configuration of pods.
 	DNS Resolver

@@ -3,71 +3,72 @@
 //
 // # A sync
 //
-// The pure package plan decides what to do and what to publish. This package does it:
+// The pure package plan decides what to do and what to publish. SyncPod does it, and rolls nothing back.
+// Each call continues from the observed status:
 //
-//	status ──► publish ──► terminal? ──► decide ──► clean up ──► ready? ──► sandbox ──► init ──► regular
-//	             │              └► return                kill, remove               containers, one by one
-//	             └──────────────◄─── why a container waits ◄───────────────────────────┘
+//  1. If a container that was published as running has no record, inspect the pod again.
+//  2. Stop each container whose postStart hook was cut short.
+//  3. Publish the status. Return if the pod is terminal or its activeDeadlineSeconds are over.
+//  4. Decide. If there is nothing to do, set up the volumes and return.
+//  5. Stop and remove containers and sandboxes. Return if nothing must start.
+//  6. Check that the runtime is ready. If no container runs and the pod needs a sandbox, this check comes
+//     before step 5. Then set up the volumes, create the log directory and, if needed, a sandbox.
+//  7. Start containers, one by one: pull, create, start, postStart hook. Ephemeral containers come first.
+//     Regular containers start in a later sync than an init container that runs to completion.
+//  8. Publish again if the waiting reason of a container has changed.
 //
-// A sync rolls nothing back. The next sync finds the results of this one in the observed status, and
-// continues. FIELDS.md lists the fields of a pod's spec. Unsupported finds the pods that need something
-// that the Config of the Syncer does not have, so that admission rejects them.
+// FIELDS.md lists the fields of a pod's spec, and RULES.md the rules whose ids comments and tests cite.
+// Admission calls Unsupported for the fields of a pod that this Config of the Syncer cannot honour.
 //
 // # Incarnations
 //
-// Each incarnation of a UID has a number, which is stamped on its sandboxes and containers. Records of
-// other incarnations count for attempt numbers only. They are removed when the new incarnation has
-// records of its own. A Syncer that sees a UID for the first time adopts the newest records, because it
-// may be a restarted agent. It does not adopt them if AnnotationPodHash shows that they were made for
-// another pod that was replaced under this UID.
+// A record is a sandbox or container in the status that the runtime returns. An incarnation is one pod
+// under a UID. Its number is stamped on its records. Records of previous incarnations count for attempt
+// numbers. Their running containers are stopped. A sandbox of a previous incarnation is removed when
+// newer records have higher attempts, or earlier if its volumes are in the way. A Syncer that sees a UID
+// for the first time adopts the newest records, because an earlier process, that is, the agent before its
+// restart, may have created them. It does not adopt them if AnnotationPodHash shows that the pod was
+// replaced under its UID. A pod that only the runtime knows is an orphan.
 //
 // # Cancellation
 //
-// When a context ends, waits end: for the grace period of a kill, for a pull, for an inspection. Calls
-// that create, start or remove something continue until Config.CallTimeout. The next call continues a
-// kill that was cut short, with its shorter grace period. A sync holds no slot of the workers while
-// containers stop or an image is pulled.
+// When a context ends, waits end: for a grace period, for a pull, for an inspection. Calls that create,
+// start or remove something continue until Config.CallTimeout. The next call continues a stop that was
+// cut short. A sync gives back its slot, one of the workers' limited number of concurrent syncs, while
+// containers stop, an image is pulled or a postStart hook runs.
 //
 // # How a container is stopped
 //
-//	event ──► preStop ──► its turn ──► signal ··· rest of the grace period ··· kill
-//	          └─────────── one deadline, computed once per kill ───────────┘
+//	event ──► preStop ──► its turn ──► stop signal ··· rest of the grace period ··· SIGKILL
 //
-// The deadline is computed in the first call. Retries use the same deadline. A shorter grace period
-// moves it forward, and nothing moves it back. At least two seconds are left after the signal. A preStop
-// hook runs once per kill, over all retries. When a whole pod stops, sidecars stop after all other
-// containers, in reverse order. A failed stop does not block the containers after it. A restarted agent
-// starts a kill again, with the whole grace period and the hook. The annotations of a container have
-// everything that is needed to stop it, so that an agent can stop a container whose pod it does not know.
+// All of it has one deadline, which the first call computes. A shorter grace period makes the deadline
+// earlier. Nothing makes it later. After the signal a container has at least two seconds, or none if it
+// still runs after the runtime reported it as stopped. A preStop hook runs once per stop, over all
+// retries. When a whole pod stops, sidecars stop in reverse order after all other containers except
+// ephemeral ones, but do not wait longer than their deadline. A failed stop does not block other
+// containers. A restarted agent begins a stop again, with the whole grace period and the hook. It stops an
+// orphan by the annotations of the containers: hook, ports, stop order and grace period.
 //
 // # Hooks
 //
 // A postStart hook runs after the start, for Config.HookTimeout at most, and the next container waits
-// for it. Meanwhile the container is published as running and not started. If the hook fails or is cut
-// short, the container is killed. The Syncer stops waiting for a hook when its container exits
-// (ObservePod). A restarted agent does not repeat a postStart hook.
+// for it. Meanwhile the container is published as running, with Started false. If the hook fails or is
+// cut short, the container is stopped. The wait for a hook ends when its container exits (ObservePod). A
+// restarted agent does not repeat a postStart hook.
 //
-// # Files beside a sync
+// # Volume files, lost replies and restarts
 //
-// A call for a pod may hang for minutes: in the runtime, in a hook, in a pull, or in a slow termination.
-// Meanwhile RefreshVolumes updates the files of volumes. The pure package internal/refresh decides when:
-// after a change that no sync has written within a second, but not in the first seconds of a SetUp and
-// not during a TearDown. After a restart of the agent, files of running pods are refreshed before their
-// first sync. A lock guards that decision and is not held during calls. The Volumes themselves make
-// concurrent calls of SetUp, TearDown and Refresh safe (VolumeRefresher).
+// A call for a pod may hang for minutes. Meanwhile RefreshVolumes updates the files of volumes that
+// VolumesChanged was called for, unless a sync does so within a second. Package internal/refresh decides when.
 //
-// # Lost replies
+// After a failed creation whose outcome is unknown, the pod is inspected. An existing sandbox is used. An
+// existing container that was not started is started if it is as it would be created now, and is removed
+// otherwise. If nothing is found, the same attempt is repeated, and the runtime refuses it if it exists.
+// So a container never runs twice. Some runtimes, for example containerd, cancel a start whose caller is
+// gone, and report code 128. This is published as an exit, because the command may have run.
 //
-// After each failed creation the pod is inspected. An existing sandbox is used. An existing container
-// that was not started is started if it is as it would be made now. Otherwise it is removed before its
-// next attempt. If nothing is found, the same attempt is repeated, and the runtime refuses it if it
-// exists. So a container never runs twice. containerd gives up a start if its caller is gone (code 128,
-// reason StartError). This counts and is published as an exit, because the command may have run.
-//
-// # State outside of the runtime
-//
-// Config.TerminalStatuses receives the terminal status of a pod as soon as it is published. A restarted
-// agent continues from there. Config.ContainerStates receives the probe results of running containers.
-// Before a container is stopped for its next attempt, it also receives that fact. Results that improve
-// shortly after a save are saved later, without a sync of the pod (DelayedContainerStates).
+// If a pod becomes terminal, Config.TerminalStatuses stores that status for a restarted agent. It stores
+// nothing for a pod that stops for another reason, such as a deletion or a drain. Config.ContainerStates
+// stores probe results, and, before a regular container with restart policy OnFailure is stopped for its
+// next attempt, that fact. Improved results may be saved later, without a sync (DelayedContainerStates).
 package podsync

@@ -68,7 +68,7 @@ func (h hook) runUntilDeadline(ctx context.Context) error {
 	w := &hookWait{containerID: h.id, containerEnded: h.executor.NewLatch(), cancel: cancel}
 	defer h.hooks.addWait(h.pod.UID, w)()
 	if h.handler.Sleep != nil {
-		return h.runSleep(ctx, w)
+		return h.runSleepHook(ctx, w)
 	}
 	call := h.waitForHandler
 	if call == nil {
@@ -90,9 +90,9 @@ func (h hook) runUntilDeadline(ctx context.Context) error {
 	return err
 }
 
-// runSleep waits for the seconds of a sleep handler. It returns errContainerEnded if the container
+// runSleepHook waits for the seconds of a sleep handler. It returns errContainerEnded if the container
 // exits first.
-func (h hook) runSleep(ctx context.Context, w *hookWait) error {
+func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
 	left := max(h.deadline.Sub(now), 0)
 	within, cancel := h.executor.WithDeadline(ctx, now.Add(min(d, left)))

@@ -34,40 +34,42 @@ type stopTarget struct {
 	*podKiller
 	id, name string
 	reason   string
-	created  bool // it has not run: it is removed, so that a delayed start does not find it
+	created  bool // its status is Created: it is removed, so that a delayed start does not find it
 	request.StopInfo
-	// stop is changed by stopContainer only. recordStops stores it in the memory of the pod.
+	// stop has the deadline, and whether the preStop hook has begun. After newStopTarget only the
+	// goroutine that runs stopContainer changes it. recordStops stores it in the memory of the pod.
 	stop plan.Stop
 }
 
-// newStopTarget returns the target of a kill that begins or continues. graceOf returns the grace period
-// of a kill that begins.
-func (k *podKiller) newStopTarget(id, name, why string, graceOf func(request.StopInfo) time.Duration) stopTarget {
+// newStopTarget returns the target of a stop that begins or continues. gracePeriodFor returns the grace
+// period of the container from now on. It makes the deadline of a stop that continues earlier, but not
+// later.
+func (k *podKiller) newStopTarget(id, name, why string, gracePeriodFor func(request.StopInfo) time.Duration) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.stop = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(graceOf(t.StopInfo)))
+	t.stop = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(gracePeriodFor(t.StopInfo)))
 	return t
 }
 
 // killPod stops every container of the pod and then every sandbox, also of previous incarnations, and
 // inspects the pod. It returns an error if something still runs. The next call continues the kill.
 func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
-	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, graceOverride) })
+	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, graceOverride) })
 }
 
 // killPodWithGracePeriods is killPod with a grace period for each container.
-func (k *podKiller) killPodWithGracePeriods(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
-	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, graceOf))
+func (k *podKiller) killPodWithGracePeriods(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
+	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, gracePeriodFor))
 }
 
 // stopContainersAndSandboxes stops every container of the pod and then its sandboxes, and confirms with
 // the runtime that they have stopped.
-func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, graceOf func(request.StopInfo) time.Duration) error {
+func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
 		if c := &k.status.Containers[i]; c.State != runtime.StateExited {
-			targets = append(targets, k.newStopTarget(c.ID, c.Name, why, graceOf))
+			targets = append(targets, k.newStopTarget(c.ID, c.Name, why, gracePeriodFor))
 		}
 	}
 	err := k.stopContainers(ctx, targets, true)
@@ -95,7 +97,7 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 		if step.Replaces {
 			k.recordReplacement(step.Name, step.ID)
 		}
-		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, step.Grace, nil) })
+		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, step.Grace, nil) })
 	}
 	err := k.stopContainers(ctx, targets, false)
 	if err == nil {
@@ -138,7 +140,7 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
 			return withWaitingReason(podstatus.ReasonKillContainerError, err)
 		}
-		// A delayed call of an earlier agent has started the container.
+		// A delayed call of an earlier process has started the container.
 	}
 	t.recordEvent(t.name, eventKilling, "Stopping container %s: %s", t.name, t.reason)
 	return t.runActionAndReport(ctx, Result{Action: KillContainer, Target: t.name, Why: t.reason}, func() error {
@@ -192,10 +194,10 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 	return errors.Join(errs...)
 }
 
-// confirmStopped inspects the pod. It returns an error if one of the stopped containers runs. If
-// wholePod is true, it also returns an error if any other container runs or a sandbox is ready, because
-// a second ready sandbox would make the next incarnation stop its containers. A stopped container that
-// still runs gets no grace period next time.
+// confirmStopped inspects the pod. It returns an error if one of the containers in stopped still runs. The
+// next stop of such a container has no grace period. If wholePod is true, confirmStopped also returns an
+// error if any other container runs or a sandbox is ready. A sandbox that stays ready would be a second
+// ready one beside that of the next incarnation, and plan.Decide stops such a pod.
 func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {

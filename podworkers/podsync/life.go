@@ -36,7 +36,7 @@ const (
 	storedStatusIsOwn incarnationStage = iota
 	// storedStatusMayBeFormer: the stored status may belong to a previous incarnation.
 	storedStatusMayBeFormer
-	// incarnationEnded: SyncTerminatedPod has returned nil.
+	// incarnationEnded: SyncTerminatedPod or SyncTerminatingRuntimePod has returned nil.
 	incarnationEnded
 )
 
@@ -47,24 +47,24 @@ type recordedEvents struct {
 	mismatches map[string]bool      // by container name and field
 }
 
-// persistedState is the part of an incarnation that survives a restart of the agent: what the prober,
-// the status store, Config.ContainerStates and Config.TerminalStatuses have of it.
+// persistedState records in memory what the prober, the status store, Config.ContainerStates and
+// Config.TerminalStatuses have of an incarnation.
 type persistedState struct {
 	containers      *savedContainers // nil: Config.ContainerStates was not read yet
 	proberHasStatus bool             // the prober has the status of an earlier process
 	statusPublished bool             // this process has published a status
-	terminalStatus  terminalStatusRecord
+	terminalStatus  terminalStatusSaveState
 }
 
-// terminalStatusRecord is the content of Config.TerminalStatuses for a UID, as far as this incarnation
+// terminalStatusSaveState is what Config.TerminalStatuses has for a UID, as far as this incarnation
 // knows. Its value only grows.
-type terminalStatusRecord uint8
+type terminalStatusSaveState uint8
 
 const (
-	formerStatusSaved   terminalStatusRecord = iota // it may have the terminal status of a previous incarnation
-	nothingSaved                                    // it has nothing, because this incarnation is not terminal
-	saveFailed                                      // it has nothing, because the save has failed
-	terminalStatusSaved                             // it has the terminal status of this incarnation
+	mayHaveFormerStatus terminalStatusSaveState = iota // it may have the terminal status of a previous incarnation
+	nothingSaved                                       // it has nothing, because this incarnation is not terminal
+	saveFailed                                         // it has nothing, because the save has failed
+	terminalStatusSaved                                // it has the terminal status of this incarnation
 )
 
 // pullHistory has the result of the last pulls of an image.
@@ -75,8 +75,8 @@ type pullHistory struct {
 }
 
 // findOrCreateIncarnation returns the incarnation of a UID that a call belongs to, and creates it if necessary.
-// The first incarnation of a process adopts the newest recorded one, because it may be its own from
-// before a restart. A later incarnation gets a number above the numbers of all records, so that it owns
+// The first incarnation of a UID in a process adopts the newest records, because they may be of the
+// same pod from before a restart. A later incarnation gets a number above the numbers of all records, so that it owns
 // none of them.
 func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
@@ -86,7 +86,7 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 	switch {
 	case inc == nil:
 		inc = &incarnation{workerIncarnation: worker, number: 1}
-		inc.adoptRecords(newestRecorded, pod, status)
+		inc.adoptOrOutnumberRecords(newestRecorded, pod, status)
 		s.mu.incarnations[uid] = inc
 	case inc.workerIncarnation != worker || inc.stage == incarnationEnded:
 		inc = &incarnation{workerIncarnation: worker, number: max(newestRecorded, inc.number) + 1, previousIncarnations: inc.previousIncarnations + 1, stage: storedStatusMayBeFormer, calls: inc.calls}
@@ -94,17 +94,18 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 	case newestRecorded > inc.number:
 		// Only this process assigns numbers. So these records are older than the process, and the
 		// first status of this incarnation did not show them.
-		inc.adoptRecords(newestRecorded, pod, status)
+		inc.adoptOrOutnumberRecords(newestRecorded, pod, status)
 	}
 	inc.calls++
 	return inc
 }
 
-// adoptRecords continues the newest incarnation that has records, unless it belongs to another pod. It
-// belongs to another pod if this process has terminated that pod, or if the pod hash differs because
-// the pod was replaced under its UID while no agent ran. In that case this incarnation owns neither the
-// records nor the stored status. A pod that only the runtime knows has no hash to compare.
-func (inc *incarnation) adoptRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
+// adoptOrOutnumberRecords sets the number of the incarnation to the number of the newest records, unless
+// these belong to another pod. They belong to another pod if this process has terminated that pod, or if
+// the pod hash differs because the pod was replaced under its UID while no agent ran. Then the number is
+// higher than that of the records, and the incarnation owns neither the records nor the stored status. An
+// orphan has no spec whose hash can be compared.
+func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	inc.number = max(newest, inc.number)
 	if inc.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
 		inc.number, inc.stage = newest+1, storedStatusMayBeFormer

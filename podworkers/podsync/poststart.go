@@ -65,10 +65,10 @@ func (w *statusWriter) publishRunning(ctx context.Context) {
 	w.publish(ctx, false, nil)
 }
 
-// hidePostStartPending returns a copy of a status for the prober. In the copy, a container whose
-// PostStart hook has not succeeded has no ID, so that the prober does not probe it yet. The status
-// itself is not changed.
-func (w *statusWriter) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus {
+// hideIDsWithPendingPostStart returns a status for the prober, in which a container whose PostStart hook has
+// not succeeded has no ID. So the prober does not probe it yet. It returns the status itself if there is
+// no such container, and otherwise a copy.
+func (w *statusWriter) hideIDsWithPendingPostStart(status *v1.PodStatus) *v1.PodStatus {
 	isPending := func(c v1.ContainerStatus) bool {
 		return c.State.Running != nil && w.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
 	}
@@ -87,10 +87,10 @@ func (w *statusWriter) hidePostStartPending(status *v1.PodStatus) *v1.PodStatus 
 	return &hidden
 }
 
-// stopPostStartPending stops the running containers whose PostStart hook has not succeeded: the hook
-// was cut short, or the stop after a failed hook has failed. After a restart of the agent such a
-// container is not known, and keeps running (KC-6).
-func (k *podKiller) stopPostStartPending(ctx context.Context) error {
+// stopContainersWithPendingPostStart stops the running containers whose PostStart hook has not succeeded:
+// the hook was cut short, or the stop after a failed hook has failed. A restarted agent does not know
+// that the hook has not succeeded, and such a container keeps running (KC-6).
+func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
 		c := &k.status.Containers[i]
@@ -107,7 +107,7 @@ func (k *podKiller) stopPostStartPending(ctx context.Context) error {
 // newPostStartTarget returns the stopTarget of a container whose PostStart hook did not succeed. It has
 // the grace period of the pod.
 func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
-	return k.newStopTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return gracePeriodOf(k.pod, nil, nil) })
+	return k.newStopTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, nil) })
 }
 
 // stopAndInspect stops containers and continues with the status that shows them as stopped.

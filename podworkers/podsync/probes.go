@@ -9,7 +9,7 @@ import (
 )
 
 // addPodToProber adds the pod to the prober if it has probes. In the first pass of an incarnation it
-// first passes the published status to the prober, even if an earlier agent published it. So a
+// first passes the published status to the prober, even if an earlier process published it. So a
 // container that was started and ready before the agent was restarted stays started and ready (PR-5).
 func (p *podSync) addPodToProber() {
 	if !request.HasProbes(p.pod) {

@@ -25,7 +25,7 @@ type Prober interface {
 	UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus)
 	// ObserveStatus is called with each published status of a pod with probes. From it the prober reads
 	// the running containers, their start times and the addresses of the pod. Before the first AddPod
-	// it is called with the status that an earlier agent has published, if there is such a status. The
+	// it is called with the status that an earlier process has published, if there is such a status. The
 	// status is valid during the call only, and must not be changed.
 	ObserveStatus(uid types.UID, status *v1.PodStatus)
 	// Failed reports whether a running container has failed its liveness probe or its startup probe.

@@ -16,9 +16,9 @@ import (
 // parts that must survive a restart of the agent.
 type statusWriter struct {
 	*syncPass
-	terminating bool        // the pass is a SyncTerminatingPod
-	starting    []plan.Step // the starts of containers in this pass
-	storeErr    error       // a panic of Config.Status; the pass returns it
+	terminating   bool        // the pass is a SyncTerminatingPod
+	starting      []plan.Step // the starts of containers in this pass
+	storePanicErr error       // the error of a contained panic of Config.Status; the pass returns it
 }
 
 // newStatusWriter returns the statusWriter of a new pass over a pod. It reads the container states that
@@ -76,7 +76,9 @@ func (w *statusWriter) passStatusToProber() {
 	if !request.HasProbes(w.pod) {
 		return
 	}
-	w.readPublishedStatus(func(stored *v1.PodStatus) { w.cfg.Probes.ObserveStatus(w.pod.UID, w.hidePostStartPending(stored)) })
+	w.readPublishedStatus(func(stored *v1.PodStatus) {
+		w.cfg.Probes.ObserveStatus(w.pod.UID, w.hideIDsWithPendingPostStart(stored))
+	})
 }
 
 // clearWaitingReasons clears the waiting reason of each container that runs. A container can run

@@ -57,7 +57,7 @@ func newFileRefresher(cfg *Config, exec executor.Executor) *fileRefresher {
 
 // VolumesChanged reports to the Syncer that the content of a pod's volume files may have changed: an object,
 // a token, or the metadata of the pod. Call it also for a pod that is desired from now on, because it
-// may have files of an earlier agent. RefreshVolumes then updates the files, unless a sync does so
+// may have files of an earlier process. RefreshVolumes then updates the files, unless a sync does so
 // within a second. VolumesChanged never blocks and may be called by any goroutine.
 func (s *Syncer) VolumesChanged(uid types.UID) {
 	r := s.refresher

@@ -30,7 +30,7 @@ type ContainerState struct {
 	// an API server is newer. Zero, as in the state of an older version, is older than any status.
 	SavedAt time.Time `json:"savedAt,omitzero"`
 	// Replaced is true if this node has stopped the container to start its next attempt. The exit code
-	// of such a container does not count.
+	// of such a container does not count. Only regular containers with restart policy OnFailure have it.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
@@ -77,33 +77,34 @@ type savedContainers struct {
 	saved              []ContainerState // the states that are saved now
 	savedAt            time.Time        // the time of the last save
 	saveFailed         bool             // the last save has failed and was logged
-	// delayed are the states that DelayedContainerStates saves at delayedUntil. Nil: no save is delayed.
-	delayed      []ContainerState
-	delayedUntil time.Time
+	// delayedStates are the states that DelayedContainerStates saves at delayedUntil. Nil: no save is
+	// delayed.
+	delayedStates []ContainerState
+	delayedUntil  time.Time
 }
 
 // delaySave asks DelayedContainerStates to save states at a later time.
-func (w *statusWriter) delaySave(records *savedContainers, states []ContainerState, at time.Time) {
-	if w.delayed == nil {
+func (w *statusWriter) delaySave(containers *savedContainers, states []ContainerState, at time.Time) {
+	if w.delayedSaver == nil {
 		return
 	}
-	if w.guard.Call("ContainerStates.SaveContainersAt", func() { w.delayed.SaveContainersAt(w.pod, states, at) }) == nil {
-		records.delayed, records.delayedUntil = states, at
+	if w.guard.Call("ContainerStates.SaveContainersAt", func() { w.delayedSaver.SaveContainersAt(w.pod, states, at) }) == nil {
+		containers.delayedStates, containers.delayedUntil = states, at
 	}
 }
 
 // cancelDelayedSave cancels the delayed save. If the states were saved already, it updates
 // records.saved.
-func (w *statusWriter) cancelDelayedSave(records *savedContainers) {
-	if records.delayed == nil {
+func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
+	if containers.delayedStates == nil {
 		return
 	}
 	unsaved := false // After a panic the states count as unsaved and are saved again.
-	err := w.guard.Call("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayed.CancelSaveContainers(w.pod.UID) })
+	err := w.guard.Call("ContainerStates.CancelSaveContainers", func() { unsaved = w.delayedSaver.CancelSaveContainers(w.pod.UID) })
 	if err == nil && !unsaved {
-		records.saved, records.savedAt = records.delayed, records.delayedUntil
+		containers.saved, containers.savedAt = containers.delayedStates, containers.delayedUntil
 	}
-	records.delayed = nil
+	containers.delayedStates = nil
 }
 
 // readSavedContainerStates reads the states that an earlier process has saved of the pod's containers.
@@ -126,7 +127,8 @@ func (w *statusWriter) readSavedContainerStates() {
 }
 
 // recordReplacement records that a container is about to be stopped for its next attempt, and saves that.
-// It does nothing if the policy restarts the container also after an exit with code 0.
+// It does nothing unless the container is a regular container with restart policy OnFailure. Only for
+// such a container an exit with code 0 would otherwise mean that it must not run again.
 func (w *statusWriter) recordReplacement(name, id string) {
 	if !plan.EndsOnSuccess(w.pod, name) {
 		return
@@ -158,7 +160,7 @@ func (w *statusWriter) saveContainerStates() {
 		return
 	}
 	states, now := w.statesToSave(), w.executor.Now()
-	if m.delayed != nil && slices.EqualFunc(states, m.delayed, isSameState) {
+	if m.delayedStates != nil && slices.EqualFunc(states, m.delayedStates, isSameState) {
 		return
 	}
 	w.cancelDelayedSave(m)

@@ -9,10 +9,10 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// isFirstEventForReplacement reports whether no event was recorded yet for the sandbox attempt that
-// replaces another one. It returns true once for each attempt.
-func (r *recordedEvents) isFirstEventForReplacement(attempt uint32) bool {
-	isFirst := r.sandbox != attempt
+// setReplacementRecorded stores that an event was recorded for the sandbox attempt that replaces another
+// sandbox. isFirst is false if that was stored before, so that each attempt has one event.
+func (r *recordedEvents) setReplacementRecorded(attempt uint32) (isFirst bool) {
+	isFirst = r.sandbox != attempt
 	r.sandbox = attempt
 	return isFirst
 }

@@ -56,9 +56,12 @@ type Volumes interface {
 	// Problems returns the volumes and mounts of a pod that are not supported. It is pure. It is called
 	// when a pod is admitted, and a pod with problems is rejected.
 	Problems(pod *v1.Pod) []Problem
-	// SetUp creates or updates all volumes that the pod mounts. It is called in each sync of a pod that
-	// has volumes, also while the pod runs, by one caller at a time for a pod. It leaves existing
-	// volumes as they are. After an error no container starts.
+	// SetUp creates the missing volumes of the pod and updates the files of existing volumes that show
+	// objects, tokens or fields of the pod. It does not change other content of existing volumes. The
+	// Syncer calls it in each sync that starts something or has nothing to do, also while the pod runs,
+	// one call at a time for a pod. It does not call it in a sync that only stops or removes something,
+	// for a terminal pod, after the activeDeadlineSeconds, or while the runtime is not ready. After an
+	// error no container starts.
 	SetUp(ctx context.Context, pod *v1.Pod) error
 	// Mounts returns the mounts of one container, after SetUp. expand replaces $(NAME) in a
 	// subPathExpr. The error of expand names what cannot be expanded. The mount of an image volume has
@@ -75,7 +78,7 @@ type Volumes interface {
 type VolumeRefresher interface {
 	// Refresh rewrites the files of volumes that SetUp has created and whose content has changed. It
 	// creates no volume. It leaves nothing behind for a pod that was torn down or not set up. Files
-	// that a SetUp of an earlier agent has created count as set up.
+	// that a SetUp of an earlier process has created count as set up.
 	//
 	// Refresh is called after a change, one call at a time for a pod, and concurrently with all other
 	// methods. The Syncer does not call it while a TearDown of the pod runs, nor in the first seconds
@@ -137,12 +140,12 @@ type Files interface {
 // TerminalStatuses stores the terminal statuses of pods for a restarted agent. Package checkpoint has
 // an implementation on disk. Calls for one pod come one after the other.
 type TerminalStatuses interface {
-	// Save stores the status of a terminal pod. It is called as soon as the status is published, and
+	// Save stores the status of a terminal pod. It is called when the status is published, and
 	// again when no container of the pod runs. For a pod that was evicted or was active for too long,
 	// the first call comes before the containers are stopped. Save must not change the status. A nil
 	// error means that the status survives the process. An error does not keep the pod from
-	// terminating, and the Syncer does not retry. A caller that needs a retry makes it itself, as
-	// package node does.
+	// terminating. Later passes over the pod call Save again. After SyncTerminatedPod the Syncer does
+	// not retry. A caller that needs such a retry makes it itself, as package node does.
 	Save(pod *v1.Pod, status *v1.PodStatus) error
 	// Drop deletes the status of a previous incarnation of the UID. It is called for a pod that is not
 	// terminal, before any of its containers starts. Mostly nothing is stored, which is no error.

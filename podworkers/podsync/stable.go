@@ -13,9 +13,9 @@ import (
 
 var _ podworkers.StabilityReporter = (*Syncer)(nil)
 
-// stableInput is the input and the published status of the last pass over a pod, if that pass found
-// nothing to do and nothing to wait for. A pass with the same input would do the same, because the
-// decision and the status depend on nothing else. It is zero for all other pods.
+// stableInput has the pointers to the input and to the published status of the last pass over a pod, if
+// that pass found nothing to do and nothing to wait for. A pass with the same input would do the same,
+// because the decision and the status depend on nothing else. It is zero for all other pods.
 type stableInput struct {
 	pod       *v1.Pod
 	status    *runtime.PodStatus
@@ -24,8 +24,9 @@ type stableInput struct {
 
 // IsStable implements podworkers.StabilityReporter for the SyncPod of this Syncer: pass it to
 // podworkers.Config.Stability. A pod is stable if nothing of it has changed since a SyncPod that found
-// nothing to do. A pod that has volumes, probes or an activeDeadlineSeconds is never stable. No pod is
-// stable if Config.Status is no StatusReader.
+// nothing to do. IsStable compares the pointers pod and podStatus, and not what they point to. So an
+// equal copy is not stable. A pod that has volumes, probes or an activeDeadlineSeconds is never stable.
+// No pod is stable if Config.Status is no StatusReader.
 func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) bool {
 	s.mu.Lock()
 	inc := s.mu.incarnations[pod.UID]
@@ -42,14 +43,14 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 
 // storeStableInput stores the input and the status of a pass that found nothing to do.
 func (p *podSync) storeStableInput() {
-	if hasOnlyEventTriggers(p.pod) && !p.hasUnfinishedWork() {
+	if canBeStable(p.pod) && !p.hasUnfinishedWork() {
 		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod)}
 	}
 }
 
-// hasOnlyEventTriggers reports whether an event follows every change that matters to the pod. No event
-// follows when an activeDeadlineSeconds is over, when a probe is due, or when files of a volume change.
-func hasOnlyEventTriggers(pod *v1.Pod) bool {
+// canBeStable reports whether the pod has no activeDeadlineSeconds, no volumes and no probes. Only then a
+// new pod or a new status comes with every change that a sync must handle.
+func canBeStable(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 

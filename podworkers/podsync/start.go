@@ -42,7 +42,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	}
 	c := st.Container
 	if !st.Until.IsZero() && st.Reason.Replaces() {
-		// This pass has stopped the container. The next status shows its exit, from which the delay counts.
+		// The container stops in this pass. The delay counts from its exit, which only the next status shows.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
 		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
@@ -164,7 +164,7 @@ func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 }
 
 // createdRecordToReuse returns the record of a created container that can be started instead of a new
-// one, or nil. Removing the record would be unsafe: if a delayed call of an earlier agent has started
+// one, or nil. Removing the record would be unsafe: if a delayed call of an earlier process has started
 // the container, the runtime rejects a second start, but would remove a container that has run.
 func (st *containerStart) createdRecordToReuse() *runtime.ContainerStatus {
 	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
@@ -309,7 +309,7 @@ func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
 }
 
 // removeCreatedContainer removes a container whose newest status is Created. If a delayed call of an
-// earlier agent has started the container meanwhile, the runtime keeps it and returns an error. So the
+// earlier process has started the container meanwhile, the runtime keeps it and returns an error. So the
 // container does not run twice.
 func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
 	err := p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")

@@ -9,20 +9,20 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// executeDecision does the steps of a decision: first the stops and removals, then the starts. If
+// executeDecision does the steps of a decision: first the stops and removals, then containerStarts. If
 // nothing runs and a sandbox must be created, it first checks that the runtime is ready. Without this
 // check each retry would repeat the stops and removals.
-func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, starts []plan.Held) error {
+func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
-	for i := range starts {
-		p.starting = append(p.starting, starts[i].Step)
+	for i := range containerStarts {
+		p.starting = append(p.starting, containerStarts[i].Step)
 	}
 	for _, diff := range decision.Contradictions(p.pod, p.status, p.incarnation.number) {
 		p.recordMismatch(&diff)
 	}
 	creation := firstStepWithOp(decision.Steps, plan.CreateSandbox)
-	tidies := creation != nil && !p.status.MayRun()
-	if tidies {
+	checkReadyFirst := creation != nil && !p.status.MayRun()
+	if checkReadyFirst {
 		if err := p.checkRuntimeReady(ctx); err != nil {
 			return err
 		}
@@ -30,10 +30,10 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
-	if len(starts) == 0 {
+	if len(containerStarts) == 0 {
 		return nil
 	}
-	if !tidies {
+	if !checkReadyFirst {
 		if err := p.checkRuntimeReady(ctx); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.setUpVolumes(ctx); err != nil {
 		return err
 	}
-	return p.startContainers(ctx, starts, creation)
+	return p.startContainers(ctx, containerStarts, creation)
 }
 
 // firstStepWithOp returns the first step that has the Op, or nil.
@@ -159,7 +159,7 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 // gets another sandbox afterwards.
 func (p *podSync) stopPodForNewSandbox(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
-		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.isFirstEventForReplacement(creation.Attempt) {
+		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.setReplacementRecorded(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
 		p.recordAllReplacements()

@@ -29,16 +29,16 @@ type StatusReader interface {
 // status before could not be read.
 func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	switch {
-	case w.storeErr != nil:
+	case w.storePanicErr != nil:
 	case w.incarnation.stage == storedStatusMayBeFormer:
-		w.storeErr = w.guard.Call("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
-		if w.storeErr == nil {
+		w.storePanicErr = w.guard.Call("Status.ReplacePodStatus", func() { w.cfg.Status.ReplacePodStatus(w.pod, status) })
+		if w.storePanicErr == nil {
 			w.incarnation.stage = storedStatusIsOwn
 		}
 	default:
-		w.storeErr = w.guard.Call("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
+		w.storePanicErr = w.guard.Call("Status.SetPodStatus", func() { w.cfg.Status.SetPodStatus(w.pod, status) })
 	}
-	return w.storeErr == nil
+	return w.storePanicErr == nil
 }
 
 // terminateStoredStatus calls TerminatePod of the status store.
@@ -51,7 +51,7 @@ func (w *statusWriter) terminateStoredStatus() error {
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
-		w.storeErr = err
+		w.storePanicErr = err
 	}
 	return status, ok
 }
@@ -74,7 +74,7 @@ func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	if w.statuses != nil && w.incarnation.stage != storedStatusMayBeFormer {
 		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, read) })
 		if err != nil {
-			w.storeErr = err
+			w.storePanicErr = err
 		}
 		return
 	}

@@ -39,13 +39,13 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	defer p.callChangedHook()
-	if err := p.killer.stopPostStartPending(ctx); err != nil {
+	if err := p.killer.stopContainersWithPendingPostStart(ctx); err != nil {
 		return false, err
 	}
 	p.addPodToProber()
 	status := p.publish(ctx, false, nil)
-	if p.storeErr != nil {
-		return false, p.storeErr
+	if p.storePanicErr != nil {
+		return false, p.storePanicErr
 	}
 	if plan.IsTerminal(status.Phase) {
 		return true, nil
@@ -64,7 +64,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	err := p.executeDecision(ctx, &decision, starts)
-	if err == nil && isRestartDueNow(&decision, p.decidedAt) {
+	if err == nil && shouldDecideAgain(&decision, p.decidedAt) {
 		err = p.restartAfterReset(ctx)
 	}
 	p.recordCredentialFaults()
@@ -75,8 +75,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err != nil && ctx.Err() != nil && !isCancelled(ctx, err) {
 		err = errors.Join(err, ctx.Err()) // The caller must see that the call was cancelled.
 	}
-	if held != nil || p.storeErr != nil {
-		err = errors.Join(err, held, p.storeErr)
+	if held != nil || p.storePanicErr != nil {
+		err = errors.Join(err, held, p.storePanicErr)
 	}
 	return false, err
 }
@@ -92,9 +92,9 @@ func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	return decision
 }
 
-// isRestartDueNow reports whether plan.Decide must be called again as soon as the steps are done. This
-// is so after all containers of a pod were removed for a restart.
-func isRestartDueNow(decision *plan.Decision, decidedAt time.Time) bool {
+// shouldDecideAgain reports whether the decision asks for another plan.Decide as soon as its steps are
+// done. It does so if all containers of the pod are removed for a restart.
+func shouldDecideAgain(decision *plan.Decision, decidedAt time.Time) bool {
 	return !decision.NextAt.IsZero() && !decision.NextAt.After(decidedAt)
 }
 
@@ -107,11 +107,11 @@ func (p *podSync) restartAfterReset(ctx context.Context) error {
 	}
 	p.useNewStatus(status)
 	published := p.publish(ctx, false, nil)
-	if p.storeErr != nil {
-		return p.storeErr
+	if p.storePanicErr != nil {
+		return p.storePanicErr
 	}
 	decision := p.decideSteps(&published)
-	if isRestartDueNow(&decision, p.decidedAt) {
+	if shouldDecideAgain(&decision, p.decidedAt) {
 		return errors.New("podsync: the containers were removed for a restart and the runtime still has them")
 	}
 	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
@@ -124,8 +124,8 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	p.readPublishedStatus(func(old *v1.PodStatus) {
 		vanished = plan.HasVanishedContainer(p.status, plan.Input{Incarnation: p.incarnation.number, Memory: p.incarnation.memory, Published: old})
 	})
-	if !vanished || p.storeErr != nil {
-		return p.storeErr
+	if !vanished || p.storePanicErr != nil {
+		return p.storePanicErr
 	}
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {

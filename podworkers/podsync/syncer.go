@@ -20,15 +20,15 @@ import (
 // Syncer is the reference podworkers.PodSyncer. Its methods may be called concurrently for different
 // pods. For one pod, podworkers makes one call at a time.
 type Syncer struct {
-	cfg       Config
-	guard     *contain.Guard
-	node      request.Node
-	executor  executor.Executor
-	images    *images.Manager
-	statuses  StatusReader
-	delayed   DelayedContainerStates // nil: Config.ContainerStates is none
-	refresher *fileRefresher
-	hooks     hookWaits
+	cfg          Config
+	guard        *contain.Guard
+	node         request.Node
+	executor     executor.Executor
+	images       *images.Manager
+	statuses     StatusReader
+	delayedSaver DelayedContainerStates // nil: Config.ContainerStates is none
+	refresher    *fileRefresher
+	hooks        hookWaits
 	// runtimeFeaturesFunc and volumeProblemsFunc are the functions in Features. New makes them once.
 	runtimeFeaturesFunc func() runtime.Features
 	volumeProblemsFunc  func(*v1.Pod) []Problem
@@ -49,7 +49,7 @@ func New(cfg Config) (*Syncer, error) {
 	g := cfg.newGuard()
 	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.requestNode()}
 	discards, _ := cfg.Volumes.(DiscardGuard)
-	s.delayed, _ = cfg.ContainerStates.(DelayedContainerStates)
+	s.delayedSaver, _ = cfg.ContainerStates.(DelayedContainerStates)
 	cfg.wrapForPanics(g)
 	s.cfg = cfg
 	if discards != nil {

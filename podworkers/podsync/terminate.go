@@ -36,7 +36,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	s.cfg.Probes.RemovePod(pod.UID)
 	killer.useNewStatus(killer.statusAfterKill)
 	killer.publish(ctx, true, podStatusFn)
-	return killer.storeErr
+	return killer.storePanicErr
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer. It first inspects the pod, because the
@@ -89,8 +89,8 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := writer.tearDownVolumes(ctx); err != nil {
 		return err
 	}
-	if writer.storeErr != nil {
-		return writer.storeErr
+	if writer.storePanicErr != nil {
+		return writer.storePanicErr
 	}
 	if err := writer.terminateStoredStatus(); err != nil {
 		return err

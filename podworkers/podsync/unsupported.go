@@ -43,7 +43,8 @@ type Features struct {
 }
 
 // Features returns what the Syncer supports now, from its Config and the features of the runtime.
-// GRPCProbes is true if Probes is. The caller that made the prober corrects it.
+// GRPCProbes is true if Probes is. The caller that made the prober corrects it. Deadlines is false,
+// because the Syncer does not terminate pods itself. A caller whose sync loop does sets it.
 func (s *Syncer) Features() Features {
 	rt := s.runtimeFeatures()
 	execs := rt.HandlerRunner != nil || rt.Execer != nil

@@ -16,10 +16,10 @@ const minGracePeriod = 2 * time.Second
 // annotations have no grace period (SP-21).
 const defaultOrphanGracePeriod = time.Second
 
-// gracePeriodOf returns the grace period of a container, which includes the preStop hook. It returns
+// containerGracePeriod returns the grace period of a container, which includes the preStop hook. It returns
 // the first that is set: the override, the grace period of the deletion, of the failed probe, or of the
 // spec (KC-10, KC-11).
-func gracePeriodOf(pod *v1.Pod, probeGrace, override *int64) time.Duration {
+func containerGracePeriod(pod *v1.Pod, probeGrace, override *int64) time.Duration {
 	switch {
 	case override != nil:
 		return podspec.SecondsToDuration(*override)
