@@ -13,11 +13,11 @@ import (
 type Context struct {
 	parent   context.Context
 	deadline time.Time // zero: the parent's deadline
-	// foreignParent says that an ancestor is a cancellable context of another type. Such a context
+	// pollsParent says that an ancestor is a cancellable context of another type. Such a context
 	// notifies its children in a goroutine of its own, which may be late. So Err also checks the
 	// parent: a child never outlives its parent.
-	foreignParent bool
-	parentLink    callback // registers this context with a parent of this type
+	pollsParent bool
+	parentLink  callback // registers this context with a parent of this type
 
 	mu struct {
 		sync.Mutex
@@ -55,7 +55,7 @@ func Detach(ctx context.Context) context.Context { return context.WithoutCancel(
 func (c *Context) Init(parent context.Context) {
 	c.parent = parent
 	if o := contextOf(parent); o != nil {
-		c.foreignParent = o.foreignParent
+		c.pollsParent = o.pollsParent
 		c.parentLink.child = c
 		if !o.addCallback(&c.parentLink) {
 			c.Cancel(parent.Err())
@@ -65,7 +65,7 @@ func (c *Context) Init(parent context.Context) {
 	if parent.Done() == nil {
 		return
 	}
-	c.foreignParent = true
+	c.pollsParent = true
 	unlink := context.AfterFunc(parent, func() { c.Cancel(parent.Err()) })
 	c.mu.Lock()
 	c.mu.unlink = unlink
@@ -79,7 +79,7 @@ func (c *Context) Cancel(err error) {
 	if err == nil {
 		err = context.Canceled
 	}
-	if c.foreignParent {
+	if c.pollsParent {
 		if cause := c.parent.Err(); cause != nil {
 			err = cause
 		}
@@ -146,7 +146,7 @@ func (c *Context) Err() error {
 	c.mu.Lock()
 	err := c.mu.err
 	c.mu.Unlock()
-	if err == nil && c.foreignParent {
+	if err == nil && c.pollsParent {
 		if err = c.parent.Err(); err != nil {
 			c.Cancel(err)
 		}

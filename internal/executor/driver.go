@@ -13,20 +13,23 @@ import (
 // errNothingLeft is the reason if no coroutine is ready and no timer is set while the driver waits.
 var errNothingLeft = errors.New("executor: no coroutine is ready and no timer is set, so nothing can end the wait")
 
-// driverLimit is how much virtual time consecutive waits of the driver may take. Without it a loop
-// that waits for something impossible would never end.
+// driverLimit is how much virtual time consecutive waits of the driver may take before a wait without
+// a time limit fails. Without it a loop that waits for something impossible would never end.
 const driverLimit = 24 * time.Hour
 
 // LetDriverWait allows the driver, which is not a coroutine, to wait: its wait runs the simulation
-// until the wait is over. If nothing can end the wait, or consecutive waits have taken a day of
-// virtual time, the driver calls hopeless with the reason. If hopeless returns, the wait returns
-// the reason. Without LetDriverWait a wait of the driver panics.
-func (s *Scheduler) LetDriverWait(hopeless func(reason error)) { s.hopeless = hopeless }
+// until the wait is over. A wait without a time limit fails if nothing can end it, or when
+// consecutive waits of the driver have taken a day of virtual time. The driver then calls
+// onHopelessWait with the reason, and the wait returns the reason if onHopelessWait returns. A wait
+// with a time limit, such as Sleep, always ends. Without LetDriverWait a wait of the driver panics.
+func (s *Scheduler) LetDriverWait(onHopelessWait func(reason error)) {
+	s.onHopelessWait = onHopelessWait
+}
 
 // driverMayWait reports whether the caller is the driver, that is, the goroutine that steps the
 // simulation, and may wait.
 func (p *Process) driverMayWait() bool {
-	return p.s.current == nil && !p.crashed && p.s.hopeless != nil
+	return p.s.current == nil && !p.crashed && p.s.onHopelessWait != nil
 }
 
 // driverWait is a wait of the driver, the goroutine that steps the simulation. It runs the
@@ -48,7 +51,7 @@ func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func()
 		err = p.s.runWhile(p.s.driverWaitsSince.Add(driverLimit), waiting)
 	})
 	if err != nil {
-		p.s.hopeless(err)
+		p.s.onHopelessWait(err)
 		return err
 	}
 	switch {
@@ -84,15 +87,15 @@ func (s *Scheduler) runDriven(f func()) {
 type executorKey struct{}
 
 // Into returns a context that carries t for From.
-func Into(ctx context.Context, t Executor) context.Context {
-	return context.WithValue(ctx, executorKey{}, t)
+func Into(ctx context.Context, exec Executor) context.Context {
+	return context.WithValue(ctx, executorKey{}, exec)
 }
 
 // From returns the executor that Into has put into ctx or a parent of it. Without one it returns
 // the production implementation on the real clock.
 func From(ctx context.Context) Executor {
-	if t, ok := ctx.Value(executorKey{}).(Executor); ok {
-		return t
+	if exec, ok := ctx.Value(executorKey{}).(Executor); ok {
+		return exec
 	}
 	return Over(nil)
 }

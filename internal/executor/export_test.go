@@ -4,7 +4,7 @@ package executor
 func (s *Scheduler) SetLimits(idle, refused int) { s.limits = livelockLimits{idle, refused} }
 
 // Left returns how many coroutines and timers the scheduler still holds.
-func (s *Scheduler) Left() int { return len(s.ready) + len(s.foreign) + len(s.timers) }
+func (s *Scheduler) Left() int { return len(s.ready) + len(s.pollingContext) + len(s.timers) }
 
 // Callbacks returns the number of callbacks of c.
 func (c *Context) Callbacks() int {

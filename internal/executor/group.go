@@ -11,8 +11,8 @@ import (
 
 // Group runs functions concurrently and waits for all of them. Use NewGroup to make one.
 type Group struct {
-	t  Executor
-	mu struct {
+	exec Executor
+	mu   struct {
 		sync.Mutex
 		running int
 		waiters []Latch
@@ -20,14 +20,14 @@ type Group struct {
 }
 
 // NewGroup returns an empty group.
-func NewGroup(t Executor) *Group { return &Group{t: t} }
+func NewGroup(exec Executor) *Group { return &Group{exec: exec} }
 
 // Go runs f concurrently as a member of the group.
 func (g *Group) Go(f func()) {
 	g.mu.Lock()
 	g.mu.running++
 	g.mu.Unlock()
-	g.t.Go(func() {
+	g.exec.Go(func() {
 		defer g.memberDone()
 		f()
 	})
@@ -48,7 +48,7 @@ func (g *Group) WaitUntil(t time.Time) bool {
 	if all == nil {
 		return true
 	}
-	ctx, cancel := g.t.WithDeadline(context.Background(), t)
+	ctx, cancel := g.exec.WithDeadline(context.Background(), t)
 	defer cancel()
 	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
 }
@@ -60,7 +60,7 @@ func (g *Group) doneLatch() Latch {
 	if g.mu.running == 0 {
 		return nil
 	}
-	all := g.t.NewLatch()
+	all := g.exec.NewLatch()
 	g.mu.waiters = append(g.mu.waiters, all)
 	return all
 }
@@ -115,12 +115,12 @@ func wrapPanic() {
 // when all calls have returned. It does not stop early: f checks its context itself. If calls
 // panic, the others are made anyway, and then one of the panics is raised in the caller as a
 // *Panicked.
-func Each(t Executor, limit, n int, f func(i int)) {
+func Each(exec Executor, limit, n int, f func(i int)) {
 	if limit <= 0 || limit > n {
 		limit = n
 	}
 	e := eachCall{n: n, f: f}
-	g := NewGroup(t)
+	g := NewGroup(exec)
 	for range limit - 1 {
 		g.Go(e.callRemaining)
 	}

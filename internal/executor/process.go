@@ -85,14 +85,14 @@ func (p *Process) unwindCoroutine(c *coroutine) {
 	p.s.current, c.failedWaits = c, 0
 	defer func() {
 		p.s.current = nil
-		p.removeCoroutine(c)
+		p.removeEndedCoroutine(c)
 	}()
 	c.stop()
 }
 
-// removeCoroutine removes an ended coroutine from the process. With the last one it also ends the
+// removeEndedCoroutine removes an ended coroutine from the process. With the last one it also ends the
 // reusable coroutines, because nothing else marks the end of a process.
-func (p *Process) removeCoroutine(c *coroutine) {
+func (p *Process) removeEndedCoroutine(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]
 	p.running[c.index].index = c.index
@@ -247,7 +247,7 @@ func (p *Process) beginWait(ctx context.Context) (*coroutine, error) {
 		c.failedWaits = 0
 		return c, nil
 	}
-	if c.failedWaits++; c.failedWaits > p.s.limits.refused {
+	if c.failedWaits++; c.failedWaits > p.s.limits.failedWaits {
 		panicFault("executor: a loop ignores the error of its wait: " + err.Error())
 	}
 	return c, err

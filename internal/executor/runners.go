@@ -39,9 +39,9 @@ type Runners struct {
 }
 
 // NewRunners returns Runners. It starts no goroutine. Close ends the parked ones.
-func NewRunners(t Executor) *Runners {
-	r := &Runners{executor: t}
-	if _, ok := t.(realExecutor); ok {
+func NewRunners(exec Executor) *Runners {
+	r := &Runners{executor: exec}
+	if _, ok := exec.(realExecutor); ok {
 		r.maxParked = parkedPerCore * runtime.GOMAXPROCS(0)
 	}
 	return r

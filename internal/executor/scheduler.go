@@ -19,7 +19,7 @@ type Scheduler struct {
 	now              time.Time
 	random           *rand.Rand
 	ready            []*coroutine
-	foreign          []*coroutine // parked on a context that cannot notify the scheduler, in order
+	pollingContext   []*coroutine // parked on a context that cannot notify the scheduler, in order
 	timers           timers
 	current          *coroutine // nil while the driver runs
 	crashedProcesses []*Process // crashed by a coroutine; their coroutines must still end
@@ -27,16 +27,16 @@ type Scheduler struct {
 	stepsAtThisTime  int // steps since the clock last moved; limited to detect a livelock
 	limits           livelockLimits
 	guard            guard
-	// hopeless is called for a wait of the driver that cannot end; nil: the driver may not wait.
-	hopeless         func(reason error)
+	// onHopelessWait is called for a wait of the driver that cannot end; nil: the driver may not wait.
+	onHopelessWait   func(reason error)
 	driverWaitsSince time.Time // start of consecutive waits of the driver; zero: the driver is not waiting
 }
 
 // livelockLimits are the limits above which the program in the simulation counts as a livelock. The
 // simulation then panics, because the test would hang.
 type livelockLimits struct {
-	idle    int // steps at one time
-	refused int // failed waits of one coroutine in a row
+	stepsAtOneTime int // steps at one time
+	failedWaits    int // failed waits of one coroutine in a row
 }
 
 // NewScheduler returns a scheduler with a seed and a start time.
@@ -44,7 +44,7 @@ func NewScheduler(seed uint64, start time.Time) *Scheduler {
 	return &Scheduler{
 		now:    start,
 		random: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
-		limits: livelockLimits{idle: 10_000_000, refused: 1_000_000},
+		limits: livelockLimits{stepsAtOneTime: 10_000_000, failedWaits: 1_000_000},
 	}
 }
 
@@ -67,12 +67,12 @@ func (s *Scheduler) Step() (stepped bool) {
 
 // stepOnce implements Step.
 func (s *Scheduler) stepOnce() bool {
-	s.wakeEndedForeign()
+	s.wakePollingWithEndedContext()
 	if len(s.ready) == 0 {
 		return false
 	}
-	if s.stepsAtThisTime++; s.stepsAtThisTime > s.limits.idle {
-		panicFault(fmt.Sprintf("executor: %d steps at the same time %s: the program never waits", s.limits.idle, s.now))
+	if s.stepsAtThisTime++; s.stepsAtThisTime > s.limits.stepsAtOneTime {
+		panicFault(fmt.Sprintf("executor: %d steps at the same time %s: the program never waits", s.limits.stepsAtOneTime, s.now))
 	}
 	i := s.random.IntN(len(s.ready))
 	c := s.ready[i]
@@ -139,12 +139,12 @@ func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 }
 
-// wakeEndedForeign wakes the coroutines whose context has ended, if the context is not a Context of
+// wakePollingWithEndedContext wakes the coroutines whose context has ended, if the context is not a Context of
 // this package. The scheduler must poll such contexts, because they would notify it in another
 // goroutine.
-func (s *Scheduler) wakeEndedForeign() {
-	for i := 0; i < len(s.foreign); {
-		c := s.foreign[i]
+func (s *Scheduler) wakePollingWithEndedContext() {
+	for i := 0; i < len(s.pollingContext); {
+		c := s.pollingContext[i]
 		if c.ctx.Err() == nil {
 			i++
 			continue
@@ -162,9 +162,9 @@ func (s *Scheduler) resumeCoroutine(c *coroutine) {
 		s.current = nil
 		switch {
 		case !alive:
-			c.p.removeCoroutine(c)
+			c.p.removeEndedCoroutine(c)
 		case c.f == nil:
-			c.p.removeCoroutine(c)
+			c.p.removeEndedCoroutine(c)
 			c.p.keepForReuse(c)
 		}
 		s.unwindCrashed()
@@ -204,13 +204,13 @@ func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) bool {
 func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
 	o := contextOf(ctx)
 	switch {
-	case o != nil && !o.foreignParent:
+	case o != nil && !o.pollsParent:
 		c.end = callback{f: c.onEnd}
 		o.addCallback(&c.end) // The caller has checked that it has not ended.
 	case ctx.Done() == nil:
 		return
 	default:
-		s.foreign = append(s.foreign, c)
+		s.pollingContext = append(s.pollingContext, c)
 	}
 	c.ctx = ctx
 }
@@ -220,8 +220,8 @@ func (s *Scheduler) stopWatchingContext(c *coroutine) {
 	c.ctx = nil
 	c.end.withdraw()
 	c.end = callback{}
-	if i := slices.Index(s.foreign, c); i >= 0 {
-		s.foreign = slices.Delete(s.foreign, i, i+1)
+	if i := slices.Index(s.pollingContext, c); i >= 0 {
+		s.pollingContext = slices.Delete(s.pollingContext, i, i+1)
 	}
 }
 
