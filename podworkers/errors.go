@@ -16,8 +16,8 @@ var (
 	ErrInvalid = lifecycle.ErrInvalid
 	// ErrStopped: Run has returned. The pod may still be running.
 	ErrStopped = errors.New("podworkers: the workers have been stopped")
-	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired, or because
-	// it has no record that could be killed.
+	// ErrPodDesired: the kill of a running pod was refused, because the pod is desired and was
+	// updated after the runtime was observed.
 	ErrPodDesired = errors.New("podworkers: the pod is desired and was not killed")
 	// ErrQueue: Config.Queue panicked or violated its contract. Run returned as if its context had
 	// ended.

@@ -82,7 +82,7 @@ func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
 
 // SyncKnownPods implements PodWorkers.
 func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
-	snapshot := lifecycle.Known{
+	snapshot := lifecycle.DesiredSnapshot{
 		Desired:         podUIDs(known.Desired),
 		Generation:      known.Generation,
 		ExcludedSources: w.excludedSources(known.Authoritative),

@@ -222,7 +222,7 @@ func (w *workers) SyncKnownPods(known podworkers.KnownPods) map[types.UID]podwor
 			excluded = append(excluded, source)
 		}
 	}
-	snapshot := lifecycle.Known{Generation: known.Generation, ExcludedSources: excluded, Removed: known.Removed, AllSources: known.AllSources}
+	snapshot := lifecycle.DesiredSnapshot{Generation: known.Generation, ExcludedSources: excluded, Removed: known.Removed, AllSources: known.AllSources}
 	for _, pod := range known.Desired {
 		snapshot.Desired = append(snapshot.Desired, pod.UID)
 	}

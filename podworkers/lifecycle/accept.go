@@ -4,8 +4,9 @@ import "fmt"
 
 // Update accepts the desired state of a pod. The caller calls it for every change of the desired
 // state and for every other reason to sync the pod. The newest content wins. A kill, a deletion and
-// an eviction are sticky: no later update takes them back, and the order of arrival makes no
-// difference. An error is ErrInvalid or ErrShutdown.
+// an eviction of an incarnation are sticky: no later update undoes them, and the order of arrival
+// makes no difference. The exception is an incarnation that still waits for an earlier one: a
+// SyncPodCreate replaces it, and its eviction is gone. An error is ErrInvalid or ErrShutdown.
 func (t *Table) Update(u Update, out *Effects) (Accepted, error) {
 	return t.acceptUpdate(&u, false, out)
 }
@@ -58,7 +59,7 @@ func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted
 type updateEffect struct {
 	disposition   Disposition
 	cancelRunning bool // the running call must be cancelled
-	podDesired    bool // the kill was refused, because the pod is desired
+	podDesired    bool // the kill of a RuntimePod was refused, because the pod is desired
 }
 
 // checkUpdate returns an error if an update is invalid or the table is shut down.
@@ -89,12 +90,12 @@ func (u *Update) requestsTermination() bool {
 func (t *Table) createRecord(u *Update, out *Effects) (*record, updateEffect) {
 	r := t.newRecord(u.UID)
 	if u.Subject == RuntimePod {
-		r.flags |= flagObserved | flagDeleted
+		r.flags |= flagFoundInRuntime | flagDeleted
 		return r, t.applyUpdate(r, u, out)
 	}
 	t.applyFixedFacts(r, &u.Facts)
 	if u.Runtime == RuntimeRunning {
-		r.flags |= flagObserved
+		r.flags |= flagFoundInRuntime
 	}
 	if u.Facts.TerminalPhase && u.Runtime == RuntimeStopped {
 		t.moveStage(r, terminalAtFirstSight, out)
@@ -113,7 +114,9 @@ func (t *Table) applyFixedFacts(r *record, f *Facts) {
 	}
 }
 
-// applyUpdate makes u the current content of r's incarnation.
+// applyUpdate makes u the current content of r's incarnation. It stores no content for a finished
+// pod. If the update shortens the grace period of a termination, the running call must be
+// cancelled.
 func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessor(u) {
 		t.discardSuccessor(r, out)
@@ -137,8 +140,8 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	return effect
 }
 
-// setStickyFlags sets the flags for deletion and eviction. They do not depend on the stage, so the
-// order of updates makes no difference.
+// setStickyFlags sets the flags for deletion and eviction. The stage does not matter, so the order
+// of updates makes no difference.
 func (r *record) setStickyFlags(u *Update) {
 	if u.Facts.Deleted {
 		r.flags |= flagDeleted
@@ -153,7 +156,7 @@ func (r *record) setStickyFlags(u *Update) {
 func (t *Table) storeUpdate(r *record, u *Update, startsTermination bool) {
 	t.generation++
 	r.generation = t.generation
-	if u.Observation && u.Type == SyncPodSync && !startsTermination && r.isEchoPossible() {
+	if u.Observation && u.Type == SyncPodSync && !startsTermination && r.mayHaveCausedChange() {
 		r.runtimeChanged = true
 	} else {
 		r.reason, r.pending = u.Type, true
@@ -173,9 +176,11 @@ func (t *Table) applyMutableFacts(r *record, f *Facts) {
 	r.source = t.sourceIndex(f.Source)
 }
 
-// applyRuntimeKill applies a kill that is based on the runtime to a pod that a source has
-// delivered. If the pod was updated after the runtime was observed, it may have become desired in
-// between, and the kill does nothing.
+// applyRuntimeKill applies the kill of a RuntimePod to a pod that a source has delivered. If the
+// pod was updated after the runtime was observed, it may have become desired in between, and the
+// kill does nothing. Otherwise it starts the termination. The disposition is Ignored in both cases,
+// because a RuntimePod has no content. The kill's grace period is used as it is, even if it is
+// longer than the content's own.
 func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffect {
 	if r.stage >= StageTerminated {
 		return updateEffect{}
@@ -183,7 +188,7 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 	if u.AsOf < r.generation {
 		return updateEffect{podDesired: r.stage == StageSyncing}
 	}
-	r.flags |= flagObserved | flagDeleted
+	r.flags |= flagFoundInRuntime | flagDeleted
 	if r.stage != StageSyncing {
 		return updateEffect{}
 	}
@@ -194,7 +199,7 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 }
 
 // issueTicket returns a new ticket for a kill. It resolves the ticket at once if no container can
-// run.
+// run or if the kill was refused.
 func (t *Table) issueTicket(r *record, effect updateEffect, out *Effects) Ticket {
 	t.lastTicket++
 	switch {
@@ -212,13 +217,13 @@ func (t *Table) issueTicket(r *record, effect updateEffect, out *Effects) Ticket
 // call, wakes its worker, or asks for a comparison with the runtime.
 func (t *Table) scheduleWork(r *record, cancelRunning bool, out *Effects) {
 	switch {
-	case r.canSkipTermination():
+	case r.canFinishWithoutCalls():
 		t.finishPod(r, finishedWithoutStart, out)
 	case r.activity.isRunning():
 		if cancelRunning {
 			emit(out, OpCancel, r)
 		}
-	case r.pending && t.canStart(r):
+	case r.pending && t.canCallSyncer(r):
 		t.wakeWorker(r, out)
 	default:
 		t.emitCompare(r, out)

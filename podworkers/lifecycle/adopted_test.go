@@ -36,7 +36,7 @@ func TestUpdate_B065_I34_RunningBefore(t *testing.T) {
 		table, u.Facts.Static = lifecycle.New(), false
 		_, err = table.Update(u, &out)
 		require.NoError(t, err)
-		states := table.SyncKnown(lifecycle.Known{Desired: []types.UID{}, Generation: table.Generation(), AllSources: true}, nil, &out)
+		states := table.SyncKnown(lifecycle.DesiredSnapshot{Desired: []types.UID{}, Generation: table.Generation(), AllSources: true}, nil, &out)
 		assert.Equal(t, running, len(states) == 1, "forgotten only if there is nothing to stop")
 		require.NoError(t, table.CheckInvariants())
 	}

@@ -54,11 +54,11 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "I2, I4: " + r.activity.kind().String() + " must not run"
 	case r.activity.isRunning() && !has(flagStarted):
 		return "a call runs but the pod never started"
-	case r.activity == ready && !t.canStart(r):
+	case r.activity == ready && !t.canCallSyncer(r):
 		return "I11: it was woken before it holds its full name"
-	case r.activity == idle && r.stage != StageFinished && t.canStart(r) && !r.inWorkQueue:
+	case r.activity == idle && r.stage != StageFinished && t.canCallSyncer(r) && !r.inWorkQueue:
 		return "I17: it will not be synced again"
-	case r.activity == idle && r.pending && t.canStart(r):
+	case r.activity == idle && r.pending && t.canCallSyncer(r):
 		return "I8: its pending update will not be synced"
 	case r.stage == StageSyncing && has(flagDeleted|flagEvicted):
 		return "I9: it is syncing although it was deleted or evicted"
@@ -66,11 +66,11 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "I6: it terminates without a grace period"
 	case tickets > 0 && !r.stage.isTerminating():
 		return "I44: the ticket of a kill is not resolved"
-	case r.isRuntimeOnly() && !(r.stage.isTerminating() && has(flagObserved) && has(flagDeleted)):
+	case r.isRuntimeOnly() && !(r.stage.isTerminating() && has(flagFoundInRuntime) && has(flagDeleted)):
 		return "I14: only the runtime knows it, but it is not terminating"
 	case r.successor() != nil && (r.stage == StageSyncing || r.stage == StageFinished):
 		return "I13: its successor waits although it does not terminate"
-	case r.canSkipTermination() && r.stage != StageFinished:
+	case r.canFinishWithoutCalls() && r.stage != StageFinished:
 		return "B-065: it never started and is not finished"
 	case awaitsName && (!has(flagStatic) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !awaitsName:
 		return "I11: its place in the name queue is wrong"
@@ -78,8 +78,8 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 	return ""
 }
 
-// mayRunCall reports whether a call of kind k may still run in stage s. The stage can have moved since
-// the call started; the call is then already cancelled.
+// mayRunCall reports whether a call of kind k may still run in stage s. The stage can have moved
+// since the call started; the call is then already cancelled.
 func (s Stage) mayRunCall(k Kind) bool {
 	switch k {
 	case SyncPod:

@@ -8,52 +8,68 @@
 //	StartPodSync, Done  a worker starts and finishes a call    the worker of the pod
 //	Due                 the pod's retry or resync is due       the timer of the work queue
 //	SyncKnown           the whole desired state                housekeeping
+//	EndBackoff          the runtime shows a change             podworkers, after OpCompare
+//	RuntimeAnswered     the runtime answered about a pod       podworkers.Observed
+//	RuntimeSilent       the runtime did not answer             podworkers.Observed
+//	Shutdown            the agent stops                        podworkers
 //	View, Owner         queries                                any caller
 //
-// # Phases
+// # Stages
 //
 //	             termination requested           a worker starts the termination
 //	unknown --> syncing ----------> requested ----> terminating
-//	   ^         |  |  SyncPod reports: completed       ^    |
-//	   |         |  +-----------------------------------+    | containers stopped
-//	   |         |                                           v
-//	   |         |  a static pod that never started     terminated
-//	   |         +----------------> finished <-----------    |
-//	   |                              |  |   cleanup done    |
-//	   |   not desired (SyncKnown)    |  |                   |
-//	   +------------------------------+  +--> next incarnation, if one waits
+//	             |                                   ^    |
+//	             |     SyncPod reports: completed    |    | containers stopped
+//	             +-----------------------------------+    v
+//	unknown <---------------------- finished <------- terminated
+//	      not desired (SyncKnown)     |  cleanup done
+//	                                  +--> next incarnation, if one waits
 //
+//	unknown --> requested     the first update is a kill or a deletion, or is about a RuntimePod
 //	unknown --> terminated    the first update has a terminal phase, and nothing runs
+//	requested --> finished    a static pod that never started, and was not found in the runtime; a
+//	                          terminated one is finished in the same way. The syncer is not called.
+//	any stage --> unknown     not desired, never started and not found in the runtime; an open
+//	                          ticket is resolved with NeverStarted
 //	terminating --> unknown   the containers of a pod that only the runtime knew are stopped
+//	terminating --> next      the same, and a pod from a source waits under the UID: OpPromote is
+//	                          emitted, but neither OpPhase nor OpForget for the old incarnation
 //
-// A pod only moves forward, or to its next incarnation; phase.go has the transition table.
-// "Requested" and "terminating" are one Phase, Terminating. Between the two a SyncPod may still
-// run; IsPodTerminationRequested is true in both, ShouldPodContainersBeTerminating only in the
-// second. The phase alone decides which method of the syncer is called: SyncPod in syncing,
-// SyncTerminatingPod in terminating (SyncTerminatingRuntimePod for a pod that only the runtime
-// knows), SyncTerminatedPod in terminated.
+// A pod only moves forward, or to its next incarnation; phase.go has the transition table. The
+// stages "requested" and "terminating" are one Phase, Terminating. In "requested" a SyncPod may
+// still run. IsPodTerminationRequested is true in both, ShouldPodContainersBeTerminating only in
+// the second. The stage selects the method of the syncer: SyncPod in syncing, SyncTerminatingPod in
+// terminating, SyncTerminatedPod in terminated. For a pod that no source has delivered,
+// SyncTerminatingRuntimePod replaces SyncTerminatingPod.
 //
-// Each record also has an activity, so that a pod never has two workers:
+// Each record also has an activity, so that a pod never has two workers. A ready record becomes
+// idle without StartPodSync if its pod is finished or forgotten first.
 //
 //	idle -- OpWake --> ready -- StartPodSync --> running -- Done --> idle
 //
-// Four facts about an incarnation are sticky, that is, they stay true once they are true: it has
-// started, the runtime has shown it, it was deleted, it was evicted.
+// A termination cannot be undone. Its grace period only becomes shorter. An update that shortens it
+// cancels the running SyncTerminatingPod, which then starts again with the shorter period.
+//
+// A failed call waits for its backoff. An echo is a change in the runtime that the failed call
+// itself has made, for example a new sandbox; it does not end the backoff. See echo.go. A call that
+// failed because the runtime did not answer is repeated when the runtime answers about the pod,
+// once per outage. See runtime_answers.go.
 //
 // # Contract of the caller
 //
-// The caller makes one call at a time. Every method appends effects to a buffer. The caller first
-// acts on the Disposition of the update. If it is Current, the caller replaces the pod's content.
-// If it is Queued, the caller keeps the content until OpPromote, perhaps in the same buffer, or
-// OpDiscard. If it is Ignored, the caller drops the content. Then the caller performs the effects
-// in order. The table identifies content by a generation number, and Work.Generation is always the
-// number of the current content. Effects may be performed late: a stale wake-up, a Ref of a
-// forgotten pod and a result of an earlier incarnation do no harm.
+// The caller makes one call at a time. Every method except RuntimeSilent and the queries appends
+// effects to a buffer. The caller first acts on the Disposition of the update. If it is Current,
+// the caller replaces the pod's content. If it is Queued, the caller keeps the content until
+// OpPromote, perhaps in the same buffer, or OpDiscard. If it is Ignored, the caller drops the
+// content; the update may have terminated the pod nevertheless. Then the caller performs the
+// effects in order. The table identifies content by a generation number, and Work.Generation is
+// always the number of the current content. Effects may be performed late: a stale wake-up, a Ref
+// of a forgotten pod and a result of an earlier incarnation do no harm.
 //
 // # Incarnations
 //
 // A pod object that is created again under the same UID is the next incarnation of the UID. If the
-// present incarnation is still terminating, the next one waits and starts when the present one has
-// finished. Incarnations are numbered 1, 2, 3. A new number is higher than every
-// number of a forgotten record, so no UID gets a number twice.
+// present incarnation must terminate first, the next one waits for it. It has the next number. The
+// number of a UID without a record is one more than the highest number of all forgotten records, so
+// no UID gets a number twice.
 package lifecycle

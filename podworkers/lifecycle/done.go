@@ -33,13 +33,15 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	return true
 }
 
-// isFailure reports whether the call returned an error and was not cancelled.
+// isFailure reports whether the call returned an error and was not cancelled. A cancelled call has
+// no failure to describe, but it is repeated with the same backoff as a failed one.
 func (r Result) isFailure() bool { return !r.OK() && r != Cancelled }
 
 // OK reports whether the call returned no error.
 func (r Result) OK() bool { return r == Succeeded || r == Completed || r == Stable }
 
-// backoffClass returns the class of delay before the next call of a pod that stays in its stage.
+// backoffClass returns the class of delay before the next call of a pod that stays in its stage. A
+// cancelled call has the class Failed.
 func (r Result) backoffClass(k Kind) backoff.Class {
 	switch {
 	case r == Stable && k == SyncPod:
@@ -84,8 +86,8 @@ func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) 
 }
 
 // terminateCompleted starts the termination of a pod that has completed. Its grace period is the
-// content's own, so none is passed to the syncer. It still counts as the effective one: a later
-// kill can shorten it but not lengthen it.
+// content's own, so none is passed to the syncer. The record stores it as the effective grace
+// period, so a later kill can shorten it but not lengthen it.
 func (t *Table) terminateCompleted(r *record, out *Effects) {
 	if r.stage == StageSyncing {
 		r.grace, r.graceFromContent = r.contentGrace, true
@@ -102,8 +104,9 @@ func (t *Table) finishTermination(r *record, out *Effects) {
 	t.leaveNameQueue(r, out)
 }
 
-// forgetRuntimeOnly removes a terminated pod that only the runtime knew. It needs no cleanup, so a
-// pod that waits under the same UID starts at once.
+// forgetRuntimeOnly forgets a pod that only the runtime knew, after its containers were stopped. It
+// needs no cleanup. If a pod waits under the same UID, that pod takes over the record at once, and
+// the old incarnation has neither OpPhase nor OpForget.
 func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 	t.resolveTickets(r, Stopped, out)
 	if r.successor() != nil {
@@ -113,9 +116,9 @@ func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 	t.forgetRecord(r, Stopped, out)
 }
 
-// finishPod moves a pod to Finished. A pod that waits under the same UID takes over the record.
-// Otherwise the record stays until the pod is not desired, so that the same pod is not started
-// again.
+// finishPod moves a pod to Finished and makes its record idle, even if its worker was woken and did
+// not start. A pod that waits under the same UID takes over the record. Otherwise the record stays
+// until the pod is not desired, so that the same pod is not started again.
 func (t *Table) finishPod(r *record, cause transition, out *Effects) {
 	t.moveStage(r, cause, out)
 	r.activity, r.pending = idle, false

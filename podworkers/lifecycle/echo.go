@@ -5,9 +5,10 @@ package lifecycle
 // fail again, without any backoff. Such a change is called an echo of the call, and must not end
 // the backoff. Every other change ends it.
 
-// isEchoPossible reports whether a change in the runtime may be the result of the pod's own failing
-// call: the last call has failed, or a call runs and may fail.
-func (r *record) isEchoPossible() bool {
+// mayHaveCausedChange reports whether the pod's own call may have made a change in the runtime: a
+// call runs, or the last call has failed and the pod waits. It returns false if an update is
+// pending, because the pod is then synced anyway.
+func (r *record) mayHaveCausedChange() bool {
 	return !r.pending && (r.activity.isRunning() || r.activity == idle && r.failed)
 }
 

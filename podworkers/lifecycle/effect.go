@@ -10,8 +10,8 @@ import (
 type Op uint8
 
 const (
-	// OpWake: make sure that a worker calls StartPodSync for this pod. It is emitted once until
-	// StartPodSync.
+	// OpWake: make sure that a worker calls StartPodSync for this pod. It is not emitted again
+	// before StartPodSync, unless the pod was finished or forgotten in between.
 	OpWake Op = iota + 1
 	// OpCancel: cancel the context of the running call.
 	OpCancel
@@ -57,11 +57,11 @@ const (
 	Stopped Resolution = iota + 1
 	// AlreadyStopped: the pod was already terminated or finished.
 	AlreadyStopped
-	// NeverStarted: the pod was finished before its first sync, and the runtime showed nothing of
-	// it.
+	// NeverStarted: the pod was finished or forgotten before its first sync, and was not found in
+	// the runtime.
 	NeverStarted
-	// PodDesired: the kill of a RuntimePod was refused. The pod became desired after the
-	// observation, or no record could be killed.
+	// PodDesired: the kill of a RuntimePod was refused, because the pod is desired and was updated
+	// after the runtime was observed.
 	PodDesired
 	// Abandoned: the table was shut down before the pod was stopped.
 	Abandoned

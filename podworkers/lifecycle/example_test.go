@@ -41,7 +41,7 @@ func ExampleNew() {
 	run(lifecycle.Succeeded)
 	run(lifecycle.Succeeded)
 	fmt.Println("finished:", table.View(pod.UID).ShouldPodBeFinished())
-	table.SyncKnown(lifecycle.Known{Generation: table.Generation(), AllSources: true}, nil, &effects)
+	table.SyncKnown(lifecycle.DesiredSnapshot{Generation: table.Generation(), AllSources: true}, nil, &effects)
 	show("nothing desired")
 
 	// Output:

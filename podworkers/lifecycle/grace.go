@@ -44,7 +44,8 @@ func (r *record) shortenTo(seconds int64) {
 
 // applyGrace applies the grace periods of a deletion and of a kill, and reports whether the
 // effective grace period became shorter. The smaller of the two wins, so their order makes no
-// difference. The content's own grace period counts only if there is no other.
+// difference. If neither is set and there is no earlier one, the content's own grace period is
+// used. It does not limit the two here; killGrace limits that of a kill.
 func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
 	before := r.grace
 	r.shortenTo(deletion.clampedSeconds())
@@ -58,8 +59,9 @@ func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
 	return before != 0 && r.grace != before
 }
 
-// killGrace returns the grace period that the kill requests. It is never longer than the content's
-// own grace period (kubernetes/kubernetes#124405).
+// killGrace returns the grace period that the kill requests. It is never longer than the grace
+// period in the update's facts: that of the deletion or, without a deletion, of the spec
+// (kubernetes/kubernetes#124405). The update of a RuntimePod has no facts and thus no limit.
 func (u *Update) killGrace() Grace {
 	own := u.Facts.DeletionGrace
 	if !own.Set {
@@ -71,8 +73,9 @@ func (u *Update) killGrace() Grace {
 	return u.Kill.Grace
 }
 
-// graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod object has
-// the same value.
+// graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod has
+// completed by itself, because the syncer then uses the pod object's own. After a kill, and for an
+// orphan, it is set even if it is equal to the pod object's own.
 func (r *record) graceForSyncer() Grace {
 	if r.grace == 0 || !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace {
 		return Grace{}

@@ -294,7 +294,7 @@ func (w *harness) done(c command) (string, error) {
 }
 
 func (w *harness) known(c command) (string, error) {
-	k := lifecycle.Known{Generation: w.t.Generation(), AllSources: !c.has("partial")}
+	k := lifecycle.DesiredSnapshot{Generation: w.t.Generation(), AllSources: !c.has("partial")}
 	for _, p := range c.words {
 		if p != "partial" {
 			k.Desired = append(k.Desired, types.UID(p))

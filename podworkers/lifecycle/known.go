@@ -2,12 +2,12 @@ package lifecycle
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Known is a snapshot of the whole desired state.
-type Known struct {
+// DesiredSnapshot is a snapshot of the whole desired state: all pods that should exist.
+type DesiredSnapshot struct {
 	// Desired is every desired pod of the node, in any order.
 	Desired []types.UID
-	// Generation is Table.Generation from before the snapshot was taken. SyncKnown ignores pods
-	// that were updated later.
+	// Generation is Table.Generation from before the snapshot was taken. SyncKnown terminates no
+	// pod that was updated later. It returns such a pod without Orphan.
 	Generation uint64
 	// ExcludedSources lists sources for which the snapshot may be incomplete. A pod of such a
 	// source is not terminated because it is missing.
@@ -24,7 +24,7 @@ type Known struct {
 type PodState struct {
 	UID       types.UID
 	Phase     Phase
-	Orphan    bool // not desired, and not excluded
+	Orphan    bool // missing in the snapshot, and neither excluded nor updated after the snapshot
 	HasConfig bool // a source has delivered the pod
 	Static    bool
 }
@@ -33,17 +33,17 @@ type PodState struct {
 // snapshot are terminated, and forgotten once they are finished. SyncKnown appends every pod that
 // the table still knows to states, in the order of Ref.Index. Housekeeping calls it every few
 // seconds. It costs one lookup per desired pod and one step per record slot.
-func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodState {
-	t.allSourcesDelivered = t.allSourcesDelivered || known.AllSources
+func (t *Table) SyncKnown(snapshot DesiredSnapshot, states []PodState, out *Effects) []PodState {
+	t.allSourcesDelivered = t.allSourcesDelivered || snapshot.AllSources
 	t.syncKnownEpoch++
-	for _, uid := range known.Desired {
+	for _, uid := range snapshot.Desired {
 		if r := t.findRecord(uid); r != nil {
 			r.desiredEpoch = t.syncKnownEpoch
 		}
 	}
-	t.markExcludedSources(known.ExcludedSources)
-	removed := make(map[types.UID]bool, len(known.Removed))
-	for _, uid := range known.Removed {
+	t.markExcludedSources(snapshot.ExcludedSources)
+	removed := make(map[types.UID]bool, len(snapshot.Removed))
+	for _, uid := range snapshot.Removed {
 		removed[uid] = true
 	}
 	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
@@ -51,7 +51,7 @@ func (t *Table) SyncKnown(known Known, states []PodState, out *Effects) []PodSta
 		if !r.isUsed() {
 			continue
 		}
-		orphan := r.desiredEpoch != t.syncKnownEpoch && !t.isExcluded(r, known.Generation, removed)
+		orphan := r.desiredEpoch != t.syncKnownEpoch && !t.isExemptFromTermination(r, snapshot.Generation, removed)
 		if orphan && !t.terminateOrphan(r, out) {
 			continue
 		}
@@ -75,10 +75,10 @@ func (t *Table) markExcludedSources(sources []string) {
 	}
 }
 
-// isExcluded reports whether r must not be terminated although it is missing in the snapshot. That
-// is so if r was updated after the snapshot, or if its source is excluded and has not removed it. A
+// isExemptFromTermination reports whether r must not be terminated although it is missing in the
+// snapshot: r was updated after the snapshot, or its source is excluded and has not removed it. A
 // pod that only the runtime shows has no source.
-func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]bool) bool {
+func (t *Table) isExemptFromTermination(r *record, generation uint64, removed map[types.UID]bool) bool {
 	updated, source := r.generation, r.source
 	if next := r.successor(); next != nil {
 		updated, source = max(updated, next.generation), next.source
@@ -86,11 +86,12 @@ func (t *Table) isExcluded(r *record, generation uint64, removed map[types.UID]b
 	return updated > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
 }
 
-// terminateOrphan terminates a pod that is not desired. It forgets a pod that is finished or never
-// started, and then returns false.
+// terminateOrphan terminates a pod that is not desired. If the pod is finished, or if it never
+// started and was not found in the runtime, terminateOrphan forgets it in any stage, resolves its
+// tickets and returns false.
 func (t *Table) terminateOrphan(r *record, out *Effects) (stillKnown bool) {
 	t.discardSuccessor(r, out)
-	if r.stage == StageFinished || !r.flags.hasAny(flagStarted|flagObserved) {
+	if r.stage == StageFinished || !r.flags.hasAny(flagStarted|flagFoundInRuntime) {
 		t.forgetRecord(r, NeverStarted, out)
 		return false
 	}

@@ -94,7 +94,7 @@ func BenchmarkSyncKnown(b *testing.B) {
 	for _, uid := range list {
 		_, _ = table.Update(plain(uid), &out)
 	}
-	known := lifecycle.Known{Desired: list, Generation: table.Generation(), AllSources: true}
+	known := lifecycle.DesiredSnapshot{Desired: list, Generation: table.Generation(), AllSources: true}
 	var states []lifecycle.PodState
 	b.ReportAllocs()
 	for b.Loop() {

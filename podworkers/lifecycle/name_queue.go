@@ -46,8 +46,9 @@ func (t *Table) leaveNameQueue(r *record, out *Effects) {
 	}
 }
 
-// canStart returns false for a static pod that must wait for another pod with the same full name. A
-// pod that has to terminate never waits.
-func (t *Table) canStart(r *record) bool {
+// canCallSyncer reports whether a worker may call a method of the syncer for the pod now. It
+// returns false only for a static pod that is desired and must wait for another pod with the same
+// full name. A pod that has to terminate never waits.
+func (t *Table) canCallSyncer(r *record) bool {
 	return r.stage != StageSyncing || !r.flags.hasAny(flagStatic) || t.nameQueues[r.fullName].head == r.slot
 }

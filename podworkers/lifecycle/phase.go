@@ -56,21 +56,23 @@ type transition uint8
 
 const (
 	terminationRequested transition = iota // an update or housekeeping requests termination
-	syncStarted                            // a worker took the pod's work
+	workStarted                            // a worker starts a call for the pod: StartPodSync
 	podCompleted                           // SyncPod reported that the pod has completed
 	containersStopped                      // the last container was stopped
 	terminalAtFirstSight                   // the first update has a terminal phase, and nothing of the pod runs
 	cleanupDone                            // SyncTerminatedPod succeeded
-	finishedWithoutStart                   // a static pod that never started has nothing to clean up
+	finishedWithoutStart                   // a static pod that never started must terminate: it has nothing to stop or clean up
 	transitions
 )
 
-// stageAfter is the state machine: stageAfter[transition][stage] is the next stage. No entry is
-// smaller than its column, so no sequence of transitions moves a pod back.
+// stageAfter is the state machine: stageAfter[transition][stage] is the next stage. Every entry is
+// the column's own stage or a later one, so no sequence of transitions moves a pod back. Not every
+// entry is a transition that occurs: for example, cleanupDone occurs in terminated only. The other
+// entries of such a row only keep the rule.
 var stageAfter = [transitions][stages]Stage{
 	//         from: syncing, requested, terminating, terminated, finished
 	terminationRequested: {StageRequested, StageRequested, StageTerminating, StageTerminated, StageFinished},
-	syncStarted:          {StageSyncing, StageTerminating, StageTerminating, StageTerminated, StageFinished},
+	workStarted:          {StageSyncing, StageTerminating, StageTerminating, StageTerminated, StageFinished},
 	podCompleted:         {StageTerminating, StageTerminating, StageTerminating, StageTerminated, StageFinished},
 	containersStopped:    {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
 	terminalAtFirstSight: {StageTerminated, StageTerminated, StageTerminated, StageTerminated, StageFinished},
@@ -78,8 +80,10 @@ var stageAfter = [transitions][stages]Stage{
 	finishedWithoutStart: {StageFinished, StageFinished, StageFinished, StageFinished, StageFinished},
 }
 
-// activity is what the caller does for a pod now. Only StartPodSync leaves ready, and only Done
-// leaves a running activity. Therefore two calls for one pod never overlap.
+// activity is what the caller does for a pod now. A call starts only in StartPodSync, in ready.
+// Only Done leaves a running activity. Therefore two calls for one pod never overlap. A ready
+// record also becomes idle if its pod is finished before the call, and is freed if its pod is
+// forgotten.
 type activity uint8
 
 const (
@@ -102,12 +106,12 @@ func (a activity) kind() Kind { return Kind(a - running) }
 type stickyFlags uint8
 
 const (
-	flagStarted   stickyFlags = 1 << iota // a worker took work of the pod at least once
-	flagObserved                          // the runtime showed the pod before its first sync
-	flagDeleted                           // the pod is not desired: it was deleted, is an orphan, or is known from the runtime only
-	flagEvicted                           // the pod was evicted: its content may be removed at once
-	flagHasConfig                         // a source has delivered the pod
-	flagStatic                            // only one pod with this full name may run
+	flagStarted        stickyFlags = 1 << iota // a worker has started a call for the pod, perhaps a termination
+	flagFoundInRuntime                         // a caller found the pod running in the runtime, so it must be stopped even if no call was started
+	flagDeleted                                // the pod is not desired: it was deleted, is an orphan, or is known from the runtime only
+	flagEvicted                                // the pod was evicted: its content may be removed at once
+	flagHasConfig                              // a source has delivered the pod
+	flagStatic                                 // only one pod with this full name may run
 )
 
 // hasAny reports whether at least one of the given flags is set.

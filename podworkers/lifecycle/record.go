@@ -31,9 +31,9 @@ type record struct {
 	reason           SyncPodType // of the pending update
 	pending          bool        // no worker has taken the newest update yet
 	inWorkQueue      bool        // the pod has an entry in the work queue
-	graceFromContent bool        // grace is the content's own grace period: it is not passed to the syncer
+	graceFromContent bool        // the pod completed by itself, and grace is still its content's own: it is not passed to the syncer
 	failed           bool        // the last call failed, and the pod waits for its retry
-	runtimeChanged   bool        // the runtime showed a change since the last call started, perhaps made by that call
+	runtimeChanged   bool        // the runtime showed a change since the last call started; that call may have made it
 	waitsForRuntime  bool        // the last call failed because the runtime did not answer
 	stable           bool        // the last call left nothing to do until something changes
 	wokenByRuntime   bool        // the runtime's answer woke the pod; another answer does not wake it again
@@ -48,10 +48,11 @@ func (r *record) isUsed() bool { return r.uid != "" }
 // isRuntimeOnly reports whether the pod is known from the runtime only: no source has delivered it.
 func (r *record) isRuntimeOnly() bool { return !r.flags.hasAny(flagHasConfig) }
 
-// canSkipTermination reports whether the record is a static pod that must terminate and never
-// started. No container of it exists, so the syncer need not be called.
-func (r *record) canSkipTermination() bool {
-	return r.stage != StageSyncing && r.flags.hasAny(flagStatic) && !r.flags.hasAny(flagStarted|flagObserved)
+// canFinishWithoutCalls reports whether the record is a static pod that must terminate, never
+// started and was not found in the runtime. The table assumes that the pod has no container, so
+// neither SyncTerminatingPod nor SyncTerminatedPod is called.
+func (r *record) canFinishWithoutCalls() bool {
+	return r.stage != StageSyncing && r.flags.hasAny(flagStatic) && !r.flags.hasAny(flagStarted|flagFoundInRuntime)
 }
 
 // coldFields are the fields that few records need. A record has them while a kill waits for the

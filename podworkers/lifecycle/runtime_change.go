@@ -10,15 +10,16 @@ import (
 // RuntimeChange compares two observations of a pod whose sync has failed. It describes a change
 // that the failed sync cannot have caused, or returns the empty string. Call EndBackoff only for
 // such a change. A failed sync leaves a sandbox, or a container that was created and not started,
-// and the next attempt would leave one again. So these changes do not count:
+// and the next attempt would leave one again. So these changes do not end the backoff:
 //
 //   - a sandbox that appears;
 //   - a container that appears and has not been started;
-//   - a record that vanishes and was not running or ready.
+//   - a container that vanishes and was not running, and a sandbox that vanishes and was not ready.
 //
-// All others count. A call whose reply was lost leaves records too; its caller requests an early
-// retry by its error. A nil before means that there is no earlier observation: everything is a
-// change. RuntimeChange modifies neither status.
+// Every other change does. If the runtime's reply to a creation is lost, the new sandbox or
+// container exists although the sync failed. It does not end the backoff; the sync requests an early
+// retry with its error instead. A nil before means that there is no earlier observation: everything
+// is a change. RuntimeChange modifies neither status.
 func RuntimeChange(before, now *runtime.PodStatus) string {
 	if before == nil {
 		return "the pod was not seen before"

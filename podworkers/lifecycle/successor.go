@@ -6,12 +6,13 @@ type successor struct {
 	generation uint64 // 0: none
 	source     uint32 // as in record
 	facts      Facts
-	evicted    bool  // it was evicted while it waits
+	evicted    bool  // it was evicted while it waited
 	statusFunc bool  // the eviction has a status func
 	grace      Grace // of the eviction
 }
 
-// successor returns the pod that waits under r's UID until r has finished, or nil.
+// successor returns the pod that waits under r's UID, or nil. It waits until r is finished or, if
+// only the runtime knew r, until r's containers are stopped.
 func (r *record) successor() *successor {
 	if r.cold == nil || r.cold.next.generation == 0 {
 		return nil
@@ -22,8 +23,9 @@ func (r *record) successor() *successor {
 // belongsToSuccessor reports whether the update is about the next incarnation of r's UID. That is
 // so in three cases: a create while the present incarnation terminates or after it has finished,
 // every update while a next incarnation waits, and an update from a source if so far only the
-// runtime knew the pod. An update that requests termination is never about the next incarnation
-// alone: it terminates both.
+// runtime knew the pod. An update that requests termination always belongs to the present
+// incarnation. In addition, applyUpdate evicts the successor if the update is an eviction, and
+// discards it otherwise. The kill of a RuntimePod leaves the successor unchanged.
 func (r *record) belongsToSuccessor(u *Update) bool {
 	if r.stage == StageSyncing || u.requestsTermination() {
 		return false
@@ -36,7 +38,7 @@ func (t *Table) setSuccessor(r *record, u *Update, out *Effects) {
 	t.generation++
 	var next successor
 	if previous := r.successor(); previous != nil && u.Type != SyncPodCreate {
-		next = *previous // New content does not undo the eviction.
+		next = *previous // New content does not undo the eviction; a new pod does.
 	}
 	next.generation, next.source, next.facts = t.generation, t.sourceIndex(u.Facts.Source), u.Facts
 	t.ensureColdFields(r).next = next

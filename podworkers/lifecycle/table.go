@@ -29,15 +29,17 @@ func New() *Table {
 	return &Table{byUID: make(map[types.UID]uint32), nameQueues: make(map[string]nameQueue)}
 }
 
-// Generation returns the number of the last accepted content. Read it before you take a snapshot of
-// the desired state or of the runtime, and pass it with the snapshot.
+// Generation returns the number of the last accepted content. The table numbers the contents of all
+// pods in the order of their acceptance; the number is not metadata.generation. Read it before you
+// take a snapshot of the desired state or of the runtime, and pass it with the snapshot.
 func (t *Table) Generation() uint64 { return t.generation }
 
 // Len returns the number of known pods.
 func (t *Table) Len() int { return len(t.byUID) }
 
 // Sources lists every source seen so far, in the order of its first update, for
-// Known.ExcludedSources. The caller must not modify the list. It is valid until the next Update.
+// DesiredSnapshot.ExcludedSources. The caller must not modify the list. It is valid until the next
+// Update.
 func (t *Table) Sources() []string { return t.sources }
 
 // Find returns the Ref of a pod, and false if the pod is unknown.

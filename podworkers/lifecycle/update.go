@@ -18,7 +18,9 @@ type SyncPodType uint8
 
 // The reasons of an update, in the kubelet's order.
 const (
-	// SyncPodSync: the periodic resync is due.
+	// SyncPodSync: no change of the desired state. It is the reason of a resync and of a change in
+	// the runtime. In Work it is also the reason of a retry, a cleanup and the termination of an
+	// orphan.
 	SyncPodSync SyncPodType = iota
 	// SyncPodUpdate: the content may have changed.
 	SyncPodUpdate
@@ -77,7 +79,9 @@ type KillOptions struct {
 	// PodStatusFunc is true if the update has a function that changes the final status. The
 	// function of the last such update is used.
 	PodStatusFunc bool
-	// Grace can only shorten the effective grace period.
+	// Grace can only shorten the effective grace period of a pod that terminates already. For a
+	// ConfigPod it is also limited by the grace period in Facts. For a RuntimePod it is used as it
+	// is.
 	Grace Grace
 }
 
@@ -92,8 +96,9 @@ type Update struct {
 	// Runtime is the state of this UID in the runtime. It matters only for an unknown pod.
 	Runtime RuntimeState
 	// Observation means that the only reason of the update is a change that the runtime shows. It
-	// counts for the Type SyncPodSync only. If the pod's last call failed, the pod is synced only
-	// after EndBackoff.
+	// counts for the Type SyncPodSync only. If the pod's last call failed, the pod is synced after
+	// EndBackoff, or after Due of its retry. If a call runs, the pod is synced after Done, unless
+	// the call fails.
 	Observation bool
 	// AsOf, for a RuntimePod, is Table.Generation from before the runtime was observed. A pod that
 	// was updated later is not killed.
@@ -123,7 +128,9 @@ func (s RuntimeState) String() string { return enumName(runtimeStateNames[:], in
 type Disposition uint8
 
 const (
-	// Ignored: the content is not kept. The facts and the ticket may still have had an effect.
+	// Ignored: the content is not kept. The update may have had an effect nevertheless. For
+	// example, the kill of a RuntimePod has no content but starts a termination, and a deletion
+	// marks a finished pod as deleted.
 	Ignored Disposition = iota
 	// Current: the content is now the newest content of the pod's incarnation.
 	Current

@@ -106,7 +106,7 @@ func TestRef(t *testing.T) {
 	first, err := table.Update(lifecycle.Update{UID: "a", Subject: lifecycle.ConfigPod}, &out)
 	require.NoError(t, err)
 	require.NotZero(t, first.Ref)
-	table.SyncKnown(lifecycle.Known{Generation: table.Generation()}, nil, &out)
+	table.SyncKnown(lifecycle.DesiredSnapshot{Generation: table.Generation()}, nil, &out)
 	require.Zero(t, table.Len())
 
 	second, err := table.Update(lifecycle.Update{UID: "b", Subject: lifecycle.ConfigPod}, &out)
@@ -130,7 +130,7 @@ func TestAllocs(t *testing.T) {
 	table, list := lifecycle.New(), uids(200)
 	var out lifecycle.Effects
 	var states []lifecycle.PodState
-	known := lifecycle.Known{Desired: list, AllSources: true, ExcludedSources: []string{"file"}}
+	known := lifecycle.DesiredSnapshot{Desired: list, AllSources: true, ExcludedSources: []string{"file"}}
 	round := func() {
 		for i, uid := range list {
 			out = out[:0]

@@ -11,7 +11,9 @@ type View struct {
 	Known bool
 	// AllSources is true once every source has delivered.
 	AllSources bool
-	// Incarnation counts the incarnations of the pod's UID, from 1.
+	// Incarnation is the number of the pod's incarnation. It rises with each incarnation of the
+	// UID. It does not start at 1: a UID without a record gets a number above those of all
+	// forgotten records.
 	Incarnation uint64
 	// Generation is the number of the pod's current content.
 	Generation uint64
@@ -19,7 +21,7 @@ type View struct {
 	Stage Stage
 	// Grace is the effective grace period. It is unset until the pod has to terminate.
 	Grace Grace
-	// Started is true once a worker took work of the pod.
+	// Started is true once a worker has started a call for the pod, perhaps a termination.
 	Started bool
 	// Working is true while a method of the PodSyncer runs for the pod.
 	Working bool
@@ -35,7 +37,7 @@ type View struct {
 	// RestartRequested is true if the UID is desired again. The next incarnation starts when this
 	// one is finished.
 	RestartRequested bool
-	// RestartEvicted is true if the next incarnation was evicted while it waits. It is terminated
+	// RestartEvicted is true if the next incarnation was evicted while it waited. It is terminated
 	// without a start.
 	RestartEvicted bool
 	// AwaitsFullName is true for a static pod that must not start yet, because an earlier pod with
@@ -51,7 +53,7 @@ func (t *Table) view(r *record) View {
 	}
 	v.Known, v.Incarnation, v.Generation, v.Stage, v.Grace = true, r.incarnation, r.generation, r.stage, Grace{r.grace, r.grace != 0}
 	v.Started, v.Working, v.Deleted, v.Evicted = r.flags.hasAny(flagStarted), r.activity.isRunning(), r.flags.hasAny(flagDeleted), r.flags.hasAny(flagEvicted)
-	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.canStart(r)
+	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.canCallSyncer(r)
 	if r.successor() != nil {
 		v.RestartRequested, v.RestartEvicted = true, r.cold.next.evicted
 	}

@@ -94,17 +94,22 @@ func (t *Table) StartPodSync(ref Ref) (Work, bool) {
 	if r == nil || r.activity != ready || t.shutDown {
 		return Work{}, false
 	}
-	r.stage = stageAfter[syncStarted][r.stage]
+	r.stage = stageAfter[workStarted][r.stage]
 	r.flags |= flagStarted
 	w := r.nextWork()
 	r.activity, r.pending, r.waitsForRuntime = runningActivity(w.Kind), false, false
 	return w, true
 }
 
-// ShouldCheckStable reports whether the caller should ask the syncer if the pod is stable, which
-// means that SyncPod has nothing to do until something changes. The caller calls it twice: with a
-// zero result once it has a fresh status, and with the result of the call. If the pod is stable,
-// the result is Stable, and a call that was not made yet is skipped.
+// ShouldCheckStable reports whether the caller should ask the syncer if the pod is stable. A pod is
+// stable if SyncPod has nothing to do until something changes. The caller calls ShouldCheckStable
+// twice per work:
+//
+//   - before SyncPod, with the result 0. It returns true if the last result was Stable. If the pod
+//     is still stable, the caller skips SyncPod.
+//   - after SyncPod, with its result. It returns true if SyncPod has succeeded.
+//
+// In both cases the caller passes Stable to Done if the pod is stable.
 func (w *Work) ShouldCheckStable(result Result) bool {
 	if result == 0 {
 		return w.Stable
@@ -129,7 +134,8 @@ func (r *record) nextWork() Work {
 	return w
 }
 
-// workKind returns the syncer method that r's stage requires.
+// workKind returns the syncer method that r's stage requires. While a pod terminates, it depends on
+// whether a source has delivered the pod.
 func (r *record) workKind() Kind {
 	switch {
 	case r.stage == StageSyncing:
