@@ -38,7 +38,8 @@ func (p *PLEG) startNextInspection() (*record, uint64) {
 	return p.mu.table.startNextInspection()
 }
 
-// inspectPod reads the status of one pod and stores it. It returns false if the PLEG is stopping.
+// inspectPod reads the status of one pod and stores it. It returns false, without a result, if the
+// PLEG is stopping.
 func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (completed bool) {
 	began := p.executor.Now()
 	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.InspectTimeout))

@@ -23,8 +23,9 @@ var (
 	// ErrRunning is returned by Relist while another Relist or Run is running, and by Run during a
 	// Relist.
 	ErrRunning = errors.New("pleg: running already")
-	// ErrUnobserved is returned by Get for a pod that was never observed, neither by an inspection
-	// nor by a listing.
+	// ErrUnobserved is returned by Get for a pod whose first inspection has not ended, even if a
+	// listing or RequestRelist has named the pod. For any other pod without a cached status it is
+	// returned until a listing has succeeded.
 	ErrUnobserved = errors.New("pleg: not observed yet")
 )
 
@@ -64,9 +65,11 @@ type Config struct {
 	Runtime runtime.PodLister
 	// Clock is the time; nil is the real one.
 	Clock clock.Clock
-	// RelistPeriod is the pause between two listings; 1 s.
+	// RelistPeriod is the pause between the end of a listing and the begin of the next; 1 s.
+	// Retries and the limits per period use it too.
 	RelistPeriod time.Duration
-	// SafetyPeriod is the pause between two listings while an event stream is healthy; 30 s.
+	// SafetyPeriod is the pause between two listings while the event stream replaces frequent
+	// listings (see section Bounds); 30 s.
 	SafetyPeriod time.Duration
 	// RelistThreshold is how old the last successful listing may be before the PLEG is unhealthy; 3
 	// min, or three times the longer period, if that is longer.
@@ -76,7 +79,7 @@ type Config struct {
 	// InspectTimeout limits the inspection of one pod; 10 s.
 	InspectTimeout time.Duration
 	// MaxInspections limits the concurrent inspections; 8. Pods whose last inspection timed out use
-	// at most half of them.
+	// at most half of them, and at least one.
 	MaxInspections int
 	// Log receives log messages; nil discards them.
 	Log *slog.Logger
@@ -149,8 +152,9 @@ func New(cfg Config) (*PLEG, error) {
 	return p, nil
 }
 
-// Hooks are called for each observation. Each may be nil. It is called without a lock, concurrently
-// with the others and with itself, and must not block.
+// Hooks are called for each observation, except for one that the end of Run or Relist interrupts.
+// Each may be nil. It is called without a lock, concurrently with the others and with itself, and
+// must not block.
 type Hooks struct {
 	// Relisted is called after every listing.
 	Relisted func(Relisting)
@@ -195,6 +199,6 @@ type Inspection struct {
 	UID    types.UID
 	Number uint64 // of the observation
 	Took   time.Duration
-	Events Events // generated events; 0: no change
+	Events Events // announced events; 0: no change, or its events are held back (see section Bounds)
 	Err    error
 }

@@ -25,7 +25,7 @@ func inspected(t *table, status *runtime.PodStatus) {
 		if taken == nil {
 			return
 		}
-		t.storeInspection(taken, number, map[bool]*runtime.PodStatus{true: status, false: {UID: taken.uid}}[taken == r], nil, false, r.hintsSince)
+		t.storeInspection(taken, number, map[bool]*runtime.PodStatus{true: status, false: {UID: taken.uid}}[taken == r], nil, false, r.eventsSince)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 	a := tab.records["a"]
 	tab.requestInspection(a, tab.number)
 	_, number := tab.startNextInspection()
-	tab.storeInspection(a, number, nil, runtime.ErrNotReady, false, a.hintsSince)
+	tab.storeInspection(a, number, nil, runtime.ErrNotReady, false, a.eventsSince)
 	tab.merged = nil
 	assert.Equal(t, []types.UID{"b"}, podUIDs(tab), "that it can not be read again does not bring it back")
 

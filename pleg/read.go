@@ -13,7 +13,7 @@ import (
 
 // Get implements runtime.StatusCache. The status is never nil; for an unknown pod it has only the
 // UID. If the newest inspection failed, Get returns its error with the last status that was read.
-// ErrUnobserved means that the pod was never observed: it may be running.
+// ErrUnobserved means that the pod was not inspected yet: it may be running.
 func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +112,8 @@ func (p *PLEG) Pods() []runtime.Pod {
 }
 
 // currentPods returns the newest listing, updated with the pods that were inspected since. With a
-// healthy event stream listings are half a minute apart, and housekeeping must not use the old
-// list. The result is cached until the next inspection or listing.
+// good event stream listings are half a minute apart, and housekeeping must not use the old list.
+// The result is cached until the next inspection or listing.
 func (t *table) currentPods() []runtime.Pod {
 	if t.newestInspection <= t.listNumber {
 		return t.list

@@ -45,8 +45,8 @@ func (p *PLEG) listPods(ctx context.Context) error {
 		p.callRelistedHook(Relisting{Number: number, Took: p.executor.Now().Sub(began), Err: err})
 		return err
 	}
-	doubtful := p.storeList(number, began, prev, pods)
-	p.callRelistedHook(Relisting{Number: number, Took: p.executor.Now().Sub(began), Pods: len(pods), Mismatched: doubtful})
+	mismatched := p.storeList(number, began, prev, pods)
+	p.callRelistedHook(Relisting{Number: number, Took: p.executor.Now().Sub(began), Pods: len(pods), Mismatched: mismatched})
 	return nil
 }
 
@@ -60,14 +60,15 @@ func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) 
 	return p.mu.table.nextNumber(), now, p.mu.table.list
 }
 
-// storeList stores a successful listing. It compares the listing with the one before without the
-// lock, because there is only one lister.
+// storeList stores a successful listing and returns the number of pods whose status differs from
+// it. It compares the listing with the one before without the lock, because listings do not
+// overlap.
 func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Pod) (mismatched int) {
-	var aligned bool
-	p.changed, aligned = diff.Lists(p.changed[:0], prev, next)
+	var sameOrder bool
+	p.changed, sameOrder = diff.Lists(p.changed[:0], prev, next)
 	now := p.executor.Now()
 	p.mu.Lock()
-	p.mu.table.storeList(number, next, p.changed, aligned)
+	p.mu.table.storeList(number, next, p.changed, sameOrder)
 	mismatched = len(p.mu.table.mismatched)
 	recovered := p.mu.schedule.recordSuccess(began, now, number)
 	p.mu.Unlock()
@@ -100,25 +101,26 @@ func isInterrupted(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, executor.ErrCrashed))
 }
 
-// storeList stores a listing and requests the inspections that it requires. changed and aligned are
-// the results of diff.Lists.
-func (t *table) storeList(number uint64, next []runtime.Pod, changed []int, aligned bool) {
+// storeList stores a listing and requests the inspections that it requires, and all waiting
+// retries. changed and sameOrder are the results of diff.Lists: if the listing has the same UIDs at
+// the same indexes as the one before, only the changed pods are compared with the cache.
+func (t *table) storeList(number uint64, next []runtime.Pod, changed []int, sameOrder bool) {
 	prev := t.list
 	t.list, t.listNumber, t.merged = next, number, nil
-	if aligned {
+	if sameOrder {
 		for _, i := range changed {
 			if r := t.records[next[i].UID]; r != nil {
-				t.checkAgainstList(r)
+				t.requestIfMismatched(r)
 			}
 		}
 	} else {
 		t.indexList(prev, next)
 	}
-	unsure := t.mismatched
+	previouslyMismatched := t.mismatched
 	t.mismatched = nil
-	for _, r := range unsure {
+	for _, r := range previouslyMismatched {
 		r.isMismatched = false
-		t.checkAgainstList(r)
+		t.requestIfMismatched(r)
 	}
 	t.requestRetries()
 }
@@ -133,42 +135,45 @@ func (t *table) indexList(prev, next []runtime.Pod) {
 		r := t.ensureRecord(next[i].UID)
 		if r.indexedInList == t.listNumber {
 			r.listedTwice = true
-			t.checkAgainstList(r)
+			t.requestIfMismatched(r)
 			continue
 		}
 		was := r.index
 		r.indexedInList, r.index, r.listedTwice = t.listNumber, i, false
 		if was < 0 || !diff.SameRecords(&prev[was], &next[i]) {
-			t.checkAgainstList(r)
+			t.requestIfMismatched(r)
 		}
 	}
 	for i := range prev {
 		if r := t.records[prev[i].UID]; r != nil && r.index >= 0 && r.indexedInList != t.listNumber {
 			r.index, r.listedTwice = -1, false
-			t.checkAgainstList(r)
+			t.requestIfMismatched(r)
 			t.dropIfGone(r)
 		}
 	}
 }
 
-// checkAgainstList compares a pod's status with the newest listing. If they differ it requests an
-// inspection that begins after the listing.
-func (t *table) checkAgainstList(r *record) {
-	if !t.updateMismatch(r) {
+// requestIfMismatched compares a pod's status with the newest listing. If they differ it requests
+// an inspection that begins after the listing, and adds the pod to t.mismatched.
+func (t *table) requestIfMismatched(r *record) {
+	if t.addIfMismatched(r) {
 		t.requestInspection(r, t.listNumber)
 	}
 }
 
-// updateMismatch reports whether the status of a pod agrees with the newest listing. If not, it
-// adds the pod to t.mismatched, so that every listing is followed by an inspection until both
-// agree. Whichever of the two is out of date, no change is missed.
-func (t *table) updateMismatch(r *record) (matches bool) {
-	agrees := t.matchesList(r)
-	if !agrees && !r.isMismatched {
+// addIfMismatched adds the pod to t.mismatched and returns true, if its status differs from the
+// newest listing. The next listing compares the pod again and requests another inspection, until
+// both agree. So no change is missed, whichever of the two is out of date. Only storeList removes
+// pods from t.mismatched.
+func (t *table) addIfMismatched(r *record) (mismatched bool) {
+	if t.matchesList(r) {
+		return false
+	}
+	if !r.isMismatched {
 		r.isMismatched = true
 		t.mismatched = append(t.mismatched, r)
 	}
-	return agrees
+	return true
 }
 
 // matchesList reports whether the status of a pod has the same records and states as the newest

@@ -121,8 +121,9 @@ func (p *PLEG) endRun(next state) {
 	}
 }
 
-// healthyAfter is how long a stream without events must be open to count as healthy.
-const healthyAfter = 10 * time.Second
+// streamTrustedAfter is how long a stream without events must be open before the PLEG trusts it to
+// deliver events.
+const streamTrustedAfter = 10 * time.Second
 
 // listSchedule decides when the next listing is due. It stores the result of the last one and the
 // state of the event stream. The caller holds the lock and passes the time.
@@ -170,10 +171,11 @@ func limitAfterClockStep(at, now time.Time, d time.Duration) time.Time {
 	return at
 }
 
-// isStreamSufficient reports whether events can replace frequent listings: the stream is healthy,
-// and a listing has succeeded since it was opened.
+// isStreamSufficient reports whether events can replace frequent listings. The stream must have
+// delivered an event or be open for streamTrustedAfter. The last listing must have succeeded and
+// have begun after the stream was opened.
 func (r *listSchedule) isStreamSufficient(now time.Time) bool {
-	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= healthyAfter) && r.err == nil && r.number > r.streamListMark
+	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= streamTrustedAfter) && r.err == nil && r.number > r.streamListMark
 }
 
 // beginList records that a listing begins.

@@ -96,8 +96,8 @@ func TestRhythm_StreamCovers(t *testing.T) {
 	r.err = assert.AnError
 	assert.False(t, r.isStreamSufficient(now), "the last listing failed")
 	r.err, r.eventReceived = nil, false
-	assert.False(t, r.isStreamSufficient(now.Add(healthyAfter-1)))
-	assert.True(t, r.isStreamSufficient(now.Add(healthyAfter)))
+	assert.False(t, r.isStreamSufficient(now.Add(streamTrustedAfter-1)))
+	assert.True(t, r.isStreamSufficient(now.Add(streamTrustedAfter)))
 	r.streamOpen = false
-	assert.False(t, r.isStreamSufficient(now.Add(healthyAfter)))
+	assert.False(t, r.isStreamSufficient(now.Add(streamTrustedAfter)))
 }

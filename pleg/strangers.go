@@ -9,16 +9,18 @@ import (
 // maxStrangers is how many unknown pods are inspected at a time because of events.
 const maxStrangers = 10
 
-// strangerLimits limits the inspections of strangers: pods that only runtime events name. No
-// listing has them, and they are not cached. An event stream may name any number of them: pods of
-// another agent, or pods that do not exist. An inspection that finds no pod doubles the pause
-// before the next one, from minPause to maxPause. During the pause, strangers are left to one
-// listing, which shows all existing pods. The pause ends when an inspection finds its pod, or after
-// some time without strangers.
+// strangerLimits limits the inspections of strangers. A stranger is a pod that a runtime event
+// names and that has no record: no listing, reader or RequestRelist has named it. The first
+// inspection makes it an ordinary pod if the pod exists, and otherwise deletes its record. An event
+// stream may name any number of strangers: pods of another agent, or pods that do not exist. An
+// inspection that finds no pod doubles the pause before the next one, from minBackoff to
+// maxBackoff. During the pause, the PLEG makes one listing instead of the inspections; it shows all
+// existing pods. The pause is cleared when an inspection finds its pod. It starts at minBackoff
+// again after 2*maxBackoff without strangers.
 type strangerLimits struct {
-	pendingInspections int           // queued, running and failed inspections
+	pendingInspections int           // strangers without a successful inspection; those that wait for a retry count
 	pause              time.Duration // after the last inspection that found no pod; zero: none
-	mayInspectAt       time.Time     // when the next stranger may be inspected
+	mayInspectAt       time.Time     // end of the pause: the next stranger may be inspected
 	listAt             time.Time     // when a listing for deferred strangers is due; zero: never
 }
 
@@ -46,10 +48,10 @@ func (s *strangerLimits) setPause(found bool, now time.Time) {
 	switch {
 	case found:
 		s.pause = 0
-	case now.Sub(s.mayInspectAt) >= 2*maxPause:
-		s.pause = minPause
+	case now.Sub(s.mayInspectAt) >= 2*maxBackoff:
+		s.pause = minBackoff
 	default:
-		s.pause = min(max(2*s.pause, minPause), maxPause)
+		s.pause = min(max(2*s.pause, minBackoff), maxBackoff)
 	}
 	s.mayInspectAt = now.Add(s.pause)
 }
@@ -60,7 +62,7 @@ func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (due boo
 	if s.listAt.IsZero() {
 		return false, s.listAt
 	}
-	s.listAt = limitAfterClockStep(s.listAt, now, max(maxPause, period))
+	s.listAt = limitAfterClockStep(s.listAt, now, max(maxBackoff, period))
 	return !now.Before(s.listAt), s.listAt
 }
 
@@ -80,8 +82,9 @@ func (t *table) handleEvent(uid types.UID, now time.Time) {
 	t.requestByEvent(r, now)
 }
 
-// endStranger records that a pod that so far only a runtime event had named was inspected or
-// listed. A failed inspection does not count, because it is repeated.
+// endStranger records the first successful inspection of a stranger. found reports whether the pod
+// exists: the inspection or the newest listing shows it. A failed inspection does not end a
+// stranger, because it is repeated.
 func (t *table) endStranger(r *record, found bool, now time.Time) {
 	if !r.isStranger {
 		return

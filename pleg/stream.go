@@ -8,12 +8,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// The pause before a broken stream is opened again doubles from minPause to maxPause. It starts at
-// minPause again once a stream was open for healthyAfter. An event does not shorten the pause: a
-// stream may deliver one each time it is opened, and break.
+// The pause before a broken stream is opened again doubles from minBackoff to maxBackoff. It starts
+// at minBackoff again once a stream was open for streamTrustedAfter. An event does not shorten the
+// pause: a stream may deliver one each time it is opened, and break. The pause between the
+// inspections of strangers has the same limits.
 const (
-	minPause = 100 * time.Millisecond
-	maxPause = 5 * time.Second
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
 	// unsupportedPause is the pause for a runtime without an event stream. The runtime may be
 	// replaced by one that has a stream; until then each attempt is an error in the runtime's log.
 	unsupportedPause = time.Minute
@@ -21,7 +22,7 @@ const (
 
 // keepStreamOpen opens the event stream again whenever it ends, until ctx ends.
 func (p *PLEG) keepStreamOpen(ctx context.Context) {
-	pause := minPause
+	pause := minBackoff
 	for {
 		source := p.features.Features().EventSource
 		if source == nil {
@@ -32,22 +33,22 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 		}
 		p.recordStreamOpen()
 		err := source.Events(ctx, p.handleEvent)
-		stood := p.recordStreamEnd()
+		lasted := p.recordStreamEnd()
 		if ctx.Err() != nil || isInterrupted(ctx, err) {
 			return
 		}
-		if stood {
-			pause = minPause
+		if lasted {
+			pause = minBackoff
 		}
 		wait := pause
 		if errors.Is(err, runtime.ErrUnsupported) {
 			wait = unsupportedPause
 		}
-		p.reportStreamEnd(err, pause == minPause, wait)
+		p.reportStreamEnd(err, pause == minBackoff, wait)
 		if p.executor.Sleep(ctx, wait) != nil {
 			return
 		}
-		pause = min(2*pause, maxPause)
+		pause = min(2*pause, maxBackoff)
 	}
 }
 
@@ -74,17 +75,17 @@ func (p *PLEG) recordStreamOpen() {
 }
 
 // recordStreamEnd records the end of the event stream, and wakes the loop: it must return to its
-// shorter period, because events may be lost. It reports whether the stream was open long enough to
-// count as healthy.
-func (p *PLEG) recordStreamEnd() (wasHealthy bool) {
+// shorter period, because events may be lost. It reports whether the stream was open for
+// streamTrustedAfter. Whether it delivered events does not matter.
+func (p *PLEG) recordStreamEnd() (lasted bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	r := &p.mu.schedule
-	wasHealthy = now.Sub(r.streamOpenedAt) >= healthyAfter
+	lasted = now.Sub(r.streamOpenedAt) >= streamTrustedAfter
 	r.streamOpen = false
 	p.mu.Unlock()
 	p.wake.Signal()
-	return wasHealthy
+	return lasted
 }
 
 // reportStreamEnd logs the first failure in a row, and calls Hooks.StreamEnded for each.

@@ -21,8 +21,8 @@ const (
 	ContainerDied = Events(diff.Died)
 	// ContainerRemoved: a container or sandbox has vanished.
 	ContainerRemoved = Events(diff.Removed)
-	// PodSync: another part of the pod's status has changed, its inspection has started or stopped
-	// to fail, or the subscription is new.
+	// PodSync: another part of the pod's status has changed, its inspection fails now or succeeds
+	// again, or the subscription is new.
 	PodSync = Events(diff.Changed)
 )
 

@@ -12,14 +12,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// maxHints is how many runtime events of one pod cause an inspection per period. A correct runtime
-// sends a few per container.
-const maxHints = 10
+// maxEventsPerPeriod is how many runtime events of one pod cause an inspection per period. The
+// period is RelistPeriod. A correct runtime sends a few events per container.
+const maxEventsPerPeriod = 10
 
-// maxAnnouncements is how often one pod is announced to subscribers per period. A runtime may
-// report another status at each inspection, and each announcement causes another inspection. So
-// after each period in which the limit was exceeded it is halved, down to one. Held events are
-// announced at the end of the period.
+// maxAnnouncements is how often one pod is announced to the subscriptions per RelistPeriod. A
+// runtime may report another status at each inspection, and each announcement causes another
+// inspection. So after each period in which the limit was exceeded the pod's limit is halved, down
+// to one. The pod's other events are held back. A held pod is inspected again, and that inspection
+// announces the events if its period has not reached the limit.
 const maxAnnouncements = 32
 
 // maxHalvings is how often maxAnnouncements is halved.
@@ -33,9 +34,12 @@ const maxHalvings = 5
 // inspection (inspectedNumber). A request for a newer inspection stores the number that must be
 // exceeded (wantedNumber). So
 //
-//	wantedNumber >= inspectedNumber   an inspection is pending: queued, in flight, or failed
-//	wantedNumber <  inspectedNumber   the status satisfies every request, and every later
+//	wantedNumber >= inspectedNumber   an inspection is pending: queued or in flight
+//	wantedNumber <  inspectedNumber   the result satisfies every request, and every later
 //	                                  listing that agrees with it counts as an observation
+//
+// A failed inspection is a result too. Its record is in retryQueue and becomes pending again when
+// requestRetries runs. Until then a reader with a lower mark gets the error at once.
 type table struct {
 	number           uint64 // of the newest observation begun
 	listNumber       uint64 // of the newest listing that succeeded; 0: none
@@ -46,8 +50,8 @@ type table struct {
 
 	queue      []*record // pending inspections, first come first served
 	suspects   []*record // pending inspections of pods whose last inspection timed out
-	retryQueue []*record // to be inspected at retryAt or after the next listing
-	retryAt    time.Time
+	retryQueue []*record // to be inspected at retryAt or after the next successful listing
+	retryAt    time.Time // of all records in retryQueue: one retryDelay after the first was added
 	mismatched []*record // records whose status differs from the listing
 
 	limit           int // concurrent inspections at most
@@ -71,23 +75,23 @@ type record struct {
 
 	index          int       // in the listing; -1: not listed
 	indexedInList  uint64    // number of the listing for which index was set
-	hintsSince     time.Time // start of the period in which hints are counted
+	eventsSince    time.Time // start of the period in which the runtime events are counted
 	announcedSince time.Time // start of the period in which announcements are counted
-	hints          uint32    // runtime events since hintsSince
+	eventCount     uint32    // runtime events since eventsSince
 	announcements  uint32    // announcements since announcedSince, held ones included
 	halvings       uint8     // periods in a row with too many announcements
 	heldEvents     Events    // not announced yet
 
-	listedTwice     bool // the listing has the pod twice and cannot be trusted
-	queued          bool
-	inFlight        bool
-	inRetryQueue    bool   // in later
-	isStranger      bool   // only a runtime event has named the pod
-	lastTimedOut    bool   // the last inspection ran into its deadline
-	inSuspectSlot   bool   // the running inspection uses the half of the slots for pods that timed out
-	isMismatched    bool   // the record is in table.mismatched
-	warnedContainer string // ID of the last exited container that the runtime reported as not exited, for the log
-	waiters         []*waiter
+	listedTwice       bool // the listing has the pod twice and cannot be trusted
+	queued            bool
+	inFlight          bool
+	inRetryQueue      bool   // the record is in table.retryQueue
+	isStranger        bool   // a runtime event created the record, and no inspection has succeeded yet
+	lastTimedOut      bool   // the last inspection ran into its deadline
+	inSuspectSlot     bool   // the running inspection came from suspects and uses one of their slots
+	isMismatched      bool   // the record is in table.mismatched
+	lastWarnedRevival string // ID of the container of the last warning that an exited container is reported as not exited
+	waiters           []*waiter
 }
 
 // waiter is a reader that is blocked in NewerThan.
@@ -115,7 +119,8 @@ func (t *table) ensureRecord(uid types.UID) *record {
 	return r
 }
 
-// needsInspection reports whether an inspection of the pod is pending.
+// needsInspection reports whether an inspection of the pod is requested and has not ended. It
+// returns false for a failed inspection whose retry is not requested yet.
 func (r *record) needsInspection() bool { return r.wantedNumber >= r.inspectedNumber }
 
 // statusAndError returns the cached status, or an empty one, and the error of the newest
@@ -150,21 +155,22 @@ func (t *table) requestInspection(r *record, mark uint64) {
 }
 
 // requestByEvent requests an inspection because of a runtime event. The runtime may send ten
-// thousand events a second, so the events above maxHints in one period are served by one inspection
-// at its end (F65).
+// thousand events a second, so the events above maxEventsPerPeriod in one period are served by one
+// inspection at its end (F65).
 func (t *table) requestByEvent(r *record, now time.Time) {
-	if age := now.Sub(r.hintsSince); age < 0 || age >= t.retryDelay {
-		r.hintsSince, r.hints = now, 0
+	if age := now.Sub(r.eventsSince); age < 0 || age >= t.retryDelay {
+		r.eventsSince, r.eventCount = now, 0
 	}
-	if r.hints++; r.hints > maxHints {
+	if r.eventCount++; r.eventCount > maxEventsPerPeriod {
 		t.scheduleRetry(r, now)
 		return
 	}
 	t.requestInspection(r, t.number)
 }
 
-// eventsToAnnounce returns the events to announce to subscribers now. It holds them back if the pod
-// was announced too often in this period.
+// eventsToAnnounce returns the events to announce to all subscriptions now, with the ones that were
+// held back before. It holds all of them back, and returns 0, if the pod was announced too often in
+// this period.
 func (t *table) eventsToAnnounce(r *record, events Events, now time.Time) Events {
 	if events |= r.heldEvents; events == 0 {
 		return 0
@@ -248,7 +254,7 @@ type inspectionResult struct {
 	uid          types.UID
 	events       Events
 	firstFailure bool // the inspection failed and the one before succeeded
-	// IDs of exited containers that the runtime reported as not exited
+	// revived has the IDs of exited containers that the runtime reported as not exited, for the log.
 	revived []string
 	waiters []*waiter
 }
@@ -271,7 +277,7 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 		}
 		r.err = err
 	} else {
-		again = diff.Unexplained(r.status, status)
+		again = diff.ReasonMayFollow(r.status, status)
 		out.events, out.revived = t.storeStatus(r, status)
 		r.statusNumber = number
 		t.newestInspection, t.merged = max(t.newestInspection, number), nil
@@ -288,14 +294,16 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 	return out
 }
 
-// storeStatus replaces the status of a pod and returns the events that this generates. If the
-// status has not changed the old pointer stays.
-func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, revived []string) {
-	status, back := diff.Amend(r.status, status)
-	if len(back) > 0 && back[0] == r.warnedContainer {
-		back = nil
-	} else if len(back) > 0 {
-		r.warnedContainer = back[0]
+// storeStatus replaces the status of a pod by the amended new one and returns the events that this
+// generates. If the status has not changed the old pointer stays. toWarn has the IDs of exited
+// containers that the runtime reports as not exited. It is empty if the last warning had the same
+// first ID.
+func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, toWarn []string) {
+	status, revived := diff.Amend(r.status, status)
+	if len(revived) > 0 && revived[0] == r.lastWarnedRevival {
+		revived = nil
+	} else if len(revived) > 0 {
+		r.lastWarnedRevival = revived[0]
 	}
 	failed := r.err != nil
 	r.err = nil
@@ -306,7 +314,9 @@ func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, rev
 		t.scratch = [2][]diff.Item{before, after}
 		events = Events(diff.Compare(before, after))
 		if events == ContainerRemoved && !diff.OnlyLost(r.status, status) {
-			events |= PodSync // A pod that only lost records needs no sync.
+			// The sync loop ignores ContainerRemoved alone, because a pod that only lost records
+			// needs no sync. Here more has changed, so PodSync is added.
+			events |= PodSync
 		}
 	}
 	if !same || r.status == nil {
@@ -315,8 +325,8 @@ func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, rev
 	if events == 0 && (failed || !same) {
 		events = PodSync
 	}
-	t.updateMismatch(r)
-	return events, back
+	t.addIfMismatched(r)
+	return events, revived
 }
 
 // takeSatisfiedWaiters removes and returns the waiters whom the newest inspection satisfies, with
@@ -339,8 +349,10 @@ func (r *record) takeSatisfiedWaiters() []*waiter {
 	return awake
 }
 
-// scheduleRetry schedules another inspection after a delay: the last one failed, may have been too
-// early for the reason of a failure, or the pod has too many events.
+// scheduleRetry puts a pod into the retry queue: its inspection failed or may have been too early
+// for the reason of a failure, the pod has too many runtime events, or its own events are held
+// back. All pods in the queue are retried together, so the delay is retryDelay for the first pod
+// and shorter for the others.
 func (t *table) scheduleRetry(r *record, now time.Time) {
 	if r.inRetryQueue || r.queued {
 		return
@@ -352,7 +364,8 @@ func (t *table) scheduleRetry(r *record, now time.Time) {
 	t.retryQueue = append(t.retryQueue, r)
 }
 
-// requestRetries requests an inspection of every pod in the retry queue.
+// requestRetries requests an inspection of every pod in the retry queue, however long it has
+// waited.
 func (t *table) requestRetries() {
 	for _, r := range t.retryQueue {
 		r.inRetryQueue = false
@@ -362,7 +375,8 @@ func (t *table) requestRetries() {
 	t.retryQueue = t.retryQueue[:0]
 }
 
-// dropIfGone deletes the record of a pod that does not exist, unless an inspection is pending.
+// dropIfGone deletes the record of a pod that does not exist, unless an inspection is pending or
+// will be retried, or a reader waits.
 func (t *table) dropIfGone(r *record) {
 	gone := r.index < 0 && r.err == nil && diff.Empty(r.status)
 	if gone && !r.needsInspection() && !r.inFlight && !r.queued && !r.inRetryQueue && len(r.waiters) == 0 {

@@ -176,8 +176,9 @@ func pods(t *testing.T, text string) []runtime.Pod {
 	return pods
 }
 
-// TestEventsToAnnounce: a pod is announced 32 times a second, then half as often after each second in which
-// that was not enough, down to once. No event is lost. A second with few events resets the limit.
+// TestEventsToAnnounce: a pod is announced 32 times a second, then half as often after each second
+// in which that was not enough, down to once. No event is lost. A second with few events resets the
+// limit.
 func TestEventsToAnnounce(t *testing.T) {
 	tb := table{records: map[types.UID]*record{}, retryDelay: time.Second}
 	r, now := tb.ensureRecord("a"), time.Unix(1000, 0)

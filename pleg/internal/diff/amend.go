@@ -10,19 +10,19 @@ import (
 // correct and a corrected copy otherwise; neither argument is modified. old may be nil.
 //
 // Two things are corrected. A container that had exited stays exited, even if the runtime reports
-// another state later; back has the IDs of such containers, for the log. A pod without a ready
+// another state later; revived has the IDs of such containers, for the log. A pod without a ready
 // sandbox keeps its last addresses, so that they are still known after the pod has terminated.
-func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
+func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, revived []string) {
 	if old == nil {
 		return now, nil
 	}
-	amended, back = restoreExited(old, now)
-	return restoreAddresses(old, amended, amended != now), back
+	amended, revived = restoreExited(old, now)
+	return restoreAddresses(old, amended, amended != now), revived
 }
 
 // restoreExited replaces each container that had exited in old and has not exited in now by its old
-// status. It returns their IDs in back.
-func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, back []string) {
+// status. It returns their IDs in revived.
+func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, revived []string) {
 	amended = now
 	for i := range now.Containers {
 		c := &now.Containers[i]
@@ -37,9 +37,9 @@ func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, bac
 			amended = clone(now)
 		}
 		amended.Containers[i] = old.Containers[j]
-		back = append(back, c.ID)
+		revived = append(revived, c.ID)
 	}
-	return amended, back
+	return amended, revived
 }
 
 // restoreAddresses copies the addresses of the newest sandbox from old, if now has none and no

@@ -5,7 +5,7 @@
 // and Compare work on inspected statuses, and only Compare generates events. So a container that is
 // missing in a listing has not exited.
 //
-// Unexplained finds a failure whose reason may come later. OnlyLost recognises a status that
+// ReasonMayFollow finds a failure whose reason may come later. OnlyLost recognises a status that
 // differs from the one before only by missing records. An invalid state counts as unknown, and a
 // container that has exited stays exited.
 package diff

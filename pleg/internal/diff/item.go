@@ -102,12 +102,12 @@ func sortAndDedup(items []Item, start int) []Item {
 }
 
 // Lists compares two listings index by index. It appends to buf the indexes of next whose pod
-// differs. If the two listings do not have the same UIDs at the same indexes, aligned is false and
+// differs. If the two listings do not have the same UIDs at the same indexes, sameOrder is false and
 // nothing is appended.
 //
 // This is the whole cost of a listing without changes: it allocates nothing, and strings that both
 // listings share are compared by pointer.
-func Lists(buf []int, prev, next []runtime.Pod) (changed []int, aligned bool) {
+func Lists(buf []int, prev, next []runtime.Pod) (changed []int, sameOrder bool) {
 	if len(prev) != len(next) {
 		return buf, false
 	}

@@ -9,10 +9,10 @@ import (
 // reasonOOM is the reason that a runtime may report later than the exit.
 const reasonOOM = "OOMKilled"
 
-// Unexplained reports whether a container has failed since an earlier status, and its reason may
-// still be missing: a runtime may report an OOM kill later than the exit.
-// Without an earlier status it returns false, because the container may have exited long ago.
-func Unexplained(old, now *runtime.PodStatus) bool {
+// ReasonMayFollow reports whether a container has failed since an earlier status and the runtime
+// may still add the reason: it may report an OOM kill later than the exit. Without an earlier
+// status it returns false, because the container may have exited long ago.
+func ReasonMayFollow(old, now *runtime.PodStatus) bool {
 	if old == nil {
 		return false
 	}

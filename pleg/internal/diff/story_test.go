@@ -34,7 +34,7 @@ func TestStories(t *testing.T) {
 				if before == "" {
 					b = nil
 				}
-				return fmt.Sprintf("unexplained=%v onlylost=%v\n", diff.Unexplained(b, n), diff.OnlyLost(b, n))
+				return fmt.Sprintf("unexplained=%v onlylost=%v\n", diff.ReasonMayFollow(b, n), diff.OnlyLost(b, n))
 			case "amend":
 				return amend(status(t, before), status(t, now))
 			case "lists":
