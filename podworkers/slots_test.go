@@ -140,7 +140,7 @@ func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	assert.Equal(t, 4, mostAtOnce(node, false), "all wait at once")
 	node.Advance(time.Second)
 	assert.Equal(t, 4, count(node, "is finished"))
-	// After all releases there is one slot.
+	// The number of free slots is one again after all releases.
 	node.Syncer.Script("", syncTerminatingPod, Reply{Takes: time.Second})
 	mark := len(node.Trace.Events())
 	more := []*v1.Pod{Pod("x"), Pod("y"), Pod("z")}

@@ -112,16 +112,16 @@ func (c *counted) NewerThan(_ context.Context, _ types.UID, mark uint64) (*runti
 	return nil, nil
 }
 
-// B-083, B-099: a stable pod is checked with an observation that is newer than that of its last
-// check, even if it was not synced then.
+// B-083, B-099: each check of a stable pod has an observation that is newer than the observation of its last check,
+// even if the pod was not synced then.
 func TestStable_B083_B099_EachCheckHasANewObservation(t *testing.T) {
 	r, cache := &reporter{stable: func() bool { return true }}, &counted{}
 	runReporterOn(t, r, cache, 35*time.Minute)
 	assert.Equal(t, []uint64{0, 1, 2, 3, 4}, cache.marks)
 }
 
-// A pod that is not stable is synced once a minute, and so is a pod whose check panics. A pod whose
-// sync failed is retried without a check.
+// A pod that is not stable is synced once a minute, and a pod whose check panics too. A pod whose sync failed is
+// retried without a check.
 func TestStable_B099_Otherwise(t *testing.T) {
 	minutely := []string{
 		"0s SyncPod create", "0s IsStable a a",

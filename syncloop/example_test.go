@@ -63,7 +63,7 @@ func ExampleNew() {
 	}
 	loop.Step(ctx)
 	loop.RequestSync("u1")
-	loop.RequestSync("u2") // Nobody wants it.
+	loop.RequestSync("u2") // u2 is not desired.
 	loop.Step(ctx)
 	// Output:
 	// wanted: web

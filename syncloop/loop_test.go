@@ -336,7 +336,7 @@ func TestProbed_SL12_SL13(t *testing.T) {
 	}, b.transcript())
 }
 
-// A probe result wakes the loop, and so does an equal result after it.
+// A probe result wakes the loop, and an equal result after it wakes it too.
 func TestRun_SL12_EachResultCausesASync(t *testing.T) {
 	b := newSimulation(t)
 	b.want("a")

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// The hook Rejected panics. The pod is rejected all the same, and so is the next one.
+// The hook Rejected panics. The pod is rejected all the same, and the next one too.
 func TestRejected_PanicIsContained(t *testing.T) {
 	w := newHarness()
 	var told, panicked []string

@@ -62,7 +62,7 @@ func TestStories(t *testing.T) {
 //	source NAME unseen|incomplete|complete       how a source is
 //	status UID PHASE                             a sync has stored a status
 //	max N                                        admission: so many pods
-//	panic admit|ended UID [N]                    who is asked about the pod panics, N times
+//	panic admit|ended UID [N]                    admission, or the check for the end of the pod, panics N times
 func (w *harness) command(t *testing.T, words []string) []string {
 	t.Helper()
 	ctx := context.Background()

@@ -209,8 +209,8 @@ func (p *people) typed(run func(runtime.Streams) error) {
 	assert.Contains(p, screen.String(), "enough\r\n")
 }
 
-// The process of a container without a terminal reads what is typed to its end, and
-// what it prints comes out apart until it has ended.
+// A process without a terminal reads its input up to the end of the input. The caller gets its standard output and its
+// standard error apart, up to the exit of the process.
 func (p *people) attach() {
 	id := p.container("attach", "read line; echo got $line; cat; echo wrong >&2; exit 5", withStdin)
 	in, keys := io.Pipe()
@@ -246,9 +246,8 @@ func (p *people) attachLate() {
 	}
 }
 
-// A port that listens on the pod's loopback alone is reached; what was sent has an
-// end that is passed on; a port on which no process listens is an error, and so is a
-// sandbox that is not ours.
+// PortForward reaches a port that listens on the pod's loopback only, and passes on the end of the sent data. It
+// returns an error for a port on which no process listens, and for a sandbox of another owner.
 func (p *people) ports() {
 	p.container("ports", "exec nc -ll -p 8080 127.0.0.1 -e tr a-z A-Z")
 	var answer []byte

@@ -17,9 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/runtimetest"
 )
 
-// The suite on real containerds. Its cases run side by side, but for the one
-// that removes the image of the others. The short form has some of them only:
-// TestConformance_InProcess has them all.
+// The suite on real containerds. Its cases run side by side, except the case that removes the image of the others. The
+// short form has some of the cases only: TestConformance_InProcess has all.
 func TestConformance_Containerd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: this takes a minute of real time")

@@ -182,8 +182,7 @@ func TestLostReplies_F55_F56(t *testing.T) {
 	}
 }
 
-// F56: a name may be taken by what no list shows yet, or by another owner, who
-// is told apart.
+// F56: a name may belong to a sandbox that no list shows yet, or to another owner. The error distinguishes the two.
 func TestReserved_F56(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -243,9 +242,8 @@ func TestStart_I37_UnderWay(t *testing.T) {
 	})
 }
 
-// I37: the start that an agent sent before it died is seen by the one after it,
-// also where that has looked before: what has run is not removed as something
-// that never did.
+// I37: an agent sends a start and dies. The next agent observes the start, even if it had inspected the container
+// before the start. So it does not remove a container that ran as one that never started.
 func TestRemove_I37_StartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -506,9 +504,9 @@ func TestListImages_F63_TooLong(t *testing.T) {
 	})
 }
 
-// F64, F65: a stream that there is none of is ErrUnsupported, and sought again;
-// one that dies is an error, and works when it is opened again; what is doubled
-// or foreign does no harm.
+// F64, F65: if the runtime has no event stream, Events returns ErrUnsupported, and asks again at the next call. A
+// stream that breaks is an error, and works when it is opened again. Repeated events and events of other owners do no
+// harm.
 func TestEvents_F64_F65_F66(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)
@@ -878,9 +876,9 @@ func TestStopContainer_F13_PlacesAreOfOneSandbox(t *testing.T) {
 	})
 }
 
-// F13: stops and removals of one sandbox reach the runtime one after the other: of two at
-// once, containerd fails one whose network the other has taken down. Those of another
-// sandbox do not wait, and one that is given up while it waits is not sent.
+// F13: stops and removals of one sandbox reach the runtime one after the other. If containerd gets two at once, one of
+// them fails, because the other has taken down the network. Calls for another sandbox do not wait. A call whose context
+// ends while it waits is not sent.
 func TestStopSandbox_F13_OneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)

@@ -49,8 +49,7 @@ func (f *fake) logged(ctx context.Context, id string, r *criv1.CreateContainerRe
 	return path, errors.Join(err, file.Close())
 }
 
-// A log is found by what the runtime says of the container, and nobody else's is
-// read (I38).
+// ReadLog finds a log by the path that the runtime reports for the container. It reads no log of another owner (I38).
 func TestReadLog(t *testing.T) {
 	f := newFake(t)
 	r, other := f.client("me"), f.client("other")

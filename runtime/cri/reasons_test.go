@@ -78,9 +78,8 @@ type late struct {
 
 func (l late) Deadline() (time.Time, bool) { return l.at, true }
 
-// F54: whose deadline it was is told by the time, not by who noticed first: the
-// runtime may answer a moment before the caller's context ends, or long before, when
-// only our own deadline is over.
+// F54: the time decides which deadline has passed, not the order of the errors. The runtime may answer a moment before
+// the caller's context ends, or long before it, when only our own deadline has passed.
 func TestDeadline_F54_Whose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)

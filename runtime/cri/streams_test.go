@@ -360,8 +360,8 @@ type halved struct {
 
 func (h halved) Read(p []byte) (int, error) { return h.in.Read(p) }
 
-// pipes is a listener for virtual time, whose connections have deadlines that hold:
-// those of bufconn may pass after they were taken back.
+// pipes is a listener for virtual time. A deadline of its connections does not fire after it was cleared; a deadline of
+// bufconn may.
 type pipes struct {
 	conns chan net.Conn
 	ctx   context.Context

@@ -36,8 +36,8 @@ func kubeletContainer(t *testing.T, s *fakeServer, image, mounted string) string
 	return container.ContainerId
 }
 
-// I38: the images of another agent's containers and of a kubelet's are in use, running or not,
-// and so is an image that a container mounts.
+// I38: the images of another agent's containers and of a kubelet's are in use, running or not. An image that a
+// container mounts is in use too.
 func TestListUsedImages_I38_OfAllOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newFake(t)

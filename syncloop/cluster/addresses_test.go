@@ -28,8 +28,8 @@ func (h *harness) edited(addresses ...v1.NodeAddress) {
 	require.NoError(h, h.server.Admin().EditNode("n1", func(n *v1.Node) { n.Status.Addresses = addresses }))
 }
 
-// TestCluster_ND12_VC29_AddressesThatAreFound: the addresses of the node follow what it finds, and pods are
-// told of those that the node has at the server. While nothing is found they stay.
+// TestCluster_ND12_VC29_AddressesThatAreFound: the node reports the addresses that it finds, and pods get the addresses
+// that the node has at the server. While the node finds none, the addresses stay.
 func TestCluster_ND12_VC29_AddressesThatAreFound(t *testing.T) {
 	h := simulate(t, 1)
 	found, resync := []string{"192.0.2.1", "2001:db8::1"}, 10*time.Second

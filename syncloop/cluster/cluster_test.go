@@ -209,9 +209,9 @@ func dns() *v1.Pod {
 		Spec: v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "dns:1"}}}}
 }
 
-// TestCluster_NameClash: an ordinary pod has the name of a static pod. The first pod keeps
-// the name and runs. A second ordinary pod fails, and a second static pod waits. There is one event and no loop. When
-// the ordinary pod is gone, the static pod runs, and its mirror pod stays.
+// TestCluster_NameClash: an ordinary pod has the name of a static pod. The first pod keeps the name and runs. A second
+// ordinary pod fails, and a second static pod waits. The node records one event and does not loop. After the ordinary
+// pod is removed, the static pod runs, and its mirror pod stays.
 func TestCluster_NameClash(t *testing.T) {
 	for _, c := range []struct {
 		first    string
@@ -395,7 +395,7 @@ func TestCluster_KilledAtRandom(t *testing.T) {
 				}
 			}
 			h.server.Up()
-			h.server.Break(nil) // Those of nodes that were killed are still open.
+			h.server.Break(nil) // Connections of nodes that were killed are still open.
 			h.after(3 * time.Minute)
 			var want, watched []string
 			for _, pod := range h.server.Admin().Pods("n1") {

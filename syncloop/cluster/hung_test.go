@@ -108,9 +108,9 @@ func TestCluster_VC8_FilesFollowBesideAHungWorker(t *testing.T) {
 	}
 }
 
-// TestCluster_VC8_FilesFollowAfterARestart: so do the files of a pod that runs already when the agent
-// begins, before it is synced for the first time: an observation, or a SetUp, hangs. What has changed
-// while there was no agent follows too.
+// TestCluster_VC8_FilesFollowAfterARestart: the same holds for the files of a pod that runs already when the agent
+// starts. They follow before the pod's first sync, even if an observation or a SetUp hangs. They also follow changes
+// that were made while no agent ran.
 func TestCluster_VC8_FilesFollowAfterARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		hang   []faulty.Rule

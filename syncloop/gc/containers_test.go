@@ -188,7 +188,7 @@ func TestContainers_OldSnapshot(t *testing.T) {
 func TestContainers_NotLiving(t *testing.T) {
 	c := newCollector(t, policy.Containers{})
 	c.crashed(t, "a", 3)
-	c.keep("a", true) // which is what is not removable, and so, here, not living
+	c.keep("a", true) // here a pod that is not removable stands for both
 	c.containers.Changed("a")
 	c.at(1)
 	assert.Equal(t, []uint32{0, 1, 2}, c.attempts("a"))

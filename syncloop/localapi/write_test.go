@@ -390,7 +390,7 @@ func TestFinalizers(t *testing.T) {
 	assert.Equal(t, "200 ", h.message("DELETE", pods+"/a", "", "json"))
 	h.states <- node.PodState{Pod: ended}
 	h.states <- node.PodState{Pod: ended, Gone: true}
-	h.states <- node.PodState{Pod: pod("default", "other")} // What was said before is known.
+	h.states <- node.PodState{Pod: pod("default", "other")} // The server has handled the two states before when it takes this one.
 	assert.Equal(t, []string{"x.io/a", "x.io/b"}, into[v1.Pod](h, pods+"/a").Finalizers)
 	h.stop()
 	<-h.ran

@@ -54,7 +54,7 @@ var unused = map[string]bool{
 	"Hooks.Timeline":         true, // the other hooks tell of the same
 	"memory.CallContext":     true, // memory.Call is called for the same calls
 	"Hooks.Sources.Panicked": true, "Hooks.Statuses.Panicked": true, "Hooks.Sender.Panicked": true, "Hooks.PLEG.Panicked": true,
-	"Hooks.Prober.Panicked": true, "Hooks.Syncer.Panicked": true, "Hooks.Images.Panicked": true, // Hooks.Panicked is told of them
+	"Hooks.Prober.Panicked": true, "Hooks.Syncer.Panicked": true, "Hooks.Images.Panicked": true, // Hooks.Panicked counts them
 }
 
 // Each hook of a node and of its parts is set.

@@ -29,7 +29,7 @@ func ExampleNew() {
 
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "busybox", Command: []string{"sleep", "1h"}}}}}
 	pod.Name, pod.UID = "hello", "1"
-	_ = n.Apply(pod) // An error would say what is wrong with it.
+	_ = n.Apply(pod) // An error would name the fault of the pod.
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- n.Run(ctx) }()

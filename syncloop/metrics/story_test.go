@@ -257,7 +257,7 @@ func only(text string, names ...string) string {
 	return out.String()
 }
 
-// A process that was stopped is counted, and so is an event stream that has ended.
+// A suspension of the process is counted, and the end of an event stream too.
 func TestHooksOfParts(t *testing.T) {
 	m := metrics.New(metrics.Config{})
 	var config node.Config

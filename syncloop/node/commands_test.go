@@ -74,7 +74,7 @@ func TestNode_I43_RunNamesTheStuckProbe(t *testing.T) {
 		require.ErrorIs(t, err, prober.ErrNotDrained)
 		assert.EqualError(t, err, "prober: checks ignore that their context has ended: Readiness probe of container c of default/cling")
 		assert.Equal(t, 10*time.Second, time.Since(begun))
-		time.Sleep(time.Hour) // What was left behind ends when its command does.
+		time.Sleep(time.Hour) // The goroutine of the check returns when its command exits.
 	})
 }
 

@@ -19,15 +19,14 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// BenchmarkFleet is many nodes in one process, each with its runtime in memory, and one life
-// of all their pods. It reports how long it takes until all pods run and until all are gone,
-// the memory that an idle node takes without pods, and an idle pod with its v1.Pod, and the
-// processor time of an idle second, over a minute: these pods are stable, so each is looked at
-// after ten times Config.Sync.Resync, which is not in it. The minute before, the first after the
-// start, has the first listing of each node, which replaces what its pods were when each was
-// inspected alone. The exponent is that of the time until all run over the number of pods,
-// beside the size before. The largest takes four minutes; -short leaves it out, and is idle for
-// a second only.
+// BenchmarkFleet runs many nodes in one process, each with a runtime in memory, from the start of all their pods to the
+// removal of all. It reports the time until all pods run, and the time until all are removed. It reports the memory of
+// an idle node without pods, and the memory of an idle pod with its v1.Pod. It reports the processor time of the idle
+// process over a minute, as a share of a core. That minute has no periodic sync of these pods: they are stable, so the
+// interval is ten times Config.Sync.Resync. The first minute after the start is reported apart, because it has the
+// first listing of each node, which replaces the inspections of single pods. The exponent says how the time until all
+// pods run grows with the number of pods, compared with the size before. The largest size takes four minutes; -short
+// leaves it out, and idles for a second only.
 func BenchmarkFleet(b *testing.B) {
 	sizes := []struct {
 		nodes, pods int

@@ -242,7 +242,7 @@ func TestNode_RunNamesTheStuck(t *testing.T) {
 		assert.ErrorContains(t, err, "default/stuck")
 		assert.NotContains(t, err.Error(), "fine")
 		assert.Equal(t, 10*time.Second, time.Since(begun))
-		time.Sleep(2 * time.Hour) // What was left behind ends when its call does.
+		time.Sleep(2 * time.Hour) // The worker's goroutine returns when its call does.
 	})
 }
 

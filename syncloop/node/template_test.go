@@ -49,7 +49,7 @@ func TestApply_PodsOfOneTemplateShareTheirSpec(t *testing.T) {
 	assert.NotSame(t, &a.Spec.Containers[0], &prepared(pod("e", "img:1")).Spec.Containers[0], "only the last few are known")
 }
 
-// What is wrong with a pod beside a spec that is known is found.
+// A fault of a pod's metadata is found even if its spec is known already.
 func TestApply_KnownSpecAndBadMetadata(t *testing.T) {
 	n, err := New(Config{})
 	require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// TestStart_KB21: each line is a measurement, some time after the agent has begun: the network of the
-// runtime is up, or it is not, or the runtime was not seen yet. What is shown is Ready as the server
-// gets it. It has it as given by the command before the first line.
+// TestStart_KB21: the command gives the Ready condition that the server has at first. Each line is a measurement at a
+// time after the start of the agent: the network of the runtime is up or down, or the runtime has not answered yet. The
+// output is the Ready condition that the server gets then.
 func TestStart_KB21(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -280,8 +280,8 @@ func TestPods_CF26_CF31_AnOutage(t *testing.T) {
 	}
 }
 
-// CF-18, CF-31: whatever fails, the node has a state that the server had, and in the end the
-// one that it has.
+// CF-18, CF-31: under any faults, each state of the node is a state that the server had, and its last state is the
+// server's last state.
 func TestPods_CF31_AnyFaults(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := newNode(r, rapid.Uint64().Draw(r, "seed"))

@@ -12,7 +12,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/mirror"
 )
 
-// What is to be done about a static pod that no API server shows.
+// The action for a static pod without a mirror pod at the API server.
 func ExampleDecide() {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "dns-node-1", Namespace: "default"}}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", UID: "1"}}

@@ -479,8 +479,8 @@ func TestAgent_ND5_TheReasonOfARefusal(t *testing.T) {
 	assert.Equal(t, v1.ConditionTrue, h.ready())
 }
 
-// TestAgent_Retry: it ends the pauses after errors, also of a round that fails just then. What has
-// not failed is left alone: the lease is not renewed, and the watch stands.
+// TestAgent_Retry: Retry ends the pauses after errors, also the pause of a round that fails at that moment. It does not
+// repeat successful work: it does not renew the lease, and it does not restart the watch.
 func TestAgent_Retry(t *testing.T) {
 	h := simulate(t)
 	h.start()

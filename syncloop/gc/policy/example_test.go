@@ -30,8 +30,8 @@ func ExampleContainers_Decide() {
 	// [c0 c1]
 }
 
-// A disk is 90 % full. Images that no container refers to go, the one that was used
-// least recently first, until enough is freed.
+// A disk is 90 % full. Images that no container refers to are removed, the least recently used first, until enough
+// space is free.
 func ExampleImages_ToRemove() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	limits := policy.Images{}.Complete()

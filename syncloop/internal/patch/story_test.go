@@ -22,8 +22,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/patch"
 )
 
-// TestStories runs the texts in testdata. Statuses are YAML, and so is what a patch makes of
-// the one at the server.
+// TestStories runs the texts in testdata. Statuses are YAML. The result of a patch on the server's status is YAML too.
 //
 //	pod     the patch from the server's status to the wanted one, after a line ===
 //	node    the same for a node

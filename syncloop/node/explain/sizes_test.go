@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node/explain"
 )
 
-// What is not known is explained all the same.
+// Explain returns a sentence even without any fact.
 func TestExplain_NothingIsKnown(t *testing.T) {
 	assert.NotEmpty(t, explain.Explain(explain.Facts{}).Sentence)
 }

@@ -44,7 +44,7 @@ func TestRecorder_RemovedPods(t *testing.T) {
 	_, ok := r.TimelineByName("default", "pod-2", now)
 	assert.False(t, ok)
 
-	r.Record("u3", status(10, "pod-3")) // It is back, and so is none of those that are dropped.
+	r.Record("u3", status(10, "pod-3")) // It exists again, so the recorder no longer counts it as removed.
 	r.Record("u8", gone(11))
 	r.Record("u8", gone(11))
 	assert.Len(t, r.Timelines(now), 3)

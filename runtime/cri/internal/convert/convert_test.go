@@ -211,8 +211,8 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 
 }
 
-// TestContainerStatus_StartCancelled: a start that containerd gave up because its caller had gone is
-// told from one that failed.
+// TestContainerStatus_StartCancelled: the status distinguishes a start that containerd abandoned, because its caller
+// had disconnected, from a start that failed.
 func TestContainerStatus_StartCancelled(t *testing.T) {
 	exited := cri.ContainerState_CONTAINER_EXITED
 	for want, all := range map[bool][]*cri.ContainerStatus{

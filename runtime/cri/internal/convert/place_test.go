@@ -21,8 +21,8 @@ func users() (*runtime.UserNamespace, []*cri.IDMapping, []*cri.IDMapping) {
 	return u, []*cri.IDMapping{{ContainerId: 1, HostId: 2, Length: 3}}, []*cri.IDMapping{{ContainerId: 4, HostId: 5, Length: 6}}
 }
 
-// Each word about security comes where it belongs, and none for another: user and
-// group, what is added and what is dropped, one profile and the other.
+// Each security field of the request has its own field in CRI: user and group, added and dropped capabilities, and each
+// of the two profiles.
 func TestSecurity_EachInItsPlace(t *testing.T) {
 	asked := runtime.Security{
 		User: new(int64(1)), Group: new(int64(2)), Username: "web", SupplementalGroups: []int64{3, 4},
@@ -122,8 +122,8 @@ func TestRunSandbox_EachInItsPlace(t *testing.T) {
 	assert.Equal(t, map[string]string{"net.ipv4.ip_forward": "1"}, got.Linux.Sysctls)
 }
 
-// What is told of a container is each read from its own field. Its image is the one
-// that was asked for, as our annotation says, since runtimes tell another.
+// Each field of a container's status is read from its own CRI field. The image is the requested image, which our
+// annotation has, because runtimes report another name.
 func TestContainerStatus_EachFromItsPlace(t *testing.T) {
 	marks := map[string]string{AnnotationImage: "asked:1"}
 	listed := runtime.Container{ID: "c", Name: "main"}

@@ -226,8 +226,8 @@ func TestRead_F95_FollowsTheOldFileToItsEnd(t *testing.T) {
 	})
 }
 
-// F95: who asks for a log between the two steps of a rotation gets it a moment later;
-// of what has ended, or is never found, it is not there.
+// F95: a reader that opens a log between the two steps of a rotation gets it a moment later. The log of an exited
+// container, or a log that does not appear, is an error.
 func TestRead_F95_WhileThereIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "0.log")
 	synctest.Test(t, func(t *testing.T) {

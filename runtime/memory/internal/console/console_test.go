@@ -57,8 +57,8 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// Ctrl-C terminates the process, or the foreground command, or is read as an empty line. Input that
-// was typed before it is lost, and so is input beyond the limit.
+// Ctrl-C terminates the process, or the foreground command, or is read as an empty line. The console drops input that
+// was typed before it, and input beyond the limit.
 func TestTerminal_Interrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, c, keys, screen := open(t, true)
