@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admitHandlers returns the built-in admission handlers and then Config.Scheduling.Admit. Handlers that
-// check a pod against the node alone precede handlers that depend on other pods (AD-5). features
-// returns the features of the PodSyncer; nil: it does not report any.
+// admitHandlers returns the built-in admission handlers, followed by those of Config.Scheduling.Admit. Handlers
+// that check a pod against the node alone precede handlers that depend on other pods. features returns the
+// features of the PodSyncer; if it is nil, no handler checks them. (AD-5)
 func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
@@ -37,34 +37,34 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		s.admitByFreshNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
 	if s.config.hasAPIServerSource() {
-		all = append(all, s.pendInsteadOfReject(admitValid(false)))
+		all = append(all, s.pendInsteadOfRejectIfFromAPIServer(admitValidPods(false)))
 	} else {
-		all = append([]syncloop.PodAdmitHandler{admitValid(true)}, all...)
+		all = append([]syncloop.PodAdmitHandler{admitValidPods(true)}, all...)
 	}
 	if features != nil {
-		all = append(all, s.pendInsteadOfReject(admitFeatures(features, s.config.Recorder)))
+		all = append(all, s.pendInsteadOfRejectIfFromAPIServer(admitSupportedFeatures(features, s.config.Recorder)))
 	}
 	return append(all, s.config.Scheduling.Admit...)
 }
 
-// isFromAPIServer reports whether a pod comes from an API server, where a controller creates another
-// pod in place of a rejected one.
+// isFromAPIServer reports whether the node takes its pods from an API server and the pod is not a static pod. A
+// controller creates another pod in place of such a pod when the node rejects it.
 func (s *Scheduling) isFromAPIServer(pod *v1.Pod) bool {
 	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
 }
 
-// admitByNodeInfo returns a handler that calls newHandler with the present state of the node at each
-// admission.
+// admitByNodeInfo returns a handler that reads the state of the node at each admission. It passes that state to
+// newHandler and returns the result of the handler that newHandler returns.
 func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		return newHandler(s.admissionInfo()).Admit(attrs)
+		return newHandler(s.nodeInfoForAdmission()).Admit(attrs)
 	})
 }
 
-// admitByFreshNodeInfo returns a handler for labels and taints, which may have changed a moment before
-// the pod was created. The handler rejects a pod of an API server only if the state of the node was
-// read after the pod was first seen (AD-6). Otherwise the pod stays Pending and the handler requests a
-// new read.
+// admitByFreshNodeInfo returns a handler for labels and taints, which may have changed a moment before the pod
+// was created. If the handler would reject a pod of an API server, and the node's state was read before the pod
+// was first seen, the pod stays Pending instead. The handler then requests a new read, unless the admission is
+// a trial. (AD-6)
 func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()
@@ -83,9 +83,9 @@ func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.Pod
 	})
 }
 
-// pendInsteadOfReject returns a handler that keeps a pod of an API server Pending where the given
-// handler rejects it. Otherwise the controller of the pod would create pods without end.
-func (s *Scheduling) pendInsteadOfReject(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+// pendInsteadOfRejectIfFromAPIServer returns a handler that calls the given handler, and keeps a rejected pod
+// Pending if it comes from an API server. Otherwise the controller of the pod would create pods without end.
+func (s *Scheduling) pendInsteadOfRejectIfFromAPIServer(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		result := handler.Admit(attrs)
 		result.Pending = !result.Admit && s.isFromAPIServer(attrs.Pod)
@@ -93,14 +93,15 @@ func (s *Scheduling) pendInsteadOfReject(handler syncloop.PodAdmitHandler) syncl
 	})
 }
 
-// completeLabels adds the labels that every kubelet sets on its node.
-func (c *Config) completeLabels() {
+// addKubeletLabels adds to the labels of the node the labels that every kubelet sets: host name, operating
+// system and architecture.
+func (c *Config) addKubeletLabels() {
 	c.Scheduling.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Scheduling.Labels})
 }
 
-// checkResources adds a fault for each negative quantity, and for each reserved quantity that exceeds
-// the capacity.
-func (c *Config) checkResources(done *contain.ConfigCheck) {
+// checkResourceQuantities adds a fault for each negative quantity, and for each reserved quantity that exceeds
+// the capacity or has no capacity.
+func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
 		done.FaultIf(q.Sign() < 0, "Scheduling.Capacity: "+string(name)+" is negative")
@@ -112,7 +113,7 @@ func (c *Config) checkResources(done *contain.ConfigCheck) {
 	}
 }
 
-// allocatable returns the capacity less the reserved resources.
+// allocatable returns Scheduling.Capacity minus Scheduling.Reserved.
 func (c *Config) allocatable() v1.ResourceList {
 	list := c.Scheduling.Capacity.DeepCopy()
 	for name, reserved := range c.Scheduling.Reserved {
@@ -123,19 +124,21 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
-// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef shows. Where
-// Capacity lacks a resource, MachineCapacity has it.
+// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef of a container shows. A
+// resource that Scheduling.Capacity does not declare has its value from Scheduling.MachineCapacity.
 func (c *Config) resourceFieldAllocatable() v1.ResourceList {
 	return mergeResources(c.allocatable(), c.Scheduling.MachineCapacity)
 }
 
-// machineMemoryBytes returns the memory of the machine, or 0 if the Config has none.
+// machineMemoryBytes returns the memory in Scheduling.Capacity, or else the memory in
+// Scheduling.MachineCapacity. It returns 0 if neither declares memory.
 func (c *Config) machineMemoryBytes() uint64 {
 	all := mergeResources(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
 	return uint64(max(all.Memory().Value(), 0))
 }
 
-// mergeResources returns list, with the resources of defaults that list lacks.
+// mergeResources returns a new list with all resources of both lists. For a resource in both lists it uses the
+// quantity of list.
 func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 	all := make(v1.ResourceList, len(list)+len(defaults))
 	maps.Copy(all, defaults)
@@ -143,10 +146,10 @@ func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 	return all
 }
 
-// admitFeatures returns a handler that rejects a pod with fields that the PodSyncer does not support,
-// and names the fields. For fields that only have no effect, the handler records a warning event once
-// per admission.
-func admitFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
+// admitSupportedFeatures returns a handler that rejects a pod with fields that the PodSyncer does not support,
+// and names the fields. For fields that only have no effect, the handler records one warning event at each
+// admission, but none in a trial.
+func admitSupportedFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
 		if len(rejected) > 0 {

@@ -13,15 +13,13 @@ import (
 // reasonInvalid is the reason of a pod that fails validation.
 const reasonInvalid = "FailedValidation"
 
-// admitValid returns a handler that rejects pods of sources without validation if no node can run them:
-// names that lead out of a directory, rules without a meaning, negative numbers. It cannot distinguish
-// a new pod from a pod of an earlier process, so it does not reject a pod for rules that only an API
-// server enforces.
-//
-// applied says that pods of the source "api" come from Apply, which has validated them.
-func admitValid(applied bool) syncloop.PodAdmitHandler {
+// admitValidPods returns a handler that rejects a pod which no node can run, for example because a name leads
+// out of a directory or a number is negative. It does not apply rules that only an API server enforces, because
+// the pod may run since an earlier process. If acceptAppliedPods is set, it admits every pod of the source
+// "api", because Apply has validated that pod.
+func admitValidPods(acceptAppliedPods bool) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && applied {
+		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && acceptAppliedPods {
 			return syncloop.PodAdmitResult{Admit: true}
 		}
 		faults := validation.ValidateAccepted(withDefaults(attrs.Pod))
@@ -33,7 +31,7 @@ func admitValid(applied bool) syncloop.PodAdmitHandler {
 	})
 }
 
-// withDefaults returns a copy of a pod with the defaults of an API server.
+// withDefaults returns a copy of a pod with the defaults that an API server sets.
 func withDefaults(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	validation.Default(pod)

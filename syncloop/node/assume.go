@@ -14,8 +14,9 @@ import (
 // A scheduler that calls Fits right after Apply must see the applied pod, although the loop has not handled it
 // yet. So Apply passes the pod to the handlers before it passes the pod to the source.
 
-// assumePods makes Fits and Allocated count pods that are about to be passed to the source. It returns
-// the UIDs of the new pods among them. The pods must come from preparePod.
+// assumePods makes Fits and Allocated count each pod at once, before the source delivers it. It skips pods that
+// the node already has, and returns the UIDs of the pods that are now counted. The pods must come from
+// preparePod.
 func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {
@@ -31,8 +32,8 @@ func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	return added
 }
 
-// withHostSource returns a copy of the pod with a namespace and with the source annotation that the
-// source of Apply adds.
+// withHostSource returns a copy of the pod with the source annotation that the source of Apply adds. An empty
+// namespace becomes "default". The copy shares its other fields with the pod.
 func withHostSource(pod *v1.Pod) *v1.Pod {
 	annotated := *pod // The shared fields are only read.
 	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
@@ -49,8 +50,9 @@ func withHostSource(pod *v1.Pod) *v1.Pod {
 // only read.
 var hostSourceAnnotations = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
-// unassumeOthers makes Fits and Allocated no longer count assumed pods other than these.
-func (h *hostPods) unassumeOthers(pods []*v1.Pod) {
+// unassumeAllExcept makes Fits and Allocated no longer count the assumed pods that are not in pods. An assumed
+// pod is counted before its source has delivered it.
+func (h *hostPods) unassumeAllExcept(pods []*v1.Pod) {
 	gone := h.handlers.Assumed()
 	if len(gone) == 0 {
 		return

@@ -27,9 +27,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// useInMemoryVolumes sets in-memory volumes for a runtime without a file system, unless the Config has
-// volumes.
-func (c *Config) useInMemoryVolumes() {
+// setInMemoryVolumesIfUnset sets in-memory volumes for a runtime without a file system. It replaces neither a
+// Volumes.Manager nor Volumes.Files that the Config has.
+func (c *Config) setInMemoryVolumesIfUnset() {
 	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.resourceFieldAllocatable()})
 	if c.Volumes.Manager == nil {
 		c.Volumes.Manager = volumes
@@ -42,8 +42,9 @@ func (c *Config) useInMemoryVolumes() {
 // builder builds the parts of a node, each after the parts that it needs.
 type builder struct{ node *Node }
 
-// buildDesired builds the parts that hold the desired pods and their statuses.
-func (b *builder) buildDesired() (err error) {
+// buildSourcesAndStatusStore builds the pod sources, the store of the desired pods, the status store and the
+// status sender. It also builds the drainer, the scheduling part and the part that implements Apply.
+func (b *builder) buildSourcesAndStatusStore() (err error) {
 	n := b.node
 	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.Pods.AwaitHost, Guarded: n.config.Pods.FromAPIServer, Owned: true})
 	sources := maps.Clone(n.config.Pods.Sources)
@@ -70,11 +71,11 @@ func (b *builder) buildDesired() (err error) {
 	})
 	n.journal.manager, n.journal.status = n.manager, n.status
 	n.view.manager, n.view.status = n.manager, n.status
-	return b.buildSender()
+	return b.buildSenderIfSinkSet()
 }
 
-// buildObserved builds the PLEG, which observes the runtime.
-func (b *builder) buildObserved() (err error) {
+// buildPLEG builds the PLEG, which observes the runtime.
+func (b *builder) buildPLEG() (err error) {
 	n := b.node
 	n.pleg, err = pleg.New(pleg.Config{
 		Runtime:      n.config.Runtime,
@@ -87,8 +88,8 @@ func (b *builder) buildObserved() (err error) {
 	return err
 }
 
-// buildWork builds the parts that sync pods: prober, image manager, PodSyncer and workers.
-func (b *builder) buildWork() (err error) {
+// buildSyncerAndWorkers builds the prober, the image manager, the PodSyncer and the pod workers.
+func (b *builder) buildSyncerAndWorkers() (err error) {
 	n := b.node
 	if err := b.buildProbes(); err != nil {
 		return err
@@ -121,7 +122,8 @@ func (b *builder) buildWork() (err error) {
 	return err
 }
 
-// buildCollectors builds the garbage collectors.
+// buildCollectors builds the garbage collectors of pods, containers and images, and the Containers part that
+// uses them.
 func (b *builder) buildCollectors() (err error) {
 	n := b.node
 	n.podCollector, err = gc.NewPods(gc.PodsConfig{
@@ -170,7 +172,8 @@ func (b *builder) buildCollectors() (err error) {
 	return err
 }
 
-// buildLoop builds the sync loop and its handlers.
+// buildLoop builds the sync loop, its handlers and the active deadlines. It then passes them to the parts that
+// were built before and need them.
 func (b *builder) buildLoop() (err error) {
 	n := b.node
 	handlers := syncloop.HandlersConfig{
@@ -228,9 +231,9 @@ func (b *builder) buildLoop() (err error) {
 	return err
 }
 
-// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails
-// only that call. The parts of the node wrap the functions that they call, and report panics to the
-// returned guard.
+// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails only that
+// call. It returns the guard that records these panics. The other parts of the node report the panics of the
+// functions that they call to the same guard.
 func (c *Config) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
@@ -244,7 +247,7 @@ func (c *Config) containPanics() *contain.Guard {
 	if c.Hooks.Timeline != nil {
 		c.Hooks.Timeline = contain.Hook2(g, "Hooks.Timeline", c.Hooks.Timeline)
 	}
-	c.Hooks.containPanics(g)
+	c.Hooks.containStatusHookPanics(g)
 	c.Hooks.Workers.Phase = contain.Hook3(g, "Hooks.Phase", c.Hooks.Workers.Phase)
 	c.Hooks.Workers.Syncing = contain.Hook2(g, "Hooks.Syncing", c.Hooks.Workers.Syncing)
 	c.Hooks.Workers.Synced = contain.Hook1(g, "Hooks.Synced", c.Hooks.Workers.Synced)
@@ -270,7 +273,8 @@ func (b truncatingRecorder) Eventf(object k8sruntime.Object, eventtype, reason, 
 	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// truncateEventMessage returns at most maxEventMessage bytes of valid UTF-8.
+// truncateEventMessage shortens a message to maxEventMessage bytes, with "…" at the end. It replaces invalid
+// UTF-8.
 func truncateEventMessage(message string) string {
 	const sign = "…"
 	if len(message) > maxEventMessage {
@@ -279,9 +283,9 @@ func truncateEventMessage(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// startSender sends statuses to the sink in the background, if there is a sink. Call stop after all
-// other parts have stopped, so that the sender sends their last statuses too. stop waits until the
-// sender has returned.
+// startSender starts the status sender in the background; without a sink it starts nothing. stop stops the
+// sender and waits until it has returned. The caller calls stop after all other parts have stopped, so that
+// their last statuses are sent too.
 func (n *Node) startSender(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}
@@ -290,7 +294,7 @@ func (n *Node) startSender(ctx context.Context) (stop func()) {
 	group := executor.NewGroup(n.executor)
 	group.Go(func() {
 		if err := n.sender.Run(ctx); err != nil {
-			n.recordFailure(err)
+			n.addRunError(err)
 		}
 	})
 	return func() {
@@ -299,8 +303,8 @@ func (n *Node) startSender(ctx context.Context) (stop func()) {
 	}
 }
 
-// buildSender builds the sender of statuses if the Config has a sink.
-func (b *builder) buildSender() (err error) {
+// buildSenderIfSinkSet builds the sender of statuses if Config.Statuses.Sink is set.
+func (b *builder) buildSenderIfSinkSet() (err error) {
 	n := b.node
 	if n.config.Statuses.Sink == nil {
 		return nil
@@ -317,14 +321,15 @@ func (b *builder) buildSender() (err error) {
 	return err
 }
 
-// mayHaveRunningContainers reports whether containers of the pod may run. The sender then does not send
-// a terminal status yet (ST-17).
+// mayHaveRunningContainers reports whether the pod has a worker and its containers may run. The sender does not
+// send a terminal status while that is so. (ST-17)
 func (v *podsView) mayHaveRunningContainers(uid types.UID) bool {
 	return viewMayHaveRunningContainers(v.workers.View(uid))
 }
 
-// buildLogs builds the log rotator, unless Config.Logs has no Root or sets no limits.
-func (b *builder) buildLogs() (err error) {
+// buildLogRotatorIfEnabled builds the log rotator. It builds none if Config.Logs has no Root or its limits
+// disable rotation.
+func (b *builder) buildLogRotatorIfEnabled() (err error) {
 	n := b.node
 	limits := policy.Logs{MaxBytes: n.config.Logs.MaxBytes, MaxFiles: n.config.Logs.MaxFiles}
 	if n.logs == nil || limits.IsDisabled() {

@@ -40,8 +40,8 @@ func (c *cleaner) isKnown(uid types.UID) bool {
 	return desired || c.workers.View(uid).Known
 }
 
-// isKnownOrObserved reports whether a worker or the runtime knows the pod. Then a new pod of its UID is another
-// incarnation.
+// isKnownOrObserved reports whether the pod has a worker, or the runtime has a sandbox or a container of it. It
+// also returns true if the pod could not be observed.
 func (c *cleaner) isKnownOrObserved(uid types.UID) bool {
 	if c.workers.View(uid).Known {
 		return true
@@ -56,21 +56,23 @@ func (c *cleaner) hasRecords(uid types.UID) bool {
 	return err == nil && observed != nil && len(observed.Sandboxes)+len(observed.Containers) > 0
 }
 
-// canRemoveRecords reports whether all runtime records of the pod may be removed. The collector of pods calls it
-// before each removal.
+// canRemoveRecords reports whether all sandboxes and containers of the pod may be removed from the runtime: the
+// pod is not desired, and its worker allows the removal. The garbage collector of pods calls it before each
+// removal.
 func (c *cleaner) canRemoveRecords(uid types.UID) bool {
 	_, desired := c.manager.GetPodByUID(uid)
 	return !desired && c.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
-// needsRecords reports whether the node knows the pod and must keep its newest runtime records.
+// needsRecords reports whether the newest containers of the pod must stay in the runtime. That is so if the pod
+// is desired or has a worker, unless canRemoveRecords allows the removal.
 func (c *cleaner) needsRecords(uid types.UID) bool { return c.isKnown(uid) && !c.canRemoveRecords(uid) }
 
-// canRemoveDirectories reports whether the directories of the pod may be removed. The pod is neither desired nor
-// has it a worker, and every source has delivered all its pods. A pod that never had a worker on this node
-// may still come from a slow source, so its directories stay until OrphanGrace is over.
-func (c *cleaner) canRemoveDirectories(uid types.UID) bool {
-	return c.areSourcesComplete() && !c.isKnown(uid) && (c.handlers.OrphanGraceOver() || c.isOwnPod(uid))
+// canRemovePodDirectories reports whether the directories of the pod may be removed. Every source must have
+// delivered all its pods, and the pod must be neither desired nor have a worker. If the pod never had a worker
+// on this node, OrphanGrace must also be over, because a slow source may still deliver the pod.
+func (c *cleaner) canRemovePodDirectories(uid types.UID) bool {
+	return c.areSourcesComplete() && !c.isKnown(uid) && (c.handlers.OrphanGraceOver() || c.hasHadWorker(uid))
 }
 
 // areSourcesComplete reports whether every source has delivered all its pods.
@@ -81,8 +83,9 @@ func (c *cleaner) areSourcesComplete() bool {
 	return !slices.ContainsFunc(c.sources.Names(), func(name string) bool { return !c.sources.Complete(name) })
 }
 
-// recordOwnPod records that the pod had a worker on this node. The record is kept until OrphanGrace is over.
-func (c *cleaner) recordOwnPod(uid types.UID) {
+// recordHadWorker records that the pod had a worker in this process. When OrphanGrace is over it deletes all
+// such records instead, because canRemovePodDirectories then needs none.
+func (c *cleaner) recordHadWorker(uid types.UID) {
 	graceOver := c.handlers.OrphanGraceOver()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,27 +99,31 @@ func (c *cleaner) recordOwnPod(uid types.UID) {
 	}
 }
 
-// isOwnPod reports whether recordOwnPod has recorded the pod.
-func (c *cleaner) isOwnPod(uid types.UID) bool {
+// hasHadWorker reports whether recordHadWorker has recorded the pod. It returns false for every pod after
+// OrphanGrace.
+func (c *cleaner) hasHadWorker(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.ownPods[uid]
 }
 
-// handleContainersRemoved requests an inspection of the pod and a collection of images. The collectors call it
-// after each removal of containers.
+// handleContainersRemoved requests a PLEG relist of the pod and a collection of unused images. The garbage
+// collectors call it after each removal of containers.
 func (c *cleaner) handleContainersRemoved(uid types.UID) {
 	c.pleg.RequestRelist(uid)
 	c.imageCollector.Changed()
 }
 
-// handlePodRemoved is called after the removal of the last runtime record of a pod.
+// handlePodRemoved requests a PLEG relist of the pod, a collection of unused images, and a cleanup of pod
+// directories. The garbage collector of pods calls it after it has removed the last sandbox or container of a
+// pod.
 func (c *cleaner) handlePodRemoved(uid types.UID) {
 	c.handleContainersRemoved(uid)
 	c.requestDirectoryCleanup()
 }
 
-// requestDirectoryCleanup makes the next housekeeping start the collectors of directories.
+// requestDirectoryCleanup requests housekeeping, and makes that housekeeping start the collectors of pod
+// directories. It does nothing if the node has no such collectors.
 func (c *cleaner) requestDirectoryCleanup() {
 	if len(c.directories) == 0 {
 		return
@@ -127,9 +134,10 @@ func (c *cleaner) requestDirectoryCleanup() {
 	c.loop.RequestHousekeeping()
 }
 
-// startDirectoryCleanup starts the collectors of directories if directories of pods may be left. The first
-// housekeeping starts them for the pods of earlier agents, later ones for removed pods (HC-2, SP-24).
-func (c *cleaner) startDirectoryCleanup() {
+// startDirectoryCleanupIfNeeded starts the collectors of pod directories. It does nothing until every source
+// has delivered all its pods. After OrphanGrace it starts them only once for each requestDirectoryCleanup.
+// (HC-2, SP-24)
+func (c *cleaner) startDirectoryCleanupIfNeeded() {
 	if !c.areSourcesComplete() {
 		return
 	}

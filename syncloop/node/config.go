@@ -89,8 +89,8 @@ type ContainerStates interface {
 // name. Pods of this source are ordinary pods, not static pods.
 const hostSource = podmanager.ApiserverSource
 
-// complete sets the defaults. Its error lists every fault of the Config.
-func (c *Config) complete() error {
+// setDefaultsAndCheck sets the defaults of the Config. Its error lists every fault of the Config.
+func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("node: Config")
 	c.Pods.FromAPIServer = c.Pods.FromAPIServer || c.hasAPIServerSource()
 	contain.DefaultNumber(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The part itself sets the default, here and below.
@@ -100,11 +100,11 @@ func (c *Config) complete() error {
 	contain.DefaultNumber(done, "Sync.Relist", &c.Sync.Relist, 0)
 	contain.DefaultNumber(done, "Sync.Housekeeping", &c.Sync.Housekeeping, 0)
 	done.FaultIf(c.Logs.MaxFiles == 1, "Logs.MaxFiles is 1; the minimum is 2, the current file and a rotated one")
-	c.checkResources(done)
-	c.checkNames(done)
+	c.checkResourceQuantities(done)
+	c.checkNamesAndTaints(done)
 	c.Name = strings.ToLower(cmp.Or(c.Name, "localhost"))
-	c.completeLabels()
-	c.completeView()
+	c.addKubeletLabels()
+	c.setStaticViewIfUnset()
 	contain.SetDefault(&c.Scheduling.Evictable, isEvictable)
 	if len(c.Containers.HostIPs) == 0 {
 		c.Containers.HostIPs = []string{"127.0.0.1"}

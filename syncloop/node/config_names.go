@@ -12,15 +12,16 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 )
 
-// checkNames adds faults for node names, labels, taints and resource names that no API server would
-// accept. Pods could not select or name them.
-func (c *Config) checkNames(done *contain.ConfigCheck) {
+// checkNamesAndTaints adds a fault for each node name, label, taint key or value, and resource name that no API
+// server would accept. It also adds a fault for an unknown taint effect, and for two taints with the same key
+// and effect.
+func (c *Config) checkNamesAndTaints(done *contain.ConfigCheck) {
 	if c.Name != "" {
-		addFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
+		addFirstFault(done, "Name", c.Name, validation.IsDNS1123Subdomain(strings.ToLower(c.Name)))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Scheduling.Labels)) {
-		addFault(done, "Scheduling.Labels: the key", key, validation.IsQualifiedName(key))
-		addFault(done, "Scheduling.Labels: the value of "+key, c.Scheduling.Labels[key], validation.IsValidLabelValue(c.Scheduling.Labels[key]))
+		addFirstFault(done, "Scheduling.Labels: the key", key, validation.IsQualifiedName(key))
+		addFirstFault(done, "Scheduling.Labels: the value of "+key, c.Scheduling.Labels[key], validation.IsValidLabelValue(c.Scheduling.Labels[key]))
 	}
 	type id struct {
 		key    string
@@ -29,8 +30,8 @@ func (c *Config) checkNames(done *contain.ConfigCheck) {
 	seen := map[id]bool{}
 	for i, t := range c.Scheduling.Taints {
 		at := fmt.Sprintf("Scheduling.Taints[%d]", i)
-		addFault(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
-		addFault(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
+		addFirstFault(done, at+": the key", t.Key, validation.IsQualifiedName(t.Key))
+		addFirstFault(done, at+": the value", t.Value, validation.IsValidLabelValue(t.Value))
 		switch t.Effect {
 		case v1.TaintEffectNoSchedule, v1.TaintEffectPreferNoSchedule, v1.TaintEffectNoExecute:
 		default:
@@ -44,14 +45,15 @@ func (c *Config) checkNames(done *contain.ConfigCheck) {
 		of   v1.ResourceList
 	}{{"Scheduling.Capacity", c.Scheduling.Capacity}, {"Scheduling.Reserved", c.Scheduling.Reserved}} {
 		for _, name := range slices.Sorted(maps.Keys(list.of)) {
-			addFault(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
+			addFirstFault(done, list.name+": the name", string(name), validation.IsQualifiedName(string(name)))
 		}
 	}
 }
 
-// addFault adds a fault with the first complaint about a text, if there are complaints.
-func addFault(done *contain.ConfigCheck, what, text string, complaints []string) {
+// addFirstFault adds a fault with the first complaint about the text of a field. It does nothing if there are
+// no complaints.
+func addFirstFault(done *contain.ConfigCheck, fieldPath, text string, complaints []string) {
 	if len(complaints) > 0 {
-		done.FaultIf(true, fmt.Sprintf("%s %.80q: %s", what, text, complaints[0]))
+		done.FaultIf(true, fmt.Sprintf("%s %.80q: %s", fieldPath, text, complaints[0]))
 	}
 }

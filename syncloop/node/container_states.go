@@ -22,14 +22,15 @@ type containerStates struct {
 
 var _ podsync.DelayedContainerStates = (*containerStates)(nil)
 
-// SaveContainers implements podsync.ContainerStates. A failed save is retried later.
+// SaveContainers implements podsync.ContainerStates. If the store fails, Run tries to save the states again
+// later.
 func (c *containerStates) SaveContainers(pod *v1.Pod, states []podsync.ContainerState) error {
-	return c.applyNow(pod.UID, func() error { return c.save(pod, states) }, c.delayedSave(pod, states))
+	return c.applyNowOrRetryLater(pod.UID, func() error { return c.saveRecoveringPanic(pod, states) }, c.newDelayedSave(pod, states))
 }
 
 // SaveContainersAt implements podsync.DelayedContainerStates.
 func (c *containerStates) SaveContainersAt(pod *v1.Pod, states []podsync.ContainerState, at time.Time) {
-	c.postpone(pod.UID, at, c.delayedSave(pod, states))
+	c.postpone(pod.UID, at, c.newDelayedSave(pod, states))
 }
 
 // CancelSaveContainers implements podsync.DelayedContainerStates. It waits for a running save of the
@@ -43,19 +44,20 @@ func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
 	return c.cancelPending(uid)
 }
 
-// save saves states. A panic of the store is returned as an error.
-func (c *containerStates) save(pod *v1.Pod, states []podsync.ContainerState) (err error) {
+// saveRecoveringPanic saves states in the store of the Config. It returns a panic of the store as an error.
+func (c *containerStates) saveRecoveringPanic(pod *v1.Pod, states []podsync.ContainerState) (err error) {
 	defer c.guard.Recover("ContainerStates.SaveContainers", &err)
 	return c.ContainerStates.SaveContainers(pod, states)
 }
 
-// delayedSave returns a function that saves the states, unless the pod is unknown by then.
-func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
+// newDelayedSave returns a function that saves the states later. The function does nothing if the pod is then
+// neither desired nor has a worker.
+func (c *containerStates) newDelayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
 	return func() error {
 		if !c.isKnown(pod.UID) {
 			return nil
 		}
-		err := c.save(pod, states)
+		err := c.saveRecoveringPanic(pod, states)
 		if err != nil {
 			c.log.Debug("cannot save the container states of a pod; retrying", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		}
@@ -63,17 +65,19 @@ func (c *containerStates) delayedSave(pod *v1.Pod, states []podsync.ContainerSta
 	}
 }
 
-// DropContainers implements podsync.ContainerStates. A failed drop is retried later.
+// DropContainers implements podsync.ContainerStates. If the store fails, Run tries to delete the states again
+// later.
 func (c *containerStates) DropContainers(uid types.UID) error {
 	drop := func() (err error) {
 		defer c.guard.Recover("ContainerStates.DropContainers", &err)
 		return c.ContainerStates.DropContainers(uid)
 	}
-	return c.applyNow(uid, drop, drop)
+	return c.applyNowOrRetryLater(uid, drop, drop)
 }
 
-// Remove drops the stored states of a removed pod. The collector of directories calls it. It uses the
-// Remove method of Config.Pods.ContainerStates, if the store has it.
+// Remove deletes the stored states of a pod if gone returns true for it, and cancels its pending save. The
+// collector of directories calls it. It uses the Remove method of Config.Pods.ContainerStates, if the store has
+// that method.
 func (c *containerStates) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	leave, err := c.lockPod(ctx, uid)
 	if err != nil {

@@ -99,7 +99,7 @@ func (c *Containers) PodContainerID(ctx context.Context, uid types.UID, containe
 	if previous && slices.ContainsFunc(status.Containers, func(c runtime.ContainerStatus) bool { return c.ID == ended }) {
 		return ended, nil
 	}
-	return newestContainerID(status, name, previous)
+	return newestOrPreviousContainerID(status, name, previous)
 }
 
 // SandboxID returns the ID of the newest sandbox of a pod, which it reads from the runtime. If several
@@ -127,8 +127,8 @@ func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, e
 	return status.Sandboxes[0].ID, nil
 }
 
-// lastTerminatedContainerID returns the container ID in lastState.terminated of the pod's status, or ""
-// if there is none.
+// lastTerminatedContainerID returns the ID of the container in lastState.terminated of the pod's status. It
+// returns "" if the container has no such state.
 func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
@@ -140,25 +140,27 @@ func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id s
 	return id
 }
 
-// defaultContainerName returns the default container of a pod, or "" if the pod is not desired.
+// defaultContainerName returns the container that the annotation kubectl.kubernetes.io/default-container names,
+// or else the first container of the pod. It returns "" if the pod is not desired.
 func (c *Containers) defaultContainerName(uid types.UID) string {
 	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
 		return ""
 	}
-	if name := pod.Annotations[defaultContainerAnnotation]; hasContainer(pod, name) {
+	if name := pod.Annotations[defaultContainerAnnotation]; hasRegularContainer(pod, name) {
 		return name
 	}
 	return pod.Spec.Containers[0].Name
 }
 
-func hasContainer(pod *v1.Pod, name string) bool {
+func hasRegularContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
 
-// newestContainerID returns the newest container of a name, or with previous the one before it. Without
-// a name the pod must have exactly one container.
-func newestContainerID(status *runtime.PodStatus, name string, previous bool) (string, error) {
+// newestOrPreviousContainerID returns the ID of the newest container of a name, or of the container before it
+// if previous is set. With an empty name the pod must have exactly one container name. The error wraps
+// runtime.ErrNotFound.
+func newestOrPreviousContainerID(status *runtime.PodStatus, name string, previous bool) (string, error) {
 	var names []string
 	for _, c := range status.Containers {
 		if !slices.Contains(names, c.Name) {
@@ -225,9 +227,9 @@ func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	return result.ExitCode, c.explainStoppedContainer(req.ContainerID, err)
 }
 
-// explainStoppedContainer adds to a runtime.ErrWrongState the name of the container and its waiting
-// reason. The client knows the container by name, and the error of the runtime has only its ID. Other
-// errors are returned as they are.
+// explainStoppedContainer replaces a runtime.ErrWrongState by an error that names the container, its pod and
+// its waiting reason. It returns other errors unchanged, and also the error of a container that the PLEG has
+// not observed.
 func (c *Containers) explainStoppedContainer(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err
@@ -235,15 +237,16 @@ func (c *Containers) explainStoppedContainer(id string, err error) error {
 	for _, pod := range c.pleg.Pods() {
 		for _, one := range pod.Containers {
 			if one.ID == id {
-				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.describeWaiting(pod.UID, one.Name), runtime.ErrWrongState)
+				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.describeWaitingReason(pod.UID, one.Name), runtime.ErrWrongState)
 			}
 		}
 	}
 	return err
 }
 
-// describeWaiting returns the waiting reason of a container after a comma, or "" if it does not wait.
-func (c *Containers) describeWaiting(uid types.UID, name string) (why string) {
+// describeWaitingReason returns the waiting reason of a container as text that begins with a comma. It returns
+// "" if the container does not wait.
+func (c *Containers) describeWaitingReason(uid types.UID, name string) (why string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 			if c.Name == name && c.State.Waiting != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// listUndesiredPods returns copies of the undesired pods whose containers have not stopped, with their
-// newest status and a deletion timestamp, as an API server shows them. Pods that only the runtime knows
-// come last. It leaves out the pods of desired and pods that have become desired since then.
+// listUndesiredPods returns copies of the pods that are no longer desired and whose containers have not
+// stopped. Each copy has its newest status and a deletion timestamp, and pods that only the runtime knows come
+// last. It skips the pods in desired, and pods that have become desired after the caller read that list.
 func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	listed := make(map[types.UID]bool, len(desired))
 	for _, pod := range desired {
@@ -34,7 +34,7 @@ func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 		if isDesired(pod.UID) {
 			continue
 		}
-		if pod, ok := v.terminatingPod(pod, until[pod.UID]); ok {
+		if pod, ok := v.terminatingPodWithStatus(pod, until[pod.UID]); ok {
 			pods = append(pods, pod)
 		}
 	}
@@ -49,14 +49,15 @@ func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	return pods
 }
 
-// terminatingPod returns a copy of an undesired pod. until is the expected end of its termination, zero
-// if unknown. It returns false if no container of the pod runs.
-func (v *podsView) terminatingPod(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
+// terminatingPodWithStatus returns a copy of an undesired pod with its newest status and a deletion timestamp.
+// It returns false if the worker of the pod has not started it or has already terminated it. until is the
+// expected end of the termination; if it is zero, the present time is used.
+func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
 		return nil, false
 	}
-	return setDeletionTimestamp(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
+	return setDeletionFieldsIfUnset(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
 }
 
 // timeOrNow returns at, or the present time if at is zero.
@@ -67,11 +68,13 @@ func (v *podsView) timeOrNow(at time.Time) time.Time {
 	return at
 }
 
-// orphanedPod returns a copy of a pod that an earlier agent started and that no source has delivered.
+// orphanedPod returns a copy of a pod that runs since an earlier process and that no source has delivered. If a
+// worker terminates the pod, the copy has a deletion timestamp. Otherwise its status has the reason NotDesired
+// and the time of its termination.
 func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
 	if view := v.workers.View(pod.UID); view.Known {
-		return setDeletionTimestamp(pod, e.Until, view.Grace)
+		return setDeletionFieldsIfUnset(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
 	pod.Status.Message = "no source has delivered the pod yet"
@@ -81,7 +84,7 @@ func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	return pod
 }
 
-// startTime returns status.startTime of a pod, or zero.
+// startTime returns status.startTime of a pod, or the zero time if it is not set.
 func startTime(pod *v1.Pod) time.Time {
 	if pod.Status.StartTime == nil {
 		return time.Time{}
@@ -89,9 +92,9 @@ func startTime(pod *v1.Pod) time.Time {
 	return pod.Status.StartTime.Time
 }
 
-// setDeletionTimestamp sets the deletion timestamp and grace period of a pod unless it has them, and
-// returns the pod.
-func setDeletionTimestamp(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
+// setDeletionFieldsIfUnset sets the deletion timestamp and the deletion grace period of a pod, each only if the
+// pod does not have it. It modifies and returns the given pod.
+func setDeletionFieldsIfUnset(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}
 	}

@@ -38,8 +38,8 @@ func (t tearDownStore) Remove(ctx context.Context, uid types.UID, isGone func(ty
 	return t.TearDown(ctx, uid)
 }
 
-// syncerContainerStates returns the ContainerStates of the PodSyncer. Without states it returns a nil
-// interface, not an interface that holds a nil pointer.
+// syncerContainerStates returns the ContainerStates for the PodSyncer. Without a store it returns a nil
+// interface, because an interface with a nil pointer would not be nil.
 func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	if b.node.states == nil {
 		return nil
@@ -47,7 +47,8 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	return b.node.states
 }
 
-// buildDirectories builds the stores that have files of pods, and a collector for each store.
+// buildDirectories builds the stores that keep files of pods: logs, volumes, terminal statuses and container
+// states. For each store it adds a collector that deletes the files of removed pods.
 func (b *builder) buildDirectories() (err error) {
 	n := b.node
 	var stores []directoryStore
@@ -76,7 +77,7 @@ func (b *builder) buildDirectories() (err error) {
 	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
-			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemoveDirectories, Clock: n.config.Clock, Log: n.config.Log,
+			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemovePodDirectories, Clock: n.config.Clock, Log: n.config.Log,
 			Panicked: n.guard.RecordPanic, Removed: b.volumeRemovalLogger(store),
 		})
 		if err != nil {
@@ -87,8 +88,8 @@ func (b *builder) buildDirectories() (err error) {
 	return nil
 }
 
-// volumeRemovalLogger returns a function that logs the removal of volumes, or nil for a store without
-// volumes. A pod that terminates normally leaves no volumes, so the removed volumes are of a pod that
+// volumeRemovalLogger returns a function that logs the removal of a pod's volumes, or nil if the store does not
+// hold volumes. A pod that terminates normally leaves no volumes, so such volumes belong to a pod that
 // terminated while no agent ran.
 func (b *builder) volumeRemovalLogger(store directoryStore) func(types.UID) {
 	switch store.(type) {

@@ -125,7 +125,7 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	}
 	if len(groups) == 0 {
 		all := func(*v1.Pod) bool { return true }
-		return waitForPods(ctx, slices.Concat(d.killDesiredPods(all, options.GraceSeconds), d.killUndesiredPods(nil, options.GraceSeconds)))
+		return waitForPods(ctx, slices.Concat(d.killDesiredPods(all, options.GraceSeconds), d.killUndesiredTerminatingPods(nil, options.GraceSeconds)))
 	}
 	var killed []killedPod
 	for i, group := range groups {
@@ -139,9 +139,9 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	return d.waitForPodsWithin(ctx, 0, killed)
 }
 
-// rejectNewPods makes the node reject new pods, and waits until the loop has finished its present step,
-// so that each pod which that step has admitted has a worker. Before Run and after Run it returns an
-// error and changes nothing.
+// rejectNewPods makes the node reject new pods, and waits until every pod that was admitted before has a
+// worker. Before Run it returns ErrNotRunning, after Run ErrStopped, and changes nothing. If ctx ends during
+// the wait it returns an error, and the node still rejects new pods.
 func (d *drainer) rejectNewPods(ctx context.Context) error {
 	switch {
 	case !d.running.Load():
@@ -164,9 +164,9 @@ type killedPod struct {
 	done *podworkers.Completion
 }
 
-// killDesiredPods requests the termination of every selected desired pod that has a worker. If the pod
-// itself waits or was rejected, the worker under its UID terminates an earlier incarnation, so the
-// request does not carry the pod's spec.
+// killDesiredPods requests the termination of every selected desired pod that has a worker, and returns these
+// pods. If the pod itself waits or was rejected, the worker terminates an earlier incarnation of its UID, so
+// the request does not carry the pod's spec.
 func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
@@ -180,10 +180,10 @@ func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int
 	return all
 }
 
-// killUndesiredPods returns the terminating pods that are no longer desired, except the killed ones.
-// Their termination was requested before. graceSeconds shortens the grace period of pods that only the
-// runtime knows.
-func (d *drainer) killUndesiredPods(killed []killedPod, graceSeconds *int64) (all []killedPod) {
+// killUndesiredTerminatingPods calls Kill for each terminating pod that is no longer desired, and returns these
+// pods. Their termination was requested before; the call only shortens their grace period and returns when they
+// have terminated. It skips the pods in killed.
+func (d *drainer) killUndesiredTerminatingPods(killed []killedPod, graceSeconds *int64) (all []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
 		wanted = wanted || slices.ContainsFunc(killed, func(e killedPod) bool { return e.uid == pod.UID })
@@ -194,7 +194,7 @@ func (d *drainer) killUndesiredPods(killed []killedPod, graceSeconds *int64) (al
 	return all
 }
 
-// withGracePeriod sets the grace period of a kill unless graceSeconds is nil.
+// withGracePeriod returns the options with this grace period. If graceSeconds is nil it returns them unchanged.
 func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
 	if graceSeconds != nil {
 		if options.KillPodOptions == nil {
@@ -205,19 +205,21 @@ func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) p
 	return options
 }
 
-// killGroup requests the termination of the pods of group i. The priority of undesired pods is unknown,
-// so all of them that were not killed before belong to this group.
+// killGroup requests the termination of the pods in group i, within the group's period or graceSeconds,
+// whichever is shorter. It returns these pods. The priority of undesired pods is unknown, so it also kills all
+// undesired pods that are not in killed.
 func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, graceSeconds *int64) []killedPod {
 	grace := max(1, int64(groups[i].Period/time.Second))
 	if graceSeconds != nil {
 		grace = min(grace, *graceSeconds)
 	}
-	inGroup := func(pod *v1.Pod) bool { return groupIndex(groups, allocation.Priority(pod)) == i }
-	return slices.Concat(d.killDesiredPods(inGroup, &grace), d.killUndesiredPods(killed, &grace))
+	inGroup := func(pod *v1.Pod) bool { return shutdownGroupIndex(groups, allocation.Priority(pod)) == i }
+	return slices.Concat(d.killDesiredPods(inGroup, &grace), d.killUndesiredTerminatingPods(killed, &grace))
 }
 
-// groupIndex returns the index of the group that has a priority. The groups are sorted by priority.
-func groupIndex(groups []ShutdownGroup, priority int32) int {
+// shutdownGroupIndex returns the index of the last group whose Priority is not above the given priority. It
+// returns 0 if every group has a higher Priority. The groups are sorted by Priority.
+func shutdownGroupIndex(groups []ShutdownGroup, priority int32) int {
 	at, exact := slices.BinarySearchFunc(groups, priority, func(g ShutdownGroup, p int32) int { return cmp.Compare(g.Priority, p) })
 	if exact {
 		return at
@@ -225,7 +227,8 @@ func groupIndex(groups []ShutdownGroup, priority int32) int {
 	return max(0, at-1)
 }
 
-// waitForPodsWithin waits until all pods have terminated, or until the period is over.
+// waitForPodsWithin waits until all pods have terminated or the period is over. The error names the pods that
+// have not terminated.
 func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, all []killedPod) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(period))
 	defer cancel()
@@ -239,7 +242,8 @@ type undrainedStatuses struct {
 	drained *atomic.Bool // Drain was called once
 }
 
-// Save implements podsync.TerminalStatuses.
+// Save implements podsync.TerminalStatuses. It does not save the status of a pod that terminated because of a
+// Drain.
 func (e undrainedStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	if status.Reason == syncloop.ReasonTerminated && e.drained.Load() {
 		return nil
@@ -247,7 +251,8 @@ func (e undrainedStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 	return e.TerminalStatuses.Save(pod, status)
 }
 
-// waitForPods waits until all pods have terminated.
+// waitForPods waits until all pods have terminated, or until ctx ends. The error names the pods that have not
+// terminated.
 func waitForPods(ctx context.Context, all []killedPod) error {
 	var errs []error
 	for _, e := range all {

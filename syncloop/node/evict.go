@@ -35,8 +35,9 @@ type Eviction struct {
 	Force bool
 }
 
-// isEvictable is the default of Config.Scheduling.Evictable. It excludes critical pods, and static
-// pods, because no controller would replace a static pod on another node.
+// isEvictable is the default of Config.Scheduling.Evictable. It returns false for pods with
+// SystemCriticalPriority or more. It also returns false for static pods, because no controller would replace a
+// static pod on another node.
 func isEvictable(pod *v1.Pod) bool {
 	return !podmanager.IsStaticPod(pod) && (pod.Spec.Priority == nil || *pod.Spec.Priority < SystemCriticalPriority)
 }
@@ -70,41 +71,43 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	}
 	e.Reason = cmp.Or(e.Reason, reasonEvicted)
 	if ended := podworkers.NewCompletion(n.config.Clock); waits && n.handlers.EvictWaiting(uid, e.waitingEviction(ended)) {
-		n.reportEviction(pod, e)
+		n.logAndRecordEviction(pod, e)
 		return ended, nil
 	}
 	if !view.IsPodTerminationRequested() || view.RestartRequested && !view.RestartEvicted {
-		n.reportEviction(pod, e)
+		n.logAndRecordEviction(pod, e)
 	}
 	n.handlers.AssumeTerminating(uid)
 	return n.workers.Kill(podworkers.UpdatePodOptions{
 		Pod: pod,
 		KillPodOptions: &podworkers.KillPodOptions{
 			Evict:                                    true,
-			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruptionCondition(e)),
+			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruptionTargetCondition(e)),
 			PodTerminationGracePeriodSecondsOverride: e.GraceSeconds,
 		},
 	}), nil
 }
 
-// waitingEviction returns the eviction of a pod that waits for admission.
+// waitingEviction converts the eviction of a pod that waits for admission to the type of package syncloop.
+// completion is resolved when the waiting pod can no longer start.
 func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
-	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
+	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionTargetCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
 }
 
 // reasonEvicted is the default reason of an eviction, and the reason of its event.
 const reasonEvicted = "Evicted"
 
-// reportEviction logs an eviction and records its event.
-func (n *Node) reportEviction(pod *v1.Pod, e Eviction) {
+// logAndRecordEviction logs an eviction, and records a warning event for the pod if the Config has a Recorder.
+func (n *Node) logAndRecordEviction(pod *v1.Pod, e Eviction) {
 	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
 	if n.config.Recorder != nil {
 		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, cmp.Or(e.Message, "The pod is evicted"))
 	}
 }
 
-// disruptionCondition returns the condition that shows controllers that the pod was evicted (EV-4).
-func disruptionCondition(e Eviction) v1.PodCondition {
+// disruptionTargetCondition returns the condition DisruptionTarget, which shows controllers that the pod was
+// evicted. (EV-4)
+func disruptionTargetCondition(e Eviction) v1.PodCondition {
 	return v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: e.Message,
 	}

@@ -54,7 +54,8 @@ func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool)
 	return explain.Explanation{}, false
 }
 
-// nodeFacts returns the facts that hold for all pods.
+// nodeFacts returns the facts that explain.Explain needs about the node itself: whether it runs or drains,
+// which sources have not delivered all pods, and faults of a source or of the runtime.
 func (n *Node) nodeFacts() explain.Node {
 	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
@@ -71,7 +72,7 @@ func (n *Node) nodeFacts() explain.Node {
 	return s
 }
 
-// firstSourceFault returns the first fault that one of these sources reports.
+// firstSourceFault returns the first fault that one of these sources reports, or "" if they report none.
 func (n *Node) firstSourceFault(sources []string) string {
 	for _, of := range n.sources.Faults() {
 		if slices.Contains(sources, of.Source) && len(of.First) > 0 {
@@ -81,7 +82,7 @@ func (n *Node) firstSourceFault(sources []string) string {
 	return ""
 }
 
-// workerFacts returns the state of the pod's worker.
+// workerFacts returns the facts that explain.Explain needs about the worker of a pod.
 func (n *Node) workerFacts(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{

@@ -33,11 +33,11 @@ type feed struct {
 	}
 }
 
-// list returns the selected pods and their version.
-func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
+// listPods updates the cache of pods, and returns the selected pods and the version of the cache.
+func (f *feed) listPods(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.updateLocked(v)
+	f.fillOrUpdateCacheLocked(v)
 	namespace, name, one := options.exactName()
 	if !one {
 		return f.cache.List(options.Namespace, match), f.cache.Version()
@@ -49,16 +49,18 @@ func (f *feed) list(v *podsView, options ListOptions, match func(*v1.Pod) bool) 
 	return pods, f.cache.Version()
 }
 
-// changesSince returns the changes after a version, and false if some of them are no longer stored.
+// changesSince updates the cache of pods, and returns the changes after a version. It returns false if the
+// cache no longer has all of them.
 func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v1.Pod], bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.updateLocked(v)
+	f.fillOrUpdateCacheLocked(v)
 	return f.cache.ChangesSince(version)
 }
 
-// updateLocked applies the changes to the cache, or fills an empty feed.
-func (f *feed) updateLocked(v *podsView) {
+// fillOrUpdateCacheLocked applies the new changes of pods to the cache. If there is no cache, it adds a watcher
+// and makes a cache with all pods. It also records the time of this use for clearIfIdle.
+func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 	f.lastUsed = v.executor.Now()
 	if f.watcher != nil {
 		for _, state := range f.watcher.changedStates(v) {
@@ -81,8 +83,8 @@ func (f *feed) updateLocked(v *podsView) {
 	f.cache = watchcache.New(f.version, WatchHistory, pods)
 }
 
-// podAsListed returns the pod of a state as an API server shows it, with a deletion timestamp if it is
-// undesired. The copy is shallow.
+// podAsListed returns a shallow copy of the pod as an API server shows it. An empty phase becomes Pending. An
+// undesired pod has a deletion timestamp and a deletion grace period.
 func (v *podsView) podAsListed(state PodState) *v1.Pod {
 	pod := *state.Pod
 	if pod.Status.Phase == "" {
@@ -92,10 +94,10 @@ func (v *podsView) podAsListed(state PodState) *v1.Pod {
 		return &pod
 	}
 	e, _ := v.handlers.TerminatingPod(pod.UID)
-	return setDeletionTimestamp(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
+	return setDeletionFieldsIfUnset(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
 }
 
-// notifyReaders signals every reader that there may be changes.
+// notifyReaders signals every reader, because pods may have changed.
 func (f *feed) notifyReaders() {
 	f.reading.Lock()
 	readers := f.reading.readers
@@ -105,14 +107,14 @@ func (f *feed) notifyReaders() {
 	}
 }
 
-// addReader adds a reader, which notifyReaders then signals.
+// addReader adds a reader. From then on notifyReaders signals it.
 func (f *feed) addReader(r *reader) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.reading.readers = append(slices.Clip(f.reading.readers), r)
 }
 
-// removeReader removes a reader.
+// removeReader removes a reader, and records the present time as the last use for clearIfIdle.
 func (f *feed) removeReader(r *reader) {
 	f.mu.Lock()
 	f.lastUsed = r.view.executor.Now()
@@ -122,7 +124,8 @@ func (f *feed) removeReader(r *reader) {
 	f.reading.readers = slices.DeleteFunc(slices.Clone(f.reading.readers), func(x *reader) bool { return x == r })
 }
 
-// clearIfIdle empties the feed if it has not been used for feedIdle. Housekeeping calls it.
+// clearIfIdle removes the watcher and the cache if the feed has no reader and was not used for feedIdle. It
+// keeps the version of the cache, so that later versions are higher. Housekeeping calls it.
 func (f *feed) clearIfIdle(v *podsView) {
 	f.reading.Lock()
 	watched := len(f.reading.readers) > 0

@@ -70,10 +70,10 @@ type reader struct {
 	version uint64 // version of the last yielded event
 }
 
-// yieldExistingPods yields an Added event for each existing pod. It returns false if the caller has
-// broken the loop.
+// yieldExistingPods yields an Added event for each existing pod, and sets the version of the reader. It returns
+// false if the caller has broken the loop.
 func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
-	pods, version := r.feed.list(r.view, options, match)
+	pods, version := r.feed.listPods(r.view, options, match)
 	r.version = version
 	for _, pod := range pods {
 		if !yield(Event{watch.Added, pod, version}, nil) {
@@ -83,8 +83,9 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 	return true
 }
 
-// yieldChanges yields the new changes. It returns false if the caller has broken the loop, or after
-// ErrExpired.
+// yieldChanges yields an event for each change after the version of the reader, and advances that version. It
+// returns false if the caller has broken the loop. If some of the changes are no longer stored, it yields
+// ErrExpired and returns false.
 func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {

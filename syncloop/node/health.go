@@ -34,7 +34,8 @@ func (n *Node) Health() Health {
 	}
 }
 
-// notReadyError returns nil if the node is ready. Otherwise the error says what the node waits for.
+// notReadyError returns nil if the node is ready. Otherwise the error names what the node waits for: a source,
+// the runtime, or the first housekeeping.
 func (n *Node) notReadyError(runtimeErr error) error {
 	switch {
 	case n.ready.Opened():

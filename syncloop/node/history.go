@@ -41,8 +41,9 @@ type coldHistory struct {
 	probes []probeResult
 }
 
-// ensureCold returns the cold fields, which it makes first if necessary.
-func (one *history) ensureCold() *coldHistory {
+// getOrCreateCold returns the fields that few pods need, which are in a separate allocation. It makes that
+// allocation if it is missing.
+func (one *history) getOrCreateCold() *coldHistory {
 	if one.cold == nil {
 		one.cold = &coldHistory{}
 	}
@@ -61,7 +62,7 @@ func newHistoryStore() *historyStore {
 	return h
 }
 
-// getOrCreateLocked returns the history of a pod, which it makes first if necessary.
+// getOrCreateLocked returns the history of a pod, and creates it if it is missing.
 func (h *historyStore) getOrCreateLocked(uid types.UID) *history {
 	one := h.mu.pods[uid]
 	if one == nil {
@@ -71,22 +72,23 @@ func (h *historyStore) getOrCreateLocked(uid types.UID) *history {
 	return one
 }
 
-// ensureHistory makes a history for a pod that has none.
-func (h *historyStore) ensureHistory(uid types.UID) {
+// createHistoryIfMissing creates an empty history for a pod that has none.
+func (h *historyStore) createHistoryIfMissing(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid)
 }
 
-// addEntry adds an event to the history of a pod.
+// addEntry adds an event to the history of a pod, and creates the history if it is missing.
 func (h *historyStore) addEntry(uid types.UID, e explain.Entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid).ring.Add(e)
 }
 
-// recordSummary stores the desired pod, and adds an event if the summary of its status is new.
-func (h *historyStore) recordSummary(uid types.UID, pod *v1.Pod, summary string, at time.Time) {
+// setPodAndAddSummaryIfNew stores the desired pod. It adds an event if the summary of the pod's status differs
+// from the summary before.
+func (h *historyStore) setPodAndAddSummaryIfNew(uid types.UID, pod *v1.Pod, summary string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.getOrCreateLocked(uid)
@@ -97,13 +99,13 @@ func (h *historyStore) recordSummary(uid types.UID, pod *v1.Pod, summary string,
 	}
 }
 
-// recordRefusal stores why a status was rejected. It adds an event and returns true if the reason is
-// new.
-func (h *historyStore) recordRefusal(uid types.UID, refusal string, at time.Time) bool {
+// setRefusalAndAddIfNew stores why the status store rejected the newest status of a pod. If the reason differs
+// from the last reported one, it also adds an event and returns true.
+func (h *historyStore) setRefusalAndAddIfNew(uid types.UID, refusal string, at time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.getOrCreateLocked(uid)
-	rare := one.ensureCold()
+	rare := one.getOrCreateCold()
 	rare.refusal = refusal
 	if rare.reportedRefusal == refusal {
 		return false
@@ -113,7 +115,7 @@ func (h *historyStore) recordRefusal(uid types.UID, refusal string, at time.Time
 	return true
 }
 
-// clearRefusal records that the newest status of a pod was not rejected.
+// clearRefusal records that the status store did not reject the newest status of a pod.
 func (h *historyStore) clearRefusal(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,14 +124,14 @@ func (h *historyStore) clearRefusal(uid types.UID) {
 	}
 }
 
-// recordSync stores the result of the last sync.
-func (h *historyStore) recordSync(uid types.UID, last explain.Sync) {
+// setLastSync stores the time and the error of the last sync of a pod.
+func (h *historyStore) setLastSync(uid types.UID, last explain.Sync) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.getOrCreateLocked(uid).lastSync = last
 }
 
-// setBackoff stores until when a container waits. A zero time clears the entry.
+// setBackoff stores until when a container waits for its next start. A zero time deletes the entry.
 func (h *historyStore) setBackoff(uid types.UID, container string, until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,11 +146,13 @@ func (h *historyStore) setBackoff(uid types.UID, container string, until time.Ti
 	one.backoffUntil[container] = until
 }
 
-// recordProbe stores the result of a check. At stays the time of the first of several equal results.
-func (h *historyStore) recordProbe(uid types.UID, p probeResult) {
+// setProbeResult stores the last result of a probe in place of the result before. If the container and the
+// success are the same, the time of the earlier result stays, so that it shows since when the probe has this
+// result.
+func (h *historyStore) setProbeResult(uid types.UID, p probeResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	rare := h.getOrCreateLocked(uid).ensureCold()
+	rare := h.getOrCreateLocked(uid).getOrCreateCold()
 	for i := range rare.probes {
 		old := &rare.probes[i]
 		if old.Container != p.Container || old.Kind != p.Kind {
@@ -163,15 +167,16 @@ func (h *historyStore) recordProbe(uid types.UID, p probeResult) {
 	rare.probes = append(rare.probes, p)
 }
 
-// resetForNextIncarnation drops the fields that describe only the incarnation which has finished.
-func (h *historyStore) resetForNextIncarnation(uid types.UID) {
+// clearFinishedIncarnation deletes the back-offs, the last sync, the probe results and the rejected status of a
+// pod. They describe only the incarnation of the UID that has finished. The events and the desired pod stay.
+func (h *historyStore) clearFinishedIncarnation(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.getOrCreateLocked(uid)
 	one.backoffUntil, one.lastSync, one.cold = nil, explain.Sync{}, nil
 }
 
-// addToFacts adds the history of a pod to facts, and also the pod if the facts have none.
+// addToFacts copies the history of a pod into facts. It sets the pod too if the facts have none.
 func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +200,8 @@ func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	}
 }
 
-// uidsByName returns the pods of a name that have a history, the newest first.
+// uidsByName returns the UIDs of all pods of a name whose desired pod is in the history. The pod that was
+// created last comes first.
 func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +221,7 @@ func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	return uids
 }
 
-// lastPods returns the newest desired spec of every pod that has one.
+// lastPods returns the last desired pod of every UID that has one in its history.
 func (h *historyStore) lastPods() (pods []*v1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,7 +233,7 @@ func (h *historyStore) lastPods() (pods []*v1.Pod) {
 	return pods
 }
 
-// lastPod returns the newest desired spec of a pod, or nil.
+// lastPod returns the last desired pod of a UID, or nil if its history has none.
 func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,8 +243,8 @@ func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forgetUnknownPods drops the histories of all pods for which isKnown returns false, and returns those
-// pods. It calls isKnown without its lock.
+// forgetUnknownPods deletes the histories of all pods for which isKnown returns false, and returns their UIDs.
+// It calls isKnown without holding its lock.
 func (h *historyStore) forgetUnknownPods(isKnown func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))

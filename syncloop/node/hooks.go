@@ -42,12 +42,13 @@ type Hooks struct {
 	Timeline func(uid types.UID, r timeline.Record)
 }
 
-// containPanics wraps the hooks that the node itself calls and no part wraps.
-func (h *Hooks) containPanics(g *contain.Guard) {
+// containStatusHookPanics wraps the hook Status so that its panic does not stop the node. The node calls this
+// hook itself; the parts of the node wrap the other hooks.
+func (h *Hooks) containStatusHookPanics(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
 
-// chainHooks returns a hook that calls two hooks in order. Nil hooks are skipped.
+// chainHooks returns a hook that calls both hooks in order. If one of them is nil, it returns the other one.
 func chainHooks[A any](first, second func(A)) func(A) {
 	switch {
 	case first == nil:
@@ -58,7 +59,8 @@ func chainHooks[A any](first, second func(A)) func(A) {
 	return func(a A) { first(a); second(a) }
 }
 
-// chainHooks2 is chainHooks for hooks with two arguments. first is not nil.
+// chainHooks2 returns a hook with two arguments that calls both hooks in order. If second is nil, it returns
+// first. first must not be nil.
 func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if second == nil {
 		return first

@@ -60,7 +60,8 @@ type hostPods struct {
 	specs    specCache
 }
 
-// apply implements Node.Apply.
+// apply validates the pod, makes Fits and Allocated count it, and passes it to the source. If the source
+// rejects the pod, Fits and Allocated no longer count it.
 func (h *hostPods) apply(pod *v1.Pod) error {
 	pod, err := h.preparePod(pod)
 	if err != nil {
@@ -74,7 +75,9 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 	return nil
 }
 
-// replace implements Node.Replace.
+// replace validates all pods, makes Fits and Allocated count them, and passes them to the source in place of
+// all pods that were applied before. If one of them is invalid, nothing changes. With an API server as source
+// it returns ErrJoined.
 func (h *hostPods) replace(pods []*v1.Pod) error {
 	if h.config.hasAPIServerSource() {
 		return ErrJoined
@@ -94,11 +97,12 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 		h.handlers.Unassume(added...)
 		return err
 	}
-	h.unassumeOthers(prepared)
+	h.unassumeAllExcept(prepared)
 	return nil
 }
 
-// delete implements Node.Delete.
+// delete removes the pod from the desired pods. Fits counts the pod as terminating at once, unless the pod
+// comes from an API server or is static.
 func (h *hostPods) delete(uid types.UID) {
 	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
 		h.handlers.AssumeTerminating(uid) // A static pod comes from another source.
@@ -107,9 +111,9 @@ func (h *hostPods) delete(uid types.UID) {
 	h.handlers.Unassume(uid)
 }
 
-// preparePod returns a copy of a pod with its defaults, or an error if the pod is invalid. This is the
-// only copy of an applied pod: the source owns it, and all parts of the node share it. It must not be
-// modified after it was passed to the source.
+// preparePod returns a copy of a pod with its defaults, or an error if the pod is invalid, Run has returned, or
+// an API server delivers the pods. A pod that an earlier process may have accepted passes with a warning in the
+// log. The source owns the copy and all parts of the node share it, so nobody may modify it afterwards.
 func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():
@@ -122,7 +126,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	}
 	pod = pod.DeepCopy()
 	h.setDefaults(pod)
-	known := h.specs.shareKnown(&pod.Spec)
+	known := h.specs.replaceByEqualCached(&pod.Spec)
 	check := validation.Validate
 	if known {
 		check = validation.ValidateMetadata
@@ -130,7 +134,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch faults := append(check(pod), validation.ValidateNotMirror(pod)...); {
 	case len(faults) == 0:
 		if !known {
-			h.specs.add(&pod.Spec)
+			h.specs.addInPlaceOfOldest(&pod.Spec)
 		}
 	case h.mayHaveAccepted(pod):
 		h.config.Log.Warn("accepting a pod that a new validation rule rejects, because the node may have accepted it before",
@@ -141,9 +145,9 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// mayHaveAccepted reports whether the node, or an earlier process, may have accepted the pod before. An
-// earlier process is possible until the node is ready. Such a pod is accepted although it fails
-// validation, so that a new validation rule stops no pod.
+// mayHaveAccepted reports whether the node or an earlier process may have accepted the pod before: the node has
+// the UID, or is not ready yet. It returns false for a pod without a name and for a pod that no node can run.
+// Such a pod is accepted although it fails validation, so that a new rule stops no running pod.
 func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	if pod.Name == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
@@ -152,14 +156,15 @@ func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
 	return known || !h.ready.Opened()
 }
 
-// podAsApplied returns a copy of a pod as the loop would see it after Apply.
+// podAsApplied returns a copy of a pod with the defaults and the source annotation that Apply would give it.
 func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	h.setDefaults(pod)
 	return withHostSource(pod)
 }
 
-// setDefaults sets the fields of a pod that the caller of Apply may leave empty.
+// setDefaults sets the defaults of an API server on a pod. An empty spec.nodeName becomes the name of this
+// node, and an empty UID becomes the one that UIDFromName returns.
 func (h *hostPods) setDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)

@@ -33,7 +33,8 @@ type journal struct {
 	status   *status.Store
 }
 
-// recordSyncerAction records an action of the PodSyncer in the history and in the timeline.
+// recordSyncerAction records an action of the PodSyncer in the history and in the timeline. For the start of a
+// container it also stores until when the next start waits; after a success it deletes that time.
 func (j *journal) recordSyncerAction(r podsync.Result) {
 	j.addActionToTimeline(r)
 	e := explain.Entry{At: j.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
@@ -53,25 +54,26 @@ func (j *journal) recordSyncerAction(r podsync.Result) {
 	}
 }
 
-// recordBackoff records until when a container waits for its next attempt.
+// recordBackoff records in the history and in the timeline until when a container waits for its next start.
 func (j *journal) recordBackoff(h podsync.RestartDelay) {
 	j.history.setBackoff(h.UID, h.Container, h.Until)
 	j.addToTimeline(h.UID, timeline.Record{Kind: timeline.KindBackoff, Container: h.Container, Until: h.Until})
 }
 
-// recordProbeAttempt records a check of a probe, unless the check had no result.
+// recordProbeAttempt records the result of one check of a probe in the history and in the timeline. It does
+// nothing if the check had no result.
 func (j *journal) recordProbeAttempt(a prober.Attempt) {
 	if a.Result == 0 {
 		return
 	}
 	j.addProbeToTimeline(a)
-	j.history.recordProbe(a.UID, probeResult{a.ContainerID, explain.Probe{
+	j.history.setProbeResult(a.UID, probeResult{a.ContainerID, explain.Probe{
 		Container: a.Container, Kind: strings.ToLower(a.Kind.String()), Success: a.Result != prober.Failed, Message: a.Message, At: j.executor.Now(),
 	}})
 }
 
-// recordProbeVerdict records in the history that a probe has changed between success and failure.
-func (j *journal) recordProbeVerdict(r prober.Result) {
+// recordProbeChange adds an event to the history when a probe has changed from success to failure or back.
+func (j *journal) recordProbeChange(r prober.Result) {
 	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
 	if r.Success {
 		text = strings.TrimSuffix(text, "fails") + "succeeds"
@@ -82,7 +84,8 @@ func (j *journal) recordProbeVerdict(r prober.Result) {
 	j.history.addEntry(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// recordAcceptedStatus records a new status of a pod.
+// recordAcceptedStatus adds a new status of a pod to the timeline and clears the rejected status in the
+// history. If the pod is desired, it also calls Hooks.Status and adds the summary of the status to the history.
 func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
 	j.history.clearRefusal(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
@@ -93,18 +96,19 @@ func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
 	j.status.ReadPodStatus(uid, func(status *v1.PodStatus) {
 		j.config.Hooks.Status(pod, status)
 		looks := v1.Pod{Spec: pod.Spec, Status: *status}
-		j.history.recordSummary(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), j.executor.Now())
+		j.history.setPodAndAddSummaryIfNew(uid, pod, string(status.Phase)+", "+Summarize(&looks, false).String(), j.executor.Now())
 	})
 }
 
 // reasonStatusRefused is the reason of the event for a rejected status.
 const reasonStatusRefused = "StatusRefused"
 
-// recordRefusedStatus records a status that the status store rejected because it contradicts the status
-// before. It records one event for each reason, because only a person can find the cause.
+// recordRefusedStatus stores why the status store rejected a status, which contradicts the status before. If
+// the reason is new and the pod is desired, it also records a warning event, because only a person can find the
+// cause.
 func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
-	if !j.history.recordRefusal(uid, why, j.executor.Now()) || j.config.Recorder == nil {
+	if !j.history.setRefusalAndAddIfNew(uid, why, j.executor.Now()) || j.config.Recorder == nil {
 		return
 	}
 	if pod, wanted := j.manager.GetPodByUID(uid); wanted {
@@ -113,7 +117,8 @@ func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	}
 }
 
-// recordSync records the result of a sync.
+// recordSync stores the time and the error of the last sync in the history. If the sync failed, it also adds an
+// event to the history and to the timeline.
 func (j *journal) recordSync(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
@@ -121,13 +126,15 @@ func (j *journal) recordSync(s podworkers.Synced) {
 		j.addToTimeline(s.UID, timeline.Record{Kind: timeline.KindSync, Name: s.Kind.String(), Took: s.Took, Err: last.Err})
 		j.history.addEntry(s.UID, explain.Entry{At: last.At, What: "sync", Text: s.Kind.String(), Err: last.Err})
 	}
-	j.history.recordSync(s.UID, last)
+	j.history.setLastSync(s.UID, last)
 }
 
-// recordPhase records that the worker of a pod has entered a phase.
+// recordPhase adds the new phase of a pod's worker to the history and to the timeline. For the phase Finished
+// it first clears what the history has of the finished incarnation. For the phase Terminating it also adds the
+// newest status to the timeline.
 func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
-		j.history.resetForNextIncarnation(uid)
+		j.history.clearFinishedIncarnation(uid)
 	}
 	j.history.addEntry(uid, explain.Entry{At: j.executor.Now(), What: "phase", Text: phase.String()})
 	j.addToTimeline(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
@@ -136,21 +143,21 @@ func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	}
 }
 
-// addToTimeline calls Config.Hooks.Timeline with a record, if the hook is set. Call it without a lock.
-// It makes a history for the pod, so that a later housekeeping records the removal of the pod.
+// addToTimeline calls Config.Hooks.Timeline with a record; it does nothing without that hook. It also creates a
+// history for the pod, so that a later housekeeping can record the removal of the pod. Call it without a lock.
 func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	if j.config.Hooks.Timeline == nil {
 		return
 	}
 	if r.Kind != timeline.KindGone {
-		j.history.ensureHistory(uid)
+		j.history.createHistoryIfMissing(uid)
 	}
 	r.At = j.executor.Now()
 	j.config.Hooks.Timeline(uid, r)
 }
 
-// addActionToTimeline adds an action of the PodSyncer to the timeline. The target of only some actions
-// is a container.
+// addActionToTimeline adds an action of the PodSyncer to the timeline, if there is a timeline hook. It names
+// the container only for actions on one container.
 func (j *journal) addActionToTimeline(r podsync.Result) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -166,7 +173,7 @@ func (j *journal) addActionToTimeline(r podsync.Result) {
 	j.addToTimeline(r.UID, rec)
 }
 
-// addProbeToTimeline adds one check of a probe to the timeline.
+// addProbeToTimeline adds one check of a probe to the timeline, if there is a timeline hook.
 func (j *journal) addProbeToTimeline(a prober.Attempt) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -183,8 +190,9 @@ func (j *journal) addProbeToTimeline(a prober.Attempt) {
 	j.addToTimeline(a.UID, rec)
 }
 
-// addStatusToTimeline adds the newest status of a pod to the timeline. It also does so for a pod that
-// is no longer desired.
+// addStatusToTimeline adds the newest status of a pod to the timeline, if there is a timeline hook. For a pod
+// that is no longer desired it uses the last desired spec. It does nothing if the pod has no status or no known
+// spec.
 func (j *journal) addStatusToTimeline(uid types.UID) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -214,7 +222,8 @@ type timelineRecorder struct {
 	next runtime.EventRecorder // nil: there is none
 }
 
-// Event implements runtime.EventRecorder.
+// Event implements runtime.EventRecorder. It adds an event about a pod to the timeline, and passes every event
+// to the next recorder.
 func (a timelineRecorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
 	if uid, ok := podUID(object); ok {
 		a.j.addToTimeline(uid, timeline.Record{Kind: timeline.KindEvent, Name: reason, Text: message, Warning: eventtype == v1.EventTypeWarning})
@@ -224,12 +233,12 @@ func (a timelineRecorder) Event(object k8sruntime.Object, eventtype, reason, mes
 	}
 }
 
-// Eventf implements runtime.EventRecorder.
+// Eventf implements runtime.EventRecorder. It formats the message and then calls Event.
 func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podUID returns the UID of the pod that an event is about, and false if the event is about another
+// podUID returns the UID of the pod that an event is about. It returns false if the event is about another
 // object.
 func podUID(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {

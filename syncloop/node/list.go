@@ -41,7 +41,7 @@ func (n *Node) Pod(uid types.UID) (*v1.Pod, bool) {
 		return n.view.orphanedPod(e), true
 	}
 	if pod := n.journal.history.lastPod(uid); pod != nil {
-		return n.view.terminatingPod(pod, e.Until)
+		return n.view.terminatingPodWithStatus(pod, e.Until)
 	}
 	return nil, false
 }
@@ -74,11 +74,12 @@ func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err er
 	if err != nil {
 		return nil, 0, err
 	}
-	pods, version = n.feed.list(n.view, options, match)
+	pods, version = n.feed.listPods(n.view, options, match)
 	return pods, version, nil
 }
 
-// findUIDsByName returns the UIDs of the pods of a name, in the order of explain.Order.
+// findUIDsByName returns the UIDs of all pods of a name: desired pods, pods in the history, and pods in the
+// runtime. They are in the order of explain.Order.
 func (v *podsView) findUIDsByName(namespace, name string) []types.UID {
 	var uids []types.UID
 	for _, pod := range v.manager.GetPodsOfName(namespace, name) {

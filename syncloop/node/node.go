@@ -88,13 +88,13 @@ var (
 
 // New makes a node. It starts nothing: Run does. If the Config is invalid, the error lists every fault.
 func New(config Config) (*Node, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
 	if config.Runtime == nil {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
-		config.useInMemoryVolumes()
+		config.setInMemoryVolumesIfUnset()
 	}
 	guard := config.containPanics()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
@@ -105,7 +105,7 @@ func New(config Config) (*Node, error) {
 		n.config.Recorder = timelineRecorder{n.journal, config.Recorder}
 	}
 	b := &builder{node: n}
-	for _, build := range []func() error{b.buildDesired, b.buildObserved, b.buildDirectories, b.buildLogs, b.buildWork, b.buildCollectors, b.buildLoop} {
+	for _, build := range []func() error{b.buildSourcesAndStatusStore, b.buildPLEG, b.buildDirectories, b.buildLogRotatorIfEnabled, b.buildSyncerAndWorkers, b.buildCollectors, b.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -129,15 +129,15 @@ func (n *Node) Run(ctx context.Context) error {
 	ctx, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	if err := n.runParts(ctx, cancel); err != nil {
-		n.recordFailure(err)
+		n.addRunError(err)
 	}
 	sent()
 	n.done.Open()
 	return n.Err()
 }
 
-// recordFailure adds an error to those that Err and Run return.
-func (n *Node) recordFailure(err error) {
+// addRunError adds an error to the errors that Err and Run return.
+func (n *Node) addRunError(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.err = errors.Join(n.mu.err, err)
@@ -168,10 +168,9 @@ func (n *Node) RequestSync(uid types.UID) {
 	n.requestVolumeRefresh(uid)
 }
 
-// handleRelist is called after each listing of the runtime. The loop can start after the first one.
-// handleRelist requests housekeeping when a listing succeeds after a failure, because pods may have
-// waited for the runtime. Until the node is ready it requests housekeeping after each listing, because
-// an empty runtime causes no other housekeeping.
+// handleRelist records that the runtime was listed, which lets the loop start. It requests housekeeping if this
+// listing succeeds after a failed one, because pods may have waited for the runtime. Until the node is ready it
+// requests housekeeping after each listing, because an empty runtime causes no other housekeeping.
 func (n *Node) handleRelist(r pleg.Relisting) {
 	n.mu.Lock()
 	recovered := r.Err == nil && !n.mu.seen
@@ -182,8 +181,8 @@ func (n *Node) handleRelist(r pleg.Relisting) {
 	}
 }
 
-// handleInspection is called after each inspection of a pod. It wakes the worker of the pod, passes the
-// observed status to a PodSyncer that is a PodObserver, and wakes the log rotator.
+// handleInspection wakes the worker of an inspected pod and the log rotator. If the inspection succeeded and
+// the PodSyncer is a PodObserver, it also passes the observed status to the PodSyncer.
 func (n *Node) handleInspection(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
@@ -196,8 +195,8 @@ func (n *Node) handleInspection(i pleg.Inspection) {
 	}
 }
 
-// isReadyToStart reports whether the loop may start: every source has delivered, and the runtime was
-// listed once, even if that listing failed.
+// isReadyToStart reports whether the sync loop may start: every source has delivered once, and the PLEG has
+// tried to list the runtime once.
 func (n *Node) isReadyToStart() bool {
 	n.mu.Lock()
 	listed := n.mu.listed
@@ -205,9 +204,9 @@ func (n *Node) isReadyToStart() bool {
 	return listed && n.sources.AllDelivered()
 }
 
-// handleHousekeeping is called after each housekeeping. It drops the state of unknown pods. The node
-// becomes ready after the first housekeeping for which every source has delivered and the runtime has
-// answered.
+// handleHousekeeping deletes the stored state of unknown pods after a housekeeping. If the housekeeping
+// succeeded and every source has delivered, it also starts the cleanup of directories. If the runtime can then
+// be listed too, the node becomes ready.
 func (n *Node) handleHousekeeping(_ time.Duration, err error) {
 	n.forgetPodsInSyncer()
 	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isKnown) {
@@ -219,16 +218,15 @@ func (n *Node) handleHousekeeping(_ time.Duration, err error) {
 	if err != nil || !n.sources.AllSeen() {
 		return
 	}
-	n.cleaner.startDirectoryCleanup()
+	n.cleaner.startDirectoryCleanupIfNeeded()
 	if ok, _ := n.pleg.Healthy(); ok {
 		n.ready.Open()
 	}
 }
 
-// findRecordOwner returns the name of the pod to which the records under a UID belong. It takes the
-// name from the runtime's records. Without records it takes the name from the volumes under the UID,
-// because volumes outlive the records of a runtime that was reset. known is false if there are neither
-// records nor volumes.
+// findRecordOwner returns the name of the pod to which the sandboxes and containers under a UID belong. If the
+// runtime has none, it returns the owner of the volumes under the UID, because volumes stay when a runtime is
+// reset. known is false if no owner is found.
 func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {
@@ -240,17 +238,18 @@ func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// handleAcceptedStatus is called for each new status. It updates the active deadline, which depends on
-// the start time in the status, and records the status in the journal.
+// handleAcceptedStatus requests an update of the pod's active deadline, which depends on the start time in the
+// status. It also records the new status in the journal.
 func (n *Node) handleAcceptedStatus(uid types.UID, version uint64) {
 	n.deadlines.RequestUpdate(uid)
 	n.journal.recordAcceptedStatus(uid, version)
 }
 
-// handlePhase is called when the worker of a pod enters a new phase.
+// handlePhase records the new phase of a pod's worker and notifies the deadlines, the handlers of the loop, the
+// watchers and the hook. For the phase Finished it also requests housekeeping.
 func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
-	n.cleaner.recordOwnPod(uid)
+	n.cleaner.recordHadWorker(uid)
 	n.deadlines.RequestUpdate(uid)
 	n.handlers.NotifyWorkerChange(uid)
 	if phase == lifecycle.Finished {
@@ -260,8 +259,8 @@ func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Ph
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
-// handleSync is called after each sync. It notifies watchers even if the status has not changed,
-// because the spec may have changed.
+// handleSync records the result of a sync, and notifies the watchers, the collector of containers and the hook.
+// It notifies the watchers even if the status has not changed, because the spec may have changed.
 func (n *Node) handleSync(s podworkers.Synced) {
 	n.journal.recordSync(s)
 	n.view.notifyWatchers(s.UID)
@@ -269,7 +268,8 @@ func (n *Node) handleSync(s podworkers.Synced) {
 	n.config.Hooks.Workers.Synced(s)
 }
 
-// handleForgottenPod is called when the workers have dropped a pod.
+// handleForgottenPod requests housekeeping and a cleanup of directories after the workers have deleted a pod.
+// It also notifies the handlers of the loop, the watchers and the hook.
 func (n *Node) handleForgottenPod(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
 	n.handlers.NotifyWorkerChange(uid)

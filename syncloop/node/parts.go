@@ -28,7 +28,7 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// parts returns the loops of all parts that the node has.
+// parts returns the name and the Run method of every part that the node has.
 func (n *Node) parts() []part {
 	parts := []part{
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
@@ -77,9 +77,9 @@ func (r *runningParts) String() string {
 	return strings.Join(r.names, ", ")
 }
 
-// runParts runs all parts until the last one has returned. The parts stop when ctx ends or when one of
-// them fails. After the end of ctx runParts waits for a limited time, so that the program can exit
-// although a runtime ignores its context.
+// runParts runs all parts until the last one has returned. If one of them fails, it stops the others and
+// records the error. After the end of ctx it waits at most for the drain timeout and a margin, and then returns
+// ErrNotDrained with the names of the parts that still run.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left runningParts
 	group := executor.NewGroup(n.executor)
@@ -88,7 +88,7 @@ func (n *Node) runParts(ctx context.Context, cancel func()) error {
 		group.Go(func() {
 			defer left.remove(p.name)
 			if err := p.run(ctx); err != nil {
-				n.recordFailure(err)
+				n.addRunError(err)
 				cancel()
 			}
 		})

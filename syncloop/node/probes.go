@@ -28,7 +28,7 @@ func (b *builder) buildProbes() (err error) {
 	return err
 }
 
-// probeChecker returns Config.Probes.Check, or a runtimeChecker.
+// probeChecker returns Config.Probes.Check. If the Config has none, it returns a checker that uses the runtime.
 func (b *builder) probeChecker() prober.Checker {
 	n := b.node
 	if n.config.Probes.Check != nil {
@@ -47,7 +47,8 @@ type runtimeChecker struct {
 	connections prober.Checker
 }
 
-// Check implements prober.Checker.
+// Check implements prober.Checker. It lets the runtime run the probe if the runtime is a HandlerRunner.
+// Otherwise it makes the connection or runs the command itself.
 func (c *runtimeChecker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	runner := c.features.Features().HandlerRunner
 	if runner == nil {
@@ -63,7 +64,8 @@ func (c *runtimeChecker) Check(ctx context.Context, req prober.Request) (prober.
 	return prober.Failed, result.Message, nil
 }
 
-// Exec implements runtime.Execer for exec probes.
+// Exec implements runtime.Execer for exec probes. It returns check.ErrNoExec if the runtime cannot run
+// commands.
 func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	execer := c.features.Features().Execer
 	if execer == nil {
@@ -72,15 +74,16 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// handleProbeResult records a changed probe result and passes it to the loop.
+// handleProbeResult records in the history that a probe has changed between success and failure, and passes the
+// result to the sync loop.
 func (n *Node) handleProbeResult(r prober.Result) {
-	n.journal.recordProbeVerdict(r)
+	n.journal.recordProbeChange(r)
 	n.loop.AddProbeResult(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})
 }
 
-// canProbe reports whether the pod may have running containers.
+// canProbe reports whether the worker of the pod allows that containers of the pod may run.
 func (n *Node) canProbe(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }

@@ -49,13 +49,12 @@ func newSampler(now time.Time) *sampler {
 	return s
 }
 
-// getSample returns a sample of a pod that is not older than statsPeriod. Of several concurrent callers
-// one samples the pod, and the others wait for its sample. If its context ends, another caller samples
-// the pod.
+// getSample returns a sample of a pod that is not older than statsPeriod. If several callers need a new sample,
+// one takes it and the others wait for it. If the context of that caller ends, another caller takes the sample.
 func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
 	for {
-		sample, claimed := s.claim(e, uid)
-		if claimed {
+		sample, mustTake := s.latestOrNewSample(e, uid)
+		if mustTake {
 			s.takeSample(ctx, e, reader, uid, sample)
 			return sample.stats, sample.err
 		}
@@ -68,9 +67,10 @@ func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader run
 	}
 }
 
-// claim returns the present sample if it is new enough or being taken. Otherwise it returns an empty
-// sample, and claimed says that the caller must take it.
-func (s *sampler) claim(e executor.Executor, uid types.UID) (sample *podSample, claimed bool) {
+// latestOrNewSample returns the latest sample of a pod if it succeeded less than statsPeriod ago, or if another
+// caller is taking it. Otherwise it stores and returns an empty sample, and mustTake says that the caller must
+// fill it.
+func (s *sampler) latestOrNewSample(e executor.Executor, uid types.UID) (sample *podSample, mustTake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sample = s.mu.last[uid]
@@ -82,7 +82,8 @@ func (s *sampler) claim(e executor.Executor, uid types.UID) (sample *podSample, 
 	return sample, true
 }
 
-// takeSample reads the stats of a pod from the runtime into sample.
+// takeSample reads the stats of a pod from the runtime into sample, within statsTimeout, and then wakes the
+// waiting callers. It computes rates from the samples before. If ctx ended, the sample is marked as abandoned.
 func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, sample *podSample) {
 	defer sample.done.Open()
 	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
@@ -99,14 +100,16 @@ func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader ru
 	usage.SumContainers(&sample.stats)
 }
 
-// totalUsage returns the usage of all sampled containers, including removed ones.
-func (s *sampler) totalUsage() usage.Total {
+// totalUsageOfSampledContainers returns the total usage of all containers that were ever sampled, including
+// removed ones.
+func (s *sampler) totalUsageOfSampledContainers() usage.Total {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.samples.Total()
 }
 
-// forgetUnknownPods drops the samples of pods for which isKnown returns false.
+// forgetUnknownPods deletes the samples of pods for which isKnown returns false. A sample that a caller is
+// taking stays.
 func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

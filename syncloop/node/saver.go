@@ -55,8 +55,8 @@ func newSaver(guard *contain.Guard, clk clock.Clock) *saver {
 	return s
 }
 
-// lockPod waits until no other call changes the stored state of a pod. leave unlocks the pod. The error
-// is ctx's, or the crash of a simulated process.
+// lockPod waits until no other call changes the stored state of the pod, and then locks the pod. leave unlocks
+// it. lockPod returns an error if ctx ends or a simulated process crashes.
 func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err error) {
 	own := s.executor.NewLatch()
 	for {
@@ -75,8 +75,8 @@ func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err e
 	}
 }
 
-// tryLockPod locks a pod. If the pod is locked already, it returns a latch that opens when the other
-// call unlocks it.
+// tryLockPod locks the pod with the latch own and returns nil. If another call has locked the pod, it returns
+// the latch that opens when that call unlocks the pod.
 func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.Latch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,9 +87,10 @@ func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.La
 	return nil
 }
 
-// applyNow makes a change to the stored state of a pod at once, and drops its pending change. If apply
-// returns an error, retry becomes the pending change.
-func (s *saver) applyNow(uid types.UID, apply, retry func() error) error {
+// applyNowOrRetryLater applies a change to the stored state of a pod at once. A success deletes the pending
+// change of the pod; after an error retry becomes the pending change. A change that was postponed meanwhile
+// stays.
+func (s *saver) applyNowOrRetryLater(uid types.UID, apply, retry func() error) error {
 	leave, err := s.lockPod(context.Background(), uid) // The other call returns eventually.
 	if err != nil {
 		return err
@@ -99,15 +100,16 @@ func (s *saver) applyNow(uid types.UID, apply, retry func() error) error {
 	before := s.mu.pending[uid]
 	s.mu.Unlock()
 	err = apply()
-	if s.recordResult(uid, before, err != nil, retry) {
+	if s.updatePendingAfterApply(uid, before, err != nil, retry) {
 		s.wake.Signal()
 	}
 	return err
 }
 
-// recordResult stores the result of a change that replaced the pending change before. A change that was
-// postponed meanwhile is newer and stays. wake reports whether Run must wait for a new due time.
-func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, retry func() error) (wake bool) {
+// updatePendingAfterApply deletes the pending change of a pod, or replaces it by retry if the applied change
+// failed. It does nothing if the pending change is no longer before, because the newer change stays. wake
+// reports whether Run must wait for an earlier time.
+func (s *saver) updatePendingAfterApply(uid types.UID, before *pendingChange, failed bool, retry func() error) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.pending[uid] != before {
@@ -124,7 +126,8 @@ func (s *saver) recordResult(uid types.UID, before *pendingChange, failed bool, 
 	return wake
 }
 
-// postpone makes apply the pending change of a pod, due at a time. It does not block.
+// postpone makes apply the pending change of a pod, in place of an earlier one, and wakes Run. Run calls apply
+// at the given time.
 func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
@@ -132,7 +135,7 @@ func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
 	s.wake.Signal()
 }
 
-// cancelPending drops the pending change of a pod, and reports whether there was one.
+// cancelPending deletes the pending change of a pod, and reports whether there was one.
 func (s *saver) cancelPending(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,29 +144,29 @@ func (s *saver) cancelPending(uid types.UID) bool {
 	return pending
 }
 
-// setNextRetryLocked sets the time of the next retry of failed changes.
+// setNextRetryLocked sets the time of the next retry of all failed changes, with an exponential back-off.
 func (s *saver) setNextRetryLocked() {
 	now := s.executor.Now()
 	s.mu.backoff = backoff.Exponential{Initial: firstResave, Max: lastResave, Reset: resetResave}.Failed(s.mu.backoff, now)
 	s.mu.due = now.Add(s.mu.backoff.Delay)
 }
 
-// Run makes pending changes when they are due, until ctx ends. Then it makes all remaining changes at
-// once.
+// Run applies pending changes when they are due, until ctx ends. Then it applies all remaining changes at once.
 func (s *saver) Run(ctx context.Context) error {
 	for {
 		if err := s.waitForNextDue(ctx); err != nil {
 			break
 		}
-		s.applyDue(false)
+		s.applyDueChanges(false)
 	}
 	if ctx.Err() != nil { // Otherwise the process has crashed, in a simulation.
-		s.applyDue(true)
+		s.applyDueChanges(true)
 	}
 	return nil
 }
 
-// waitForNextDue waits until a change is due.
+// waitForNextDue waits until a pending change is due. It returns an error if ctx ends or a simulated process
+// crashes.
 func (s *saver) waitForNextDue(ctx context.Context) error {
 	for {
 		at, timed := s.nextDue()
@@ -182,7 +185,8 @@ func (s *saver) waitForNextDue(ctx context.Context) error {
 	}
 }
 
-// nextDue returns the earliest due time. timed is false if there is no pending change.
+// nextDue returns the earliest time at which a pending change or the retry of failed changes is due. timed is
+// false if there is no such time.
 func (s *saver) nextDue() (at time.Time, timed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,10 +199,10 @@ func (s *saver) nextDue() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// applyDue makes the changes that are due, or all of them. After a failure it continues with the other
-// pods.
-func (s *saver) applyDue(all bool) {
-	due, again := s.listDue(all)
+// applyDueChanges applies the changes that are due, or all pending changes. After a failure it continues with
+// the other pods. It then sets the time of the next retry, or resets the back-off if no failed change is left.
+func (s *saver) applyDueChanges(all bool) {
+	due, again := s.duePods(all)
 	failed := false
 	for _, uid := range due {
 		failed = s.applyPending(uid, all) != nil || failed
@@ -225,9 +229,10 @@ func (s *saver) hasFailedLocked() bool {
 	return false
 }
 
-// listDue lists the pods whose change is due, sorted, so that simulations with the same seed are equal.
-// again reports whether failed changes are retried.
-func (s *saver) listDue(all bool) (due []types.UID, again bool) {
+// duePods returns the UIDs of the pods whose change is due, or of all pods with a pending change. They are
+// sorted, so that simulations with the same seed are equal. again reports whether failed changes are retried
+// now.
+func (s *saver) duePods(all bool) (due []types.UID, again bool) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,8 +245,8 @@ func (s *saver) listDue(all bool) (due []types.UID, again bool) {
 	return due, again
 }
 
-// applyPending makes the pending change of a pod. It does nothing if there is none, or if the change
-// was postponed again and all is false.
+// applyPending applies the pending change of a pod. It does nothing if there is none, or if the change was
+// postponed to a later time and all is false. A failed change stays pending, marked as failed.
 func (s *saver) applyPending(uid types.UID, all bool) error {
 	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {

@@ -49,7 +49,7 @@ func (n *Node) Scheduling() *Scheduling { return n.scheduling }
 // Config.Scheduling.View. As "pods" it has the maximum number of active pods. The caller may modify the
 // list. It never blocks and may be called from any goroutine.
 func (s *Scheduling) Allocatable() v1.ResourceList {
-	list := s.nodeInfo().Allocatable.DeepCopy()
+	list := s.nodeInfoOrEmpty().Allocatable.DeepCopy()
 	if list == nil {
 		list = make(v1.ResourceList, 1)
 	}
@@ -154,10 +154,10 @@ func (s *Scheduling) Recheck() {
 	s.syncPodsIfAddressesChanged()
 }
 
-// syncPodsIfAddressesChanged requests a sync of every pod if the addresses of the node have changed
-// since the last Recheck, because the statuses of pods contain them.
+// syncPodsIfAddressesChanged requests a sync of every desired pod if the addresses of the node differ from
+// those at the last call. The statuses of pods contain these addresses.
 func (s *Scheduling) syncPodsIfAddressesChanged() {
-	ips := slices.Clone(s.nodeInfo().HostIPs)
+	ips := slices.Clone(s.nodeInfoOrEmpty().HostIPs)
 	s.mu.Lock()
 	same := slices.Equal(ips, s.mu.addresses)
 	s.mu.addresses = ips
@@ -170,7 +170,8 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 	}
 }
 
-// validationReasons returns the faults for which Apply would reject a pod.
+// validationReasons returns the faults for which Apply would reject a pod. It returns none for a pod that the
+// node or an earlier process may have accepted before.
 func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
@@ -179,7 +180,7 @@ func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	return invalidReasons(faults)
 }
 
-// invalidReasons converts the faults of a pod to reasons, without duplicate messages.
+// invalidReasons converts the faults of a pod to admission reasons, without duplicate messages.
 func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	seen := make(map[string]bool, len(faults))
 	for _, fault := range faults {
@@ -191,15 +192,15 @@ func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	return reasons
 }
 
-// invalidReason converts a fault of a pod to a reason.
+// invalidReason converts a fault of a pod to an admission reason.
 func invalidReason(fault *field.Error) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
 
-// unschedulableReasons returns why a scheduler would not place a pod on the node, whatever its
-// resources: a cordon, or taints.
+// unschedulableReasons returns a reason for each NoSchedule taint that the pod does not tolerate. If the node
+// is cordoned and the pod does not tolerate that, it also returns the reason for the cordon, once.
 func (s *Scheduling) unschedulableReasons(pod *v1.Pod) []allocation.Reason {
-	info := s.nodeInfo()
+	info := s.nodeInfoOrEmpty()
 	reasons := syncloop.UntoleratedTaints(pod, info.Taints, v1.TaintEffectNoSchedule)
 	cordoned := s.Cordoned() || info.Unschedulable
 	for i := range reasons {
@@ -219,8 +220,9 @@ var cordonedReason = allocation.Reason{
 	Taint: v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule},
 }
 
-// nameConflictReasons returns a reason if another desired pod has the full name of the pod, because
-// Apply would reject the second pod.
+// nameConflictReasons returns a reason if another desired pod has the namespace and name of the pod, because
+// Apply would reject the pod. It ignores static pods and the pods in removed. On a node with an API server as
+// source it returns none.
 func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []allocation.Reason {
 	other, ok := s.manager.GetPodByFullName(podmanager.FullName(pod))
 	if !ok || other.UID == pod.UID || slices.Contains(removed, other.UID) || podmanager.IsStaticPod(other) || s.config.hasAPIServerSource() {
@@ -230,9 +232,9 @@ func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []all
 	return []allocation.Reason{{Kind: allocation.KindPodName, Reason: "NameConflict", Message: name.String() + " is the name of another pod", Holder: name}}
 }
 
-// admissionInfo returns the state of the node for admission. It does not recover a panic of
-// Config.Scheduling.View.
-func (s *Scheduling) admissionInfo() NodeInfo {
+// nodeInfoForAdmission returns the state of the node from Config.Scheduling.View. If the View does not set
+// Allocatable, it is computed from the Config. A panic of the View reaches the caller.
+func (s *Scheduling) nodeInfoForAdmission() NodeInfo {
 	info := s.config.Scheduling.View.Node()
 	if info.Allocatable == nil {
 		info.Allocatable = s.config.allocatable()
@@ -240,7 +242,8 @@ func (s *Scheduling) admissionInfo() NodeInfo {
 	return info
 }
 
-// nodeInfo is admissionInfo, but recovers a panic of Config.Scheduling.View.
-func (s *Scheduling) nodeInfo() NodeInfo {
-	return contain.CallOrDefault(s.guard, "View.Node", NodeInfo{}, s.admissionInfo)
+// nodeInfoOrEmpty returns the state of the node as nodeInfoForAdmission does. It recovers a panic of
+// Config.Scheduling.View and then returns an empty NodeInfo.
+func (s *Scheduling) nodeInfoOrEmpty() NodeInfo {
+	return contain.CallOrDefault(s.guard, "View.Node", NodeInfo{}, s.nodeInfoForAdmission)
 }

@@ -27,7 +27,8 @@ type ListOptions struct {
 	FieldSelector fields.Selector
 }
 
-// newMatcher returns a function that reports whether a pod is selected.
+// newMatcher returns a function that reports whether a pod matches the namespace, the label selector and the
+// field selector. The error is ErrFieldSelector for a field that the node cannot select by.
 func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	byLabel, byField := o.LabelSelector, o.FieldSelector
 	if byLabel == nil {
@@ -46,8 +47,8 @@ func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	}, nil
 }
 
-// exactName returns the name of the only pod that the options can select. one is false if they can
-// select several.
+// exactName returns the namespace and name of the only pod that the options can select. one is false if they
+// can select several pods.
 func (o ListOptions) exactName() (namespace, name string, one bool) {
 	if o.FieldSelector == nil {
 		return "", "", false
@@ -60,7 +61,8 @@ func (o ListOptions) exactName() (namespace, name string, one bool) {
 	return namespace, name, one && namespace != ""
 }
 
-// transformField replaces an alias of a field, and returns an error for a field that podFields lacks.
+// transformField replaces the alias spec.host by spec.nodeName. It returns ErrFieldSelector for a field that
+// podFields does not have.
 func transformField(field, value string) (string, string, error) {
 	if field == "spec.host" {
 		field = "spec.nodeName"
@@ -89,7 +91,8 @@ var fieldValues = map[string]func(*v1.Pod) string{
 	"status.nominatedNodeName": func(p *v1.Pod) string { return p.Status.NominatedNodeName },
 }
 
-// firstPodIP returns the first address of a pod. An API server selects by that address only.
+// firstPodIP returns the first of the pod's addresses, or status.podIP if the list is empty. An API server
+// selects only by this address.
 func firstPodIP(pod *v1.Pod) string {
 	if len(pod.Status.PodIPs) > 0 {
 		return pod.Status.PodIPs[0].IP

@@ -94,12 +94,14 @@ func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	slices.SortStableFunc(stats.Pods, func(a, b PodStats) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	c.sumPods(&stats)
+	c.setNodeSums(&stats)
 	stats.ImageFilesystem = c.readImageFilesystem(ctx)
 	return stats, nil
 }
 
-// readPodStats returns the stats of one pod. It adds start times, which the runtime's stats lack.
+// readPodStats returns the stats of one pod, from a sample that all callers share. It adds the start time of
+// the pod from its status, and the start time of each container from the PLEG if the runtime's stats do not
+// have it.
 func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
 	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	c.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
@@ -122,21 +124,22 @@ func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReade
 	return out
 }
 
-// sumPods sets the sums over all pods.
-func (c *Containers) sumPods(stats *NodeStats) {
+// setNodeSums sets CPU, memory and network of the node stats to the sums over all pods. It sets the available
+// memory if Config.Scheduling.Capacity declares memory.
+func (c *Containers) setNodeSums(stats *NodeStats) {
 	pods := make([]runtime.PodStats, len(stats.Pods))
 	for i, p := range stats.Pods {
 		pods[i] = p.PodStats
 	}
-	all := usage.SumNode(pods, c.sampler.totalUsage(), c.executor.Now())
+	all := usage.SumNode(pods, c.sampler.totalUsageOfSampledContainers(), c.executor.Now())
 	stats.CPU, stats.Memory, stats.Network = all.CPU, all.Memory, all.Network
 	if memory, ok := c.config.Scheduling.Capacity[v1.ResourceMemory]; ok {
 		stats.Memory.AvailableBytes = new(uint64(max(0, memory.Value()-int64(*stats.Memory.WorkingSetBytes))))
 	}
 }
 
-// readImageFilesystem returns the usage of the file system of images, or nil if the runtime does not
-// report it.
+// readImageFilesystem returns the usage of the file system of images. It returns nil if the runtime does not
+// report it or the read fails.
 func (c *Containers) readImageFilesystem(ctx context.Context) *runtime.FilesystemStats {
 	disk := c.runtime.Features().ImageFilesystem
 	if disk == nil {

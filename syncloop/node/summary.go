@@ -60,9 +60,9 @@ func hasRunningContainer(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
-// addInitContainers adds the init containers. The first unfinished one sets the status. It returns
-// whether there is an unfinished one, and the number of ready sidecars. In an initialized pod only the
-// waiting reason of a sidecar sets the status.
+// addInitContainers adds the restarts of the init containers to the summary, and sets the status from the first
+// unfinished one. It reports whether an init container is unfinished, and returns the number of ready sidecars.
+// In an initialized pod only the waiting or termination reason of a sidecar sets the status.
 func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
 	var before Summary // restarts that count only before the pod is initialized
 	for i := range pod.Status.InitContainerStatuses {
@@ -72,9 +72,9 @@ func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing
 		switch {
 		case initializing:
 		case sidecar:
-			s.addRestarts(c.RestartCount, lastFinishedAt(c))
+			s.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
 		default:
-			before.addRestarts(c.RestartCount, lastFinishedAt(c))
+			before.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
 		}
 		if sidecar {
 			ready += boolToInt(c.State.Running != nil && c.Ready)
@@ -100,8 +100,8 @@ func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing
 	return initializing, ready
 }
 
-// countSidecars counts the sidecars in the spec. A pod without a status has sidecars too, which are not
-// ready.
+// countSidecars returns the number of sidecars in the spec of the pod. It counts sidecars that have no status
+// yet.
 func countSidecars(pod *v1.Pod) (n int) {
 	for i := range pod.Spec.InitContainers {
 		n += boolToInt(podspec.IsSidecar(&pod.Spec.InitContainers[i]))
@@ -109,8 +109,8 @@ func countSidecars(pod *v1.Pod) (n int) {
 	return n
 }
 
-// addRestarts adds n restarts. last is the time at which the container last terminated before a
-// restart.
+// addRestarts adds n restarts to the summary. last is when the container terminated before its last restart;
+// the summary keeps the latest such time.
 func (s *Summary) addRestarts(n int32, last time.Time) {
 	s.Restarts += n
 	if last.After(s.LastRestart) {
@@ -118,8 +118,9 @@ func (s *Summary) addRestarts(n int32, last time.Time) {
 	}
 }
 
-// lastFinishedAt returns the time at which the container terminated before its last restart.
-func lastFinishedAt(c *v1.ContainerStatus) (at time.Time) {
+// lastTerminationFinishedAt returns finishedAt of lastState.terminated, or the zero time if the container has
+// not restarted.
+func lastTerminationFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		at = t.FinishedAt.Time
 	}
@@ -134,7 +135,8 @@ func boolToInt(yes bool) int {
 	return 0
 }
 
-// isInitContainerDone reports whether an init container has succeeded, or a sidecar has started.
+// isInitContainerDone reports whether an init container has exited with code 0, or a sidecar runs and has
+// started.
 func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	if c.State.Terminated != nil {
 		return c.State.Terminated.ExitCode == 0
@@ -142,14 +144,15 @@ func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	return sidecar && c.State.Running != nil && c.Started != nil && *c.Started
 }
 
-// addRegularContainers adds the regular containers and returns how many are ready. Unless the pod is
-// initializing, the first container with a reason sets the status.
+// addRegularContainers adds the restarts of the regular containers, and returns how many containers are ready.
+// While the pod is initializing, it adds no restarts. The first container with a reason sets the status, unless
+// the pod is initializing or has its own reason.
 func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready int) {
 	running, why := false, ""
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
 		c := &pod.Status.ContainerStatuses[i]
 		if !initializing {
-			s.addRestarts(c.RestartCount, lastFinishedAt(c))
+			s.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
 		}
 		if c.State.Running != nil && c.Ready {
 			ready++
@@ -172,7 +175,8 @@ func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready in
 	return ready
 }
 
-// containerReason returns the reason of a waiting or terminated container, as kubectl shows it.
+// containerReason returns the reason of a waiting or terminated container, as kubectl shows it. Without a
+// reason it returns the signal or the exit code. It returns "" for a running container.
 func containerReason(c *v1.ContainerStatus) string {
 	if w := c.State.Waiting; w != nil {
 		return w.Reason

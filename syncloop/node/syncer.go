@@ -93,27 +93,28 @@ type notifyingManager struct {
 	changed func(types.UID)
 }
 
-// AddPod implements podmanager.Manager. An added pod may run already, with files that an earlier agent
-// wrote.
+// AddPod implements podmanager.Manager. It adds the pod and requests an update of its volumes, because the pod
+// may run already with files that an earlier agent wrote.
 func (m notifyingManager) AddPod(pod *v1.Pod) {
 	m.Store.AddPod(pod)
 	m.changed(pod.UID)
 }
 
-// UpdatePod implements podmanager.Manager.
+// UpdatePod implements podmanager.Manager. It updates the pod and requests an update of its volumes.
 func (m notifyingManager) UpdatePod(pod *v1.Pod) {
 	m.Store.UpdatePod(pod)
 	m.changed(pod.UID)
 }
 
-// requestVolumeRefresh calls VolumesChanged of a PodSyncer that is a VolumeRefresher.
+// requestVolumeRefresh requests an update of the files in the volumes of a pod. It does nothing if the
+// PodSyncer is no VolumeRefresher.
 func (n *Node) requestVolumeRefresh(uid types.UID) {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		_ = n.guard.Call("NewSyncer.VolumesChanged", func() { r.VolumesChanged(uid) })
 	}
 }
 
-// buildSyncer builds the PodSyncer.
+// buildSyncer builds the PodSyncer with Config.NewSyncer, or else the podsync.Syncer.
 func (b *builder) buildSyncer() (err error) {
 	n := b.node
 	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, PLEG: n.pleg, Reference: b.referenceSyncerConfig()}
@@ -133,8 +134,8 @@ func (b *builder) buildSyncer() (err error) {
 	return nil
 }
 
-// referenceSyncerConfig returns the configuration of the podsync.Syncer that a node without
-// Config.NewSyncer uses.
+// referenceSyncerConfig returns the configuration of the podsync.Syncer, which a node without Config.NewSyncer
+// uses.
 func (b *builder) referenceSyncerConfig() podsync.Config {
 	n := b.node
 	config := podsync.Config{
@@ -166,15 +167,16 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 	return config
 }
 
-// forgetPodsInSyncer makes a PodSyncer that is a Forgetter drop the state of unknown pods.
+// forgetPodsInSyncer makes the PodSyncer delete its state of pods that have no worker and nothing in the
+// runtime. It does nothing if the PodSyncer is no Forgetter.
 func (n *Node) forgetPodsInSyncer() {
 	if f, ok := n.syncer.(Forgetter); ok {
 		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The guard logs a panic.
 	}
 }
 
-// syncerFeatures returns a function that returns the present features of the PodSyncer and of the probe
-// checks. It returns nil if the PodSyncer is no FeatureReporter.
+// syncerFeatures returns a function that returns the present features of the PodSyncer and of the probe checks.
+// It returns nil if the PodSyncer is no FeatureReporter.
 func (b *builder) syncerFeatures() func() podsync.Features {
 	n := b.node
 	reporter, ok := n.syncer.(FeatureReporter)

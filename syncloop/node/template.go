@@ -18,9 +18,9 @@ type specCache struct {
 	}
 }
 
-// shareKnown replaces the contents of spec by the contents of an equal cached spec. It reports whether there
-// is an equal one. Cached specs are valid.
-func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
+// replaceByEqualCached replaces the contents of spec by an equal cached spec, so that equal pods share memory.
+// It returns false if no cached spec is equal. All cached specs have passed validation.
+func (t *specCache) replaceByEqualCached(spec *v1.PodSpec) bool {
 	t.mu.Lock()
 	specs := t.mu.specs
 	t.mu.Unlock()
@@ -33,8 +33,8 @@ func (t *specCache) shareKnown(spec *v1.PodSpec) bool {
 	return false
 }
 
-// add caches a valid spec in place of the oldest one.
-func (t *specCache) add(spec *v1.PodSpec) {
+// addInPlaceOfOldest caches a spec that has passed validation, in place of the oldest cached spec.
+func (t *specCache) addInPlaceOfOldest(spec *v1.PodSpec) {
 	own := *spec // A copy does not keep the rest of the pod in memory.
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,26 +24,27 @@ func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(ty
 	return &terminalStatuses{TerminalStatuses: e, saver: newSaver(guard, clk), isKnown: known}
 }
 
-// Save implements podsync.TerminalStatuses. A failed save is retried later.
+// Save implements podsync.TerminalStatuses. If the store fails, Run tries to save the status again later.
 func (e *terminalStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
-	return e.applyNow(pod.UID, func() error { return e.save(pod, status) }, e.newSaveRetry(pod, status))
+	return e.applyNowOrRetryLater(pod.UID, func() error { return e.saveRecoveringPanic(pod, status) }, e.newSaveRetry(pod, status))
 }
 
-// save saves a terminal status. A panic of the store is returned as an error.
-func (e *terminalStatuses) save(pod *v1.Pod, status *v1.PodStatus) (err error) {
+// saveRecoveringPanic saves a terminal status in the store of the Config. It returns a panic of the store as an
+// error.
+func (e *terminalStatuses) saveRecoveringPanic(pod *v1.Pod, status *v1.PodStatus) (err error) {
 	defer e.guard.Recover("TerminalStatuses.Save", &err)
 	return e.TerminalStatuses.Save(pod, status)
 }
 
-// newSaveRetry returns a function that saves the status again, unless the pod is unknown by then: a pod
-// that comes back starts as a new pod.
+// newSaveRetry returns a function that saves the status again. The function does nothing if the pod is then
+// neither desired nor has a worker, because a pod that is delivered again starts as a new pod.
 func (e *terminalStatuses) newSaveRetry(pod *v1.Pod, status *v1.PodStatus) func() error {
 	kept := status.DeepCopy()
 	return func() error {
 		if !e.isKnown(pod.UID) {
 			return nil
 		}
-		if err := e.save(pod, kept); err != nil {
+		if err := e.saveRecoveringPanic(pod, kept); err != nil {
 			e.log.Debug("cannot save the terminal status of a pod; retrying", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 			return err
 		}
@@ -52,18 +53,18 @@ func (e *terminalStatuses) newSaveRetry(pod *v1.Pod, status *v1.PodStatus) func(
 	}
 }
 
-// Drop implements podsync.TerminalStatuses. A failed drop is retried later.
+// Drop implements podsync.TerminalStatuses. If the store fails, Run tries to delete the status again later.
 func (e *terminalStatuses) Drop(uid types.UID) error {
-	drop := func() error { return e.drop(uid) }
-	return e.applyNow(uid, drop, drop)
+	drop := func() error { return e.dropRecoveringPanic(uid) }
+	return e.applyNowOrRetryLater(uid, drop, drop)
 }
 
-// requestDrop makes Run drop the stored status of an earlier incarnation of a UID soon. A Save that
-// begins later stays valid. It does not block.
+// requestDrop makes Run delete the stored status of an earlier incarnation of the UID soon, and returns at
+// once. A later Save replaces the request.
 func (e *terminalStatuses) requestDrop(uid types.UID) {
 	told := false
 	e.postpone(uid, e.executor.Now(), func() error {
-		err := e.drop(uid)
+		err := e.dropRecoveringPanic(uid)
 		if err != nil && !told {
 			told = true
 			e.log.Error("cannot drop the terminal status of an earlier pod of this UID; retrying: if the agent restarts before, the pod may not run", "uid", uid, "err", err)
@@ -72,15 +73,15 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 	})
 }
 
-// requestSave makes Run save the terminal status of a rejected pod soon. A Drop that begins later stays
-// valid. It does not block.
+// requestSave makes Run save the terminal status of a rejected pod soon, and returns at once. Run does not save
+// it if the pod is then neither desired nor has a worker. A later Drop replaces the request.
 func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	logged, kept := false, status.DeepCopy()
 	e.postpone(pod.UID, e.executor.Now(), func() error {
 		if !e.isKnown(pod.UID) {
 			return nil
 		}
-		err := e.save(pod, kept)
+		err := e.saveRecoveringPanic(pod, kept)
 		if err != nil && !logged {
 			logged = true
 			e.log.Error("cannot save the status of a rejected pod; retrying: if the agent restarts before, the pod may run", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
@@ -89,13 +90,16 @@ func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	})
 }
 
-// drop drops a stored status. A panic of the store is returned as an error.
-func (e *terminalStatuses) drop(uid types.UID) (err error) {
+// dropRecoveringPanic deletes a status from the store of the Config. It returns a panic of the store as an
+// error.
+func (e *terminalStatuses) dropRecoveringPanic(uid types.UID) (err error) {
 	defer e.guard.Recover("TerminalStatuses.Drop", &err)
 	return e.TerminalStatuses.Drop(uid)
 }
 
-// Remove drops the stored status of a removed pod. The collector of directories calls it.
+// Remove deletes the stored status of a pod if gone returns true for it, and cancels its pending save. The
+// collector of directories calls it. It uses the Remove method of Config.Pods.TerminalStatuses, if the store
+// has that method.
 func (e *terminalStatuses) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
 	leave, err := e.lockPod(ctx, uid)
 	if err != nil {

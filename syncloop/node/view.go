@@ -51,12 +51,13 @@ type staticView struct{ info NodeInfo }
 func (s staticView) Node() NodeInfo { return s.info }
 func (staticView) Refresh()         {}
 
-// completeView makes a View of the other fields of the Config, unless the Config has a View.
-func (c *Config) completeView() {
+// setStaticViewIfUnset sets Scheduling.View to a fixed view of the labels, taints and allocatable resources in
+// the Config, if the Config has no View.
+func (c *Config) setStaticViewIfUnset() {
 	if c.Scheduling.View == nil {
 		c.Scheduling.View = staticView{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
 	}
 }
 
-// hasAPIServerSource reports whether a source of the Config delivers the pods of an API server.
+// hasAPIServerSource reports whether Config.Pods.Sources has a source for the pods of an API server.
 func (c *Config) hasAPIServerSource() bool { return c.Pods.Sources[hostSource] != nil }

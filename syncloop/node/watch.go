@@ -32,8 +32,8 @@ type PodState struct {
 
 	original *v1.Pod // Pod is a copy of this object, which is never modified
 	// noStatus reports that this incarnation has no status yet. The stored status is the previous incarnation's.
-	noStatus  bool
-	endHidden bool // the stored status is terminal, which is not shown yet
+	noStatus           bool
+	hidesTerminalPhase bool // the stored status is terminal, which is not shown yet
 }
 
 // Summary returns the state of the pod on one line.
@@ -82,9 +82,9 @@ func (n *Node) Pods() []*v1.Pod {
 	return pods
 }
 
-// podWithStatus returns a copy of the pod with its newest status. If the pod waits for an earlier
-// incarnation of its UID, the stored status belongs to that incarnation, and the pod is shown as
-// Pending.
+// podWithStatus returns a copy of the pod with its newest status. If the pod waits for admission or for an
+// earlier incarnation of its UID, the copy is Pending, because the stored status may belong to that
+// incarnation.
 func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	s, ok := v.status.GetReportedPodStatus(pod.UID, v.mayHaveRunningContainers)
@@ -104,19 +104,18 @@ func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// isStatusOfEarlierIncarnation reports whether the newest status belongs to an incarnation before the
-// desired one. Either the earlier incarnation still terminates, or the desired one has a worker and has
-// not been synced yet.
+// isStatusOfEarlierIncarnation reports whether the newest status belongs to an earlier incarnation of the pod's
+// UID. Either that incarnation still terminates, or the present one has a worker and has no status yet.
 func isStatusOfEarlierIncarnation(view lifecycle.View, statusFinished bool) bool {
 	return view.RestartRequested || statusFinished && hasUnfinishedWorker(view)
 }
 
-// viewMayHaveRunningContainers reports whether the pod is known and may have running containers.
+// viewMayHaveRunningContainers reports whether the pod has a worker and may have running containers.
 func viewMayHaveRunningContainers(view lifecycle.View) bool {
 	return view.Known && view.CouldHaveRunningContainers()
 }
 
-// hasUnfinishedWorker reports whether the pod has a worker that has not terminated it.
+// hasUnfinishedWorker reports whether the pod has a worker that has not finished the termination of the pod.
 func hasUnfinishedWorker(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
 // watcher is one call of Watch. changed has the pods that have changed since the last call of
@@ -129,13 +128,14 @@ type watcher struct {
 	shown    map[types.UID]PodState
 }
 
-// newWatcher adds a watcher that waits for an event of its own.
+// newWatcher adds and returns a watcher with a new event. Each change of a pod signals the event.
 func (v *podsView) newWatcher() *watcher {
 	event := v.executor.NewEvent()
 	return v.newWatcherWithEvent(event, event.Signal)
 }
 
-// newWatcherWithEvent adds a watcher that waits for event. Each change calls notify.
+// newWatcherWithEvent adds and returns a watcher that waits for event. All present pods are new to the watcher,
+// and each later change of a pod calls notify.
 func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)
@@ -149,7 +149,7 @@ func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) er
 	return w
 }
 
-// removeWatcher removes a watcher.
+// removeWatcher removes a watcher and closes its subscription to statuses.
 func (v *podsView) removeWatcher(w *watcher) {
 	w.statuses.Close()
 	v.mu.Lock()
@@ -157,7 +157,8 @@ func (v *podsView) removeWatcher(w *watcher) {
 	v.mu.watchers = slices.DeleteFunc(slices.Clone(v.mu.watchers), func(x *watcher) bool { return x == w })
 }
 
-// notifyWatchers makes every watcher compute the state of a pod again.
+// notifyWatchers marks the pod as changed in every watcher, so that each watcher computes the state of the pod
+// again.
 func (v *podsView) notifyWatchers(uid types.UID) {
 	v.mu.Lock()
 	watchers := v.mu.watchers
@@ -167,8 +168,8 @@ func (v *podsView) notifyWatchers(uid types.UID) {
 	}
 }
 
-// changedStates returns the states of the pods that differ from the states returned before. The states
-// share their contents, and must not be modified.
+// changedStates returns the state of each pod that has changed since the last call. It skips a pod whose state
+// is the same. The states share their contents and must not be modified.
 func (w *watcher) changedStates(v *podsView) []PodState {
 	w.collectStatusUpdates()
 	var states []PodState
@@ -177,15 +178,15 @@ func (w *watcher) changedStates(v *podsView) []PodState {
 		view, newest := w.readWorkerAndStatus(v, c.UID)
 		if state, ok := newPodState(from, wanted, view, newest, w.shown[c.UID]); ok {
 			states = append(states, state)
-			w.recordShown(c.UID, state)
+			w.storeOrDropShown(c.UID, state)
 		}
 	}
 	return states
 }
 
-// readWorkerAndStatus returns the worker's view of the pod and then its newest status. If the pod has
-// no running containers but its status is not final, readWorkerAndStatus collects updates and reads
-// both again, so that the last status is not missed.
+// readWorkerAndStatus returns the worker's view of the pod and then its newest status. If the pod has no
+// running containers and its status is not final, it collects new statuses and reads both again, so that it
+// does not miss the last status.
 func (w *watcher) readWorkerAndStatus(v *podsView, uid types.UID) (lifecycle.View, status.Update) {
 	view, newest := v.workers.View(uid), w.newest[uid]
 	if !viewMayHaveRunningContainers(view) && !newest.Finished {
@@ -198,7 +199,8 @@ func (w *watcher) readWorkerAndStatus(v *podsView, uid types.UID) (lifecycle.Vie
 	return view, newest
 }
 
-// collectStatusUpdates stores the newest status of each pod whose status has changed.
+// collectStatusUpdates stores the newest status of each pod whose status has changed, and marks these pods as
+// changed. If a status was removed from the status store, it deletes the stored copy.
 func (w *watcher) collectStatusUpdates() {
 	for _, s := range w.statuses.TakeAll(nil) {
 		if s.Removed {
@@ -210,8 +212,9 @@ func (w *watcher) collectStatusUpdates() {
 	}
 }
 
-// recordShown stores the state that was shown of a pod, or drops the pod if it is Gone.
-func (w *watcher) recordShown(uid types.UID, state PodState) {
+// storeOrDropShown stores the state that the caller has received for a pod. If that state is Gone, it deletes
+// all that the watcher has of the pod.
+func (w *watcher) storeOrDropShown(uid types.UID, state PodState) {
 	if state.Gone {
 		delete(w.shown, uid)
 		delete(w.newest, uid)
@@ -220,9 +223,9 @@ func (w *watcher) recordShown(uid types.UID, state PodState) {
 	w.shown[uid] = state
 }
 
-// newPodState combines the desired pod, the worker's view and the newest status. An undesired pod keeps
-// its last shown spec. It returns false if there is nothing to show, or if the state equals the shown
-// one.
+// newPodState combines the desired pod, the worker's view and the newest status into the state that Watch
+// shows. An undesired pod keeps its last shown spec. It returns false if there is no spec, or if the state
+// equals the state shown before.
 func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
 	if !desired {
 		original = shown.original
@@ -238,8 +241,8 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 		Gone:        !desired && !view.Known,
 		original:    original,
 	}
-	state.setVersions(view, desired, &newest, &shown)
-	state.endHidden = viewMayHaveRunningContainers(view) && hideTerminalStatus(&newest, &shown)
+	state.setStatusVersionAndEpoch(view, desired, &newest, &shown)
+	state.hidesTerminalPhase = viewMayHaveRunningContainers(view) && hideNewTerminalPhase(&newest, &shown)
 	if shown.Pod != nil && state.isSameAs(shown) {
 		return PodState{}, false
 	}
@@ -256,9 +259,10 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 	return state, true
 }
 
-// setVersions sets Version, StatusEpoch and noStatus. An incarnation without a status has the epoch
-// that its first status will have. Version and StatusEpoch do not decrease when the status is dropped.
-func (s *PodState) setVersions(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
+// setStatusVersionAndEpoch sets Version and StatusEpoch, the number of the incarnation to which the status
+// belongs, so that neither decreases. If the desired incarnation has no status yet, it also sets noStatus, and
+// StatusEpoch is the number that the first status will have.
+func (s *PodState) setStatusVersionAndEpoch(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
 	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
 	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
 	switch {
@@ -272,9 +276,10 @@ func (s *PodState) setVersions(view lifecycle.View, desired bool, newest *status
 	}
 }
 
-// hideTerminalStatus makes the newest status of a pod with running containers non-terminal, and reports
-// whether it did. If the pod was shown with a terminal status of this epoch before, the status stays.
-func hideTerminalStatus(newest *status.Update, shown *PodState) bool {
+// hideNewTerminalPhase replaces the terminal phase in the newest status of a pod by a non-terminal one, and
+// reports whether it did. It changes nothing if the same incarnation was already shown with a terminal phase.
+// The caller calls it while containers of the pod may run.
+func hideNewTerminalPhase(newest *status.Update, shown *PodState) bool {
 	phase := newest.Status.Phase
 	if !podstatus.IsTerminal(phase) {
 		return false
@@ -287,8 +292,8 @@ func hideTerminalStatus(newest *status.Update, shown *PodState) bool {
 	return newest.Status.Phase != phase
 }
 
-// isSameAs reports whether two states are equal. It compares pods by the identity of original and by
-// Version, because neither the object nor the status of a version is ever modified.
+// isSameAs reports whether two states are equal. It compares the spec by pointer and the status by version,
+// because neither is ever modified in place.
 func (s PodState) isSameAs(other PodState) bool {
 	other.Pod = s.Pod
 	return s == other
