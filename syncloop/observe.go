@@ -115,7 +115,7 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, desir
 	r := s.readRecord(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
-			Known: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
+			HasWorker: view.Known, Incarnation: view.Incarnation, Started: view.Started, HasConfig: view.HasConfig,
 			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
 		Seen: r.shown != nil, Given: r.lastSpec != nil,

@@ -123,15 +123,15 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, effect allocation.Effect) {
 	w := r.waiter
 	before := *w
 	w.message, w.reason, w.shortage = p.waitMessage(effect), waitingReason(effect.Answer), ""
-	if effect.Answer.Full {
+	if effect.Answer.WaitsWhenFull {
 		w.shortage = effect.Answer.Reason
 	}
 	p.shared.updateEntry(pod.UID, func(p *sharedPod) { p.deferral = &Deferral{Reason: w.reason, Message: w.message, Until: effect.Until} })
-	if effect.Answer.Full && w.published && before.reason == w.reason && before.shortage == w.shortage {
+	if effect.Answer.WaitsWhenFull && w.published && before.reason == w.reason && before.shortage == w.shortage {
 		return // Only numbers in the message have changed. Deferred returns them.
 	}
 	switch {
-	case effect.Answer.Full || effect.Answer.Pending:
+	case effect.Answer.WaitsWhenFull || effect.Answer.Pending:
 		if w.reason != before.reason && w.reason != ReasonAdmissionDeferred {
 			p.recordWaitEvent(w, effect.Answer)
 		}
@@ -145,7 +145,7 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, effect allocation.Effect) {
 // waitingReason returns the status reason of a pod that waits.
 func waitingReason(answer allocation.Answer) string {
 	switch {
-	case answer.Full:
+	case answer.WaitsWhenFull:
 		return v1.PodReasonUnschedulable
 	case answer.Pending && answer.Reason != "":
 		return answer.Reason
@@ -157,7 +157,7 @@ func waitingReason(answer allocation.Answer) string {
 // handler.
 func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for an admission handler"
-	if answer.Full {
+	if answer.WaitsWhenFull {
 		event, message = reasonFailedScheduling, "a pod waits until the node has room"
 	}
 	p.config.Recorder.Event(w.pod, v1.EventTypeWarning, event, w.message)
@@ -181,7 +181,7 @@ const maxNamed = 3
 
 // waitMessage returns the status message of a pod that waits.
 func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
-	if effect.Answer.Full {
+	if effect.Answer.WaitsWhenFull {
 		return effect.Answer.Reason + ": " + effect.Answer.Message + "; it waits until the node has room"
 	}
 	if len(effect.Blockers) == 0 {

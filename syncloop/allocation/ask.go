@@ -23,7 +23,7 @@ type job struct {
 }
 
 // reviewProgress is a review in progress. The table decides about one waiting pod after the other, each beside
-// the staying pods and the waiting pods before it.
+// the admitted pods and the waiting pods before it.
 type reviewProgress struct {
 	index    int // index in Table.waiting
 	others   *waitOrderPrefix
@@ -52,8 +52,8 @@ func (t *Table) Review(now time.Time, effects []Effect) []Effect {
 }
 
 // Answer handles the answer of a handler to an Ask, and appends the effects that follow. An answer to a closed
-// question has no effect. If something has changed since the Ask, the answer is outdated and the question is
-// asked again.
+// question has no effect. If something has changed since the Ask, the answer is outdated and the table asks the
+// question again.
 func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
 	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
 		j.awaitsAnswer = false
@@ -112,7 +112,7 @@ func (t *Table) openNextDecision() bool {
 	for p.index < len(t.waiting) {
 		w := t.waiting[p.index]
 		p.others.place = w.position
-		if !w.answer.Full || t.recheckAll || w.claimsChanged || !w.answer.Shortage.isStillShort(p.others) {
+		if !w.answer.WaitsWhenFull || t.recheckAll || w.claimsChanged || !w.answer.Shortage.isStillShort(p.others) {
 			w.claimsChanged = false
 			t.open = t.openDecision(w, p.others)
 			return true
@@ -135,9 +135,9 @@ func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 		staying: staying, terminating: ledgerWithout{&t.terminating, []types.UID{w.pod.UID}}, // A pod does not wait for its own previous incarnation.
 	}
 	if t.isStillBlocked(w) {
-		j.needed = w.blockers
+		j.blockers = w.blockers
 	} else {
-		j.ledger, j.blockers = &t.terminating, func() []types.UID { return t.terminatingByExpectedEnd(w.pod.UID) }
+		j.ledger, j.terminatingByEnd = &t.terminating, func() []types.UID { return t.terminatingByExpectedEnd(w.pod.UID) }
 	}
 	return j
 }
@@ -162,7 +162,7 @@ func (t *Table) terminatingByExpectedEnd(except types.UID) []types.UID {
 }
 
 // expectedEnd returns when the grace period of a terminating pod is over.
-func (t *Table) expectedEnd(uid types.UID) time.Time { return t.records[uid].current.end.Until }
+func (t *Table) expectedEnd(uid types.UID) time.Time { return t.records[uid].current.termination.Until }
 
 // askChain asks the rules of the chain until the decision is complete, or until a handler has to be asked.
 // Then it returns the Ask effect and false.
@@ -245,7 +245,7 @@ func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect 
 		t.waiting = slices.Insert(t.waiting, j.position, w)
 		t.setState(uid, Waiting, w)
 		if !w.patient {
-			t.limited++
+			t.impatient++
 		}
 	case Admitted:
 		t.setState(uid, Admitted, nil)
@@ -277,14 +277,15 @@ func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	case Admitted:
 		t.setState(uid, Admitted, nil)
 	}
-	t.decrementLimited(w)
+	t.decrementImpatient(w)
 	t.waiting = slices.Delete(t.waiting, t.review.index, t.review.index+1)
 	t.recordChange(uid, inStaying)
 	return append(effects, w.effectFor(j.verdict))
 }
 
 // recordVerdict stores the answer about a pod, its blockers and its limit. A pod that is not patient may wait
-// until Margin after the grace periods of its blockers. A Pending pod has no limit.
+// until Margin after the grace periods of its blockers. The limit is set once. A Pending pod has no limit; if it
+// waits for blockers afterwards, it gets a new one.
 func (t *Table) recordVerdict(j *job, now time.Time) {
 	w := j.w
 	w.answer, w.blockers = j.answer, nil
@@ -295,8 +296,8 @@ func (t *Table) recordVerdict(j *job, now time.Time) {
 		w.until = time.Time{}
 		return
 	}
-	if !w.answer.Full {
-		w.blockers = j.needed
+	if !w.answer.WaitsWhenFull {
+		w.blockers = j.blockers
 	}
 	if !w.patient && w.until.IsZero() {
 		w.until = t.latestExpectedEnd(w.blockers, now).Add(Margin)
@@ -315,7 +316,7 @@ func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 
 // hasOverdueWaiter reports whether the limit of a waiting pod is over.
 func (t *Table) hasOverdueWaiter(now time.Time) bool {
-	return t.limited > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
+	return t.impatient > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
 }
 
 // isOverdue reports whether the limit of the pod is over.

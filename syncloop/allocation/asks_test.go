@@ -26,7 +26,7 @@ func TestAsks(t *testing.T) {
 				text := fmt.Sprintf("  %s %s", e.Kind, e.UID)
 				switch {
 				case e.Kind == Ask:
-					text = fmt.Sprintf("  ask about %s, beside %d and %d that end, trial %t", e.UID, e.Snapshot.Staying.Len(), e.Snapshot.Terminating.Len(), e.Snapshot.Trial)
+					text = fmt.Sprintf("  ask about %s, beside %d staying and %d terminating, trial %t", e.UID, e.Snapshot.Staying.Len(), e.Snapshot.Terminating.Len(), e.Snapshot.Trial)
 				case e.Answer.Reason != "":
 					text += ": " + e.Answer.Reason
 				}

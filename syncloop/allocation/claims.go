@@ -15,7 +15,7 @@ type Rule interface {
 	Claims(pod *v1.Pod) Claims
 	// Check returns the reasons why a pod with these claims cannot start beside the others; nil admits it.
 	// staying are the admitted pods, and the waiting pods before this pod. terminating are the terminating
-	// pods; they are empty if the question is about a node without them.
+	// pods. They are empty if the question is WithoutTerminating or OnEmptyNode.
 	//
 	// If the first reason has Resource, Requested and Capacity, the refusal is valid while the other pods
 	// claim more than Capacity minus Requested. As long as they do, a pod that waits for room is not checked again.

@@ -10,7 +10,8 @@ import (
 type Answer struct {
 	Admit           bool
 	Reason, Message string // of a refusal
-	// Pending: the node cannot run the pod yet. The pod waits without a limit until an answer admits it.
+	// Pending: the node cannot run the pod yet. The pod waits without a limit as long as the answers are
+	// Pending. A later refusal that is not Pending may reject it.
 	Pending bool
 	// KeyTaken: the only reason is that another pod has a name or host port that the pod needs. A static pod
 	// waits for it. NewAnswer sets it.
@@ -19,8 +20,8 @@ type Answer struct {
 	Fault bool
 	// Shortage says how long the refusal is valid: until other pods claim less.
 	Shortage Shortage
-	// Full: the pod waits for pods that are not terminating. The table sets it.
-	Full bool
+	// WaitsWhenFull: the pod waits for pods that are not terminating (Config.WaitWhenFull). The table sets it.
+	WaitsWhenFull bool
 
 	firstPanic bool // a first panic, which does not count as a refusal
 }
@@ -37,11 +38,13 @@ type Question uint8
 
 // The questions, in the order in which they are asked.
 const (
-	// BesideAllPods: the pod starts now, beside all other pods.
+	// BesideAllPods: the pod starts now, beside the staying and the terminating pods. The waiting pods after
+	// this pod and the previous incarnation of its UID do not count.
 	BesideAllPods Question = iota
-	// WithoutTerminating: all terminating pods have stopped.
+	// WithoutTerminating: all terminating pods have stopped. If the chain admits the pod, it waits.
 	WithoutTerminating
-	// OnEmptyNode: the node has no other pod.
+	// OnEmptyNode: the node has no other pod. If the chain admits the pod, it waits for room. If the chain
+	// refuses it, the pod is rejected for the reason of the question before this one.
 	OnEmptyNode
 
 	// Questions is the number of questions.
@@ -68,22 +71,23 @@ type decision struct {
 	staying     podSet
 	terminating podSet // without the previous incarnation of the pod
 
-	// ledger has the terminating pods, and blockers returns them in the order of their ends. nil: the
-	// decision does not search the blockers of the pod.
-	ledger   *ledger
-	blockers func() []types.UID
-	all      []types.UID // the result of blockers
+	// ledger has the terminating pods. terminatingByEnd returns them in the order of their expected ends;
+	// nil: the decision does not search the blockers of the pod.
+	ledger           *ledger
+	terminatingByEnd func() []types.UID
+	candidates       []types.UID // the result of terminatingByEnd
 
-	step    Question
-	asked   Question // the question that answer answers
-	verdict State    // Admitted, Waiting or Rejected
-	answer  Answer
-	removed []types.UID // the pods that searchBlockers and confirmBlockers assume to have stopped
-	at      int
-	needed  []types.UID
+	step           Question
+	asked          Question // the question that answer answers
+	verdict        State    // Admitted, Waiting or Rejected
+	answer         Answer
+	removed        []types.UID // the pods that searchBlockers and confirmBlockers assume to have stopped
+	candidateIndex int         // in candidates, or in removed for confirmBlockers
+	blockers       []types.UID // the result of the search
 }
 
-// podsBeside returns the pods that the current question counts. terminating is nil in a trial.
+// podsBeside returns the pods that the current question counts. terminating is nil for WithoutTerminating and
+// OnEmptyNode.
 func (d *decision) podsBeside() (staying, terminating podSet) {
 	switch d.step {
 	case WithoutTerminating:
@@ -91,11 +95,11 @@ func (d *decision) podsBeside() (staying, terminating podSet) {
 	case OnEmptyNode:
 		return &ledger{}, nil
 	case searchBlockers, confirmBlockers:
-		gone := d.removed
+		stopped := d.removed
 		if d.step == confirmBlockers {
-			gone = slices.DeleteFunc(slices.Clone(gone), func(uid types.UID) bool { return uid == d.removed[d.at] })
+			stopped = slices.DeleteFunc(slices.Clone(stopped), func(uid types.UID) bool { return uid == d.removed[d.candidateIndex] })
 		}
-		return d.staying, ledgerWithout{d.ledger, append(gone[:len(gone):len(gone)], d.pod.UID)}
+		return d.staying, ledgerWithout{d.ledger, append(stopped[:len(stopped):len(stopped)], d.pod.UID)}
 	}
 	return d.staying, d.terminating
 }
@@ -110,7 +114,7 @@ func (d *decision) handleAnswer(a Answer) {
 	case OnEmptyNode:
 		switch {
 		case a.Admit:
-			d.answer.Full = true
+			d.answer.WaitsWhenFull = true
 			d.setVerdict(Waiting)
 		case a.firstPanic || a.Pending:
 			d.answer, d.asked = a, OnEmptyNode
@@ -119,11 +123,11 @@ func (d *decision) handleAnswer(a Answer) {
 			d.setVerdict(Rejected)
 		}
 	case searchBlockers:
-		if d.at++; a.Admit || d.at == len(d.all) {
-			d.step, d.at = confirmBlockers, 0
+		if d.candidateIndex++; a.Admit || d.candidateIndex == len(d.candidates) {
+			d.step, d.candidateIndex = confirmBlockers, 0
 			return
 		}
-		d.removed = d.all[:d.at+1]
+		d.removed = d.candidates[:d.candidateIndex+1]
 	case confirmBlockers:
 		d.handleConfirm(a)
 	}
@@ -176,27 +180,27 @@ func (d *decision) setVerdict(v State) { d.verdict, d.step = v, decisionDone }
 // findBlockers starts the search for the pods that the pod waits for: as few of the terminating pods as
 // possible, if all of them stop at their expected times.
 func (d *decision) findBlockers() {
-	if d.blockers == nil {
+	if d.terminatingByEnd == nil {
 		return
 	}
-	d.all = d.blockers()
-	if len(d.all) == 1 || len(d.all) > maxBlockers {
-		d.needed = d.all
+	d.candidates = d.terminatingByEnd()
+	if len(d.candidates) == 1 || len(d.candidates) > maxBlockers {
+		d.blockers = d.candidates
 		return
 	}
-	d.step, d.at, d.removed = searchBlockers, 0, d.all[:1]
+	d.step, d.candidateIndex, d.removed = searchBlockers, 0, d.candidates[:1]
 }
 
 // handleConfirm handles the answer to confirmBlockers. If the pod fits although the one pod still runs, the
 // pod does not wait for it.
 func (d *decision) handleConfirm(a Answer) {
-	if uid := d.removed[d.at]; a.Admit {
-		d.removed = slices.Delete(slices.Clone(d.removed), d.at, d.at+1)
+	if uid := d.removed[d.candidateIndex]; a.Admit {
+		d.removed = slices.Delete(slices.Clone(d.removed), d.candidateIndex, d.candidateIndex+1)
 	} else {
-		d.needed = append(d.needed, uid)
-		d.at++
+		d.blockers = append(d.blockers, uid)
+		d.candidateIndex++
 	}
-	if d.at == len(d.removed) {
+	if d.candidateIndex == len(d.removed) {
 		d.step = decisionDone
 	}
 }
@@ -212,11 +216,11 @@ func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot
 	return d.verdict, d.answer, d.asked
 }
 
-// IsDecisive reports whether a refusal in the chain is decisive. A static pod whose host port or name a
-// staying pod has waits for it, unless a later handler refuses the pod for another reason. Otherwise two
-// manifests that exchange a host port would be rejected for good if one is read a moment earlier. A pod of an
-// API server or of the host program is rejected, because its owner replaces it. Every pod waits for
-// terminating pods.
+// IsDecisive reports whether the chain stops at this refusal. A refusal is not decisive if the pod is static,
+// only its host ports or its name are the reason (KeyTaken), and the snapshot has no terminating pods. Then
+// the chain asks the rules and handlers that follow. If none of them gives another reason, the static pod waits
+// for the pod that has the port or the name. So two manifests that exchange a host port both run, whichever is
+// read first. A pod that is not static is rejected, because its owner replaces it.
 func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool {
 	return s.hasTerminating() || !pod.Static || !a.KeyTaken
 }

@@ -13,7 +13,7 @@ import (
 func TestJudge(t *testing.T) {
 	yes, no := Answer{Admit: true}, Answer{}
 	unknown, pending := Answer{firstPanic: true}, Answer{Pending: true}
-	full := Answer{Full: true}
+	full := Answer{WaitsWhenFull: true}
 	for _, c := range []struct {
 		name              string
 		ending, waits     bool

@@ -56,7 +56,7 @@ func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 		assert.Same(t, item.Pod, u.NextWithoutVerdict())
 		u.CountAssumed(item, 0, Admitted)
 	}
-	assert.Equal(t, want, namesOf(u.staying.pods()))
+	assert.Equal(t, want, namesOf(u.admitted.pods()))
 }
 
 // When one pod of a rank stops waiting, the others still wait. When one assumed pod is removed, the others

@@ -31,14 +31,14 @@ type sum struct {
 // entry is a pod in a ledger. It is immutable, so several ledgers may share it.
 type entry struct {
 	Pod
-	at uint64 // position in the order of arrival
+	arrival uint64 // position in the order of arrival
 }
 
 // putPod adds a pod. A pod with the same UID is replaced, and its position in the order of arrival is kept.
 func (l *ledger) putPod(pod Pod) *entry {
-	e := &entry{Pod: pod, at: l.arrived + 1}
+	e := &entry{Pod: pod, arrival: l.arrived + 1}
 	if old := l.items[pod.UID]; old != nil {
-		e.at = old.at
+		e.arrival = old.arrival
 		l.removePod(pod.UID)
 	}
 	l.insert(e)
@@ -56,12 +56,12 @@ func (l *ledger) insert(e *entry) {
 	}
 	l.items[e.UID] = e
 	switch {
-	case e.at <= l.arrived:
+	case e.arrival <= l.arrived:
 		l.list = nil
 	case l.list != nil:
 		l.list = append(l.list, e.Pod.Pod) // Slices that callers have do not change.
 	}
-	l.arrived = max(l.arrived, e.at)
+	l.arrived = max(l.arrived, e.arrival)
 	for slot := range l.sums {
 		l.sums[slot].addClaims(e, e.claimsAt(slot))
 	}
@@ -153,7 +153,7 @@ func (l *ledger) pods() []*v1.Pod {
 }
 
 // compareArrivals orders entries by arrival.
-func compareArrivals(a, b *entry) int { return cmp.Compare(a.at, b.at) }
+func compareArrivals(a, b *entry) int { return cmp.Compare(a.arrival, b.arrival) }
 
 // requested returns the sum of a quantity over all pods.
 func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {

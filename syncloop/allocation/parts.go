@@ -54,7 +54,7 @@ func (a amounts) subtract(others amounts) {
 	}
 }
 
-// waitOrderPrefix has the staying pods of a table and the waiting pods before a place. Its sums are the sums
+// waitOrderPrefix has the admitted pods of a table and the waiting pods before a place. Its sums are the sums
 // of all pods without the waiting pods from that place on, so no pod has to be removed for a question. The
 // place is an index into the pods that waited when podsBefore was called.
 type waitOrderPrefix struct {
@@ -64,7 +64,7 @@ type waitOrderPrefix struct {
 	after amounts // the claims of the waiting pods from that place on
 }
 
-// podsBefore returns the staying pods and the waiting pods before a place.
+// podsBefore returns the admitted pods and the waiting pods before a place.
 func (t *Table) podsBefore(place int) *waitOrderPrefix {
 	b := &waitOrderPrefix{table: t, place: place, all: len(t.waiting)}
 	if place == b.all {
@@ -177,9 +177,9 @@ type slotKey struct {
 
 // copySums copies the sums of several ledgers. The pods gone do not count. Its time does not depend on the
 // number of pods unless list is true, which copies the list of pods too.
-func copySums(pod *Pod, list bool, gone []types.UID, ledgers ...*ledger) *copiedSums {
+func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) *copiedSums {
 	x := &copiedSums{}
-	gone = append([]types.UID{pod.UID}, gone...)
+	stopped = append([]types.UID{pod.UID}, stopped...)
 	for _, l := range ledgers {
 		x.count += l.len()
 		for slot := range l.sums {
@@ -187,14 +187,14 @@ func copySums(pod *Pod, list bool, gone []types.UID, ledgers ...*ledger) *copied
 				x.claimed.addQuantity(slot, name, q)
 			}
 		}
-		for i, uid := range gone {
-			if !slices.Contains(gone[:i], uid) {
+		for i, uid := range stopped {
+			if !slices.Contains(stopped[:i], uid) {
 				x.subtractPod(l.get(uid))
 			}
 		}
-		x.copyHolders(pod, ledgerWithout{l, gone})
-		if list {
-			x.list = append(x.list, ledgerWithout{l, gone}.pods()...)
+		x.copyHolders(pod, ledgerWithout{l, stopped})
+		if withList {
+			x.list = append(x.list, ledgerWithout{l, stopped}.pods()...)
 		}
 	}
 	return x

@@ -45,8 +45,9 @@ func Priority(pod *v1.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// Chain has the admission rules of a node in the order in which they are asked. The first refusal decides. It
-// is immutable, so any goroutine may use it.
+// Chain has the admission rules of a node in the order in which they are asked. The first decisive refusal is
+// the answer (Snapshot.IsDecisive). If no refusal is decisive, the first refusal is the answer, and the pod is
+// Pending. A Chain is immutable, so any goroutine may use it.
 type Chain struct {
 	rules    []Rule
 	slots    []int // by rule: the slot of its claims
@@ -123,12 +124,13 @@ func (p *Pod) claimsAt(slot int) *Claims {
 // Snapshot has the pods beside which a pod would start. It is valid until the next call of a method of its
 // table.
 type Snapshot struct {
-	// Staying are the staying pods and the waiting pods before this pod, with their built-in claims.
+	// Staying are the admitted pods, and the waiting pods before this pod, with their built-in claims.
 	Staying Sums
-	// Terminating are the terminating pods. They are empty in a trial.
+	// Terminating are the terminating pods. They are empty if Trial is true.
 	Terminating Sums
-	// Trial: the answer decides nothing. The question is whether the pod would be admitted without the
-	// terminating pods, or on the empty node.
+	// Trial: the question is WithoutTerminating or OnEmptyNode. An answer that admits the pod does not start
+	// it: the pod waits. A refusal may reject the pod. Trial is false for the questions that search the
+	// blockers of the pod, although their answers do not start it either.
 	Trial bool
 }
 
@@ -144,7 +146,7 @@ func newSnapshot(staying, terminating podSet) Snapshot {
 // hasTerminating reports whether any pod terminates.
 func (s Snapshot) hasTerminating() bool { return s.Terminating.Len() > 0 }
 
-// Pods returns all pods: first the staying, then the terminating pods. The list is shared and must not be
+// Pods returns all pods of the snapshot: first Staying, then Terminating. The list is shared and must not be
 // modified.
 func (s Snapshot) Pods() []*v1.Pod {
 	staying := listPods(s.Staying.pods)
@@ -162,7 +164,7 @@ func listPods(set podSet) []*v1.Pod {
 	return set.pods()
 }
 
-// NewSnapshot returns a snapshot in which these pods stay. Two pods with one UID count twice.
+// NewSnapshot returns a snapshot in which all these pods are staying. Two pods with one UID count twice.
 func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
 	sum := &ledger{slots: 1 + len(c.ownRules)}
 	for i, pod := range pods {
@@ -173,8 +175,8 @@ func (c *Chain) NewSnapshot(pods ...Pod) Snapshot {
 }
 
 // Check asks one rule of the chain about a pod. It returns nil for a handler, which has no rule.
-func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
-	rule, slot := c.rules[at], c.slots[at]
+func (c *Chain) Check(index int, pod *Pod, beside Snapshot) []Reason {
+	rule, slot := c.rules[index], c.slots[index]
 	if rule == nil {
 		return nil
 	}
@@ -184,14 +186,14 @@ func (c *Chain) Check(at int, pod *Pod, beside Snapshot) []Reason {
 }
 
 // Shortage returns the shortage in the first reason of a rule, or the zero value if there is none.
-func (c *Chain) Shortage(at int, reasons []Reason) Shortage {
-	if c.rules[at] == nil || len(reasons) == 0 || reasons[0].Resource == "" {
+func (c *Chain) Shortage(index int, reasons []Reason) Shortage {
+	if c.rules[index] == nil || len(reasons) == 0 || reasons[0].Resource == "" {
 		return Shortage{}
 	}
 	r := &reasons[0]
 	room := r.Capacity.DeepCopy()
 	room.Sub(r.Requested)
-	return Shortage{resource: r.Resource, room: room, slot: c.slots[at]}
+	return Shortage{resource: r.Resource, room: room, slot: c.slots[index]}
 }
 
 // HasOnlyBuiltInRules reports whether all rules of the chain are built in, so that they need only the built-in

@@ -157,7 +157,7 @@ func newTwin() *twin {
 
 func (q *twin) hear(effects []Effect) {
 	for _, e := range effects {
-		q.seenEffects[e.UID] = fmt.Sprint(e.Kind, e.Answer.Full, e.Blockers)
+		q.seenEffects[e.UID] = fmt.Sprint(e.Kind, e.Answer.WaitsWhenFull, e.Blockers)
 	}
 }
 

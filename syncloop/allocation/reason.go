@@ -55,8 +55,8 @@ type Reason struct {
 	// Message is one sentence for people.
 	Message string
 	// Resource is the resource that is short. Requested is the request of the pod. Used is the sum of the
-	// other pods, including terminating pods and waiting pods before this one. Capacity is the sum that all
-	// pods may have.
+	// pods in the Snapshot of the question: the admitted pods, the waiting pods before this pod, and the
+	// terminating pods unless Trial is true. Capacity is the sum that all pods may have.
 	Resource                  v1.ResourceName
 	Requested, Used, Capacity resource.Quantity
 	// Port is the host port: HostIP, HostPort and Protocol are set.

@@ -34,9 +34,9 @@ func (b builtIn) Check(claims Claims, staying, terminating Sums) []Reason {
 	return b(claims, staying, terminating)
 }
 
-// Names returns a rule that refuses a static pod whose full name a pod that is not static has, and the
-// reverse. The workers run two static pods of one name in turn, and a source delivers only one of two other
-// pods.
+// Names returns a rule that refuses a pod if another pod has its full name and exactly one of the two is
+// static. The rule admits two static pods of one name, because their workers run one after the other. It admits
+// two pods of one name that are not static, because a source delivers only one of them.
 func Names() Rule {
 	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, key := range claims.Keys {

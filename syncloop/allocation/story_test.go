@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestStories runs testdata. Each block is a story of one table, a command a line:
+// TestStories runs testdata. testdata/README.md explains the commands. Each block is a story of one table, a
+// command a line:
 //
-//	cpu N                                       what the node has
-//	full                                        pods wait when it is full
+//	cpu N                                       the node has N cpus
+//	full                                        WaitWhenFull is set
 //	stay|end|arrive POD [cpu=N] [port=N] [in=D] [prio=N] [limited]   in: the end of its grace period
 //	gone POD                                    a terminating pod has stopped
 //	leave POD                                   a staying or waiting pod is removed
@@ -132,15 +133,15 @@ func (s *story) review() (lines []string) {
 
 func (s *story) describe(effects []Effect) (lines []string) {
 	for _, e := range effects {
-		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is refused"}[e.Kind]
+		text := string(e.UID) + " " + map[EffectKind]string{Admit: "is admitted", Wait: "waits", Reject: "is rejected"}[e.Kind]
 		if len(e.Blockers) > 0 {
 			text += fmt.Sprintf(" for %v", e.Blockers)
 		}
 		if e.Kind == Wait && !e.Until.IsZero() {
 			text += " until " + e.Until.Sub(began).String()
 		}
-		if e.Answer.Full {
-			text += " until there is room"
+		if e.Answer.WaitsWhenFull {
+			text += " for room"
 		}
 		if e.Answer.Reason != "" {
 			text += ": " + e.Answer.Reason

@@ -17,12 +17,15 @@ const Margin = 30 * time.Second
 type State uint8
 
 // The states. A pod goes from Unknown to Arriving, then to Waiting, Admitted or Rejected. A waiting pod
-// becomes Admitted or Rejected. A pod that is removed becomes Unknown. A terminating pod is Terminating,
-// whatever its state was before, until its containers have stopped.
+// becomes Admitted or Rejected. A pod that is removed becomes Unknown. If a handler or rule panics, an Arriving
+// pod becomes Unknown too. SetStaying makes each pod Admitted that does not wait, also a Rejected one. Reject
+// makes any pod Rejected. A terminating pod is Terminating, whatever its state was before, until its
+// containers have stopped.
 const (
 	// Unknown: the table has no such pod, or has not decided about it.
 	Unknown State = iota
-	// Arriving: the table asks a handler about the new pod.
+	// Arriving: the table asks a handler about the new pod, or decides about an earlier pod first. The claims
+	// of the new pod do not count yet.
 	Arriving
 	// Waiting: the pod waits until it can be admitted. Its claims are reserved.
 	Waiting
@@ -44,7 +47,7 @@ func (s State) String() string {
 
 // Config configures a Table.
 type Config struct {
-	// Chain has the rules; nil admits every pod.
+	// Chain has the rules; nil has none. Snapshot.NameConflicts may refuse a static pod even then.
 	Chain *Chain
 	// WaitWhenFull makes patient pods, which wait without a limit, wait also for pods that are not
 	// terminating. Waiting pods are then ordered by priority, and pods of equal priority by arrival.
@@ -61,9 +64,9 @@ type Table struct {
 	staying     ledger // the admitted and the waiting pods
 	terminating ledger
 
-	arrivals []*waiter // the pods that the table has not decided about
-	waiting  []*waiter // in the order of decisions
-	limited  int       // number of waiting pods with a limit
+	arrivals  []*waiter // the pods that the table has not decided about
+	waiting   []*waiter // in the order of decisions
+	impatient int       // number of waiting pods that are not patient
 
 	// open is the decision that waits for a handler; nil: none. questions counts questions, and revision
 	// counts changes. An answer to a question of an earlier revision is outdated.
@@ -90,15 +93,17 @@ type changedPod struct {
 // record has the pods of one UID. While the current pod terminates, a newer pod of the UID is its successor.
 type record struct {
 	current, successor incarnation
-	// ran is the incarnation whose worker may have started containers; 0: none.
-	ran uint64
+	// activeIncarnation is the incarnation of the last worker without a requested termination. Observe sets
+	// it before the worker has Started, and clears it if the worker terminates before that. 0: none, or the
+	// workers have no incarnation numbers.
+	activeIncarnation uint64
 }
 
 // incarnation is one pod of a UID.
 type incarnation struct {
-	state State
-	wait  *waiter      // if the state is Arriving or Waiting
-	end   *Termination // if the state is Terminating
+	state       State
+	wait        *waiter      // if the state is Arriving or Waiting
+	termination *Termination // if the state is Terminating
 }
 
 // newestIncarnation returns the newest pod of the UID: the successor if the current pod terminates.
@@ -113,10 +118,10 @@ func (r *record) newestIncarnation() *incarnation {
 type waiter struct {
 	pod           Pod
 	claimed       amounts // the quantities that pod claims
-	patient       bool
-	claimsChanged bool // the claims may have become smaller since the last decision
-	faults        int  // panics since the last answer without a panic
-	position      int  // index among the waiting pods, during a review or an arrival
+	patient       bool    // it waits without a limit
+	claimsChanged bool    // the claims may have become smaller since the last decision
+	faults        int     // panics since the last answer without a panic
+	position      int     // index among the waiting pods, during a review or an arrival
 	answer        Answer
 	blockers      []types.UID // the pods that this pod waits for
 	until         time.Time
@@ -144,7 +149,7 @@ func (t *Table) ensureRecord(uid types.UID) *record {
 
 // dropIfEmpty removes a record without pods.
 func (t *Table) dropIfEmpty(uid types.UID, r *record) {
-	if r.current.state == Unknown && r.successor.state == Unknown && r.ran == 0 {
+	if r.current.state == Unknown && r.successor.state == Unknown && r.activeIncarnation == 0 {
 		delete(t.records, uid)
 	}
 }
@@ -186,7 +191,8 @@ func (t *Table) StayingSums() Sums { return Sums{pods: &t.staying} }
 // TerminatingSums returns the sums of the built-in claims of the terminating pods.
 func (t *Table) TerminatingSums() Sums { return Sums{pods: &t.terminating} }
 
-// UIDs returns the admitted, waiting and terminating pods in order of arrival.
+// UIDs returns the staying pods in order of arrival, and then the terminating pods whose UID has no staying
+// pod, in the order in which their terminations began.
 func (t *Table) UIDs() []types.UID {
 	uids := make([]types.UID, 0, t.staying.len()+t.terminating.len())
 	for _, e := range t.staying.entriesInOrder() {
@@ -212,13 +218,13 @@ func (t *Table) StayingPod(uid types.UID) (*Pod, bool) {
 // ConflictsWith reports whether another admitted or waiting pod needs the full name or a host port of this
 // pod.
 func (t *Table) ConflictsWith(pod *Pod) bool {
-	needed := false
+	conflict := false
 	for _, key := range pod.Claims.Keys {
 		t.StayingSums().Holders(key, func(h Holder) bool {
-			needed = h.UID != pod.UID && (key.Kind != keyHostPort || hostPortOfKey(key, h.Value).Conflicts(hostPortOfKey(key, key.Value)))
-			return !needed
+			conflict = h.UID != pod.UID && (key.Kind != keyHostPort || hostPortOfKey(key, h.Value).Conflicts(hostPortOfKey(key, key.Value)))
+			return !conflict
 		})
-		if needed {
+		if conflict {
 			return true
 		}
 	}
@@ -226,7 +232,7 @@ func (t *Table) ConflictsWith(pod *Pod) bool {
 }
 
 // SetStaying counts a pod that needs no admission, was admitted before, or has a new spec. A waiting pod goes
-// on waiting with its new claims. Any other pod becomes Admitted.
+// on waiting with its new claims. Any other pod becomes Admitted, also a Rejected one.
 func (t *Table) SetStaying(pod Pod) {
 	if w := t.findWaiter(pod.UID); w != nil {
 		before := w.pod
@@ -244,7 +250,7 @@ func (t *Table) SetStaying(pod Pod) {
 	t.recordChange(pod.UID, inStaying)
 }
 
-// Remove removes the newest pod of a UID, unless it is Rejected.
+// Remove removes the newest pod of a UID, unless it is Rejected. A terminating pod of the UID still counts.
 func (t *Table) Remove(uid types.UID) {
 	t.removeArrival(uid)
 	if _, found := t.staying.removePod(uid); !found {
@@ -253,7 +259,7 @@ func (t *Table) Remove(uid types.UID) {
 	t.invalidateAnswers()
 	t.recordChange(uid, inStaying)
 	if w := t.findWaiter(uid); w != nil {
-		t.decrementLimited(w)
+		t.decrementImpatient(w)
 		t.removeWaiter(w)
 	}
 	if r := t.records[uid]; r != nil && r.newestIncarnation().state != Rejected {
@@ -305,7 +311,7 @@ func (t *Table) WaitingUIDs() []types.UID {
 
 // NextLimit returns the earliest limit of the waiting pods, and false if none has a limit.
 func (t *Table) NextLimit() (next time.Time, timed bool) {
-	if t.limited == 0 {
+	if t.impatient == 0 {
 		return next, false
 	}
 	for _, w := range t.waiting {
@@ -352,10 +358,10 @@ func (t *Table) waitPosition(w *waiter) int {
 	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.waitRank(&w.pod), t.waitRank(&t.waiting[i].pod)) < 0 })
 }
 
-// decrementLimited updates limited when a pod stops waiting. The caller removes the pod from waiting.
-func (t *Table) decrementLimited(w *waiter) {
+// decrementImpatient updates the number of impatient pods when a pod stops waiting. The caller removes the pod from waiting.
+func (t *Table) decrementImpatient(w *waiter) {
 	if !w.patient {
-		t.limited--
+		t.impatient--
 	}
 }
 

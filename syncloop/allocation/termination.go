@@ -11,8 +11,8 @@ const defaultGrace = 30 * time.Second
 
 // Worker is the state of a pod's worker. The zero value means that the pod has no worker.
 type Worker struct {
-	// Known: the pod has a worker.
-	Known bool
+	// HasWorker: the pod has a worker.
+	HasWorker bool
 	// Incarnation is the number of the incarnation of the pod's UID.
 	Incarnation uint64
 	// Started: the worker has called the PodSyncer for the pod. TerminationRequested: the pod is terminating.
@@ -68,59 +68,62 @@ type Progress uint8
 
 // The kinds of progress.
 const (
-	// NotTerminating: the pod is not terminating, or has never started.
+	// NotTerminating: the pod is not terminating, or has never started. An orphan that the runtime no longer
+	// lists is NotTerminating too.
 	NotTerminating Progress = iota
 	// StillTerminating: the pod is terminating and may still run.
 	StillTerminating
-	// HasTerminated: the pod has stopped, whatever the runtime has shown before.
+	// HasTerminated: the worker reports that the containers have stopped, or the worker of a terminating pod
+	// is gone. The last listing of the runtime does not count.
 	HasTerminated
 )
 
-// Observe updates the termination of a pod. A pod terminates if it has left the configuration, is being
-// deleted or evicted, was rejected although it ran, or is known to the runtime only. Its claims count until
-// its containers have stopped. During that time the newest pod of its UID is its successor. Observe calls pod
-// for the claims if the table does not have them.
-func (t *Table) Observe(uid types.UID, o Observed, now time.Time, pod func(ClaimsFrom) Pod) (Termination, Progress) {
+// Observe updates the termination of a pod. A pod terminates while TerminationRequested is true, Terminated is
+// false and its containers may run. An orphan terminates too: it is Seen, and has no worker and is not Active.
+// The claims of a terminating pod count until its containers have stopped. During that time the newest pod of
+// its UID is its successor. Observe calls podWithClaims if the table does not have the claims.
+func (t *Table) Observe(uid types.UID, o Observed, now time.Time, podWithClaims func(ClaimsFrom) Pod) (Termination, Progress) {
 	r := t.ensureRecord(uid)
 	defer t.dropIfEmpty(uid, r)
-	if o.Known && !o.TerminationRequested {
-		r.ran = o.Incarnation
+	if o.HasWorker && !o.TerminationRequested {
+		r.activeIncarnation = o.Incarnation
 	} else if !o.Started {
-		r.ran = 0 // The pod terminates before its worker has started anything.
+		r.activeIncarnation = 0 // The pod terminates before its worker has started anything.
 	}
-	one, known := Termination{}, r.current.state == Terminating
-	if known {
-		one = *r.current.end
+	termination, wasTerminating := Termination{}, r.current.state == Terminating
+	if wasTerminating {
+		termination = *r.current.termination
 	}
 	switch {
 	case o.TerminationRequested && !o.Terminated && r.mayRun(&o):
-		if !one.hadWorker || one.incarnation != o.Incarnation {
-			if from := o.claimsFrom(); from != FromNothing || one.Pod.Pod == nil {
-				one.Pod = pod(from)
+		if !termination.hadWorker || termination.incarnation != o.Incarnation {
+			if from := o.claimsFrom(); from != FromNothing || termination.Pod.Pod == nil {
+				termination.Pod = podWithClaims(from)
 			}
-			one.hadWorker, one.incarnation, one.Since = true, o.Incarnation, now
+			termination.hadWorker, termination.incarnation, termination.Since = true, o.Incarnation, now
 		}
-	case o.Known, one.hadWorker, !o.Seen, o.Active:
+	case o.HasWorker, termination.hadWorker, !o.Seen, o.Active:
 		t.finishTermination(uid, r)
-		if o.Terminated || one.hadWorker && !o.Known {
-			return one, HasTerminated
+		if o.Terminated || termination.hadWorker && !o.HasWorker {
+			return termination, HasTerminated
 		}
-		return one, NotTerminating
-	case !known:
-		one = Termination{Pod: pod(FromRuntime), Since: now}
+		return termination, NotTerminating
+	case !wasTerminating:
+		termination = Termination{Pod: podWithClaims(FromRuntime), Since: now}
 	}
-	one.Until = o.expectedEnd(one.Since)
-	t.startTermination(uid, r, one)
-	return one, StillTerminating
+	termination.Until = o.expectedEnd(termination.Since)
+	t.startTermination(uid, r, termination)
+	return termination, StillTerminating
 }
 
-// startTermination counts a terminating pod. The pod that its UID had becomes its successor. If that is the
-// same pod, the caller calls Remove.
+// startTermination counts a terminating pod. The pod that its UID had becomes its successor. If the record had
+// the terminating pod itself, the pod counts twice, as staying and as terminating, until the caller calls
+// Remove.
 func (t *Table) startTermination(uid types.UID, r *record, termination Termination) {
 	if r.current.state != Terminating {
 		r.successor, r.current = r.current, incarnation{}
 	}
-	r.current.state, r.current.end = Terminating, &termination
+	r.current.state, r.current.termination = Terminating, &termination
 	t.terminating.putPod(termination.Pod)
 	t.invalidateAnswers()
 	t.recordChange(uid, inTerminating)
@@ -143,13 +146,13 @@ func (t *Table) Termination(uid types.UID) (Termination, bool) {
 	if r == nil || r.current.state != Terminating {
 		return Termination{}, false
 	}
-	return *r.current.end, true
+	return *r.current.termination, true
 }
 
-// ForgetIncarnation clears the incarnation that has run under a UID. The UID is not desired and has no worker.
+// ForgetIncarnation clears the incarnation that may have run under a UID. The UID is not desired and has no worker.
 func (t *Table) ForgetIncarnation(uid types.UID) {
 	if r := t.records[uid]; r != nil {
-		r.ran = 0
+		r.activeIncarnation = 0
 		t.dropIfEmpty(uid, r)
 	}
 }
@@ -157,7 +160,7 @@ func (t *Table) ForgetIncarnation(uid types.UID) {
 // mayRun reports whether a terminating pod may run. It does not run if it was rejected, or if it was
 // terminated before its worker had started anything.
 func (r *record) mayRun(o *Observed) bool {
-	return o.Seen || !o.HasConfig || o.Started && r.ran == o.Incarnation
+	return o.Seen || !o.HasConfig || o.Started && r.activeIncarnation == o.Incarnation
 }
 
 // claimsFrom returns the origin of the claims of a pod whose termination begins.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestObserve runs testdata. Each block is a story of one node, a command a line:
+// TestObserve runs testdata. testdata/README.md explains the words. Each block is a story of one node, a command a line:
 //
 //	pod POD [worker=N] [started] [requested] [terminated] [runtime-only]
 //	        [seen] [given] [active] [grace=D] [alone=T]      the observation of the pod
@@ -51,11 +51,11 @@ func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 	require.Equal(t, progress == StillTerminating, previous == Terminating)
 	switch progress {
 	case NotTerminating:
-		return "not ending"
+		return "not terminating"
 	case HasTerminated:
-		return "ended"
+		return "has terminated"
 	}
-	return fmt.Sprintf("ending: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Pod.Source)
+	return fmt.Sprintf("terminating: since %s, until %s, as the %s has it", one.Since.Sub(began), one.Until.Sub(began), one.Pod.Source)
 }
 
 func observed(t *testing.T, words []string) (o Observed) {
@@ -69,7 +69,7 @@ func observed(t *testing.T, words []string) (o Observed) {
 		case "worker":
 			_, err := fmt.Sscan(value, &o.Incarnation)
 			require.NoError(t, err)
-			o.Known = true
+			o.HasWorker = true
 		case "grace":
 			o.Grace = duration(t, value)
 		case "alone":
@@ -80,7 +80,7 @@ func observed(t *testing.T, words []string) (o Observed) {
 			*flags[name] = true
 		}
 	}
-	o.HasConfig = o.Known && !slices.Contains(words, "runtime-only")
+	o.HasConfig = o.HasWorker && !slices.Contains(words, "runtime-only")
 	return o
 }
 
@@ -97,7 +97,7 @@ func TestTerminatingPods_KeepTheirOrder(t *testing.T) {
 	table := New(Config{Chain: walked})
 	usage := NewUsage(walked)
 	terminate := func(uid types.UID, incarnation uint64) {
-		o := Observed{Worker: Worker{Known: true, Incarnation: incarnation, HasConfig: true, Started: true, TerminationRequested: true}, Given: true, Seen: true}
+		o := Observed{Worker: Worker{HasWorker: true, Incarnation: incarnation, HasConfig: true, Started: true, TerminationRequested: true}, Given: true, Seen: true}
 		_, progress := table.Observe(uid, o, began, func(ClaimsFrom) Pod { return walkPods[string(uid)+" 1"] })
 		require.Equal(t, StillTerminating, progress)
 		usage.Update(table, 0)

@@ -13,8 +13,8 @@ import (
 // them. An assumed pod counts according to the verdict that it would have got when it came. NewUsage makes
 // one. The time of each method does not grow with the number of pods. The caller holds a lock.
 type Usage struct {
-	chain                *Chain
-	staying, terminating ledger
+	chain                 *Chain
+	admitted, terminating ledger
 	// waiting has the waiting pods, the highest rank first.
 	waiting []*waitingRank
 	pods    map[types.UID]*usagePod
@@ -59,7 +59,7 @@ const (
 // NewUsage returns a Usage without pods for a table with this chain.
 func NewUsage(chain *Chain) *Usage {
 	slots := 1 + len(chain.ownRules)
-	return &Usage{chain: chain, staying: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
+	return &Usage{chain: chain, admitted: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
 }
 
 // ensurePod returns the entry of a UID and creates it if it is missing.
@@ -125,8 +125,8 @@ func (u *Usage) dropWorkerChanges(number uint64) {
 	}
 }
 
-// Update copies the changes of the table since the last Update. A table has one Usage. heeded is the number of
-// the last worker change that the table has observed.
+// Update copies the changes of the table since the last Update. A table has one Usage. observedChange is the
+// number of the last worker change that the table has observed.
 func (u *Usage) Update(t *Table, observedChange uint64) {
 	u.dropWorkerChanges(observedChange)
 	if !t.tracked {
@@ -166,14 +166,14 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 // minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ledgerFor returns the ledger of the staying pods, or the ledger of the waiting pods of a rank.
+// ledgerFor returns the ledger of the admitted pods, or the ledger of the waiting pods of a rank.
 func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	if !waits {
-		return &u.staying
+		return &u.admitted
 	}
 	i, found := slices.BinarySearchFunc(u.waiting, rank, func(l *waitingRank, rank int32) int { return compareRanks(l.rank, rank) })
 	if !found {
-		u.waiting = slices.Insert(u.waiting, i, &waitingRank{rank: rank, ledger: ledger{slots: u.staying.slots}})
+		u.waiting = slices.Insert(u.waiting, i, &waitingRank{rank: rank, ledger: ledger{slots: u.admitted.slots}})
 	}
 	return &u.waiting[i].ledger
 }
@@ -190,11 +190,11 @@ func (u *Usage) setWaitingRank(uid types.UID, waits bool, rank int32) {
 	}
 }
 
-// removePod removes a staying or waiting pod.
+// removePod removes an admitted or waiting pod.
 func (u *Usage) removePod(uid types.UID) {
 	l := u.readPod(uid).rankLevel
 	if l == nil {
-		u.staying.removePod(uid)
+		u.admitted.removePod(uid)
 		return
 	}
 	u.pods[uid].rankLevel = nil
@@ -206,17 +206,17 @@ func (u *Usage) removePod(uid types.UID) {
 
 // Suspect is a pod that counts and may have stopped before the table has observed it.
 type Suspect struct {
-	UID                  types.UID
-	staying, terminating *entry
+	UID                   types.UID
+	admitted, terminating *entry
 }
 
-// Suspects returns the terminating pods, and the staying pods whose worker has reported a change.
+// Suspects returns the terminating pods, and the admitted pods whose worker has reported a change.
 func (u *Usage) Suspects() (suspects []Suspect) {
 	for uid, e := range u.terminating.items {
-		suspects = append(suspects, Suspect{uid, u.staying.get(uid), e})
+		suspects = append(suspects, Suspect{uid, u.admitted.get(uid), e})
 	}
 	for _, one := range u.changes {
-		e := u.staying.get(one.uid)
+		e := u.admitted.get(one.uid)
 		if e != nil && u.terminating.get(one.uid) == nil && u.readPod(one.uid).lastChange == one.number {
 			suspects = append(suspects, Suspect{one.uid, e, nil})
 		}
@@ -225,13 +225,13 @@ func (u *Usage) Suspects() (suspects []Suspect) {
 }
 
 // RemoveSuspect stops counting a suspect that has stopped. stays is true if another incarnation of its UID
-// stays. A pod that was added under the UID after Suspects still counts.
+// is admitted. A pod that was added under the UID after Suspects still counts.
 func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 	if s.terminating != nil && u.terminating.get(s.UID) == s.terminating {
 		u.terminating.removePod(s.UID)
 	}
-	if s.staying != nil && !stays && u.staying.get(s.UID) == s.staying {
-		u.staying.removePod(s.UID)
+	if s.admitted != nil && !stays && u.admitted.get(s.UID) == s.admitted {
+		u.admitted.removePod(s.UID)
 	}
 }
 
@@ -239,8 +239,8 @@ func (u *Usage) RemoveSuspect(s Suspect, stays bool) {
 // the table has decided about the UID. It reports whether the pod is new.
 func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	uid := pod.UID
-	known := u.readPod(uid).assumed != nil
-	if !known && (u.staying.get(uid) != nil || u.readPod(uid).rankLevel != nil) {
+	wasAssumed := u.readPod(uid).assumed != nil
+	if !wasAssumed && (u.admitted.get(uid) != nil || u.readPod(uid).rankLevel != nil) {
 		return false
 	}
 	u.Unassume(uid)
@@ -250,7 +250,7 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	u.ensurePod(uid).assumed = pod
 	u.assumed++
 	u.withoutVerdict = append(u.withoutVerdict, uid)
-	return !known
+	return !wasAssumed
 }
 
 // awaitsVerdict reports whether a UID is assumed and has no verdict.
@@ -259,10 +259,10 @@ func (u *Usage) awaitsVerdict(uid types.UID) bool {
 	return one.assumed != nil && !one.hasVerdict
 }
 
-// AssumeTerminating counts a staying pod as terminating, and stops counting a waiting pod, until the table has
+// AssumeTerminating counts an admitted pod as terminating, and stops counting a waiting pod, until the table has
 // decided about it.
 func (u *Usage) AssumeTerminating(uid types.UID) {
-	e, waits := u.staying.get(uid), u.readPod(uid).rankLevel != nil
+	e, waits := u.admitted.get(uid), u.readPod(uid).rankLevel != nil
 	if u.readPod(uid).assumed != nil || !waits && (e == nil || u.terminating.get(uid) != nil) {
 		return
 	}
@@ -278,12 +278,12 @@ func (u *Usage) Unassume(uid types.UID) {
 	if one == nil || one.assumed == nil {
 		return
 	}
-	judged := one.hasVerdict
+	hadVerdict := one.hasVerdict
 	one.assumed, one.hasVerdict = nil, false
 	if u.assumed--; u.assumed == 0 {
 		u.withoutVerdict = nil
 	}
-	if judged {
+	if hadVerdict {
 		u.removePod(uid)
 	}
 	u.dropIfEmpty(uid)
@@ -325,7 +325,7 @@ func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 		return
 	}
 	l := u.ledgerFor(verdict == Waiting, rank)
-	l.insert(&entry{Pod: pod, at: max(l.arrived+1, arrivalOfAssumed)})
+	l.insert(&entry{Pod: pod, arrival: max(l.arrived+1, arrivalOfAssumed)})
 	u.setWaitingRank(pod.UID, verdict == Waiting, rank)
 }
 
@@ -335,20 +335,20 @@ const arrivalOfAssumed = 1 << 62
 // SnapshotFor returns the pods beside which a pod would start if it came now and the pods gone had stopped.
 // list makes the snapshot contain the list of pods, which takes time in proportion to their number. Later
 // changes of the Usage do not change the snapshot.
-func (u *Usage) SnapshotFor(pod *Pod, rank int32, list bool, gone ...types.UID) Snapshot {
-	before := []*ledger{&u.staying}
+func (u *Usage) SnapshotFor(pod *Pod, rank int32, withList bool, stopped ...types.UID) Snapshot {
+	before := []*ledger{&u.admitted}
 	for _, l := range u.waiting {
 		if compareRanks(l.rank, rank) <= 0 {
 			before = append(before, &l.ledger)
 		}
 	}
 	// A pod does not wait for its previous incarnation.
-	return newSnapshot(copySums(pod, list, gone, before...), copySums(pod, list, gone, &u.terminating))
+	return newSnapshot(copySums(pod, withList, stopped, before...), copySums(pod, withList, stopped, &u.terminating))
 }
 
 // Allocated returns the sum of the requests of the admitted pods that have not stopped, assumed pods included.
 func (u *Usage) Allocated() v1.ResourceList {
-	x := copySums(&Pod{}, false, nil, &u.staying, &u.terminating)
+	x := copySums(&Pod{}, false, nil, &u.admitted, &u.terminating)
 	list := make(v1.ResourceList, len(x.claimed))
 	for _, a := range x.claimed {
 		if a.slot == 0 {

@@ -75,7 +75,7 @@ func (w *walker) run(line string) error {
 	observe := func(o Observed) {
 		t.Observe(uid, o, w.now, func(ClaimsFrom) Pod { return walkPods[string(uid)+" 1"] })
 	}
-	worker := Worker{Known: true, Incarnation: 1, HasConfig: true, Started: true}
+	worker := Worker{HasWorker: true, Incarnation: 1, HasConfig: true, Started: true}
 	var effects []Effect
 	switch words[0] {
 	case "add":
@@ -204,7 +204,7 @@ func (w *walker) fits(uid types.UID) error {
 			continue
 		}
 		if r.current.state == Terminating {
-			used.Add(r.current.end.Pod.Claims.Quantities["cpu"])
+			used.Add(r.current.termination.Pod.Claims.Quantities["cpu"])
 		}
 		if r.newestIncarnation().state == Admitted {
 			used.Add(w.table.staying.get(other).Claims.Quantities["cpu"])
@@ -225,7 +225,7 @@ func (w *walker) check() error {
 		if (r.successor.state == Terminating) || (r.current.state != Terminating && r.successor.state != Unknown) {
 			return fmt.Errorf("%s is %s, and its successor %s", uid, r.current.state, r.successor.state)
 		}
-		if r.current.state == Unknown && r.ran == 0 {
+		if r.current.state == Unknown && r.activeIncarnation == 0 {
 			return fmt.Errorf("the record of %s says nothing", uid)
 		}
 		if (t.terminating.get(uid) != nil) != (r.current.state == Terminating) {
@@ -244,8 +244,8 @@ func (w *walker) check() error {
 	switch {
 	case t.staying.len()+t.terminating.len() > 2*len(t.records):
 		return fmt.Errorf("a ledger has pods without a record")
-	case limited != t.limited:
-		return fmt.Errorf("%d pods are limited, not %d", limited, t.limited)
+	case limited != t.impatient:
+		return fmt.Errorf("%d pods are limited, not %d", limited, t.impatient)
 	case t.open != nil && !t.open.awaitsAnswer:
 		return fmt.Errorf("a question is open, and nothing is asked")
 	case len(t.arrivals) > 0 && t.open == nil && w.asks == 0:
@@ -272,15 +272,15 @@ func (w *walker) print() string {
 		fmt.Fprint(&b, t.review.index, t.review.stale, t.review.revision == t.revision)
 	}
 	if t.open != nil {
-		fmt.Fprint(&b, " open ", t.open.w.pod.UID, t.open.step, t.open.chainIndex, t.open.removed, t.open.at, t.open.revision == t.revision, w.ask.ID == t.open.id)
+		fmt.Fprint(&b, " open ", t.open.w.pod.UID, t.open.step, t.open.chainIndex, t.open.removed, t.open.candidateIndex, t.open.revision == t.revision, w.ask.ID == t.open.id)
 	}
 	for _, uid := range []types.UID{"a", "b"} {
 		r := t.records[uid]
 		if r == nil {
 			continue
 		}
-		fmt.Fprint(&b, " ", uid, r.current.state, r.successor.state, r.ran)
-		if end := r.current.end; end != nil {
+		fmt.Fprint(&b, " ", uid, r.current.state, r.successor.state, r.activeIncarnation)
+		if end := r.current.termination; end != nil {
 			fmt.Fprint(&b, end.Since.Sub(began), end.Until.Sub(began), end.hadWorker, end.incarnation)
 		}
 		for _, l := range []*ledger{&t.staying, &t.terminating} {
@@ -294,7 +294,7 @@ func (w *walker) print() string {
 		b.WriteString(" |")
 		for _, x := range list {
 			q := x.pod.Claims.Quantities["cpu"]
-			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.claimsChanged, x.faults, x.answer.Reason, x.answer.Full, x.answer.Pending, x.answer.Shortage.resource, x.blockers, x.until.Sub(began))
+			fmt.Fprint(&b, x.pod.UID, q.Value(), x.patient, x.claimsChanged, x.faults, x.answer.Reason, x.answer.WaitsWhenFull, x.answer.Pending, x.answer.Shortage.resource, x.blockers, x.until.Sub(began))
 		}
 	}
 	return b.String()
