@@ -37,22 +37,25 @@ type Config struct {
 	// Server is the API server with the credentials of this node: package client implements it, and package
 	// apiservertest for tests.
 	Server apiserver.Server
-	// Node configures the node itself. The node registers with its Name, Labels, Taints, Capacity and HostIPs. Without
-	// HostIPs, pods get the addresses of the Node object. Sources are the sources of static pods; the name api is
-	// reserved. If its Sink, View, Objects, Services, RuntimeClass, Tokens, Claims or Recorder is nil, New sets the
-	// cluster's. A nil Runtime becomes an in-memory runtime, which gets in-memory volumes. A zero MaxSends becomes
+	// Node configures the node itself. The node registers with its Name, Containers.HostIPs, and the Labels, Taints and
+	// Capacity of Scheduling. A Node object that exists already keeps its own taints. Without HostIPs, pods get the
+	// addresses of the Node object. Pods.Sources are the sources of static pods; the name api is reserved.
+	//
+	// New sets these fields if they are nil: Statuses.Sink, Scheduling.View, Containers.Services,
+	// Containers.RuntimeClass, Recorder, and the Objects, Tokens and Claims of Volumes. They then use the API server.
+	// A nil Runtime becomes an in-memory runtime, which gets in-memory volumes. A zero Statuses.MaxSends becomes
 	// DefaultMaxSends.
 	Node node.Config
-	// Volumes returns the volumes and files of the node. New calls it once with Node, which has the Objects, Tokens and
-	// Claims of the API server, unless Node.Volumes is set. With a nil Volumes and a runtime that is not in memory,
-	// pods with volumes stay Pending. Nearly every pod of an API server has a volume, the token of its service account.
-	// Package volumes implements volumes in a directory.
+	// Volumes makes the volumes and files of the node. New calls it once, unless Node.Volumes.Manager is set. The
+	// argument is Node after New has set Volumes.Objects, Volumes.Tokens and Volumes.Claims. With a nil function and a
+	// runtime that is not in memory, pods with volumes stay Pending. Nearly every pod of an API server has a volume,
+	// the token of its service account. Package volumes implements volumes in a directory.
 	Volumes func(node.Config) (podsync.Volumes, podsync.Files, error)
 	// Info describes the system in the node status. New sets empty fields.
 	Info v1.NodeSystemInfo
-	// LocalIPs returns the addresses of the node, the primary one first. It is used if Node.HostIPs is empty. The
-	// addresses may change while the node runs. One goroutine calls LocalIPs every 10 s with a deadline of 2 s. If it
-	// returns none, the node keeps the last addresses, else the addresses of the Node object (a cloud may set them),
+	// LocalIPs returns the addresses of the node, the primary one first. It is used if Node.Containers.HostIPs is empty.
+	// The addresses may change while the node runs. One goroutine calls LocalIPs every 10 s with a deadline of 2 s. If
+	// it returns none, the node keeps the last addresses, else the addresses of the Node object (a cloud may set them),
 	// else 127.0.0.1. Nil returns none.
 	LocalIPs func(ctx context.Context) []string
 	// Port is the port on which the program serves the Handler. Zero: kubectl logs, exec, attach and port-forward do
@@ -82,7 +85,7 @@ type Node struct {
 	agent            *nodeagent.Agent
 	mirrors          *mirror.Reconciler
 	facts            *factsCollector
-	detectsAddresses bool // whether HostIPs are empty, so that the node detects its addresses
+	detectsAddresses bool // whether Containers.HostIPs is empty, so that the node detects its addresses
 	ran              atomic.Bool
 	shutdownCalls    atomic.Int32     // running calls of Shutdown
 	tokens           *objects.Tokens  // nil: Config.Node has other Tokens
@@ -103,7 +106,7 @@ func New(config Config) (*Node, error) {
 		return nil, errors.New("cluster: Config.Server is nil")
 	}
 	if config.Node.Pods.Sources["api"] != nil {
-		return nil, errors.New("cluster: Config.Node.Sources has a source named api, which is the API server's")
+		return nil, errors.New("cluster: Config.Node.Pods.Sources has a source named api, which is the API server's")
 	}
 	if config.Node.Clock == nil {
 		config.Node.Clock = clock.RealClock{}
@@ -126,11 +129,11 @@ func (c *Node) Shutdown(ctx context.Context, groups ...node.ShutdownGroup) error
 		return errors.New("cluster: Shutdown needs a group")
 	}
 	c.shutdownCalls.Add(1)
-	c.agent.Report()
+	c.agent.RequestStatusUpdate()
 	err := c.node.Drain(ctx, node.DrainOptions{Groups: groups})
 	c.shutdownCalls.Add(-1) // The node reports ShuttingDown itself now.
 	if !c.node.Health().ShuttingDown {
-		c.agent.Report() // The drain was refused.
+		c.agent.RequestStatusUpdate() // The drain was refused.
 	}
 	return err
 }
@@ -144,8 +147,8 @@ func (c *Node) Object() *v1.Node {
 	return known
 }
 
-// WaitForRegistration waits until the node is registered for the first time. It returns the error of ctx. Run must run
-// concurrently.
+// WaitForRegistration waits until the node is registered for the first time, which means that the server has returned
+// its Node object. It returns the error of ctx. Run must run concurrently.
 func (c *Node) WaitForRegistration(ctx context.Context) error {
 	return c.agent.WaitForRegistration(ctx)
 }
@@ -159,7 +162,7 @@ func (c *Node) Run(ctx context.Context) error {
 	if c.ran.Swap(true) {
 		return fmt.Errorf("cluster: %w", runtime.ErrSecondRun)
 	}
-	stop := c.contact.OnAnswer(c.retryAll)
+	stop := c.contact.OnOutageEnd(c.retryAfterOutage)
 	defer stop()
 	endEvents := c.runInBackground(ctx, c.events.Run)
 	defer endEvents() // The recorder stops last, because all other loops record events.
@@ -168,8 +171,9 @@ func (c *Node) Run(ctx context.Context) error {
 	return c.node.Run(ctx)
 }
 
-// retryAll ends all pauses after errors, because the server answers again.
-func (c *Node) retryAll() {
+// retryAfterOutage ends the pauses after errors of the status sender, the agent, the event recorder, the mirror
+// reconciler and the tokens. The feeds and the followed objects wait in the contact, which ends their pauses itself.
+func (c *Node) retryAfterOutage() {
 	c.node.Statuses().RetryNow()
 	c.agent.Retry()
 	c.events.Retry()
@@ -245,20 +249,20 @@ var errDenied = apierrors.NewUnauthorized("the node has no right to its own obje
 // agentHooks returns the hooks of the agent. Each calls the hook of Config.AgentHooks last.
 func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
-	asked, changed := h.RequestDone, h.Changed
+	userRequestDone, userChanged := h.RequestDone, h.Changed
 	h.RequestDone = func(err error) {
 		if c.contact.Report(err); apierrors.IsForbidden(err) {
 			c.contact.Report(errDenied)
 		}
-		if asked != nil {
-			asked(err)
+		if userRequestDone != nil {
+			userRequestDone(err)
 		}
 	}
 	h.Changed = func(node *v1.Node) {
 		c.node.Scheduling().Recheck()
 		c.mirrors.Recheck()
-		if changed != nil {
-			changed(node)
+		if userChanged != nil {
+			userChanged(node)
 		}
 	}
 	return h

@@ -347,7 +347,7 @@ func TestCluster_RefusesASecondOfEither(t *testing.T) {
 	h.after(time.Second)
 	assert.Empty(t, h.server.TakeRequests())
 	_, err := cluster.New(cluster.Config{Server: h.server.Client("n1"), Node: node.Config{Pods: node.PodsConfig{Sources: map[string]source.Source{"api": source.NewHandle()}}}})
-	assert.EqualError(t, err, "cluster: Config.Node.Sources has a source named api, which is the API server's")
+	assert.EqualError(t, err, "cluster: Config.Node.Pods.Sources has a source named api, which is the API server's")
 }
 
 // TestCluster_KilledAtRandom: node and server are killed at random while pods are created and deleted.

@@ -13,7 +13,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/internal/objects"
 )
 
-// ReasonAPIReference is the reason for refusing a static pod that refers to objects of the API server.
+// ReasonAPIReference is the reason for refusing a static pod that refers to objects of the API server. A node whose
+// Config.Node.Volumes.Objects is set admits such a static pod.
 const ReasonAPIReference = "StaticPodAPIReference"
 
 // buildObjects makes the followers of objects that pods refer to, and the volumes that contain them.
@@ -99,7 +100,8 @@ func (c *Node) installPodHooks(userHooks podworkers.Hooks) {
 }
 
 // admitStaticPod refuses static pods that refer to objects of the API server, as the kubelet does: the node may not
-// read such objects, and an API server refuses the mirror pod.
+// read such objects, and an API server refuses the mirror pod. buildObjects installs it only if the objects come from
+// the API server, which means that Config.Node.Volumes.Objects was nil.
 var admitStaticPod = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 	if named := objects.ReferenceNames(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {
 		return syncloop.PodAdmitResult{Reason: ReasonAPIReference, Message: "a static pod must not refer to objects of the API server: " + strings.Join(named, ", ")}
@@ -114,7 +116,7 @@ func (c *Node) forgetTokens(uid types.UID) {
 	}
 }
 
-// followObjects follows the objects of a pod from its first sync. A static pod may not refer to any.
+// followObjects follows the objects of a pod from its first sync. It ignores static pods, which may not refer to any.
 func (c *Node) followObjects(pod *v1.Pod, incarnation uint64) {
 	if c.objects == nil || podmanager.IsStaticPod(pod) {
 		return

@@ -29,16 +29,16 @@ type Config struct {
 
 // State is the observed availability of the server.
 type State struct {
-	// Answers reports whether the last conclusive call was answered. It is true before the first call.
-	Answers bool
-	// Since is when Answers got its value; zero before the first call.
+	// Available reports whether the last conclusive call was answered. It is true before the first call.
+	Available bool
+	// Since is when Available got its value; zero before the first call.
 	Since time.Time
 	// Failures are the failures since the last answer.
 	Failures int
 	// Err is the last failure; nil while the server answers.
 	Err error
-	// Outages is the number of outages that have ended. Wait returns after the next one. Of many short outages in a
-	// row, most are not counted.
+	// Outages is the number of counted outages that have ended. Wait returns when it grows. Of many short outages in a
+	// row, the first five are counted, and then one per 15 s.
 	Outages int
 }
 
@@ -49,19 +49,20 @@ type Contact struct {
 
 	mu struct {
 		sync.Mutex
-		state   State
-		waiting []*subscriber
-		wakes   time.Time // until when pauses have paid for the wakes that were made
+		state       State
+		subscribers []*subscriber // of OnOutageEnd, and of each running Wait
+		// fullBurstAt is when maxWakes wakes in a row are allowed again. Each wake delays it by wakePause.
+		fullBurstAt time.Time
 	}
 }
 
-// subscriber is called when an outage ends.
+// subscriber is called when a counted outage ends.
 type subscriber struct{ wake func() }
 
 // New returns a Contact that has seen no call.
 func New(cfg Config) *Contact {
 	c := &Contact{executor: executor.Over(cfg.Clock)}
-	c.mu.state.Answers = true
+	c.mu.state.Available = true
 	return c
 }
 
@@ -78,35 +79,35 @@ func (c *Contact) Report(err error) {
 	}
 }
 
-// recordResult records the result of a call, and returns the subscribers to wake.
+// recordResult records the result of a call. It returns the subscribers to wake if the call has ended a counted outage.
 func (c *Contact) recordResult(err error, answer bool, now time.Time) []*subscriber {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.mu.state
-	if answer != s.Answers || s.Since.IsZero() {
-		s.Answers, s.Since = answer, now
+	if answer != s.Available || s.Since.IsZero() {
+		s.Available, s.Since = answer, now
 	}
 	if !answer {
 		s.Failures++
 		s.Err = err
 		return nil
 	}
-	ended := s.Failures > 0
+	endsOutage := s.Failures > 0
 	s.Failures, s.Err = 0, nil
-	paid := c.mu.wakes
-	if paid.Before(now) {
-		paid = now
+	fullBurstAt := c.mu.fullBurstAt
+	if fullBurstAt.Before(now) {
+		fullBurstAt = now
 	}
-	if !ended || paid.Sub(now) > (maxWakes-1)*wakePause {
+	if !endsOutage || fullBurstAt.Sub(now) > (maxWakes-1)*wakePause {
 		return nil
 	}
-	c.mu.wakes = paid.Add(wakePause)
+	c.mu.fullBurstAt = fullBurstAt.Add(wakePause)
 	s.Outages++
-	return slices.Clone(c.mu.waiting)
+	return slices.Clone(c.mu.subscribers)
 }
 
-// classifyResult reports whether a call proves that the server is away, or that it answers. Both are false if the call
-// proves nothing.
+// classifyResult reports whether a call proves that the server is unavailable, or that it answers. Both are false if the
+// call proves nothing.
 func classifyResult(err error) (failure, answer bool) {
 	switch a := patch.AnswerToPatch(err); {
 	case errors.Is(err, context.Canceled):
@@ -129,25 +130,25 @@ func (c *Contact) State() State {
 	return c.mu.state
 }
 
-// OnAnswer subscribes wake to the ends of counted outages (see State). The goroutine that reports the answer calls wake
-// without a lock. wake must not block. The returned function ends the subscription.
-func (c *Contact) OnAnswer(wake func()) (stop func()) {
+// OnOutageEnd subscribes wake to the ends of counted outages (see State). The goroutine that reports the answer calls
+// wake without a lock. wake must not block. The returned function ends the subscription.
+func (c *Contact) OnOutageEnd(wake func()) (stop func()) {
 	w := &subscriber{wake}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.waiting = append(c.mu.waiting, w)
+	c.mu.subscribers = append(c.mu.subscribers, w)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.mu.waiting = slices.DeleteFunc(slices.Clone(c.mu.waiting), func(o *subscriber) bool { return o == w })
+		c.mu.subscribers = slices.DeleteFunc(slices.Clone(c.mu.subscribers), func(o *subscriber) bool { return o == w })
 	}
 }
 
 // Wait waits for d, or until State.Outages differs from outages, which the caller read before the failed call. It
-// reports whether an outage has ended. It returns the error of ctx.
+// reports whether a counted outage has ended. It returns the error of ctx.
 func (c *Contact) Wait(ctx context.Context, outages int, d time.Duration) (answered bool, err error) {
 	event := c.executor.NewEvent()
-	stop := c.OnAnswer(event.Signal)
+	stop := c.OnOutageEnd(event.Signal)
 	defer stop()
 	until := c.executor.Now().Add(d)
 	for c.State().Outages == outages {

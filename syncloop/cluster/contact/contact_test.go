@@ -40,7 +40,7 @@ func TestWait_CF26_TheFirstAnswerEndsAll(t *testing.T) {
 	c.Report(nil)
 	simulation.RunUntilIdle()
 	require.ElementsMatch(t, []string{"15s 1 true <nil>", "15s 2 true <nil>"}, log[1:])
-	require.Equal(t, contact.State{Answers: true, Since: time.Unix(15, 0).UTC(), Outages: 1}, utc(c.State()))
+	require.Equal(t, contact.State{Available: true, Since: time.Unix(15, 0).UTC(), Outages: 1}, utc(c.State()))
 
 	process.Go(func() {
 		answered, err := c.Wait(context.Background(), before, time.Hour)
@@ -82,9 +82,9 @@ func TestReport_CF26_WhatAnAnswerIs(t *testing.T) {
 	} {
 		c := contact.New(contact.Config{})
 		woken := 0
-		stop := c.OnAnswer(func() { woken++ })
+		stop := c.OnOutageEnd(func() { woken++ })
 		c.Report(test.err)
-		require.Equal(t, test.failure, !c.State().Answers, "%v", test.err)
+		require.Equal(t, test.failure, !c.State().Available, "%v", test.err)
 		require.Zero(t, woken, "there was no outage")
 		c.Report(errRefused)
 		c.Report(test.err)
@@ -101,11 +101,11 @@ func TestReport_ManyShortOutages(t *testing.T) {
 	simulation := executor.NewScheduler(1, time.Unix(0, 0))
 	c := contact.New(contact.Config{Clock: simulation.NewProcess().Clock()})
 	woken := 0
-	defer c.OnAnswer(func() { woken++ })()
+	defer c.OnOutageEnd(func() { woken++ })()
 	for range 10_000 {
 		c.Report(errRefused)
 		c.Report(nil)
-		require.True(t, c.State().Answers)
+		require.True(t, c.State().Available)
 		simulation.RunUntil(simulation.Now().Add(30 * time.Millisecond))
 	}
 	require.Equal(t, 5+300/15-1, woken)

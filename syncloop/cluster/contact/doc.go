@@ -2,7 +2,7 @@
 //
 // Without it, each loop that talks to the server would wait for its own backoff after an outage, up to half
 // a minute, although the server already answers another loop. Therefore all loops report their calls to one
-// Contact and wait through it. The first answer ends all waits.
+// Contact and wait through it. The first answer after an outage ends all waits.
 //
 //	c := contact.New(contact.Config{})
 //	outages := c.State().Outages
@@ -14,12 +14,15 @@
 //
 // # The contract
 //
-//   - A call without an answer is a failure. A response that the server is unavailable or does not know the
-//     node's credentials is a failure too.
-//   - Internal errors, timeouts, denied rights and an overloaded server prove nothing, nor does a call whose
-//     caller has given up. Any other response proves that the server answers.
-//   - An outage starts with the first failure and ends with the first answer. Then all waits end, and all
-//     subscribers are called in the order of their subscription.
+//   - A call is a failure if it got no response, also because the caller's deadline has passed, or if the
+//     response is 401 (Unauthorized) or 503 (Service Unavailable).
+//   - A call is an answer if it has succeeded, or if the server refused the request itself, for example
+//     with 400, 404, 409 (Conflict), 410 or 422.
+//   - Any other response proves nothing, for example 403 (Forbidden), 429 (Too Many Requests), 500 (Internal
+//     Error) and 504 (Timeout). A call whose context was canceled proves nothing either.
+//   - An outage starts with the first failure and ends with the first answer. When a counted outage ends, all
+//     waits end, and all subscribers are called in the order of their subscription.
+//   - Not every outage is counted, because a server that answers only some calls seems to recover with each
+//     answer. Five outages in a row are counted, and then one per 15 s. The end of another outage ends no wait.
 //   - A Contact starts no goroutine and has no timer of its own.
-//   - A Contact starts nothing and has no timer of its own.
 package contact

@@ -10,13 +10,13 @@ import (
 // The first answer of any loop wakes all others.
 func ExampleNew() {
 	c := contact.New(contact.Config{})
-	stop := c.OnAnswer(func() { fmt.Println("the server answers again") })
+	stop := c.OnOutageEnd(func() { fmt.Println("the server answers again") })
 	defer stop()
 
 	c.Report(errors.New("connection refused"))
-	fmt.Println(c.State().Answers)
+	fmt.Println(c.State().Available)
 	c.Report(nil)
-	fmt.Println(c.State().Answers)
+	fmt.Println(c.State().Available)
 	// Output:
 	// false
 	// the server answers again

@@ -17,8 +17,9 @@
 //     that is a source.ChangeSink, as the Mux's sink is. So a change costs the same among 10,000 pods as
 //     among 100.
 //   - Changed is called after a change, perhaps once for several changes.
-//   - Pauses after failures grow from 0.8 to 30 seconds. After an outage the first response to any loop ends
-//     them; see package contact.
+//   - Pauses after failures grow from 0.8 to 30 seconds. If the server was unreachable or denied access (401,
+//     403, 503), the end of an outage also ends the pause; see package contact. Other pauses, for example
+//     after 429 or 500, last their full time.
 //   - Pods publishes nothing before Gate has returned. Admission needs the Node object, so Gate waits for it.
 //   - Pods does not publish a change that only this node's own status write has made. The published pod then
 //     keeps its old status. Only this package can recognize this echo, because it knows the versions of the

@@ -208,7 +208,7 @@ func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) bool {
 		p.cfg.Observer.Observe(pod)
 	}
 	k.server = pod
-	if k.published != nil && p.isOwnWrite(pod) && patch.OnlyNodeFieldsDiffer(k.published, pod) {
+	if k.published != nil && p.isNotNewerThanOwnWrite(pod) && patch.OnlyNodeFieldsDiffer(k.published, pod) {
 		return false
 	}
 	k.published = pod
@@ -235,8 +235,8 @@ func (p *Pods) forgetOldWrites() {
 	})
 }
 
-// isOwnWrite reports whether a state of a pod is not newer than this node's last write of the pod.
-func (p *Pods) isOwnWrite(pod *v1.Pod) bool {
+// isNotNewerThanOwnWrite reports whether a state of a pod has at most the version of this node's last write of the pod.
+func (p *Pods) isNotNewerThanOwnWrite(pod *v1.Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, p.mu.wrote[pod.UID])

@@ -27,10 +27,11 @@ import (
 
 // Config configures an Agent. Spec.Name, Facts and Server are required.
 type Config struct {
-	// Spec is the desired Node object: the name, labels and taints of the registration.
+	// Spec is the desired Node object: the name, labels and taints of the registration. An existing Node object keeps
+	// its own taints.
 	Spec nodestatus.Spec
-	// Facts measures the node. One goroutine calls it every 10 s and after each Report. It may block. The Agent sets
-	// its Now and Starting.
+	// Facts measures the node. One goroutine calls it every 10 s and after each RequestStatusUpdate. It may block. The
+	// Agent sets its Now and Starting.
 	Facts func(ctx context.Context) nodestatus.Facts
 	// Server is the API server.
 	Server apiserver.NodeServer
@@ -80,25 +81,25 @@ type Agent struct {
 	cfg        Config
 	executor   executor.Executor
 	registered executor.Latch
-	// report, renew and read wake the status loop, the lease loop and the watch loop.
-	report, renew, read loopSignal
-	retries             atomic.Uint64
-	ran                 atomic.Bool
-	start               nodestatus.Start // the start phase; only the status loop uses it
+	// Each signal wakes one loop. wakeWatchLoop makes the watch loop read the Node object.
+	wakeStatusLoop, wakeLeaseLoop, wakeWatchLoop loopSignal
+	retries                                      atomic.Uint64
+	ran                                          atomic.Bool
+	start                                        nodestatus.Start // the start phase; only the status loop uses it
 
 	mu struct {
 		sync.Mutex
-		node    *v1.Node  // newest state from the server; nil: no object exists
-		readAt  time.Time // when the last read of the object began
-		wrote   bool      // whether node is the response to a write, which the watch has not shown yet
-		wroteAt time.Time // when that response arrived
-		ours    types.UID // UID of the object that this agent has registered; empty before
-		since   time.Time // when the agent registered it
-		other   types.UID // UID of the last object that Hooks.Replaced reported
-		sent    *v1.NodeStatus
-		sentAt  time.Time
-		later   time.Duration // extra delay of the next report without a change
-		lease   *coordinationv1.Lease
+		node        *v1.Node  // newest state from the server; nil: no object exists
+		readAt      time.Time // when the last read of the object began
+		wrote       bool      // whether node is the response to a write, which the watch has not shown yet
+		wroteAt     time.Time // when that response arrived
+		ours        types.UID // UID of the object that this agent has registered; empty before
+		since       time.Time // when the agent registered it
+		other       types.UID // UID of the last object that Hooks.Replaced reported
+		sent        *v1.NodeStatus
+		sentAt      time.Time
+		reportDelay time.Duration // added to the period of the next report without a change; may be negative
+		lease       *coordinationv1.Lease
 	}
 }
 
@@ -109,7 +110,7 @@ func New(config Config) (*Agent, error) {
 	}
 	t := executor.Over(config.Clock)
 	a := &Agent{cfg: config, executor: t, registered: t.NewLatch()}
-	a.report.Event, a.renew.Event, a.read.Event = t.NewEvent(), t.NewEvent(), t.NewEvent()
+	a.wakeStatusLoop.Event, a.wakeLeaseLoop.Event, a.wakeWatchLoop.Event = t.NewEvent(), t.NewEvent(), t.NewEvent()
 	return a, nil
 }
 
@@ -138,17 +139,18 @@ func (a *Agent) Node() (*v1.Node, time.Time) {
 	return a.mu.node, a.mu.readAt
 }
 
-// Report triggers a measurement of the node. A changed status is sent. It never blocks.
-func (a *Agent) Report() { a.report.Signal() }
+// RequestStatusUpdate makes the status loop measure the node now, and send the status if it has changed.
+// RequestStatusUpdate never blocks.
+func (a *Agent) RequestStatusUpdate() { a.wakeStatusLoop.Signal() }
 
 // Refresh triggers a read of the Node object, after which Hooks.Changed is called. It never blocks.
-func (a *Agent) Refresh() { a.read.Signal() }
+func (a *Agent) Refresh() { a.wakeWatchLoop.Signal() }
 
 // Retry ends the pauses after errors, because the server answers again. A loop without an error keeps its pause. It
 // never blocks.
 func (a *Agent) Retry() {
 	a.retries.Add(1)
-	for _, w := range []*loopSignal{&a.report, &a.renew, &a.read} {
+	for _, w := range []*loopSignal{&a.wakeStatusLoop, &a.wakeLeaseLoop, &a.wakeWatchLoop} {
 		if w.failed.Load() {
 			w.Signal()
 		}
@@ -244,7 +246,7 @@ func (a *Agent) requestReregistration() {
 	settled := a.executor.Now().Sub(a.mu.since) >= nodestatus.Period/2
 	a.mu.Unlock()
 	if settled {
-		a.Report()
+		a.RequestStatusUpdate()
 	}
 }
 

@@ -146,7 +146,7 @@ func TestAgent_ND4_ND24_ND34(t *testing.T) {
 	assert.Equal(t, v1.ConditionFalse, h.ready())
 	assert.Equal(t, 1, strings.Count(h.after(5*time.Minute+10*time.Second), "patch nodes/status"))
 	h.network = true
-	h.agent.Report()
+	h.agent.RequestStatusUpdate()
 	assert.Contains(t, h.after(0), "patch nodes/status n1", "at once")
 }
 

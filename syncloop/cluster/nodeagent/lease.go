@@ -23,12 +23,12 @@ func (a *Agent) runLeaseLoop(ctx context.Context) {
 			if apierrors.IsConflict(err) { // Or the response to an earlier renewal was lost.
 				what = "another agent may run under the name of this node: a renewal of its lease"
 			}
-			a.recordFailure(ctx, &a.renew, what, err)
+			a.recordFailure(ctx, &a.wakeLeaseLoop, what, err)
 			pause, wait = wait, min(2*wait, maxBackoff)
 		} else {
 			wait = minBackoff
 		}
-		if a.waitForSignal(ctx, &a.renew, pause) != nil {
+		if a.waitForSignal(ctx, &a.wakeLeaseLoop, pause) != nil {
 			return
 		}
 	}

@@ -38,8 +38,8 @@ func (a *Agent) runWatchLoop(ctx context.Context) {
 		if stale = true; errors.Is(err, errRefresh) {
 			continue
 		}
-		a.recordFailure(ctx, &a.read, "a watch of the node", err)
-		if a.waitForSignal(ctx, &a.read, wait) != nil {
+		a.recordFailure(ctx, &a.wakeWatchLoop, "a watch of the node", err)
+		if a.waitForSignal(ctx, &a.wakeWatchLoop, wait) != nil {
 			return
 		}
 		wait = min(2*wait, maxBackoff)
@@ -90,7 +90,7 @@ func (a *Agent) watchNode(ctx context.Context, from string) error {
 	group := executor.NewGroup(a.executor)
 	var refresh bool
 	group.Go(func() {
-		if a.read.Wait(ctx) == nil {
+		if a.wakeWatchLoop.Wait(ctx) == nil {
 			refresh = true
 			cancel()
 		}

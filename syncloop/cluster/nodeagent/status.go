@@ -26,14 +26,14 @@ func (a *Agent) runStatusLoop(ctx context.Context) {
 		pause := nodestatus.Period
 		ready, err := a.reportStatus(ctx)
 		if err != nil {
-			a.recordFailure(ctx, &a.report, "a report of the node", err)
+			a.recordFailure(ctx, &a.wakeStatusLoop, "a report of the node", err)
 		}
 		if err == nil && ready {
 			wait = minBackoff
 		} else {
 			pause, wait = wait, min(2*wait, maxBackoff)
 		}
-		if a.waitForSignal(ctx, &a.report, pause) != nil {
+		if a.waitForSignal(ctx, &a.wakeStatusLoop, pause) != nil {
 			return
 		}
 	}
@@ -44,7 +44,7 @@ func (a *Agent) runStatusLoop(ctx context.Context) {
 func (a *Agent) reportStatus(ctx context.Context) (ready bool, err error) {
 	facts, ready := a.collectFacts(ctx)
 	a.mu.Lock()
-	node, sent, sentAt, ours := a.mu.node, a.mu.sent, a.mu.sentAt.Add(a.mu.later), a.mu.ours
+	node, sent, sentAt, ours := a.mu.node, a.mu.sent, a.mu.sentAt.Add(a.mu.reportDelay), a.mu.ours
 	a.mu.Unlock()
 	if node == nil || node.UID != ours {
 		return ready, a.registerNode(ctx, facts)
@@ -96,9 +96,9 @@ func (a *Agent) storeSentStatus(node *v1.Node, status v1.NodeStatus) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	changed := nodestatus.ShouldSendStatus(a.mu.sent, &status, status, 0)
-	a.mu.sent, a.mu.sentAt, a.mu.later = &status, a.executor.Now(), 0
+	a.mu.sent, a.mu.sentAt, a.mu.reportDelay = &status, a.executor.Now(), 0
 	if changed {
-		a.mu.later = randomReportDelay(random)
+		a.mu.reportDelay = randomReportDelay(random)
 	}
 }
 
@@ -133,8 +133,8 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 		return err
 	}
 	if again { // After the first registration these loops start by themselves.
-		a.renew.Signal()
-		a.read.Signal()
+		a.wakeLeaseLoop.Signal()
+		a.wakeWatchLoop.Signal()
 	}
 	return nil
 }

@@ -15,23 +15,23 @@ import (
 
 // record is the known state of one pod at the server.
 type record struct {
-	local           types.UID     // UID of the pod that runs; differs for a mirror pod
-	gone            bool          // the server showed that the pod is gone; nothing is sent until it shows the pod again
-	server          *v1.Pod       // newest known state
-	fromOwnWrite    bool          // server is a response to a write that the watch has not shown
-	wanted          *v1.PodStatus // status that was sent last, or is being sent
-	residue         []byte        // part of wanted that the server has not adopted
-	patchVersion    string        // resource version of the last patch; empty: none
-	statusUnknown   bool          // a response was lost, so the server's status is unknown
-	removedByServer bool          // the server has accepted the final delete
-	removalAwaited  bool          // Send has waited once for a removal by the server
-	outages         int           // outages that had begun when the server last showed or returned the pod
+	local          types.UID     // UID of the pod that runs; differs for a mirror pod
+	gone           bool          // the server showed that the pod is gone; nothing is sent until it shows the pod again
+	server         *v1.Pod       // newest known state
+	fromOwnWrite   bool          // server is a response to a write that the watch has not shown
+	wanted         *v1.PodStatus // status that was sent last, or is being sent
+	residue        []byte        // part of wanted that the server has not adopted
+	patchVersion   string        // resource version of the last patch; empty: none
+	statusUnknown  bool          // a response was lost, so the server's status is unknown
+	deleteAccepted bool          // the server has accepted the final delete
+	removalAwaited bool          // Send has waited once for a removal by the server
+	outagesBegun   int           // outages that had begun when the server last showed or returned the pod
 }
 
-// storeState stores a state that the server has shown or returned. outages is the number of outages that had begun
+// storeState stores a state that the server has shown or returned. outagesBegun is the number of outages that had begun
 // then.
-func (r *record) storeState(pod *v1.Pod, fromOwnWrite bool, outages int) {
-	r.server, r.fromOwnWrite, r.outages = pod, fromOwnWrite, outages
+func (r *record) storeState(pod *v1.Pod, fromOwnWrite bool, outagesBegun int) {
+	r.server, r.fromOwnWrite, r.outagesBegun = pod, fromOwnWrite, outagesBegun
 }
 
 // knownStatus returns the status at the server, or nil if it is unknown.
@@ -57,19 +57,19 @@ func (r *record) compareVersion(pod *v1.Pod) int {
 // applyShownPod stores a state of the pod that the watch shows, and reports whether it is new. A state older than this
 // sink's last write was sent before the write, so it is dropped. Any other state replaces the last one, even with a
 // lower version: then the server was restored from a backup.
-func (r *record) applyShownPod(pod *v1.Pod, outages int) bool {
+func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) bool {
 	r.gone = false
 	order := r.compareVersion(pod)
 	if r.fromOwnWrite && order < 0 {
 		return false
 	}
 	if order == 0 {
-		r.fromOwnWrite, r.outages = false, outages
+		r.fromOwnWrite, r.outagesBegun = false, outagesBegun
 		return false
 	}
-	r.storeState(pod, false, outages)
+	r.storeState(pod, false, outagesBegun)
 	if order < 0 {
-		r.removedByServer = false // The restored server has lost the deletion.
+		r.deleteAccepted = false // The restored server has lost the deletion.
 	}
 	return true
 }
@@ -86,28 +86,28 @@ func (s *Sink) Observe(pod *v1.Pod) {
 // recordObservedPod records a shown pod and returns the pods whose status must be sent again. For a new mirror pod
 // these are all static pods of its name, because one can terminate while the next waits for this mirror pod.
 func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
-	outages := s.beganOutages()
+	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.mu.records[pod.UID]
 	known := before != nil && !before.gone
 	r := s.getOrCreateRecordLocked(pod.UID)
-	deleted := r.removedByServer
+	acceptedBefore := r.deleteAccepted
 	if !r.applyShownPod(pod, outages) {
 		return nil, nil
 	}
 	if podmanager.IsMirrorPod(pod) {
 		name := podmanager.FullName(pod)
 		if s.mu.mirrors[name] = pod; !known {
-			return s.staticPodsNamedLocked(name), s.mu.now
+			return s.staticPodsNamedLocked(name), s.mu.resendNow
 		}
 	}
 	if r.wanted == nil {
 		return nil, nil
 	}
 	raw, err := patch.PodStatus(pod.UID, &pod.Status, r.wanted)
-	said := err != nil || raw == nil || bytes.Equal(raw, r.residue)
-	if said && r.removedByServer == deleted {
+	nothingToSend := err != nil || raw == nil || bytes.Equal(raw, r.residue)
+	if nothingToSend && r.deleteAccepted == acceptedBefore {
 		return nil, nil
 	}
 	return []types.UID{r.local}, s.mu.resend
@@ -166,7 +166,7 @@ func (s *Sink) forgetSentStatus(u status.Update) {
 
 // recordPatchedPod records the pod in the response to a patch, unless the pod is gone.
 func (s *Sink) recordPatchedPod(uid types.UID, pod *v1.Pod) {
-	outages := s.beganOutages()
+	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -187,15 +187,16 @@ func (s *Sink) isBeingRemoved(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && r.server != nil && patch.IsRemoved(r.server)
+	return r != nil && r.server != nil && patch.IsBeingRemoved(r.server)
 }
 
-// shouldAwaitRemoval reports once per pod whether Send must wait for a removal that the server performs itself.
-func (s *Sink) shouldAwaitRemoval(uid types.UID) bool {
+// startRemovalWait records that Send waits for the server to remove a force-deleted pod. It returns false if the server
+// is not removing the pod, or if Send has waited for it before.
+func (s *Sink) startRemovalWait(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.removalAwaited || r.server == nil || !patch.IsRemoved(r.server) {
+	if r == nil || r.removalAwaited || r.server == nil || !patch.IsBeingRemoved(r.server) {
 		return false
 	}
 	r.removalAwaited = true
@@ -206,7 +207,7 @@ func (s *Sink) shouldAwaitRemoval(uid types.UID) bool {
 // pod is another one. An older state counts if the server has refused exactly the known version, or after an outage:
 // then the server was restored from a backup and has lost this sink's last write.
 func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
-	outages := s.beganOutages()
+	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -218,16 +219,17 @@ func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
 	case order > 0:
 		r.storeState(pod, true, outages)
 	case order == 0:
-		r.outages = outages
-	case r.server.ResourceVersion == r.patchVersion || r.outages != outages:
+		r.outagesBegun = outages
+	case r.server.ResourceVersion == r.patchVersion || r.outagesBegun != outages:
 		r.storeState(pod, false, outages)
-		r.removedByServer = false
+		r.deleteAccepted = false
 	}
 	return true
 }
 
-// beganOutages returns how many outages of the server have begun.
-func (s *Sink) beganOutages() int {
+// countBegunOutages returns how many outages of the server have begun: the counted ones that have ended, and the
+// current one.
+func (s *Sink) countBegunOutages() int {
 	state := s.cfg.Contact.State()
 	if state.Failures > 0 {
 		return state.Outages + 1
@@ -235,10 +237,10 @@ func (s *Sink) beganOutages() int {
 	return state.Outages
 }
 
-// isStatusNewerThanServer reports whether a status was made for a newer version of its pod than the server has. Then
-// the server was restored from a backup. For example, a pod was deleted after the backup was made, so the restored
+// isServerPodOlder reports whether the server has an older version of the pod than the one for which a status was made.
+// Then the server was restored from a backup. For example, a pod was deleted after the backup was made, so the restored
 // server has the pod without the deletion.
-func (s *Sink) isStatusNewerThanServer(u *status.Update, uid types.UID) bool {
+func (s *Sink) isServerPodOlder(u *status.Update, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -252,11 +254,11 @@ func (s *Sink) isStatusNewerThanServer(u *status.Update, uid types.UID) bool {
 // isKnownBeforeOutage reports whether the known state is from before an outage. After the outage the server may have
 // other data.
 func (s *Sink) isKnownBeforeOutage(uid types.UID) bool {
-	outages := s.beganOutages()
+	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && r.server != nil && r.outages != outages
+	return r != nil && r.server != nil && r.outagesBegun != outages
 }
 
 // markStatusUnknown marks the server's status as unknown until the next response.
@@ -268,13 +270,13 @@ func (s *Sink) markStatusUnknown(uid types.UID) {
 	}
 }
 
-// markRemoved records that the server has accepted the final delete. The watch may still show states from before the
-// removal.
-func (s *Sink) markRemoved(uid types.UID) {
+// markDeleteAccepted records that the server has accepted the final delete. The watch may still show states from before
+// the removal.
+func (s *Sink) markDeleteAccepted(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.mu.records[uid]; r != nil {
-		r.removedByServer = true
+		r.deleteAccepted = true
 	}
 }
 
@@ -283,5 +285,5 @@ func (s *Sink) needsFinalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	return r != nil && !r.removedByServer && r.server != nil && (!r.statusUnknown || patch.IsRemoved(r.server)) && patch.CanDelete(r.server, uid, finished)
+	return r != nil && !r.deleteAccepted && r.server != nil && (!r.statusUnknown || patch.IsBeingRemoved(r.server)) && patch.CanDelete(r.server, uid, finished)
 }

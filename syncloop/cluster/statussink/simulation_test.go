@@ -65,7 +65,7 @@ func (a *agent) boot() {
 	sender, err := status.NewSender(status.SenderConfig{Store: a.Store, Sink: sink, Clock: clk})
 	require.NoError(a.t, err)
 	sink.SetResend(sender.Resend, sender.ResendNow)
-	c.OnAnswer(sender.RetryNow)
+	c.OnOutageEnd(sender.RetryNow)
 	pods, err = feed.NewPods(feed.PodsConfig{Feed: client.PodFeed(), Contact: c, Observer: sink, Clock: clk})
 	require.NoError(a.t, err)
 	ctx, cancel := executor.WithCancel(context.Background())

@@ -40,11 +40,11 @@ type Sink struct {
 
 	mu struct {
 		sync.Mutex
-		records map[types.UID]*record // key: UID at the server
-		mirrors map[string]*v1.Pod    // key: full name
-		statics map[types.UID]string  // full name of each static pod whose status was sent
-		resend  func(types.UID)
-		now     func(types.UID)
+		records   map[types.UID]*record // key: UID at the server
+		mirrors   map[string]*v1.Pod    // key: full name
+		statics   map[types.UID]string  // full name of each static pod whose status was sent
+		resend    func(types.UID)
+		resendNow func(types.UID)
 	}
 }
 
@@ -68,12 +68,12 @@ func New(cfg Config) (*Sink, error) {
 }
 
 // SetResend sets the functions by which the Sink requests that a status is sent again, with the UID of the pod that
-// runs. It calls resend if another writer has changed the status, and now if there is a new mirror pod. Call SetResend
-// once before the first Send, with functions that do not block: status.Sender.Resend and ResendNow.
-func (s *Sink) SetResend(resend, now func(uid types.UID)) {
+// runs. It calls resend if another writer has changed the status, and resendNow for the static pods of a new mirror pod.
+// Call SetResend once before the first Send, with functions that do not block: status.Sender.Resend and ResendNow.
+func (s *Sink) SetResend(resend, resendNow func(uid types.UID)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.resend, s.mu.now = resend, now
+	s.mu.resend, s.mu.resendNow = resend, resendNow
 }
 
 // Send implements status.Sink.
@@ -89,7 +89,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	case noMirrorPod:
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
-	if s.isStatusNewerThanServer(&u, ref.UID) {
+	if s.isServerPodOlder(&u, ref.UID) {
 		if err := s.refreshPod(ctx, ref); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if err := s.writeStatus(ctx, ref, &u); err != nil {
 		return err
 	}
-	if s.shouldAwaitRemoval(ref.UID) {
+	if s.startRemovalWait(ref.UID) {
 		return status.RetryAfter(errNotRemoved, removalRetryDelay)
 	}
 	if !s.needsFinalDelete(ref.UID, u.Finished) {
@@ -108,12 +108,12 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 			return err
 		}
 	}
-	now := int64(0)
-	err := s.cfg.Pods.Delete(ctx, ref, &now)
+	gracePeriod := int64(0)
+	err := s.cfg.Pods.Delete(ctx, ref, &gracePeriod)
 	s.cfg.Contact.Report(err)
 	switch answer := patch.AnswerToDelete(err); answer.Kind {
 	case patch.Done:
-		s.markRemoved(ref.UID)
+		s.markDeleteAccepted(ref.UID)
 		return nil
 	case patch.Gone:
 		// The server looks up the pod in a cache, which lags after its start. The next patch or deletion shows whether
@@ -141,7 +141,7 @@ const removalRetryDelay = time.Second
 func (s *Sink) writeStatus(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
 	for range maxConflicts {
 		switch {
-		case s.isStatusNewerThanServer(u, ref.UID):
+		case s.isServerPodOlder(u, ref.UID):
 			return fmt.Errorf("%w: the pod is older at the server than the pod of the status", status.ErrNotYet)
 		case !s.isBeingRemoved(ref.UID):
 			err = s.patchStatus(ctx, ref)

@@ -5,7 +5,7 @@
 //	WithVersion           that patch, for one version of the pod only
 //	NodeStatus            the patch of the node's status
 //	OnlyNodeFieldsDiffer  whether a new state of a pod differs only in fields that the node writes
-//	IsRemoved             whether the server is removing a pod, so that no status may be written
+//	IsBeingRemoved        whether the server is removing a pod, so that no status may be written
 //	CanDelete             whether the node may delete a pod at the server
 //	AnswerToPatch         the meaning of the answer to a patch
 //	AnswerToDelete        the meaning of the answer to a deletion

@@ -130,20 +130,20 @@ func conditionsOfOthers(conditions []v1.PodCondition) []v1.PodCondition {
 // server has shown or acknowledged. uid is the pod that the node has run. finished means that no container of
 // it runs and its resources are released. A mirror pod is never deleted this way. A pod with grace zero may
 // wait for its finalizers, and another deletion would change nothing; without finalizers the server removes
-// it, see IsRemoved.
+// it, see IsBeingRemoved.
 func CanDelete(server *v1.Pod, uid types.UID, finished bool) bool {
 	_, mirror := server.Annotations[v1.MirrorPodAnnotationKey]
 	if !finished || mirror || server.UID != uid || server.DeletionTimestamp == nil {
 		return false
 	}
-	return IsRemoved(server) || podstatus.IsTerminal(server.Status.Phase) && !hasZeroGrace(server)
+	return IsBeingRemoved(server) || podstatus.IsTerminal(server.Status.Phase) && !hasZeroGrace(server)
 }
 
-// IsRemoved reports whether a server is removing a pod that was deleted with force. The server does this in
+// IsBeingRemoved reports whether a server is removing a pod that was deleted with force. The server does this in
 // two steps. It would take a patch between them for the second step, and remove the pod that has the name by
 // then, perhaps a new one. So the node writes nothing to such a pod. If the pod stays, the server was stopped
 // between the steps, and the node can only delete the pod by its UID.
-func IsRemoved(server *v1.Pod) bool {
+func IsBeingRemoved(server *v1.Pod) bool {
 	return server.DeletionTimestamp != nil && hasZeroGrace(server) && len(server.Finalizers) == 0
 }
 

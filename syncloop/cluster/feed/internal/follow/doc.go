@@ -13,10 +13,13 @@
 //     ends within a second without an event is a failure.
 //   - If the server has lost the history, the state is read again at once. This is a failure only if it
 //     happens twice without progress.
-//   - When an unreachable server answers again, the whole state is read. It is also read after a stream was
-//     silent for two minutes, without even a bookmark: a watch from a version that restored data have not
-//     reached is silent.
+//   - After a pause, the whole state is read if a watch failed because the server was unreachable, unavailable
+//     (503), did not accept the credentials (401) or had an internal error (500). The next server process may
+//     have other data. The whole state is also read after a stream was silent for two minutes, without even a
+//     bookmark: a watch from a version that restored data have not reached is silent.
 //   - After any other failure the same request is repeated. The pause doubles from 0.8 to 15 seconds, and up
-//     to its own length is added at random. If the server was unreachable, the pause ends when it answers
-//     any loop.
+//     to its own length is added at random. A collection that is forbidden before its first complete state is
+//     at first retried faster.
+//   - A pause ends early when an outage ends, if the server was unreachable, returned 401 or 503, or denied
+//     the collection (403). Step.UntilAnswer says so.
 package follow

@@ -69,32 +69,32 @@ type Health struct {
 
 // Machine is the state machine of one collection. Make one with New.
 type Machine[T metav1.Object] struct {
-	do                Do
-	minStreamTimeout  time.Duration // minimum timeout of a watch request
-	noInitial         bool          // the server does not support initial events
-	initial           bool          // the stream sends, or will send, the initial events
-	listNewest        bool          // list the newest state
-	historyLost       bool          // the history was lost, without progress since
-	version           string
-	objects           *table[T]
-	changeLog         changeLog[T] // changes since Take
-	incoming          *table[T]    // the state that the initial events build
-	began             time.Time    // start of the stream
-	events            int          // number of events after the initial ones
-	shortStreamCount  int          // number of streams in a row that ended early
-	failures          int
-	err               error
-	retryAfter        time.Duration // Retry-After of the server
-	unreachable       bool          // the server could not be reached
-	forbidden         bool          // the node has no right to the collection
-	next              Do            // action after the pause
-	synced, lastEvent time.Time
+	do                       Do
+	minStreamTimeout         time.Duration // minimum timeout of a watch request
+	initialEventsUnsupported bool          // the server does not support initial events, so a list replaces them
+	awaitsInitialEvents      bool          // the stream, or the next one, sends the complete state first; set again for each full read
+	listNewest               bool          // list the newest state
+	historyLost              bool          // the history was lost, without progress since
+	version                  string
+	objects                  *table[T]
+	changeLog                changeLog[T] // changes since Take
+	incoming                 *table[T]    // the state that the initial events build
+	began                    time.Time    // start of the stream
+	events                   int          // number of events after the initial ones
+	shortStreamCount         int          // number of streams in a row that ended early
+	failures                 int
+	err                      error
+	retryAfter               time.Duration // Retry-After of the server
+	unreachable              bool          // no response, or 401 or 503
+	forbidden                bool          // the node has no right to the collection
+	next                     Do            // action after the pause
+	synced, lastEvent        time.Time
 }
 
 // New returns a Machine without objects. stream is the minimum timeout of a watch request; a random duration up to the
 // same length is added.
 func New[T metav1.Object](stream time.Duration) *Machine[T] {
-	return &Machine[T]{do: Watch, minStreamTimeout: stream, initial: true, objects: newTable[T](), changeLog: changeLog[T]{incomplete: true}}
+	return &Machine[T]{do: Watch, minStreamTimeout: stream, awaitsInitialEvents: true, objects: newTable[T](), changeLog: changeLog[T]{incomplete: true}}
 }
 
 // Next returns the next action. random is in [0, 1).
@@ -109,7 +109,7 @@ func (m *Machine[T]) Next(random float64) Step {
 		}
 	case Watch:
 		s.Options.Timeout = m.minStreamTimeout + time.Duration(random*float64(m.minStreamTimeout))
-		if s.Options.SendInitialEvents = m.initial; !m.initial {
+		if s.Options.SendInitialEvents = m.awaitsInitialEvents; !m.awaitsInitialEvents {
 			s.Options.ResourceVersion = m.version
 		}
 	case Wait:
@@ -170,27 +170,27 @@ func (m *Machine[T]) Watching(err error, now time.Time) {
 // Event applies an event of the stream. It reports whether the collection has changed.
 func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
 	m.lastEvent = now
-	if e.Type == apiserver.Bookmark && m.initial {
+	if e.Type == apiserver.Bookmark && m.awaitsInitialEvents {
 		if !e.InitialEventsEnd {
 			return false
 		}
-		m.initial = false
+		m.awaitsInitialEvents = false
 		return m.replaceObjects(m.incoming, e.ResourceVersion, now)
 	}
-	if !m.initial {
+	if !m.awaitsInitialEvents {
 		if m.shortStreamCount <= maxShortStreams { // Otherwise each event would reset the count of short streams.
 			m.resetFailures()
 		}
 		m.events++
 		m.setVersion(e.ResourceVersion)
 	}
-	return m.applyEvent(e) && !m.initial
+	return m.applyEvent(e) && !m.awaitsInitialEvents
 }
 
 // applyEvent applies an event to the collection, or to the incoming state. It reports whether that changed.
 func (m *Machine[T]) applyEvent(e apiserver.Event[T]) bool {
 	into, noted := m.objects, &m.changeLog
-	if m.initial {
+	if m.awaitsInitialEvents {
 		into, noted = m.incoming, &changeLog[T]{incomplete: true}
 	}
 	switch e.Type {
@@ -221,11 +221,11 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 	if m.shortStreamCount++; lived {
 		m.shortStreamCount = 0
 	}
-	if lived && !m.initial {
+	if lived && !m.awaitsInitialEvents {
 		m.resetFailures()
 	}
-	m.handleWatchError(err, !m.initial && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
-	if m.do == Watch && !m.initial && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
+	m.handleWatchError(err, !m.awaitsInitialEvents && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
+	if m.do == Watch && !m.awaitsInitialEvents && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
 		m.startFullRead()
 	}
 }
@@ -237,22 +237,23 @@ func (m *Machine[T]) Closed() {
 	}
 }
 
-// handleWatchError chooses the action after the error of a watch. worked means that the stream has delivered something or lasted long enough.
+// handleWatchError chooses the action after the error of a watch. worked means that the stream has delivered something
+// or lasted long enough.
 func (m *Machine[T]) handleWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
-	case isVersionLost(err) && !m.initial:
+	case isVersionLost(err) && !m.awaitsInitialEvents:
 		m.startFullRead()
 		if m.historyLost {
 			m.scheduleRetry(err, m.do)
 		}
 		m.historyLost = true
-	case m.initial && m.isInitialEventsUnsupported(err):
-		m.noInitial = true
+	case m.awaitsInitialEvents && m.isInitialEventsUnsupported(err):
+		m.initialEventsUnsupported = true
 		m.startFullRead()
 	case !answered && worked:
 		m.do = Watch // The connection was closed, regularly or not.
-	case answered && !m.initial && apierrors.IsInternalError(err):
+	case answered && !m.awaitsInitialEvents && apierrors.IsInternalError(err):
 		m.startFullRead()
 		m.scheduleRetry(err, m.do)
 	default:
@@ -276,8 +277,8 @@ func (m *Machine[T]) isInitialEventsUnsupported(err error) bool {
 
 // startFullRead makes a read of the whole state the next action.
 func (m *Machine[T]) startFullRead() {
-	if m.do, m.initial = Watch, true; m.noInitial {
-		m.do, m.initial = List, false
+	if m.do, m.awaitsInitialEvents = Watch, true; m.initialEventsUnsupported {
+		m.do, m.awaitsInitialEvents = List, false
 	}
 }
 
@@ -331,7 +332,7 @@ func (m *Machine[T]) Get(namespace, name string) (T, bool) {
 // Health returns how well the collection is followed.
 func (m *Machine[T]) Health() Health {
 	h := Health{Synced: m.synced, LastEvent: m.lastEvent, Version: m.version}
-	if m.do != Read || m.initial {
+	if m.do != Read || m.awaitsInitialEvents {
 		h.Failures, h.Err = m.failures, m.err
 	}
 	return h
