@@ -66,7 +66,7 @@ func ExampleNewPods() {
 	fmt.Println(first.Save(web))
 
 	second, _ := checkpoint.NewPods(checkpoint.Config{Root: root})
-	for _, pod := range second.Consume() {
+	for _, pod := range second.Load() {
 		fmt.Println(pod.Namespace, pod.Name, pod.UID)
 	}
 	// Output:

@@ -38,8 +38,8 @@ func NewPods(cfg Config) (*Pods, error) {
 	return p, nil
 }
 
-// Consume returns the pods that an earlier agent has stored, once, in the order of their creation.
-func (p *Pods) Consume() (pods []*v1.Pod) {
+// Load returns the pods that an earlier agent has stored, once, in the order of their creation.
+func (p *Pods) Load() (pods []*v1.Pod) {
 	for _, uid := range p.files.uids(alwaysTrue, MaxFiles) {
 		if d := p.files.consume(uid); d != nil {
 			pods = append(pods, d.Pod)
@@ -52,7 +52,7 @@ func (p *Pods) Consume() (pods []*v1.Pod) {
 }
 
 // ReadError returns an error if a file of an earlier agent could not be read. Then there were pods
-// that Consume does not return. If there are several errors it returns one of them.
+// that Load does not return. If there are several errors it returns one of them.
 func (p *Pods) ReadError() error { return p.files.readError }
 
 // Save stores a pod. It replaces the file of the UID. It returns when the file is complete on disk.

@@ -42,10 +42,10 @@ func TestPods(t *testing.T) {
 	var log bytes.Buffer
 	second, err := checkpoint.NewPods(checkpoint.Config{Root: root, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
-	pods := second.Consume()
+	pods := second.Load()
 	require.Len(t, pods, 1)
 	assert.Equal(t, "a x:2", string(pods[0].UID)+" "+pods[0].Spec.Containers[0].Image)
-	assert.Empty(t, second.Consume(), "once")
+	assert.Empty(t, second.Load(), "once")
 	assert.Contains(t, log.String(), damaged)
 	require.ErrorContains(t, second.ReadError(), damaged+": unexpected end of JSON input")
 	require.NoError(t, first.ReadError())
@@ -75,13 +75,13 @@ func TestPods_Changed(t *testing.T) {
 	}
 	changed := strings.Replace(string(text), "x:1", "x:3", 1)
 	next := reopened(changed)
-	assert.Empty(t, next.Consume())
+	assert.Empty(t, next.Load())
 	require.ErrorContains(t, next.ReadError(), file+": it has changed since it was written; if you have edited it, remove its field sum")
 
 	before := changed[:strings.LastIndex(changed, `,"sum":`)]
 	next = reopened(before + "}\n")
 	require.NoError(t, next.ReadError())
-	assert.Len(t, next.Consume(), 1)
+	assert.Len(t, next.Load(), 1)
 }
 
 // A damaged file of a created pod stays in place. Each start finds it, so no start takes the list

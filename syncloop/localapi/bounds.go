@@ -172,7 +172,7 @@ func (q *writeRequest) checkCapacity(pod *v1.Pod) error {
 		return bodyTooLargeError("limit is %d bytes for a pod", maxPodBytes)
 	}
 	others, bytes, there := 0, pod.Size(), false
-	for _, other := range q.store.clientPods() {
+	for _, other := range q.store.writtenPods() {
 		switch {
 		case other.UID != pod.UID:
 			others, bytes = others+1, bytes+other.Size()

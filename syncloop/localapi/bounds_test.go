@@ -169,7 +169,7 @@ func (d *fullDisk) first() types.UID {
 	return d.dropped[0]
 }
 
-func (d *fullDisk) Consume() []*v1.Pod { return nil }
+func (d *fullDisk) Load() []*v1.Pod { return nil }
 
 func (d *fullDisk) Save(*v1.Pod) error {
 	d.mu.Lock()
@@ -229,7 +229,7 @@ func TestRestore_Incomplete(t *testing.T) {
 // kept have been saved by a process before.
 type kept []*v1.Pod
 
-func (k kept) Consume() []*v1.Pod { return k }
+func (k kept) Load() []*v1.Pod    { return k }
 func (kept) Save(*v1.Pod) error   { return nil }
 func (kept) Drop(types.UID) error { return nil }
 

@@ -99,8 +99,8 @@ func (c *cache) get(namespace, name string) object {
 	return c.mu.Get(namespacedName(namespace, name))
 }
 
-// hasUID reports whether the cache has an object with this UID. The object may still wait for its name.
-func (c *cache) hasUID(uid types.UID) bool {
+// hasVisibleOrWaiting reports whether the cache has an object with this UID. The object may still wait for its name.
+func (c *cache) hasVisibleOrWaiting(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.HasUID(uid)

@@ -41,7 +41,7 @@ func (q *writeRequest) deletePods(o *options) (deleted []object, err error) {
 		return nil, err
 	}
 	for _, pod := range pods {
-		if q.store.recordOf(pod.GetUID()).pod == nil {
+		if q.store.recordOf(pod.GetUID()).written == nil {
 			continue
 		}
 		one := *q

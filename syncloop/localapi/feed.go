@@ -51,13 +51,13 @@ func (a *API) refreshPeriodically(ctx context.Context) {
 	a.pods.addNamespace(metav1.NamespaceDefault)
 	a.pods.addNamespace(v1.NamespaceNodeLease)
 	for {
-		if !a.isComplete() && a.pods.hasNodeReportedAllPods() {
+		if !a.isReady() && a.pods.hasNodeReportedAllPods() {
 			a.node.updateNodeObject(ctx)
 			a.node.renewLease()
-			if period.Reset(refreshPeriod); a.pods.inspectDeletedPods() {
+			if period.Reset(refreshPeriod); a.pods.inspectDeletingPods() {
 				period.Reset(deletionCheckPeriod)
 			}
-			close(a.complete)
+			close(a.ready)
 		}
 		select {
 		case <-period.C:
@@ -66,12 +66,12 @@ func (a *API) refreshPeriodically(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if a.isComplete() {
+		if a.isReady() {
 			a.node.updateNodeObject(ctx)
 			a.node.renewLease()
-			a.pods.expireGoneRecords()
+			a.pods.expireRemovedRecords()
 			a.config.Events.removeOldEvents()
-			if !a.pods.inspectDeletedPods() {
+			if !a.pods.inspectDeletingPods() {
 				period.Reset(refreshPeriod)
 			}
 		}

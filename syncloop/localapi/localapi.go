@@ -88,9 +88,9 @@ type backend struct {
 	served  map[string]*resource // key: GroupResource
 	codec   *codec
 	panics  *contain.Guard
-	// complete is closed when the node has reported every desired pod.
-	complete chan struct{}
-	ended    chan struct{} // closed when Run returns
+	// ready is closed when the node has reported every desired pod.
+	ready chan struct{}
+	ended chan struct{} // closed when Run returns
 }
 
 // New returns an API. It starts no goroutine. New applies the pods of Saved to Writer, so call it before node.Node.Run.
@@ -99,7 +99,7 @@ func New(config Config) (*API, error) {
 	if config.Node == nil || config.NodeName == "" || config.Authenticator == nil || config.Finder == nil {
 		return nil, errors.New("localapi: Config.Node, NodeName, Authenticator and Finder are all needed")
 	}
-	b := &backend{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, complete: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
+	b := &backend{config: config, log: cmp.Or(config.Log, slog.New(slog.DiscardHandler)), now: time.Now, ready: make(chan struct{}), ended: make(chan struct{}), panics: contain.New(contain.Config{Package: "localapi", Log: config.Log})}
 	b.started = b.now().Truncate(time.Second)
 	// Versions grow across restarts as long as there are fewer than a million changes per second.
 	b.served = b.newResources(uint64(max(b.started.UnixMicro(), 1)))
@@ -119,4 +119,4 @@ func New(config Config) (*API, error) {
 }
 
 // Ready is closed when the node has reported every desired pod to Run. Until then requests are answered with 503.
-func (a *API) Ready() <-chan struct{} { return a.complete }
+func (a *API) Ready() <-chan struct{} { return a.ready }

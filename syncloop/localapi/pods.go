@@ -37,10 +37,10 @@ type podStore struct {
 // record is the state of one UID. A UID in state Unknown has no record.
 type record struct {
 	state created.State
-	// pod is the pod as clients have written it. Its status has only the conditions that clients write. Nothing changes
+	// written is the pod as clients have written it. Its status has only the conditions that clients write. Nothing changes
 	// it.
-	pod       *v1.Pod
-	goneSince time.Time // when the state became Gone
+	written      *v1.Pod
+	removedSince time.Time // when the state became Gone
 }
 
 func newPodStore(b *backend) *podStore {
@@ -60,12 +60,12 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	r.state, effects = r.state.Next(e)
 	switch {
 	case !r.state.IsOwned():
-		r.pod = nil
+		r.written = nil
 	case e.Kind.CarriesPod():
-		r.pod = pod
+		r.written = pod
 	}
 	if e.Kind == created.Forgotten {
-		r.goneSince = s.now()
+		r.removedSince = s.now()
 	}
 	if r.state == created.Unknown {
 		delete(s.mu.records, pod.UID)
@@ -74,8 +74,8 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	}
 	for _, effect := range effects {
 		switch {
-		case effect == created.Show, effect == created.ShowLast && s.pods.hasUID(pod.UID):
-			shown = s.showLocked(r.pod, pod)
+		case effect == created.Show, effect == created.ShowLast && s.pods.hasVisibleOrWaiting(pod.UID):
+			shown = s.showLocked(r.written, pod)
 		case effect == created.Hide:
 			s.hideLocked(pod)
 		case effect != created.ShowLast:
@@ -87,16 +87,16 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 
 // showLocked makes a pod visible to clients. own is the written pod, or nil for a pod of another source. The status is
 // the node's newest status, or Pending if the node has not reported the pod.
-func (s *podStore) showLocked(own, pod *v1.Pod) *v1.Pod {
+func (s *podStore) showLocked(written, pod *v1.Pod) *v1.Pod {
 	shown := pod
-	if own != nil {
-		shown = withPendingStatus(own)
-		if own != pod {
+	if written != nil {
+		shown = withPendingStatus(written)
+		if written != pod {
 			shown.Status = pod.Status
-		} else if before := s.shownPod(own); before != nil {
+		} else if before := s.shownPod(written); before != nil {
 			shown.Status = *before.Status.DeepCopy()
 		}
-		setClientConditions(&shown.Status, own)
+		setClientConditions(&shown.Status, written)
 	}
 	s.addNamespace(shown.Namespace)
 	return s.pods.put(shown).(*v1.Pod)
@@ -132,13 +132,13 @@ func (s *podStore) recordOf(uid types.UID) record {
 	return s.mu.records[uid]
 }
 
-// clientPods returns the pods that clients have created and that are not gone, in no order.
-func (s *podStore) clientPods() (pods []*v1.Pod) {
+// writtenPods returns the pods that clients have created and that are not gone, in no order.
+func (s *podStore) writtenPods() (pods []*v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.mu.records {
-		if r.pod != nil {
-			pods = append(pods, r.pod)
+		if r.written != nil {
+			pods = append(pods, r.written)
 		}
 	}
 	return pods
@@ -171,7 +171,7 @@ func (s *podStore) restoreSavedPods() error {
 	if u, ok := s.config.Saved.(ReadErrorReporter); ok {
 		lost = u.ReadError()
 	}
-	for _, pod := range s.config.Saved.Consume() {
+	for _, pod := range s.config.Saved.Load() {
 		validation.Default(pod) // Another version may have written the file, or an administrator may have edited it.
 		pod.Status = v1.PodStatus{Conditions: clientConditions(pod.Status.Conditions)}
 		pod.Spec.NodeName = s.config.NodeName // The host may have been renamed.
@@ -182,14 +182,14 @@ func (s *podStore) restoreSavedPods() error {
 		}
 		_, _ = s.applyEvent(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
 	}
-	s.signalComplete(lost)
+	s.signalAllRestored(lost)
 	return nil
 }
 
-// signalComplete signals to a Completer that it has all saved pods. If some pods could not be restored, it logs the
+// signalAllRestored signals to a Completer that it has all saved pods. If some pods could not be restored, it logs the
 // error instead. The node then keeps the containers and volumes of unknown pods until an administrator repairs the
 // files, because no client has deleted those pods.
-func (s *podStore) signalComplete(lost error) {
+func (s *podStore) signalAllRestored(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {
 	case lost == nil && ok:
@@ -263,11 +263,11 @@ func (s *podStore) handlePodState(state node.PodState) {
 	}
 }
 
-// inspectDeletedPods reads each deleted pod from the node. It forgets a pod that has terminated or that the node does
+// inspectDeletingPods reads each deleted pod from the node. It forgets a pod that has terminated or that the node does
 // not have. It reports whether some deleted pods have not terminated.
-func (s *podStore) inspectDeletedPods() (more bool) {
+func (s *podStore) inspectDeletingPods() (more bool) {
 	for uid, r := range s.recordsInState(created.Deleting) {
-		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.pod
+		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.written
 		if now, known := s.config.Node.Pod(uid); known {
 			e.Node, pod = created.Active, now
 			if podstatus.IsTerminal(now.Status.Phase) {
@@ -276,16 +276,16 @@ func (s *podStore) inspectDeletedPods() (more bool) {
 		}
 		more = more || e.Node == created.Active
 		if _, todo := s.applyEvent(e, pod); slices.Contains(todo, created.Forget) {
-			s.forgetDeletedPod(r.pod)
+			s.forgetDeletedPod(r.written)
 		}
 	}
 	return more
 }
 
-// expireGoneRecords removes the records of pods that have been gone for long and that the node has forgotten.
-func (s *podStore) expireGoneRecords() {
-	for uid, r := range s.recordsInState(created.Gone) {
-		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.goneSince)}
+// expireRemovedRecords removes the records of pods that have been gone for long and that the node has forgotten.
+func (s *podStore) expireRemovedRecords() {
+	for uid, r := range s.recordsInState(created.Removed) {
+		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.removedSince)}
 		if _, known := s.config.Node.Pod(uid); known {
 			e.Node = created.Active
 		}
@@ -302,7 +302,7 @@ func (s *podStore) hasNodeReportedAllPods() bool {
 	restored := s.recordsInState(created.Restored)
 	for _, pod := range s.config.Node.Pods() {
 		_, unreported := restored[pod.UID]
-		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && (unreported || !s.pods.hasUID(pod.UID)) {
+		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && (unreported || !s.pods.hasVisibleOrWaiting(pod.UID)) {
 			return false
 		}
 	}

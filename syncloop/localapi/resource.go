@@ -24,8 +24,8 @@ type resource struct {
 	row func(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition)
 	// fields returns the values that a field selector can match.
 	fields func(o object) fields.Set
-	// show converts a stored object to the object that clients receive.
-	show func(o object) k8sruntime.Object
+	// convert converts a stored object to the object that clients receive.
+	convert func(o object) k8sruntime.Object
 }
 
 // groupResource returns the GroupResource for errors.
@@ -52,7 +52,7 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	pods := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: readVerbs, ShortNames: []string{"po"}, Categories: []string{"all"}},
-		columns:     podColumns(), row: podRow, fields: podFields, show: asStored,
+		columns:     podColumns(), row: podRow, fields: podFields, convert: asStored,
 		subresources: []metav1.APIResource{
 			{Name: "pods/attach", Namespaced: true, Kind: "PodAttachOptions", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: "pods/exec", Namespaced: true, Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
@@ -63,26 +63,26 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	events := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: readVerbs, ShortNames: []string{"ev"}},
-		columns:     eventColumns(), row: eventRow, fields: eventFields, show: asStored,
+		columns:     eventColumns(), row: eventRow, fields: eventFields, convert: asStored,
 	}
 	nodes := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: readVerbs, ShortNames: []string{"no"}},
-		columns:     nodeColumns(), row: nodeRow, show: asStored, fields: func(o object) fields.Set {
+		columns:     nodeColumns(), row: nodeRow, convert: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "spec.unschedulable": strconv.FormatBool(o.(*v1.Node).Spec.Unschedulable)}
 		},
 	}
 	namespaces := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: readVerbs, ShortNames: []string{"ns"}},
-		columns:     namespaceColumns(), row: namespaceRow, show: asStored, fields: func(o object) fields.Set {
+		columns:     namespaceColumns(), row: namespaceRow, convert: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "status.phase": string(o.(*v1.Namespace).Status.Phase)}
 		},
 	}
 	leases := &resource{
 		groupVersion: coordinationv1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: readVerbs},
-		columns:     leaseColumns(), row: leaseRow, show: asStored, fields: func(o object) fields.Set {
+		columns:     leaseColumns(), row: leaseRow, convert: asStored, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
 		},
 	}
@@ -90,7 +90,7 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 		events.cache = b.config.Events.cache
 	}
 	newer := *events
-	newer.groupVersion, newer.fields, newer.show = eventsGroupVersion, eventsV1Fields, toEventsV1
+	newer.groupVersion, newer.fields, newer.convert = eventsGroupVersion, eventsV1Fields, toEventsV1
 	all := map[string]*resource{}
 	for _, r := range []*resource{pods, events, nodes, namespaces, leases, &newer} {
 		all[r.groupResource().String()] = r

@@ -33,7 +33,7 @@ var (
 // keeping is a Saved in memory.
 type keeping map[types.UID]*v1.Pod
 
-func (s keeping) Consume() (all []*v1.Pod) {
+func (s keeping) Load() (all []*v1.Pod) {
 	for _, pod := range s {
 		all = append(all, pod.DeepCopy())
 	}

@@ -93,7 +93,7 @@ func (h *router) serveHealth(w http.ResponseWriter, path string) {
 	if path == "/livez" {
 		err = nil
 	}
-	if path == "/readyz" && err == nil && !h.isComplete() {
+	if path == "/readyz" && err == nil && !h.isReady() {
 		err = errors.New("localapi: the node starts")
 	}
 	if err != nil {
@@ -175,7 +175,7 @@ func (b *backend) checkAvailable() error {
 	switch {
 	case b.hasEnded():
 		return apierrors.NewServiceUnavailable("the API of the node has ended")
-	case b.isComplete():
+	case b.isReady():
 		return nil
 	}
 	message := "the node starts"
@@ -219,10 +219,10 @@ func (b *backend) hasEnded() bool {
 	}
 }
 
-// isComplete reports whether the node has reported all desired pods.
-func (b *backend) isComplete() bool {
+// isReady reports whether the node has reported all desired pods.
+func (b *backend) isReady() bool {
 	select {
-	case <-b.complete:
+	case <-b.ready:
 		return true
 	default:
 		return false

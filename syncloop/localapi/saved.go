@@ -16,8 +16,8 @@ type Writer interface {
 
 // Saved stores pods across restarts: a checkpoint.Pods. The API calls its methods concurrently.
 type Saved interface {
-	// Consume returns the pods that an earlier process saved. New calls it once.
-	Consume() []*v1.Pod
+	// Load returns the pods that an earlier process saved. New calls it once.
+	Load() []*v1.Pod
 	// Save stores a pod and replaces an earlier version with the same UID. After a nil error the pod survives a crash.
 	Save(pod *v1.Pod) error
 	// Drop removes a stored pod. A missing pod is no error.
@@ -42,8 +42,8 @@ type ReadErrorReporter interface {
 // Unsaved is a Saved that stores nothing. Created pods are lost when the process stops.
 type Unsaved struct{}
 
-// Consume implements Saved.
-func (Unsaved) Consume() []*v1.Pod { return nil }
+// Load implements Saved.
+func (Unsaved) Load() []*v1.Pod { return nil }
 
 // Save implements Saved.
 func (Unsaved) Save(*v1.Pod) error { return nil }

@@ -46,7 +46,7 @@ func (v *view) renderObject(o object) any {
 	case formMetadata:
 		return partialMetadata(o)
 	}
-	return v.resource.show(o)
+	return v.resource.convert(o)
 }
 
 // renderList renders a list.
@@ -83,7 +83,7 @@ func (v *view) renderTable(objects []object, meta metav1.ListMeta) *metav1.Table
 		}
 		switch v.include {
 		case metav1.IncludeObject:
-			row.Object = k8sruntime.RawExtension{Object: v.resource.show(o)}
+			row.Object = k8sruntime.RawExtension{Object: v.resource.convert(o)}
 		case metav1.IncludeMetadata:
 			row.Object = k8sruntime.RawExtension{Object: partialMetadata(o)}
 		}

@@ -201,15 +201,15 @@ func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	return nil
 }
 
-// getClientPod returns the pod as clients have written it and as they see it. It returns an error for a static pod. The
+// getWrittenPod returns the pod as clients have written it and as they see it. It returns an error for a static pod. The
 // caller holds the lock of the name.
-func (q *writeRequest) getClientPod() (desired, shown *v1.Pod, err error) {
+func (q *writeRequest) getWrittenPod() (desired, shown *v1.Pod, err error) {
 	o := q.resource.get(q.namespace, q.name)
 	if o == nil {
 		return nil, nil, apierrors.NewNotFound(q.resource.groupResource(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired = q.store.recordOf(shown.UID).pod; desired == nil {
+	if desired = q.store.recordOf(shown.UID).written; desired == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.groupResource(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
@@ -245,7 +245,7 @@ func (q *writeRequest) deletePod() (*v1.Pod, error) {
 // startDeletion starts the deletion of a pod, or shortens the grace period of a deletion.
 func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
-	pod, shown, err := q.getClientPod()
+	pod, shown, err := q.getWrittenPod()
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +301,7 @@ func (q *writeRequest) publishChange(kind created.Kind, pod *v1.Pod) (*v1.Pod, e
 // updatePod patches or replaces a pod.
 func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
-	pod, shown, err := q.getClientPod()
+	pod, shown, err := q.getWrittenPod()
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 
 // replacePod validates a change, saves it, makes it visible and applies it to the node.
 func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
-	next, faults := q.desiredAfterChange(pod, after)
+	next, faults := q.writtenAfterChange(pod, after)
 	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
 		return nil, err
 	}
@@ -351,9 +351,9 @@ func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	return q.publishChange(created.Update, next)
 }
 
-// desiredAfterChange returns the pod after a change, and the faults of the change. A subresource changes only its part
+// writtenAfterChange returns the pod after a change, and the faults of the change. A subresource changes only its part
 // of the pod, as in an API server.
-func (q *writeRequest) desiredAfterChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
+func (q *writeRequest) writtenAfterChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 	next := pod.DeepCopy()
 	if q.target.subresource == statusSubresource {
 		next.Status.Conditions = clientConditions(after.Status.Conditions)

@@ -17,8 +17,8 @@ const (
 	Held
 	// Deleting: a client has deleted the pod, and its containers stop. The pod has no finalizers.
 	Deleting
-	// Gone: the pod was deleted and has terminated. The node may report it once more.
-	Gone
+	// Removed: the pod was deleted and has terminated. The node may report it once more.
+	Removed
 )
 
 // Kind is a kind of event.
@@ -96,11 +96,11 @@ const (
 	Forget
 )
 
-// GoneRetention is how long a pod stays Gone after the node has forgotten it.
-const GoneRetention = time.Minute
+// RemovedRetention is how long a pod stays Gone after the node has forgotten it.
+const RemovedRetention = time.Minute
 
 // IsOwned reports whether clients of this API own the pod, so that they can write it.
-func (s State) IsOwned() bool { return s != Unknown && s != Gone }
+func (s State) IsOwned() bool { return s != Unknown && s != Removed }
 
 // Next returns the next state and the effects of an event. An event that does not apply to the state changes nothing
 // and has no effects.
@@ -124,10 +124,10 @@ func (s State) Next(e Event) (State, []Effect) {
 		return s.nextOnInspect(e)
 	case Forgotten:
 		if s == Desired || s == Deleting { // Desired: the node has refused the pod.
-			return Gone, []Effect{Hide}
+			return Removed, []Effect{Hide}
 		}
 	case Expire:
-		if s == Gone && e.Node == Absent && e.Age > GoneRetention {
+		if s == Removed && e.Node == Absent && e.Age > RemovedRetention {
 			return Unknown, nil
 		}
 	}
@@ -168,9 +168,9 @@ func (s State) nextOnWrite(e Event) (State, []Effect) {
 // nextOnReport returns the state and effects after a report of the node.
 func (s State) nextOnReport(e Event) (State, []Effect) {
 	switch {
-	case s == Gone && e.Static && e.Node != Absent:
+	case s == Removed && e.Static && e.Node != Absent:
 		return Unknown.nextOnReport(e) // kubectl get -o yaml of the deleted pod became a static pod manifest.
-	case s == Gone:
+	case s == Removed:
 		return s, nil // The node repeats the last report.
 	case s == Unknown && (e.Node == Absent || e.Deleting && e.Node == Ended): // The node may keep the pod for long.
 		return s, []Effect{ShowLast, Hide}

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	states  = []string{"Unknown", "Restored", "Desired", "Held", "Deleting", "Gone"}
+	states  = []string{"Unknown", "Restored", "Desired", "Held", "Deleting", "Removed"}
 	effects = []string{"Show", "ShowLast", "Hide", "Apply", "InspectDeleting", "Forget"}
 	kinds   = []string{"restore", "create", "update", "delete", "refused", "report", "inspect", "forgotten", "expire"}
 	nodes   = []string{"active", "ended", "absent"}
@@ -36,7 +36,7 @@ func parse(line string) (e created.Event, err error) {
 		case word == "static":
 			e.Static = true
 		case word == "late":
-			e.Age = created.GoneRetention + 1
+			e.Age = created.RemovedRetention + 1
 		default:
 			return e, fmt.Errorf("%q is not a word of an event", word)
 		}
@@ -69,7 +69,7 @@ func (m *machine) step(line string) (string, error) {
 	switch {
 	case m.Refused && (e.Kind == created.Update || e.Kind == created.Delete):
 		return "waits for the lock of the name", nil
-	case e.Kind == created.Create && !own && m.State != created.Gone:
+	case e.Kind == created.Create && !own && m.State != created.Removed:
 		m.Saved, m.Finalizer = true, e.Finalizers
 	case own && (e.Kind == created.Update || e.Kind == created.Delete): // The API reads the facts from the pod.
 		m.Deleted = m.Deleted || e.Kind == created.Delete
@@ -116,7 +116,7 @@ func (m *machine) next(e created.Event) (string, error) {
 			m.Forgets, m.Refused = true, e.Kind == created.Refused
 		}
 	}
-	if state == created.Gone || state == created.Unknown {
+	if state == created.Removed || state == created.Unknown {
 		m.Deleted, m.Finalizer = false, false
 	}
 	return strings.Join(words, " "), m.check(before, e)
@@ -130,7 +130,7 @@ func (m *machine) check(before machine, e created.Event) error {
 		return fmt.Errorf("a restart would change the pod: state %s, saved %v", states[m.State], m.Saved)
 	case m.State.IsOwned() && !m.Shown:
 		return fmt.Errorf("clients do not see a pod that they have created")
-	case m.State == created.Gone && m.Shown:
+	case m.State == created.Removed && m.Shown:
 		return fmt.Errorf("clients see a pod that is gone")
 	case deleted(before.State) && m.State.IsOwned() && !deleted(m.State):
 		return fmt.Errorf("a deletion was taken back")
@@ -227,7 +227,7 @@ func requireEnd(t *testing.T, m machine, way string) {
 func TestNext_Unchanged(t *testing.T) {
 	for state, all := range map[created.State][]created.Kind{
 		created.Unknown:  {created.Update, created.Delete, created.Refused, created.Inspect, created.Forgotten, created.Expire},
-		created.Gone:     {created.Restore, created.Create, created.Update, created.Delete, created.Refused, created.Report, created.Inspect, created.Forgotten},
+		created.Removed:  {created.Restore, created.Create, created.Update, created.Delete, created.Refused, created.Report, created.Inspect, created.Forgotten},
 		created.Desired:  {created.Restore, created.Create, created.Inspect, created.Expire},
 		created.Held:     {created.Restore, created.Create, created.Refused, created.Inspect, created.Forgotten, created.Expire},
 		created.Deleting: {created.Restore, created.Create, created.Refused, created.Expire},
