@@ -25,10 +25,11 @@
 //	      not desired (SyncKnown)     |  cleanup done
 //	                                  +--> next incarnation, if one waits
 //
-//	unknown --> requested     the first update is a kill or a deletion, or is about a RuntimePod
-//	unknown --> terminated    the first update has a terminal phase, and nothing runs
-//	requested --> finished    a static pod that never started, and was not found in the runtime; a
-//	                          terminated one is finished in the same way. The syncer is not called.
+//	unknown --> requested     the first update requests termination; the kill of a RuntimePod does
+//	unknown --> terminated    the first update has a terminal phase, and the runtime runs nothing
+//	requested --> finished    a static pod that never started and was not found in the runtime. The
+//	                          syncer is not called. OpPhase is emitted for Terminating and
+//	                          Finished. A terminated pod of this kind is finished at once too.
 //	any stage --> unknown     not desired, never started and not found in the runtime; an open
 //	                          ticket is resolved with NeverStarted
 //	terminating --> unknown   the containers of a pod that only the runtime knew are stopped
@@ -48,7 +49,7 @@
 //	idle -- OpWake --> ready -- StartPodSync --> running -- Done --> idle
 //
 // A termination cannot be undone. Its grace period only becomes shorter. An update that shortens it
-// cancels the running SyncTerminatingPod, which then starts again with the shorter period.
+// cancels the running SyncTerminatingPod. The worker then calls it again with the shorter period.
 //
 // A failed call waits for its backoff. An echo is a change in the runtime that the failed call
 // itself has made, for example a new sandbox; it does not end the backoff. See echo.go. A call that

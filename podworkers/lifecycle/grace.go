@@ -45,7 +45,7 @@ func (r *record) shortenTo(seconds int64) {
 // applyGrace applies the grace periods of a deletion and of a kill, and reports whether the
 // effective grace period became shorter. The smaller of the two wins, so their order makes no
 // difference. If neither is set and there is no earlier one, the content's own grace period is
-// used. It does not limit the two here; killGrace limits that of a kill.
+// used. It does not limit the two here; killGrace has limited the grace period of the kill.
 func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
 	before := r.grace
 	r.shortenTo(deletion.clampedSeconds())
@@ -60,7 +60,7 @@ func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
 }
 
 // killGrace returns the grace period that the kill requests. It is never longer than the grace
-// period in the update's facts: that of the deletion or, without a deletion, of the spec
+// period in the update's facts: DeletionGrace or, if it is unset, SpecGrace
 // (kubernetes/kubernetes#124405). The update of a RuntimePod has no facts and thus no limit.
 func (u *Update) killGrace() Grace {
 	own := u.Facts.DeletionGrace

@@ -12,8 +12,8 @@ type View struct {
 	// AllSources is true once every source has delivered.
 	AllSources bool
 	// Incarnation is the number of the pod's incarnation. It rises with each incarnation of the
-	// UID. It does not start at 1: a UID without a record gets a number above those of all
-	// forgotten records.
+	// UID. It does not start at 1: a UID without a record gets a number that is higher than
+	// the number of every forgotten record.
 	Incarnation uint64
 	// Generation is the number of the pod's current content.
 	Generation uint64
