@@ -29,7 +29,7 @@ type history struct {
 
 var uids = []types.UID{"a", "b", "c", "d"}
 
-// TestProperty_I24_I25_I40: for any sequence of changes, faults and hints, no result is older than
+// TestProperty_I24_I25_I40: for any sequence of changes, faults and runtime events, no result is older than
 // the state at the reader's mark, the cache never goes backwards, and every reader gets a result.
 // Once the faults are over, a subscriber that only reads announced pods knows the present state.
 func TestProperty_I24_I25_I40(t *testing.T) {
@@ -76,7 +76,7 @@ func (h *history) step() {
 		h.b.RunUntil(h.b.Now().Add(time.Duration(rapid.IntRange(0, 3000).Draw(h.rt, "ms")) * time.Millisecond))
 	case "read":
 		h.read(uid)
-	case "poke": // A hint, correct or not.
+	case "poke": // A runtime event, correct or not.
 		if h.stream.sink != nil {
 			h.stream.sink(runtime.Event{UID: uid})
 		}
@@ -166,7 +166,7 @@ func (h *history) monotone() {
 	}
 }
 
-// settle ends all faults and hints, waits, and compares the cache with the state.
+// settle ends all faults and runtime events, waits, and compares the cache with the state.
 func (h *history) settle() {
 	w := h.b.harness
 	clear(w.mu.hang)

@@ -85,8 +85,8 @@ func (none) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, err
 	return &runtime.PodStatus{UID: uid}, nil
 }
 
-// A healthy stream replaces frequent listings only from the first listing that began after it was
-// opened.
+// A stream that has delivered an event or been open long enough replaces frequent listings only
+// from the first listing that began after it was opened.
 func TestRhythm_StreamCovers(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r := listSchedule{streamOpen: true, streamOpenedAt: now, eventReceived: true, streamListMark: 7, number: 7}

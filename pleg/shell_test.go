@@ -160,7 +160,7 @@ func TestHooks_SeeEveryCall(t *testing.T) {
 	var seen []string
 	p, err := pleg.New(pleg.Config{Runtime: w, Hooks: pleg.Hooks{
 		Relisted: func(r pleg.Relisting) {
-			seen = append(seen, fmt.Sprintf("list #%d pods=%d doubtful=%d err=%v", r.Number, r.Pods, r.Mismatched, r.Err))
+			seen = append(seen, fmt.Sprintf("list #%d pods=%d mismatched=%d err=%v", r.Number, r.Pods, r.Mismatched, r.Err))
 		},
 		Inspected: func(i pleg.Inspection) {
 			seen = append(seen, fmt.Sprintf("inspect #%d %s %v err=%v", i.Number, i.UID, i.Events, i.Err))
@@ -172,10 +172,10 @@ func TestHooks_SeeEveryCall(t *testing.T) {
 	w.mu.listErr = runtime.ErrNotReady
 	require.Error(t, p.Relist(t.Context()))
 	assert.Equal(t, []string{
-		"list #1 pods=1 doubtful=1 err=<nil>",
+		"list #1 pods=1 mismatched=1 err=<nil>",
 		"inspect #2 a ContainerStarted err=<nil>",
-		"list #3 pods=1 doubtful=0 err=<nil>",
-		"list #4 pods=0 doubtful=0 err=pleg: list: runtime: not ready",
+		"list #3 pods=1 mismatched=0 err=<nil>",
+		"list #4 pods=0 mismatched=0 err=pleg: list: runtime: not ready",
 	}, seen)
 }
 

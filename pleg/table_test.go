@@ -84,8 +84,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 func (s *story) list(n uint64, next []runtime.Pod) string {
-	changed, aligned := diff.Lists(nil, s.table.list, next)
-	s.table.storeList(n, next, changed, aligned)
+	changed, sameOrder := diff.Lists(nil, s.table.list, next)
+	s.table.storeList(n, next, changed, sameOrder)
 	return fmt.Sprintf("#%d; %s", n, s.queue())
 }
 

@@ -34,12 +34,12 @@ func TestStories(t *testing.T) {
 				if before == "" {
 					b = nil
 				}
-				return fmt.Sprintf("unexplained=%v onlylost=%v\n", diff.ReasonMayFollow(b, n), diff.OnlyLost(b, n))
+				return fmt.Sprintf("reasonmayfollow=%v onlylost=%v\n", diff.ReasonMayFollow(b, n), diff.OnlyLost(b, n))
 			case "amend":
 				return amend(status(t, before), status(t, now))
 			case "lists":
-				changed, aligned := diff.Lists(nil, listing(t, before), listing(t, now))
-				return fmt.Sprintf("aligned=%v changed=%v\n", aligned, changed)
+				changed, sameOrder := diff.Lists(nil, listing(t, before), listing(t, now))
+				return fmt.Sprintf("sameorder=%v changed=%v\n", sameOrder, changed)
 			}
 			t.Fatalf("unknown command %q", d.Cmd)
 			return ""
@@ -63,7 +63,7 @@ func compare(before, now *runtime.PodStatus) string {
 }
 
 func amend(before, now *runtime.PodStatus) string {
-	amended, back := diff.Amend(before, now)
+	amended, revived := diff.Amend(before, now)
 	var b strings.Builder
 	for _, s := range amended.Sandboxes {
 		fmt.Fprintf(&b, "sandbox %s ready=%v ips=%v\n", s.ID, s.Ready, s.IPs)
@@ -71,7 +71,7 @@ func amend(before, now *runtime.PodStatus) string {
 	for _, c := range amended.Containers {
 		fmt.Fprintf(&b, "container %s %v code=%d\n", c.ID, c.State, c.ExitCode)
 	}
-	fmt.Fprintf(&b, "copied=%v back=%v\n", amended != now, back)
+	fmt.Fprintf(&b, "copied=%v revived=%v\n", amended != now, revived)
 	return b.String()
 }
 
