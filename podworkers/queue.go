@@ -88,7 +88,7 @@ func (q *checkedQueue) Due(uid types.UID) (due time.Time, ok bool) {
 // deferred.
 func (q *checkedQueue) recordPanic(call string) {
 	if v := recover(); v != nil {
-		executor.Reraise(v)
+		executor.ReraiseFault(v)
 		q.err = &contain.Panic{Call: call, Value: v, Stack: debug.Stack()}
 	}
 }

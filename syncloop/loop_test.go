@@ -469,7 +469,7 @@ func TestRun_I49_AnIdleLoopDoesNothing(t *testing.T) {
 	b.relist(t)
 	b.at(3780)
 	assert.Equal(t, idle+4, b.steps())
-	_, armed := b.Next()
+	_, armed := b.NextTimer()
 	assert.False(t, armed, "no timer either")
 }
 

@@ -123,7 +123,7 @@ func (g *Guard) HandlePanic(call string, value any) error {
 
 // newPanic converts a panic value to a Panic. It panics again with a value that a Guard must not contain.
 func newPanic(call string, value any) *Panic {
-	executor.Reraise(value)
+	executor.ReraiseFault(value)
 	if p, ok := value.(*executor.Panicked); ok {
 		return &Panic{call, p.Value, p.Stack}
 	}
@@ -158,7 +158,7 @@ func (g *Guard) callOnPanic(call string, err error) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			executor.Reraise(v)
+			executor.ReraiseFault(v)
 		}
 	}()
 	g.onPanic(call, err)

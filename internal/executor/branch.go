@@ -6,11 +6,11 @@ import (
 )
 
 // Branch identifies one of several parallel branches of a program, and the branches for which it
-// has waited. A context carries it, so that a trace can separate calls that were made in parallel
-// from calls that were made one after another. A Branch has no effect on the calls. A context
+// has waited. A context carries it, so that a test that records calls can separate calls that were
+// made in parallel from calls that were made one after another. A Branch has no effect on the calls. A context
 // without a branch has the zero Branch.
 type Branch struct {
-	fork  *branchGroup
+	group *branchGroup
 	index int
 	after []int
 }
@@ -30,7 +30,7 @@ func WithBranches(ctx context.Context, n int) []context.Context {
 	}
 	shared := &branchGroup{n}
 	for i := range all {
-		all[i] = context.WithValue(ctx, branchKey{}, Branch{fork: shared, index: i})
+		all[i] = context.WithValue(ctx, branchKey{}, Branch{group: shared, index: i})
 	}
 	return all
 }
@@ -39,7 +39,7 @@ func WithBranches(ctx context.Context, n int) []context.Context {
 // another branch of its group. Without a branch it returns ctx.
 func WithBranchAfter(ctx context.Context, other int) context.Context {
 	b := BranchOf(ctx)
-	if b.fork == nil || b.index == other {
+	if b.group == nil || b.index == other {
 		return ctx
 	}
 	b.after = append(slices.Clip(b.after), other)
@@ -52,16 +52,16 @@ func BranchOf(ctx context.Context) Branch {
 	return b
 }
 
-// Fork returns a value that is equal for all branches of one WithBranches call, and nil without a
-// branch.
-func (b Branch) Fork() any {
-	if b.fork == nil {
+// GroupKey returns a comparable value that is equal for all branches of one WithBranches call. It
+// returns nil without a branch.
+func (b Branch) GroupKey() any {
+	if b.group == nil {
 		return nil
 	}
-	return b.fork
+	return b.group
 }
 
 // Follows reports whether the branch has waited for the other one, or is the same one.
 func (b Branch) Follows(other Branch) bool {
-	return b.fork != nil && b.fork == other.fork && (b.index == other.index || slices.Contains(b.after, other.index))
+	return b.group != nil && b.group == other.group && (b.index == other.index || slices.Contains(b.after, other.index))
 }

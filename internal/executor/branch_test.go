@@ -13,8 +13,8 @@ func TestBranch_DistinguishesParallelFromSequentialCalls(t *testing.T) {
 	ctx := context.Background()
 	branches := executor.WithBranches(ctx, 3)
 	b := func(i int) executor.Branch { return executor.BranchOf(branches[i]) }
-	assert.NotNil(t, b(0).Fork())
-	assert.True(t, b(0).Fork() == b(1).Fork())
+	assert.NotNil(t, b(0).GroupKey())
+	assert.True(t, b(0).GroupKey() == b(1).GroupKey())
 	assert.False(t, b(0).Follows(b(1)), "they are parallel")
 	assert.False(t, b(1).Follows(b(0)))
 	assert.True(t, b(1).Follows(b(1)))
@@ -27,7 +27,7 @@ func TestBranch_DistinguishesParallelFromSequentialCalls(t *testing.T) {
 	assert.False(t, b(0).Follows(after))
 
 	other := executor.BranchOf(executor.WithBranches(ctx, 2)[0])
-	assert.False(t, other.Fork() == b(0).Fork())
+	assert.False(t, other.GroupKey() == b(0).GroupKey())
 	assert.False(t, after.Follows(other), "another fork")
 }
 
@@ -35,7 +35,7 @@ func TestBranch_ASingleOneIsTheWorkOfItsCaller(t *testing.T) {
 	ctx := context.Background()
 	assert.Equal(t, []context.Context{ctx}, executor.WithBranches(ctx, 1))
 	assert.Empty(t, executor.WithBranches(ctx, 0))
-	assert.Nil(t, executor.BranchOf(ctx).Fork())
+	assert.Nil(t, executor.BranchOf(ctx).GroupKey())
 	assert.Equal(t, ctx, executor.WithBranchAfter(ctx, 1))
 	assert.False(t, executor.Branch{}.Follows(executor.Branch{}))
 	two := executor.WithBranches(ctx, 2)

@@ -163,8 +163,8 @@ func (c *Context) Value(key any) any {
 }
 
 // AfterFunc registers f to be called when the context ends, in the goroutine that ends it and
-// without a lock. The standard library uses this method too, so contexts derived from this one need
-// no goroutine.
+// without a lock. The standard library uses this method too, so a context.WithCancel directly over
+// this context needs no goroutine.
 //
 // If the context has ended already, f is called in a new goroutine: the standard library calls this
 // method while it holds a lock that f needs. Code in a simulation checks Err first.
@@ -192,8 +192,9 @@ func (c *Context) addCallback(cb *callback) (added bool) {
 	return true
 }
 
-// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, one
-// that embeds it, or one below values. It returns nil if there is none.
+// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, the
+// Context that ctx embeds, or the parent of ctx if ctx only adds values. It returns nil if there is
+// no such Context.
 func contextOf(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c

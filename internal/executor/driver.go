@@ -70,7 +70,7 @@ func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 		if s.stepOnce() {
 			continue
 		}
-		next, ok := s.Next()
+		next, ok := s.NextTimer()
 		if !ok || next.After(due) {
 			next = due
 		}
@@ -86,13 +86,14 @@ func (s *Scheduler) runDriven(f func()) {
 
 type executorKey struct{}
 
-// Into returns a context that carries t for From.
+// Into returns a context that carries exec for From.
 func Into(ctx context.Context, exec Executor) context.Context {
 	return context.WithValue(ctx, executorKey{}, exec)
 }
 
 // From returns the executor that Into has put into ctx or a parent of it. Without one it returns
-// the production implementation on the real clock.
+// the production implementation on the real clock, and no error. In a simulation a missing Into
+// therefore makes the caller wait in real time, which blocks the thread (see Guard).
 func From(ctx context.Context) Executor {
 	if exec, ok := ctx.Value(executorKey{}).(Executor); ok {
 		return exec
@@ -230,7 +231,7 @@ func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 		if s.stepOnce() {
 			continue
 		}
-		switch next, ok := s.Next(); {
+		switch next, ok := s.NextTimer(); {
 		case !ok:
 			return errNothingLeft
 		case next.After(until):

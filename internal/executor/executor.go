@@ -14,8 +14,8 @@ import (
 // failed wait: it returns.
 var ErrCrashed = errors.New("executor: the process has crashed")
 
-// Executor is the only way in which code that a simulation may run reads the time, waits and forks.
-// In production all methods are safe for concurrent use. A simulation has one thread.
+// Executor is the only way in which code that a simulation may run reads the time, waits and starts
+// goroutines. In production all methods are safe for concurrent use. A simulation has one thread.
 type Executor interface {
 	// Now returns the current time, of the injected clock or of the simulation.
 	Now() time.Time
@@ -27,17 +27,18 @@ type Executor interface {
 	Go(f func())
 	// NewEvent returns an Event. It holds no resources and needs no closing.
 	NewEvent() Event
-	// NewLatch returns a closed Latch.
+	// NewLatch returns a Latch that is not open yet.
 	NewLatch() Latch
 	// WithDeadline derives a context that ends with DeadlineExceeded at t, or earlier with its
 	// parent. The cancel function must be called.
 	WithDeadline(ctx context.Context, t time.Time) (context.Context, context.CancelFunc)
 }
 
-// Event is a wake-up for one waiter. Several signals before a wait count as one.
+// Event is a wake-up for one waiter. Several signals before a wait count as one. A second waiter is an
+// error of the caller: in a simulation it panics, and in production a signal wakes one of the two.
 type Event interface {
-	// Signal wakes the waiter, or makes the next wait return at once. It never blocks and may be
-	// called from anywhere.
+	// Signal wakes the waiter, or makes the next wait return at once. It never blocks. In production
+	// any goroutine may call it, and in a simulation only coroutines and the driver.
 	Signal()
 	// Wait waits for a signal and consumes it. It returns the context's error if ctx ends first. If
 	// ctx has ended and a signal is pending, it returns the error and keeps the signal, so that a
@@ -54,8 +55,8 @@ type Latch interface {
 	Open()
 	// Opened reports whether the latch is open.
 	Opened() bool
-	// Done returns a channel that is closed when the latch opens, for a select. Code in a
-	// simulation must use Wait instead.
+	// Done returns a channel that Open closes, for a select. Code in a simulation must use Wait
+	// instead.
 	Done() <-chan struct{}
 	// Wait returns nil once the latch is open, or the context's error.
 	Wait(ctx context.Context) error

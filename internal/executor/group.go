@@ -33,8 +33,8 @@ func (g *Group) Go(f func()) {
 	})
 }
 
-// Wait returns when no member is running. In a crashed process it returns at once: the younger
-// coroutines have already ended there.
+// Wait returns when no member is running. In a crashed process it returns at once. The members that the
+// waiting coroutine has started are younger than it, so they have already returned.
 func (g *Group) Wait() {
 	if all := g.doneLatch(); all != nil {
 		_ = all.Wait(context.Background()) // It fails only in a crash, after which no coroutine runs.
@@ -171,9 +171,9 @@ func (e *eachCall) callAndRecover(i int) {
 	e.f(i)
 }
 
-// Fault is the value with which a simulation panics if the program in it breaks its rules, or if a
-// test kit finds an error in a test. It is a failure of the test, not of the code in whose stack it
-// happens. Code that recovers panics must raise it again, with Reraise.
+// Fault is the value with which a simulation panics if the simulated program breaks the rules of this
+// package, or a test kit if a test uses it wrongly. A Fault must end the test. So code that recovers
+// panics calls ReraiseFault with each recovered value.
 type Fault struct{ Err error }
 
 // Error returns the message for the test's output.
@@ -185,9 +185,9 @@ func (f *Fault) Unwrap() error { return f.Err }
 // panicFault panics with a Fault of this package.
 func panicFault(sentence string) { panic(&Fault{errors.New(sentence)}) }
 
-// Reraise panics again if a recovered value is a Fault or wraps one. Code that turns panics into
+// ReraiseFault panics again if a recovered value is a Fault or wraps one. Code that turns panics into
 // errors calls it first.
-func Reraise(value any) {
+func ReraiseFault(value any) {
 	err, ok := value.(error)
 	if f := (*Fault)(nil); ok && errors.As(err, &f) {
 		panic(toPanicked(value))

@@ -13,9 +13,10 @@ import (
 // can share a scheduler. A new one may be started after the crash of another, as a machine restarts
 // an agent.
 //
-// A coroutine may wait on the executor of another process, for example an agent in a runtime that
-// outlives it. The crash of its own process ends that wait at once. The crash of the other process
-// is noticed when the wait ends by itself.
+// A coroutine may wait on the executor of another process. For example, a coroutine of an agent waits
+// in a call of a runtime that outlives the agent. The crash of the agent's process ends that wait at
+// once. After a crash of the runtime's process the wait still lasts as long as it would have, and then
+// returns ErrCrashed.
 type Process struct {
 	s        *Scheduler
 	running  []*coroutine
@@ -32,19 +33,20 @@ func (s *Scheduler) NewProcess() *Process { return &Process{s: s} }
 // Clock returns the clock for a Config. Over returns this process for it.
 func (p *Process) Clock() clock.WithTicker { return processClock{p} }
 
-// Running returns the number of coroutines, ready and parked, plus the number of pending deadlines.
+// Running returns the number of coroutines that have not returned, also of those that wait, plus the
+// number of contexts whose deadline is pending.
 func (p *Process) Running() int { return len(p.running) + p.deadlines }
 
 // Crashed reports whether Crash was called.
 func (p *Process) Crashed() bool { return p.crashed }
 
 // Crash ends the process at the present step. Every parked wait returns ErrCrashed, and every later
-// wait too. No coroutine can be started. When Crash returns all coroutines have returned, the
-// youngest first.
+// wait too. No coroutine can be started. If the driver calls Crash, all coroutines of the process have
+// returned when Crash returns. The youngest returns first.
 //
-// If a coroutine calls Crash, of any process in the simulation, Crash returns at once. The
-// coroutines of the process end when the caller next waits or returns: so a fake can crash its
-// caller in the middle of a call.
+// A coroutine may also call Crash, of its own or of another process. Then Crash returns at once, and
+// the coroutines of the crashed process return when the calling coroutine next waits or returns. So a
+// fake can crash its caller in the middle of a call.
 func (p *Process) Crash() {
 	if p.crashed {
 		return
@@ -57,9 +59,9 @@ func (p *Process) Crash() {
 	p.unwindCoroutines()
 }
 
-// unwindCoroutines ends one coroutine after another, the youngest first. No coroutine is started
-// meanwhile, and a coroutine is older than those it has started, so none ends before those it waits
-// for.
+// unwindCoroutines makes one coroutine after another return, the youngest first. A coroutine is older
+// than the coroutines that it has started. So a coroutine that waits for its own Group or Each returns
+// after the members.
 func (p *Process) unwindCoroutines() {
 	defer func() {
 		if len(p.running) > 0 {

@@ -279,7 +279,7 @@ func advance(s *executor.Scheduler) bool {
 	if s.Step() {
 		return true
 	}
-	due, ok := s.Next()
+	due, ok := s.NextTimer()
 	if !ok {
 		return false
 	}

@@ -32,7 +32,7 @@ type Runners struct {
 		pending  fifo            // functions that no goroutine has taken
 		starting bool            // a goroutine has been started or woken and has yet to take a function
 		parked   []chan struct{} // wakes each parked goroutine; the last one was parked last
-		unused   int             // how many of parked, from the first, were parked before the timer started
+		unused   int             // parked[:unused] were parked before the timer started, and not used since
 		timer    *time.Timer     // runs while a goroutine is parked, and at most parkTime longer. It uses real time also beside a fake clock
 		closed   bool
 	}

@@ -35,7 +35,7 @@ type Scheduler struct {
 // livelockLimits are the limits above which the program in the simulation counts as a livelock. The
 // simulation then panics, because the test would hang.
 type livelockLimits struct {
-	stepsAtOneTime int // steps at one time
+	stepsAtOneTime int // steps without a move of the clock
 	failedWaits    int // failed waits of one coroutine in a row
 }
 
@@ -51,8 +51,8 @@ func NewScheduler(seed uint64, start time.Time) *Scheduler {
 // Now returns the simulation's time.
 func (s *Scheduler) Now() time.Time { return s.now }
 
-// Steps returns how many times a coroutine has been resumed so far. A test places a crash by this
-// number.
+// Steps returns the number of steps so far. A step resumes one coroutine once. A test places a crash by
+// this number.
 func (s *Scheduler) Steps() int { return s.steps }
 
 // Float64 returns a number in [0,1) from the simulation's seed, for jitter.
@@ -94,8 +94,8 @@ func (s *Scheduler) runUntilIdle() {
 	}
 }
 
-// Next returns when the next timer is due, and false if there is none.
-func (s *Scheduler) Next() (time.Time, bool) {
+// NextTimer returns the time when the next timer is due, and false if no timer is set.
+func (s *Scheduler) NextTimer() (time.Time, bool) {
 	if len(s.timers) == 0 {
 		return time.Time{}, false
 	}
@@ -128,7 +128,7 @@ func (s *Scheduler) RunUntil(t time.Time) { s.runDriven(func() { s.runUntil(t) }
 func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 	for {
-		due, ok := s.Next()
+		due, ok := s.NextTimer()
 		if !ok || due.After(t) {
 			break
 		}

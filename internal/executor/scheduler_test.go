@@ -25,7 +25,7 @@ func TestScheduler_RunUntilStopsAtEachTimerInOrder(t *testing.T) {
 		s.RunUntil(start.Add(5 * time.Second)) // Work that is due exactly at the end has run too.
 		assert.Equal(t, []time.Duration{1, 2, 3, 4, 5}, woke)
 		assert.Equal(t, start.Add(5*time.Second), s.Now())
-		next, ok := s.Next()
+		next, ok := s.NextTimer()
 		assert.True(t, ok)
 		assert.Equal(t, start.Add(9*time.Second), next)
 	}
@@ -40,7 +40,7 @@ func TestScheduler_AdvanceToRunsNothingAndNeverGoesBack(t *testing.T) {
 	s.AdvanceTo(start)
 	assert.False(t, woke)
 	assert.Equal(t, start.Add(time.Minute), s.Now())
-	_, timers := s.Next()
+	_, timers := s.NextTimer()
 	assert.False(t, timers, "what is due is ready")
 	assert.True(t, s.Step())
 	assert.True(t, woke)

@@ -364,7 +364,7 @@ func stepTo(s *executor.Scheduler, k int) {
 		if s.Step() {
 			continue
 		}
-		next, ok := s.Next()
+		next, ok := s.NextTimer()
 		if !ok {
 			return
 		}

@@ -167,7 +167,7 @@ func (b *simulation) run(f func(), at ...due) (hangs bool) {
 		if done {
 			return false
 		}
-		next, ok := b.s.Next()
+		next, ok := b.s.NextTimer()
 		if len(at) > 0 && (!ok || !next.Before(at[0].t)) {
 			b.s.AdvanceTo(at[0].t)
 			at[0].do()

@@ -208,7 +208,7 @@ func (s *Stepper) RunUntilIdle() {
 func (s *Stepper) Advance(d time.Duration) {
 	end := s.scheduler.Now().Add(d)
 	s.RunUntilIdle()
-	for due, ok := s.scheduler.Next(); ok && !due.After(end); due, ok = s.scheduler.Next() {
+	for due, ok := s.scheduler.NextTimer(); ok && !due.After(end); due, ok = s.scheduler.NextTimer() {
 		s.scheduler.AdvanceTo(due)
 		s.RunUntilIdle()
 	}

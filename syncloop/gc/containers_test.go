@@ -142,7 +142,7 @@ func TestContainers_GC3_GC10_KeepsOne(t *testing.T) {
 	c.at(100)
 	assert.Equal(t, []uint32{2, 3}, c.attempts("a"))
 	assert.Equal(t, []string{"1e-09 removed of a"}, c.transcript())
-	_, armed := c.Next()
+	_, armed := c.NextTimer()
 	assert.False(t, armed, "and then nothing")
 }
 
@@ -213,7 +213,7 @@ func TestContainers_F58_Trouble(t *testing.T) {
 			c.at(1000)
 			assert.Equal(t, []uint32{1, 2}, c.attempts("a"))
 			assert.Contains(t, fmt.Sprint(c.transcript()), "warned")
-			_, armed := c.Next()
+			_, armed := c.NextTimer()
 			assert.False(t, armed)
 		})
 	}

@@ -103,7 +103,7 @@ func TestDirectories_GC8(t *testing.T) {
 	c.directories.Changed()
 	c.at(2000)
 	assert.Equal(t, []string{"1001 list", "1002 tear down gone"}, c.transcript())
-	_, armed := c.Next()
+	_, armed := c.NextTimer()
 	assert.False(t, armed, "it waits for nothing")
 }
 

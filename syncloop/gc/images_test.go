@@ -88,7 +88,7 @@ func (s *shelf) present() string {
 
 func (s *shelf) quiet(t *testing.T) {
 	t.Helper()
-	_, armed := s.Next()
+	_, armed := s.NextTimer()
 	assert.False(t, armed, "no timer is set")
 }
 
@@ -132,7 +132,7 @@ func TestImages_IG4_TooLittle(t *testing.T) {
 	assert.Equal(t, "[]", s.present())
 	s.at(1000)
 	assert.Equal(t, 1, len(s.told))
-	_, armed := s.Next()
+	_, armed := s.NextTimer()
 	assert.True(t, armed, "80 %: the disk is watched")
 	s.machine.SetImageFilesystem(10*megabyte, 0)
 	s.at(2000)

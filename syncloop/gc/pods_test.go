@@ -224,7 +224,7 @@ func TestPods_GC6_RemovesAllSandboxes(t *testing.T) {
 	b.at(100)
 	assert.ElementsMatch(t, []string{"0 remove a/0", "0 remove a/1", "0 remove a/2", "0 removed a", "0 removed unknown"}, b.transcript())
 	assert.Equal(t, "[b:1 kept:1]", b.left())
-	_, armed := b.Next()
+	_, armed := b.NextTimer()
 	assert.False(t, armed, "and then nothing")
 }
 
@@ -294,7 +294,7 @@ func TestPods_KeptInTheMiddleOfABackoff(t *testing.T) {
 	b.at(100)
 	assert.Empty(t, b.transcript())
 	assert.Equal(t, "[a:1]", b.left())
-	_, armed := b.Next()
+	_, armed := b.NextTimer()
 	assert.False(t, armed)
 }
 
@@ -324,7 +324,7 @@ func TestPods_APodThatIsLateToEnd(t *testing.T) {
 	b.keep("b", true)
 	b.at(100)
 	assert.Equal(t, []string{"10 remove a/0", "10 removed a"}, b.transcript())
-	_, armed := b.Next()
+	_, armed := b.NextTimer()
 	assert.False(t, armed)
 }
 

@@ -61,13 +61,13 @@ func assignEvents(all []line) {
 	unknown := make([]bool, len(all))
 	for i := range all {
 		l := &all[i]
-		l.fork = l.branch.Fork()
+		l.fork = l.branch.GroupKey()
 		name := l.killedContainer()
 		if name == "" {
 			continue
 		}
 		if j := slices.IndexFunc(all[i+1:], func(later line) bool { return later.isKillOf(name) }); j >= 0 && all[i+1+j].killedContainer() == "" {
-			l.fork = all[i+1+j].branch.Fork()
+			l.fork = all[i+1+j].branch.GroupKey()
 			continue
 		}
 		unknown[i] = true

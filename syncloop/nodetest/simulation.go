@@ -261,7 +261,7 @@ func (b *Simulation) Step() (stepped bool) {
 		if stepped = b.scheduler.Step(); stepped {
 			return
 		}
-		next, ok := b.scheduler.Next()
+		next, ok := b.scheduler.NextTimer()
 		if ok {
 			b.scheduler.AdvanceTo(next)
 		}
@@ -279,7 +279,7 @@ func (b *Simulation) StepUntil(t time.Time) {
 		if b.scheduler.Step() {
 			return
 		}
-		if next, ok := b.scheduler.Next(); ok && next.Before(t) {
+		if next, ok := b.scheduler.NextTimer(); ok && next.Before(t) {
 			t = next
 		}
 		b.scheduler.AdvanceTo(t)
