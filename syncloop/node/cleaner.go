@@ -29,8 +29,8 @@ type cleaner struct {
 
 	mu struct {
 		sync.Mutex
-		ownPods map[types.UID]bool // pods that had a worker on this node, until OrphanGrace is over
-		clean   bool               // no directory of a removed pod is left, as far as the node knows
+		hadWorker map[types.UID]bool // pods that had a worker on this node, until OrphanGrace is over
+		clean     bool               // no directory of a removed pod is left, as far as the node knows
 	}
 }
 
@@ -91,11 +91,11 @@ func (c *cleaner) recordHadWorker(uid types.UID) {
 	defer c.mu.Unlock()
 	switch {
 	case graceOver:
-		c.mu.ownPods = nil
-	case c.mu.ownPods == nil:
-		c.mu.ownPods = map[types.UID]bool{uid: true}
+		c.mu.hadWorker = nil
+	case c.mu.hadWorker == nil:
+		c.mu.hadWorker = map[types.UID]bool{uid: true}
 	default:
-		c.mu.ownPods[uid] = true
+		c.mu.hadWorker[uid] = true
 	}
 }
 
@@ -104,7 +104,7 @@ func (c *cleaner) recordHadWorker(uid types.UID) {
 func (c *cleaner) hasHadWorker(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.ownPods[uid]
+	return c.mu.hadWorker[uid]
 }
 
 // handleContainersRemoved requests a PLEG relist of the pod and a collection of unused images. The garbage

@@ -113,7 +113,7 @@ func (h *hostPods) delete(uid types.UID) {
 
 // preparePod returns a copy of a pod with its defaults, or an error if the pod is invalid, Run has returned, or
 // an API server delivers the pods. A pod that an earlier process may have accepted passes with a warning in the
-// log. The source owns the copy and all parts of the node share it, so nobody may modify it afterwards.
+// log. The source owns the copy and all parts of the node share it, so it must not be modified afterwards.
 func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():

@@ -31,8 +31,8 @@ type PodState struct {
 	Gone bool
 
 	original *v1.Pod // Pod is a copy of this object, which is never modified
-	// noStatus reports that this incarnation has no status yet. The stored status is the previous incarnation's.
-	noStatus           bool
+	// hasNoStatusYet reports that this incarnation has no status yet. The stored status is the previous incarnation's.
+	hasNoStatusYet     bool
 	hidesTerminalPhase bool // the stored status is terminal, which is not shown yet
 }
 
@@ -248,7 +248,7 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 	}
 	pod := *original
 	switch {
-	case state.noStatus:
+	case state.hasNoStatusYet:
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
 		pod.Status = newest.Status
@@ -260,7 +260,7 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 }
 
 // setStatusVersionAndEpoch sets Version and StatusEpoch, the number of the incarnation to which the status
-// belongs, so that neither decreases. If the desired incarnation has no status yet, it also sets noStatus, and
+// belongs, so that neither decreases. If the desired incarnation has no status yet, it also sets hasNoStatusYet, and
 // StatusEpoch is the number that the first status will have.
 func (s *PodState) setStatusVersionAndEpoch(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
 	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
@@ -268,11 +268,11 @@ func (s *PodState) setStatusVersionAndEpoch(view lifecycle.View, desired bool, n
 	switch {
 	case view.IsPodTerminationRequested() || !desired || !hasUnfinishedWorker(view):
 	case newest.Version > 0 && newest.Finished:
-		s.noStatus, s.StatusEpoch = true, max(newest.StatusEpoch+1, shown.StatusEpoch)
-	case forgotten && shown.noStatus:
-		s.noStatus = true
+		s.hasNoStatusYet, s.StatusEpoch = true, max(newest.StatusEpoch+1, shown.StatusEpoch)
+	case forgotten && shown.hasNoStatusYet:
+		s.hasNoStatusYet = true
 	case forgotten:
-		s.noStatus, s.StatusEpoch = true, shown.StatusEpoch+1
+		s.hasNoStatusYet, s.StatusEpoch = true, shown.StatusEpoch+1
 	}
 }
 

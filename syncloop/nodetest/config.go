@@ -8,8 +8,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig returns the configuration of a node, with the clock, the runtime and the hooks of the
-// harness.
+// nodeConfig returns the configuration of a node, with the clock, runtime, event recorder and hooks of the test
+// harness. It sets in-memory volumes and a zero jitter if the Config has none. Config.Configure can then change
+// everything except the status hook.
 func (c Config) nodeConfig(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
 	n := c.Node
 	n.Clock = clk

@@ -12,8 +12,9 @@ import (
 // detailIndent precedes each detail of a line.
 const detailIndent = "\n              "
 
-// describeContainer returns the arguments of a created container, if Config.Details is set.
-func (tr *trace) describeContainer(r *runtime.CreateContainerRequest) string {
+// describeContainerIfDetailed returns lines with the command, environment and mounts of a created container. It
+// returns "" unless Config.Details is set.
+func (tr *trace) describeContainerIfDetailed(r *runtime.CreateContainerRequest) string {
 	if !tr.details {
 		return ""
 	}
@@ -37,8 +38,9 @@ func (tr *trace) describeContainer(r *runtime.CreateContainerRequest) string {
 	return b.String()
 }
 
-// describeMessages returns the messages of a status's containers, if Config.Details is set.
-func (tr *trace) describeMessages(status *v1.PodStatus) string {
+// describeMessagesIfDetailed returns lines with the waiting and termination messages of a status's containers.
+// It returns "" unless Config.Details is set.
+func (tr *trace) describeMessagesIfDetailed(status *v1.PodStatus) string {
 	if !tr.details {
 		return ""
 	}
@@ -60,7 +62,7 @@ func (tr *trace) describeMessages(status *v1.PodStatus) string {
 	return b.String()
 }
 
-// describeTermination formats a terminated state.
+// describeTermination formats a terminated state as its reason, exit code and message.
 func describeTermination(t *v1.ContainerStateTerminated) string {
 	return fmt.Sprintf("%s %d %q", t.Reason, t.ExitCode, t.Message)
 }

@@ -33,16 +33,16 @@ func (f *faults) takeAll() []string {
 	return list
 }
 
-// report fails the test for each fault.
-func (f *faults) report(t testing.TB) {
+// reportAndClear fails the test for each fault, and deletes the faults. The test continues.
+func (f *faults) reportAndClear(t testing.TB) {
 	t.Helper()
 	for _, fault := range f.takeAll() {
 		t.Errorf("%s", fault)
 	}
 }
 
-// findTestLine returns the line of the running test from the stack of its goroutine, as " at
-// web_test.go:12". Failures that are found below a call of the node use it.
+// findTestLine returns the innermost line of a _test.go file in the stack of the calling goroutine, as " at
+// web_test.go:12". It returns "" if there is none.
 func findTestLine() string {
 	var pcs [64]uintptr
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(1, pcs[:])])

@@ -16,14 +16,14 @@ type sharedObjects struct {
 // maxShared is the number of objects that are stored before they are compared with their copies.
 const maxShared = 256
 
-// recordShared stores a pod and a status with copies of both. If there are too many, it first compares
-// the stored ones.
-func (tr *trace) recordShared(pod *v1.Pod, status *v1.PodStatus) {
+// recordSharedAndCheckWhenFull stores copies of a pod and a status that the node shares with the test, so that
+// a modification can be found later. If maxShared objects are stored, it first checks and deletes them.
+func (tr *trace) recordSharedAndCheckWhenFull(pod *v1.Pod, status *v1.PodStatus) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	h := &tr.mu.shared
 	if len(h.pods)+len(h.statuses) >= maxShared {
-		tr.checkSharedUnchangedLocked()
+		tr.checkAndClearSharedLocked()
 	}
 	if h.pods == nil {
 		*h = sharedObjects{map[*v1.Pod]*v1.Pod{}, map[*v1.PodStatus]*v1.PodStatus{}}
@@ -36,24 +36,26 @@ func (tr *trace) recordShared(pod *v1.Pod, status *v1.PodStatus) {
 	}
 }
 
-// statusHook returns a status hook that records the shared objects and then calls next.
+// statusHook returns a status hook that stores copies of the pod and the status, which the test must not
+// modify, and then calls next.
 func (tr *trace) statusHook(next func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1.PodStatus) {
 	return func(pod *v1.Pod, status *v1.PodStatus) {
-		tr.recordShared(pod, status)
+		tr.recordSharedAndCheckWhenFull(pod, status)
 		if next != nil {
 			next(pod, status)
 		}
 	}
 }
 
-// checkSharedUnchanged adds a fault for each shared object that was modified.
-func (tr *trace) checkSharedUnchanged() {
+// checkAndClearShared adds a fault for each shared pod or status that differs from its stored copy. It then
+// deletes all stored copies.
+func (tr *trace) checkAndClearShared() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.checkSharedUnchangedLocked()
+	tr.checkAndClearSharedLocked()
 }
 
-func (tr *trace) checkSharedUnchangedLocked() {
+func (tr *trace) checkAndClearSharedLocked() {
 	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {
 			tr.faults.add("the shared object of pod %s/%s was modified", then.Namespace, then.Name)

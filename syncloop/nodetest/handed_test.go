@@ -51,12 +51,12 @@ func TestTrace_ComparesWhatItKeepsNoLonger(t *testing.T) {
 	failed := &recording{TB: t}
 	tr := newTrace(func() time.Time { return Epoch })
 	first := &v1.Pod{}
-	tr.recordShared(first, &v1.PodStatus{})
+	tr.recordSharedAndCheckWhenFull(first, &v1.PodStatus{})
 	first.Name = "other"
 	for range maxShared {
-		tr.recordShared(&v1.Pod{}, &v1.PodStatus{})
+		tr.recordSharedAndCheckWhenFull(&v1.Pod{}, &v1.PodStatus{})
 		assert.LessOrEqual(t, len(tr.mu.shared.pods)+len(tr.mu.shared.statuses), maxShared)
 	}
-	tr.faults.report(failed)
+	tr.faults.reportAndClear(failed)
 	assert.Len(t, failed.failures, 1)
 }

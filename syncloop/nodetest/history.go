@@ -31,8 +31,7 @@ func (b *Simulation) History(name string) []Observation {
 	return list
 }
 
-// statusHistory returns copies of the observations of a pod. known is false if the pod was never
-// observed.
+// statusHistory returns copies of the observed statuses of a pod. known is false if the pod was never observed.
 func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -47,9 +46,9 @@ func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	return list, true
 }
 
-// observeLocked adds a state to the observations of a pod. Of several states at one instant it stores
-// the last.
-func (l *podLog) observeLocked(at time.Duration, text string, state node.PodState) {
+// addObservationLocked adds a status to the observations of a pod, unless it equals the last one. It replaces
+// an earlier observation of the same instant.
+func (l *podLog) addObservationLocked(at time.Duration, text string, state node.PodState) {
 	seen := l.seen
 	if len(seen) > 0 && seen[len(seen)-1].At == at {
 		seen = seen[:len(seen)-1]
@@ -62,7 +61,7 @@ func (l *podLog) observeLocked(at time.Duration, text string, state node.PodStat
 	l.seen = seen
 }
 
-// describePods lists the observed pods.
+// describePods returns a sentence with the names of all observed pods.
 func (tr *trace) describePods() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -94,7 +93,7 @@ func (b *Simulation) RestartWithStatuses() {
 	b.Start()
 }
 
-// lastStatus returns a copy of the last status of a pod, or nil if it has none.
+// lastStatus returns a copy of the last status of a pod, or nil if the pod has none.
 func (tr *trace) lastStatus(uid types.UID) *v1.PodStatus {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

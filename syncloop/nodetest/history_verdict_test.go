@@ -261,6 +261,8 @@ func again(pod *v1.Pod, c *v1.Container, code int32) bool {
 	return true
 }
 
+// findContainer returns an init or regular container of the spec, and the number of init containers before it.
+// It returns nil if there is no such container.
 func findContainer(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	for i := range list {
 		if list[i].Name == name {

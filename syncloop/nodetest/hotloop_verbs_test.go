@@ -38,7 +38,8 @@ type kind struct {
 	rule faulty.Rule
 }
 
-// containerKinds are the ways in which a verb goes wrong.
+// containerKinds returns the names of a pod's init and regular containers. The name of an init container is
+// followed by whether it is a sidecar.
 func containerKinds(verb string) []kind {
 	var all []kind
 	for f := faulty.Nothing; !strings.HasPrefix(f.String(), "Fault("); f++ {

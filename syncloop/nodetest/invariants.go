@@ -40,7 +40,8 @@ func Check(pod *runtime.Pod) error {
 	return nil
 }
 
-// checkPodOnRuntime runs Check on the pod of a call.
+// checkPodOnRuntime reads the pod of a call from the runtime and calls Check on it. It adds a fault if Check
+// returns an error.
 func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
@@ -48,10 +49,12 @@ func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	}
 }
 
-// checkStatusLocked checks a status that a watcher received. It also checks the transition from the
-// previous status, if the watcher has missed none between them and both are of one incarnation.
-func (tr *trace) checkStatusLocked(state node.PodState) {
-	old, new := tr.mu.lastStates[state.Pod.UID], tr.mu.rules.withStartedSidecars(state)
+// checkAndStoreStateLocked checks the status that a watcher received, and stores it as the last state of the
+// pod. It also checks the transition from the last state if the watcher has missed no status between and both
+// belong to one incarnation of the UID. For a pod that is gone it checks the last status instead, and deletes
+// the state.
+func (tr *trace) checkAndStoreStateLocked(state node.PodState) {
+	old, new := tr.mu.lastStates[state.Pod.UID], tr.mu.rules.withSidecarsStartedBeforeCrash(state)
 	tr.mu.lastStates[state.Pod.UID] = new
 	if s := &new.Pod.Status; s.Phase == v1.PodFailed && len(s.ContainerStatuses) == 0 {
 		tr.mu.rules.rejected[new.Pod.UID] = true // A rejected pod has no container statuses.
@@ -74,8 +77,9 @@ func (tr *trace) checkStatusLocked(state node.PodState) {
 	}
 }
 
-// checkPodStatus checks one status against its pod. It skips a UID whose specs have different
-// containers, because the status may belong to the previous incarnation.
+// checkPodStatus returns an error if a status contradicts the spec of its pod, or if one of its messages is not
+// a plain sentence. It checks nothing if different specs of the UID have different containers, because the
+// status may belong to an earlier spec.
 func (tr *trace) checkPodStatus(state node.PodState) error {
 	if !tr.mu.rules.hasEqualContainers(state.Pod.UID) {
 		return nil
@@ -83,8 +87,8 @@ func (tr *trace) checkPodStatus(state node.PodState) error {
 	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))
 }
 
-// checkMessages returns an error for a message of the node that is not a plain sentence. Termination
-// messages come from containers, and are not checked.
+// checkMessages returns an error for each message of the pod, a condition or a waiting container that is not a
+// plain sentence. It does not check termination messages, which come from the containers.
 func checkMessages(s *v1.PodStatus) error {
 	err := checkMessage("status "+s.Reason, s.Message)
 	for _, c := range s.Conditions {
@@ -98,7 +102,8 @@ func checkMessages(s *v1.PodStatus) error {
 	return err
 }
 
-// checkMessage returns an error for a message that contains the name of a package.
+// checkMessage returns an error if a message is not a plain sentence, for example because it begins with the
+// name of a Go package.
 func checkMessage(where, message string) error {
 	if said := plain.Text(message); said != message {
 		return fmt.Errorf("%s: the message is %q and not the sentence %q", where, message, said)

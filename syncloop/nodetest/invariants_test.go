@@ -67,8 +67,8 @@ func TestTrace_FailsTheTestForABrokenStatus(t *testing.T) {
 			Name: "c", RestartCount: restarts, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}},
 		}}}
 		failed.failures = nil
-		tr.addStatusRow(node.PodState{Pod: p, Version: version, StatusEpoch: epoch}, "")
-		tr.faults.report(failed)
+		tr.recordAndCheckState(node.PodState{Pod: p, Version: version, StatusEpoch: epoch}, "")
+		tr.faults.reportAndClear(failed)
 		return strings.Join(failed.failures, "\n")
 	}
 	assert.Empty(t, show(1, 0, 3))

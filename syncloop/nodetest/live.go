@@ -36,14 +36,14 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 			t.Helper()
 			end()
 			running.Wait()
-			w.trace.checkSharedUnchanged()
+			w.trace.checkAndClearShared()
 			if w.machine != nil {
-				w.trace.checkScripts(w.machine.ScriptSelectors())
+				w.trace.checkScriptsSelectContainers(w.machine.ScriptSelectors())
 			}
-			w.trace.faults.report(t)
+			w.trace.faults.reportAndClear(t)
 			if t.Failed() {
 				t.Logf("The transcript:\n%s", w.Transcript())
-				saveTimelines(t, w.trace.timelines)
+				saveTimelinesIfFlagSet(t, w.trace.timelines)
 			}
 		}()
 		story(w)
@@ -63,7 +63,7 @@ func newLive(t *testing.T, config Config) *live {
 	clk := clock.RealClock{}
 	w := &live{t: t, trace: newTrace(clk.Now)}
 	w.trace.details = config.Details
-	w.trace.enableTimelines(config.Timelines)
+	w.trace.enableTimelinesIfRequested(config.Timelines)
 	n, err := node.New(config.nodeConfig(clk, w.newRuntime(config, clk), w.trace))
 	if err != nil {
 		t.Fatalf("nodetest: %v", err)
@@ -72,15 +72,16 @@ func newLive(t *testing.T, config Config) *live {
 	return w
 }
 
-// newRuntime makes the runtime of the node, as in a simulation.
+// newRuntime creates the runtime of the node and makes the trace record its calls. Without Config.Runtime it is
+// the in-memory runtime.
 func (w *live) newRuntime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
-		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.recordCall}})
+		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.recordAndCheckCall}})
 		w.trace.podStatus = w.machine.SnapshotStatus
 		return w.machine
 	}
 	own := config.Runtime(clk)
-	w.trace.podStatus = podStatusReader(w.t.Context(), own)
+	w.trace.podStatus = newPodStatusReader(w.t.Context(), own)
 	return newRecordingRuntime(own, clk, w.trace, nil)
 }
 
@@ -90,7 +91,7 @@ func (w *live) Transcript() string       { return w.trace.String() }
 
 func (w *live) Delete(uid types.UID) {
 	w.t.Helper()
-	if err := w.trace.checkUID(uid); err != nil {
+	if err := w.trace.checkUIDKnown(uid); err != nil {
 		w.t.Fatalf("nodetest: Delete: %v", err)
 	}
 	w.node.Delete(uid)
@@ -99,7 +100,7 @@ func (w *live) Delete(uid types.UID) {
 func (w *live) Apply(pod *v1.Pod) {
 	w.t.Helper()
 	pod = withUID(pod)
-	if err := checkScripts(pod); err != nil {
+	if err := checkScriptAnnotations(pod); err != nil {
 		w.t.Fatalf("nodetest: Apply: %v", err)
 	}
 	w.trace.recordDesired(pod)
@@ -108,11 +109,12 @@ func (w *live) Apply(pod *v1.Pod) {
 	}
 }
 
-// Run waits until all goroutines are idle, before and after time passes, as a simulation does.
+// Run implements Harness. It waits until all goroutines are idle, before and after the time passes, as a
+// simulation does.
 func (w *live) Run(d time.Duration) {
 	w.t.Helper()
 	synctest.Wait()
 	_ = executor.Over(nil).Sleep(w.t.Context(), d) // This is virtual time.
 	synctest.Wait()
-	w.trace.faults.report(w.t)
+	w.trace.faults.reportAndClear(w.t)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// fullName returns namespace/name. The namespace is default unless name has one.
+// fullName returns namespace/name. It adds the namespace "default" to a name without a namespace.
 func fullName(name string) string {
 	if strings.Contains(name, "/") {
 		return name
@@ -40,14 +40,15 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 // "gone" when the next node has removed its remains, although the transcript does not show that.
 func (b *Simulation) Status(name string) string {
 	last := b.trace.lastStatusText(fullName(name))
-	if last != "" && b.isRemoved(name) {
+	if last != "" && b.isGoneFromReadyNode(name) {
 		return "gone"
 	}
 	return last
 }
 
-// isRemoved reports whether a ready node does not know a pod and the runtime has no record of it.
-func (b *Simulation) isRemoved(name string) bool {
+// isGoneFromReadyNode reports whether the node is ready and neither the node nor its runtime has the pod. It
+// returns false while no node runs.
+func (b *Simulation) isGoneFromReadyNode(name string) bool {
 	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
 		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
 }
@@ -67,7 +68,7 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	return true
 }
 
-// describePods lists the pods of the node, or says that no node runs.
+// describePods returns a sentence with the names of all pods of the node, or that no node runs.
 func (b *Simulation) describePods() string {
 	if b.node == nil {
 		return "no node runs"

@@ -20,13 +20,14 @@ type recordingRuntime struct {
 	yield func() error // nil outside of a simulation
 }
 
-// newRecordingRuntime makes a recordingRuntime.
+// newRecordingRuntime returns a runtime that passes each call to inner and records it in the trace. yield is
+// called before and after each call, so that a simulated node can crash there; it may be nil.
 func newRecordingRuntime(inner runtime.Runtime, clk clock.PassiveClock, tr *trace, yield func() error) runtime.Runtime {
 	return &recordingRuntime{inner, clk, tr, yield}
 }
 
-// Features implements runtime.FeatureReporter. It returns the features of the inner runtime on which a
-// node depends.
+// Features implements runtime.FeatureReporter. It returns those features of the inner runtime that a node uses,
+// and records their calls too.
 func (o *recordingRuntime) Features() runtime.Features {
 	inner := runtime.FeaturesOf(o.inner)
 	f := runtime.Features{EventSource: inner.EventSource}
@@ -56,8 +57,9 @@ type recordingRoles struct{ o *recordingRuntime }
 
 func (r recordingRoles) inner() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
-// recordCall makes one call and records it.
-func recordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
+// makeAndRecordCall makes one call of the runtime and records it in the trace. If the simulated node crashes
+// before or after the call, the result is empty and the error is the crash.
+func makeAndRecordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
 	began := o.clock.Now()
 	var res, none R
 	err := o.yieldForCrash()
@@ -67,11 +69,12 @@ func recordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string,
 			res, err = none, lost
 		}
 	}
-	o.trace.recordCall(ctx, memory.Call{Verb: verb, Request: req, Result: res, Err: err, Began: began, Ended: o.clock.Now()})
+	o.trace.recordAndCheckCall(ctx, memory.Call{Verb: verb, Request: req, Result: res, Err: err, Began: began, Ended: o.clock.Now()})
 	return res, err
 }
 
-// yieldForCrash is a step at which a simulated node can crash. The error is the crash.
+// yieldForCrash lets the simulation run other code, and returns an error if the simulated node has crashed
+// meanwhile. Outside a simulation it returns nil.
 func (o *recordingRuntime) yieldForCrash() error {
 	if o.yield == nil {
 		return nil
@@ -79,97 +82,97 @@ func (o *recordingRuntime) yieldForCrash() error {
 	return o.yield()
 }
 
-// recordErrorCall makes and records a call that returns only an error.
-func recordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
-	_, err := recordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
+// makeAndRecordErrorCall makes and records a call of the runtime that returns only an error.
+func makeAndRecordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
+	_, err := makeAndRecordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
 	return err
 }
 
-// recordSimpleCall makes and records a call without a request.
-func recordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
-	return recordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
+// makeAndRecordSimpleCall makes and records a call of the runtime without a request.
+func makeAndRecordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
+	return makeAndRecordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }
 
 func (o *recordingRuntime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	return recordSimpleCall(ctx, o, "ListPods", o.inner.ListPods)
+	return makeAndRecordSimpleCall(ctx, o, "ListPods", o.inner.ListPods)
 }
 
 func (o *recordingRuntime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	return recordCall(ctx, o, "PodStatus", uid, o.inner.PodStatus)
+	return makeAndRecordCall(ctx, o, "PodStatus", uid, o.inner.PodStatus)
 }
 
 func (o *recordingRuntime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	return recordCall(ctx, o, "RunSandbox", req, o.inner.RunSandbox)
+	return makeAndRecordCall(ctx, o, "RunSandbox", req, o.inner.RunSandbox)
 }
 
 func (o *recordingRuntime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	return recordErrorCall(ctx, o, "StopSandbox", req, o.inner.StopSandbox)
+	return makeAndRecordErrorCall(ctx, o, "StopSandbox", req, o.inner.StopSandbox)
 }
 
 func (o *recordingRuntime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	return recordErrorCall(ctx, o, "RemoveSandbox", req, o.inner.RemoveSandbox)
+	return makeAndRecordErrorCall(ctx, o, "RemoveSandbox", req, o.inner.RemoveSandbox)
 }
 
 func (o *recordingRuntime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
-	return recordCall(ctx, o, "CreateContainer", req, o.inner.CreateContainer)
+	return makeAndRecordCall(ctx, o, "CreateContainer", req, o.inner.CreateContainer)
 }
 
 func (o *recordingRuntime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	return recordErrorCall(ctx, o, "StartContainer", req, o.inner.StartContainer)
+	return makeAndRecordErrorCall(ctx, o, "StartContainer", req, o.inner.StartContainer)
 }
 
 func (o *recordingRuntime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	return recordErrorCall(ctx, o, "StopContainer", req, o.inner.StopContainer)
+	return makeAndRecordErrorCall(ctx, o, "StopContainer", req, o.inner.StopContainer)
 }
 
 func (o *recordingRuntime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	return recordErrorCall(ctx, o, "RemoveContainer", req, o.inner.RemoveContainer)
+	return makeAndRecordErrorCall(ctx, o, "RemoveContainer", req, o.inner.RemoveContainer)
 }
 
 func (o *recordingRuntime) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	return recordCall(ctx, o, "PullImage", req, o.inner.PullImage)
+	return makeAndRecordCall(ctx, o, "PullImage", req, o.inner.PullImage)
 }
 
 func (o *recordingRuntime) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	return recordCall(ctx, o, "ImageStatus", req, o.inner.ImageStatus)
+	return makeAndRecordCall(ctx, o, "ImageStatus", req, o.inner.ImageStatus)
 }
 
 func (o *recordingRuntime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	return recordSimpleCall(ctx, o, "ListImages", o.inner.ListImages)
+	return makeAndRecordSimpleCall(ctx, o, "ListImages", o.inner.ListImages)
 }
 
 func (o *recordingRuntime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	return recordErrorCall(ctx, o, "RemoveImage", req, o.inner.RemoveImage)
+	return makeAndRecordErrorCall(ctx, o, "RemoveImage", req, o.inner.RemoveImage)
 }
 
 // RuntimeStatus implements runtime.StatusReporter.
 func (r recordingRoles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return recordSimpleCall(ctx, r.o, "RuntimeStatus", r.inner().StatusReporter.RuntimeStatus)
+	return makeAndRecordSimpleCall(ctx, r.o, "RuntimeStatus", r.inner().StatusReporter.RuntimeStatus)
 }
 
 // ImageFilesystem implements runtime.ImageFilesystem.
 func (r recordingRoles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return recordSimpleCall(ctx, r.o, "ImageFilesystem", r.inner().ImageFilesystem.ImageFilesystem)
+	return makeAndRecordSimpleCall(ctx, r.o, "ImageFilesystem", r.inner().ImageFilesystem.ImageFilesystem)
 }
 
 // ReopenContainerLog implements runtime.LogReopener.
 func (r recordingRoles) ReopenContainerLog(ctx context.Context, id string) error {
-	return recordErrorCall(ctx, r.o, "ReopenContainerLog", id, r.inner().LogReopener.ReopenContainerLog)
+	return makeAndRecordErrorCall(ctx, r.o, "ReopenContainerLog", id, r.inner().LogReopener.ReopenContainerLog)
 }
 
 // Exec implements runtime.Execer.
 func (r recordingRoles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return recordCall(ctx, r.o, "Exec", req, r.inner().Execer.Exec)
+	return makeAndRecordCall(ctx, r.o, "Exec", req, r.inner().Execer.Exec)
 }
 
 // ReadLog implements runtime.LogReader.
 func (r recordingRoles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	return recordErrorCall(ctx, r.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error {
+	return makeAndRecordErrorCall(ctx, r.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error {
 		return r.inner().LogReader.ReadLog(ctx, req, w)
 	})
 }
 
 // RunHandler implements runtime.HandlerRunner.
 func (r recordingRoles) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return recordCall(ctx, r.o, "RunHandler", req, r.inner().HandlerRunner.RunHandler)
+	return makeAndRecordCall(ctx, r.o, "RunHandler", req, r.inner().HandlerRunner.RunHandler)
 }

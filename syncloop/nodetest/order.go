@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// groupParallel returns the lines of one pod, with the calls of parallel branches as groups. The order
-// of parallel calls differs from run to run, so groupParallel sorts them by their texts. Sequential
-// lines keep their order.
-func groupParallel(did []line) []line {
+// orderParallelLines returns the transcript lines of one pod in an order that does not depend on chance. Calls
+// that the node makes in parallel may return in any order, so it sorts them by kind and text and marks them as
+// groups. Other lines keep their order.
+func orderParallelLines(did []line) []line {
 	all := slices.Clone(did)
-	putHooksBeforeStops(all)
-	putHooksBeforeEvents(all)
-	assignEvents(all)
+	putPreStopBeforeStop(all)
+	putPreStopBeforeFailureEvent(all)
+	assignForkToKillEvents(all)
 	for first := 0; first < len(all); {
 		end := first + 1
 		for end < len(all) && all[first].isParallelWith(all[end]) {
 			end++
 		}
-		sortBranches(all[first:end])
+		sortParallelLines(all[first:end])
 		first = end
 	}
 	return all
 }
 
-// putHooksBeforeStops puts the preStop hook of a container before the stop of the container that
-// returns in the same instant: a hook that has used up the grace period runs until the container
-// ends, and then either call may return first.
-func putHooksBeforeStops(all []line) {
+// putPreStopBeforeStop exchanges the line of a container's stop and the line of its preStop hook if the hook
+// follows at the same instant. When a hook uses up the grace period, it runs until the container exits, and
+// then either call may return first.
+func putPreStopBeforeStop(all []line) {
 	for i := 1; i < len(all); i++ {
 		stop, hook := &all[i-1], &all[i]
 		if stop.at == hook.at && stop.container == hook.container && strings.HasPrefix(stop.text, "StopContainer ") && strings.HasPrefix(hook.text, "Hook pre-stop ") {
@@ -37,10 +37,10 @@ func putHooksBeforeStops(all []line) {
 	}
 }
 
-// putHooksBeforeEvents puts the preStop hook of a container before the event of its failure that stands
-// in the same instant: when the container exits while the hook runs, the sync records the event, and the
-// call of the hook returns, in either order.
-func putHooksBeforeEvents(all []line) {
+// putPreStopBeforeFailureEvent exchanges the FailedPreStopHook event of a container and the line of its preStop
+// hook if the hook follows at the same instant. When a container exits during the hook, the event and the
+// return of the hook come in either order.
+func putPreStopBeforeFailureEvent(all []line) {
 	for i := 1; i < len(all); i++ {
 		event, hook := &all[i-1], &all[i]
 		if event.at == hook.at && strings.HasPrefix(event.text, preStopEvent) && event.killedContainer() == hook.container && strings.HasPrefix(hook.text, "Hook pre-stop ") {
@@ -49,15 +49,16 @@ func putHooksBeforeEvents(all []line) {
 	}
 }
 
-// isParallelWith reports whether two lines of one instant are in branches of the same fork.
+// isParallelWith reports whether two lines have the same time and belong to calls that the node has started in
+// parallel at one place.
 func (l *line) isParallelWith(other line) bool {
 	return l.at == other.at && l.fork != nil && l.fork == other.fork
 }
 
-// assignEvents assigns each event of a kill to the fork of the call that it announces or explains,
-// because events carry no context. If that call has not returned, the event belongs to the kill of the
-// neighbouring lines.
-func assignEvents(all []line) {
+// assignForkToKillEvents sets the fork of every line; a fork is the place where the node has started parallel
+// calls. A call has its own fork. A Killing or FailedPreStopHook event has no context, so it gets the fork of
+// the next call that stops its container, or else the fork of a neighbouring line.
+func assignForkToKillEvents(all []line) {
 	unknown := make([]bool, len(all))
 	for i := range all {
 		l := &all[i]
@@ -71,22 +72,23 @@ func assignEvents(all []line) {
 			continue
 		}
 		unknown[i] = true
-		if i == 0 || !joinFork(all, i, i-1) {
+		if i == 0 || !joinForkOfNeighbour(all, i, i-1) {
 			l.fork = new(line)
 		}
 	}
 	for i := len(all) - 2; i >= 0; i-- {
 		if unknown[i] {
-			joinFork(all, i, i+1)
+			joinForkOfNeighbour(all, i, i+1)
 		}
 	}
 }
 
-// joinFork assigns an event to the fork of the neighbouring line, and reports whether it did. It does
-// not if the fork has a line of this instant about the container already: then another kill has begun.
-func joinFork(all []line, i, beside int) bool {
-	l, fork := &all[i], all[beside].fork
-	if fork == nil || all[beside].at != l.at {
+// joinForkOfNeighbour gives an event the fork of a neighbouring line of the same instant, and reports whether
+// it did. A fork is the place where the node has started parallel calls. It returns false if that fork already
+// has a line about the container at this instant, because another termination has then begun.
+func joinForkOfNeighbour(all []line, i, neighbour int) bool {
+	l, fork := &all[i], all[neighbour].fork
+	if fork == nil || all[neighbour].at != l.at {
 		return false
 	}
 	name := l.killedContainer()
@@ -105,7 +107,8 @@ const (
 	preStopEvent = "event FailedPreStopHook: The PreStop hook of container "
 )
 
-// killedContainer returns the name of the container that a kill's event is about.
+// killedContainer returns the name of the container in a Killing or FailedPreStopHook event. It returns "" for
+// other lines.
 func (l *line) killedContainer() string {
 	for _, prefix := range [...]string{killingEvent, preStopEvent} {
 		if rest, ok := strings.CutPrefix(l.text, prefix); ok {
@@ -116,7 +119,8 @@ func (l *line) killedContainer() string {
 	return ""
 }
 
-// isKillOf reports whether a line is a kill's call for a container, or the next kill's event.
+// isKillOf reports whether a line is the preStop hook, stop or removal of the container, or the Killing event
+// of the container.
 func (l *line) isKillOf(name string) bool {
 	if strings.HasPrefix(l.text, killingEvent) {
 		return l.killedContainer() == name
@@ -124,22 +128,23 @@ func (l *line) isKillOf(name string) bool {
 	return l.container == name && (strings.HasPrefix(l.text, "StopContainer ") || strings.HasPrefix(l.text, "Hook pre-stop ") || strings.HasPrefix(l.text, "RemoveContainer "))
 }
 
-// sortBranches sorts the lines of one fork in one instant and marks the groups among them: first the
-// events, then the hooks, then the stops of containers that waited for no other stop, and so on.
-func sortBranches(run []line) {
-	if len(run) < 2 {
+// sortParallelLines sorts lines that are parallel to each other, and marks the groups among them. The order is:
+// Killing events, hooks, failed-hook events, and then stops; a stop that waited for other stops comes after
+// them.
+func sortParallelLines(parallel []line) {
+	if len(parallel) < 2 {
 		return
 	}
-	for i := range run {
-		run[i].rank = rankOf(run, i)
+	for i := range parallel {
+		parallel[i].rank = rankOfParallelLine(parallel, i)
 	}
-	slices.SortStableFunc(run, func(a, b line) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
-	for first := 0; first < len(run); {
+	slices.SortStableFunc(parallel, func(a, b line) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text)) })
+	for first := 0; first < len(parallel); {
 		end := first + 1
-		for end < len(run) && run[end].rank == run[first].rank {
+		for end < len(parallel) && parallel[end].rank == parallel[first].rank {
 			end++
 		}
-		markGroup(run[first:end])
+		markGroup(parallel[first:end])
 		first = end
 	}
 }
@@ -152,10 +157,10 @@ const (
 	ranksOfStops
 )
 
-// rankOf returns the rank of a line of a fork by its kind. A stop comes behind all stops that had
-// returned when its branch made the call.
-func rankOf(run []line, i int) int {
-	switch l := &run[i]; {
+// rankOfParallelLine returns the sort rank of line i among parallel lines, by its kind. A stop has a higher
+// rank than every stop that had returned when it was called.
+func rankOfParallelLine(parallel []line, i int) int {
+	switch l := &parallel[i]; {
 	case strings.HasPrefix(l.text, killingEvent):
 		return rankOfKilling
 	case strings.HasPrefix(l.text, "Hook "):
@@ -164,15 +169,15 @@ func rankOf(run []line, i int) int {
 		return rankOfFailedHooks
 	}
 	most := ranksOfStops
-	for j := range run[:i] { // The calls that it waited for have earlier lines.
-		if run[i].branch.Follows(run[j].branch) {
-			most = max(most, run[j].rank+1)
+	for j := range parallel[:i] { // The calls that it waited for have earlier lines.
+		if parallel[i].branch.Follows(parallel[j].branch) {
+			most = max(most, parallel[j].rank+1)
 		}
 	}
 	return most
 }
 
-// markGroup draws a bracket before the lines of a group.
+// markGroup draws a bracket before the lines of a group. It does nothing for a single line.
 func markGroup(group []line) {
 	if len(group) < 2 {
 		return

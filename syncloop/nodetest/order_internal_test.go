@@ -17,7 +17,7 @@ func TestTranscript_AHookThatEndsWithItsContainer(t *testing.T) {
 	other := line{at: time.Second, container: "b", text: "StopContainer b grace=1s"}
 	for _, did := range [][]line{{earlier, other, hook, event, stop}, {earlier, other, event, hook, stop}, {earlier, other, event, stop, hook}} {
 		var texts []string
-		for _, l := range groupParallel(did) {
+		for _, l := range orderParallelLines(did) {
 			texts = append(texts, l.text)
 		}
 		assert.Equal(t, []string{earlier.text, other.text, hook.text, event.text, stop.text}, texts)

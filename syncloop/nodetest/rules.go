@@ -45,18 +45,20 @@ type containerKey struct {
 	sandbox     string // set for ordinary init containers, which run again in a new sandbox
 }
 
-// resetAfterCrash drops the state that the next node cannot know, such as the called hooks.
-func (r *rules) resetAfterCrash(now time.Time) {
+// resetForNextNode records the time of a crash or stop, and deletes the state that the next node does not have:
+// called preStop hooks, first stops and rejected pods.
+func (r *rules) resetForNextNode(now time.Time) {
 	r.crashedAt = now
 	clear(r.calledPreStops)
 	clear(r.firstStops)
 	clear(r.rejected)
 	if r.timing != nil {
-		r.timing.resetAfterCrash()
+		r.timing.resetForNextNode()
 	}
 }
 
-// recordDesired records that a pod becomes desired.
+// recordDesired records the spec of a pod that becomes desired. The pod counts as neither rejected nor deleted
+// from then on.
 func (tr *trace) recordDesired(pod *v1.Pod) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -68,7 +70,8 @@ func (tr *trace) recordDesired(pod *v1.Pod) {
 	}
 }
 
-// recordDeleted records that a pod is no longer desired.
+// recordDeleted records when a pod became undesired. It does nothing if times are not checked or the pod was
+// deleted before.
 func (tr *trace) recordDeleted(uid types.UID) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -77,8 +80,8 @@ func (tr *trace) recordDeleted(uid types.UID) {
 	}
 }
 
-// hasEqualContainers reports whether all desired specs of a UID have containers of the same names and
-// kinds.
+// hasEqualContainers reports whether all desired specs of a UID have containers of the same names and kinds, in
+// the same order.
 func (r *rules) hasEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
@@ -89,7 +92,8 @@ func (r *rules) hasEqualContainers(uid types.UID) bool {
 	return true
 }
 
-// containerKinds returns the names of a pod's containers, with their kinds.
+// containerKinds returns the names of a pod's init and regular containers. The name of an init container is
+// followed by whether it is a sidecar.
 func containerKinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {
@@ -102,10 +106,10 @@ func containerKinds(pod *v1.Pod) []string {
 	return list
 }
 
-// withStartedSidecars returns a state in which sidecars from before a crash are started. The node
-// started before the crash that later containers run, so the sidecar had started, but the new node has
-// not run its startup probe again.
-func (r *rules) withStartedSidecars(state node.PodState) node.PodState {
+// withSidecarsStartedBeforeCrash returns the state with Started set for each sidecar that has been running
+// since before the last crash. The new node has not run the startup probe again, so the status alone would look
+// as if later containers had started too early. Without a crash the state is unchanged.
+func (r *rules) withSidecarsStartedBeforeCrash(state node.PodState) node.PodState {
 	if r.crashedAt.IsZero() || state.Pod == nil {
 		return state
 	}
@@ -119,9 +123,10 @@ func (r *rules) withStartedSidecars(state node.PodState) node.PodState {
 	return state
 }
 
-// checkCall checks a call against the spec of the pod. It skips a UID with several desired specs,
-// because it does not know which spec applies.
-func (tr *trace) checkCall(about object, c memory.Call) {
+// checkAndRecordCall checks a call of the runtime against the spec of its pod, and adds a fault if it breaks a
+// rule. It also records starts, stops, hooks and attempts for later checks. For a UID with several desired
+// specs it records only stops, because it cannot know which spec applies.
+func (tr *trace) checkAndRecordCall(about object, c memory.Call) {
 	seen := tr.podStatus(about.pod.UID)
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -145,19 +150,19 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
-			err = errors.Join(r.checkStart(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTime(pod, about, c, q.ContainerID, seen))
+			err = errors.Join(r.checkStartOrderAndRestartPolicy(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTimeIfEnabled(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
-		err = r.checkPreStopHook(q, c.Began)
+		err = r.checkAndRecordPreStopHook(q, c.Began)
 		if r.timing != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
-			err = r.timing.checkProbe(about, c, q.Purpose, findRecord(seen, q.ContainerID))
+			err = r.timing.checkProbedContainerRuns(about, c, q.Purpose, findContainerStatus(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
 		if _, before := r.firstStops[q.ContainerID]; !before {
 			r.firstStops[q.ContainerID] = c.Began
 		}
 		if r.timing != nil {
-			err = r.timing.checkStop(pod, about, c, q.Grace, q.ContainerID, seen)
+			err = r.timing.checkGraceAndSidecarOrder(pod, about, c, q.Grace, q.ContainerID, seen)
 		}
 	}
 	if err != nil {
@@ -165,9 +170,9 @@ func (tr *trace) checkCall(about object, c memory.Call) {
 	}
 }
 
-// recordKilling records, from a Killing event, that a container is about to be stopped. A later exit of
-// the container is then not its own, even if the call fails or a wrapper of the runtime drops it.
-func (tr *trace) recordKilling(uid types.UID, reason, message string) {
+// recordStopFromKillingEvent records that the node is stopping the newest container that a Killing event names.
+// Its exit then does not count as an exit of its own, even if the stop call fails.
+func (tr *trace) recordStopFromKillingEvent(uid types.UID, reason, message string) {
 	name, ok := strings.CutPrefix(message, "Stopping container ")
 	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.podStatus == nil {
 		return
@@ -186,18 +191,19 @@ func (tr *trace) recordKilling(uid types.UID, reason, message string) {
 	}
 }
 
-// checkStartTime checks the time of a start, if the rules about times are checked.
-func (r *rules) checkStartTime(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
-	rec := findRecord(seen, id)
+// checkStartTimeIfEnabled checks a start against the active deadline and the startup probes of sidecars. It
+// does nothing unless the test checks times.
+func (r *rules) checkStartTimeIfEnabled(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
+	rec := findContainerStatus(seen, id)
 	if r.timing == nil || rec == nil {
 		return nil
 	}
-	return r.timing.checkStart(pod, about, c.Began, rec, seen, r.crashedAt)
+	return r.timing.checkActiveDeadlineAndStartupProbes(pod, about, c.Began, rec, seen, r.crashedAt)
 }
 
-// checkPreStopHook checks that a preStop hook is called once and before the first stop. The hook may return
-// after the stop (I32).
-func (r *rules) checkPreStopHook(req runtime.RunHandlerRequest, began time.Time) error {
+// checkAndRecordPreStopHook returns an error if a preStop hook is called twice, or is called after the first
+// stop of the container. Otherwise it records the call. It does nothing for other handlers. (I32)
+func (r *rules) checkAndRecordPreStopHook(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
 	}
@@ -212,11 +218,12 @@ func (r *rules) checkPreStopHook(req runtime.RunHandlerRequest, began time.Time)
 	return nil
 }
 
-// checkStart checks that the containers before a started container allow its start (I29), and that its
-// restart policy does (I30).
-func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
+// checkStartOrderAndRestartPolicy returns an error if a started container may not start yet, because an init
+// container before it is not done. It also returns an error if the restart policy does not allow another start.
+// It records the time of the start. (I29, I30)
+func (r *rules) checkStartOrderAndRestartPolicy(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
 	init, c := findContainer(pod, about.name)
-	rec := findRecord(seen, id)
+	rec := findContainerStatus(seen, id)
 	if c == nil || rec == nil {
 		return nil
 	}
@@ -226,10 +233,10 @@ func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, 
 	}
 	last, again := r.lastStarts[key]
 	r.lastStarts[key] = now
-	if last.Before(r.crashedAt) && previousExitedIn(key.sandbox, seen, rec) == nil {
+	if last.Before(r.crashedAt) && previousExitedContainerInSandbox(key.sandbox, seen, rec) == nil {
 		again = false // A node that was started later cannot know.
 	}
-	if init < len(pod.Spec.InitContainers) && !hasLaterRecord(pod, seen, rec, init) {
+	if init < len(pod.Spec.InitContainers) && !hasOtherContainerFromIndex(pod, seen, rec, init) {
 		again = false // No record shows how far the pod was, so it starts with its first init container again.
 	}
 	if again && restartPolicy(pod, c) == v1.RestartPolicyNever && !hasRestartRules(pod) {
@@ -239,7 +246,7 @@ func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, 
 	// exit code. That holds after a crash of the agent too: the next agent finds the attempt that the crashed
 	// one had created.
 	regular := init == len(pod.Spec.InitContainers)
-	if last := previousExited(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && restartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
+	if last := previousExitedContainer(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && restartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {
@@ -252,9 +259,9 @@ func (r *rules) checkStart(now time.Time, pod *v1.Pod, about object, id string, 
 	return nil
 }
 
-// hasLaterRecord reports whether the sandbox of rec has another record of init container number init,
-// or of a container after it. Only such records show how far the pod was.
-func hasLaterRecord(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
+// hasOtherContainerFromIndex reports whether the sandbox of rec has another container that is init container
+// number init or a later one. Only such a container shows how far the pod has come.
+func hasOtherContainerFromIndex(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
 		if r.ID == rec.ID || r.SandboxID != rec.SandboxID {
@@ -267,7 +274,8 @@ func hasLaterRecord(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.Container
 	return false
 }
 
-// findContainer returns a container of the spec, and the number of init containers before it.
+// findContainer returns an init or regular container of the spec, and the number of init containers before it.
+// It returns nil if there is no such container.
 func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	for i := range pod.Spec.InitContainers {
 		if pod.Spec.InitContainers[i].Name == name {
@@ -282,18 +290,19 @@ func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	return 0, nil
 }
 
-// checkInitContainerDone returns an error unless an init container is done in the sandbox of then,
-// according to the record of its newest attempt. A missing record is no error.
-func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, then *runtime.ContainerStatus, made uint32) error {
+// checkInitContainerDone returns an error if an init container has not succeeded in the sandbox of the started
+// container, or if a sidecar was never started there. It returns nil if the runtime no longer has the newest
+// attempt.
+func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, started *runtime.ContainerStatus, newestAttempt uint32) error {
 	var newest *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
-		if r.Name == c.Name && r.SandboxID == then.SandboxID && (newest == nil || r.Attempt > newest.Attempt) {
+		if r.Name == c.Name && r.SandboxID == started.SandboxID && (newest == nil || r.Attempt > newest.Attempt) {
 			newest = r
 		}
 	}
 	switch sidecar := podspec.IsSidecar(c); {
-	case newest == nil || newest.Attempt < made:
+	case newest == nil || newest.Attempt < newestAttempt:
 		return nil
 	case !sidecar && (newest.State != runtime.StateExited || newest.ExitCode != 0):
 		return fmt.Errorf("init container %s is %s with code %d", c.Name, newest.State, newest.ExitCode)
@@ -303,8 +312,8 @@ func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, then *runt
 	return nil
 }
 
-// restartPolicy returns the restart policy of a container. With restart rules it returns Always,
-// because any exit may restart.
+// restartPolicy returns the restart policy of a container, or else the policy of its pod. For a container with
+// restart rules it returns Always, because any exit may lead to a restart.
 func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	switch {
 	case len(c.RestartPolicyRules) > 0:
@@ -315,8 +324,8 @@ func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// hasRestartRules reports whether a container of the pod has restart rules, which may restart the whole
-// pod.
+// hasRestartRules reports whether a container of the pod has restart rules. Such a rule may restart all
+// containers of the pod.
 func hasRestartRules(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		if len(c.RestartPolicyRules) > 0 {
@@ -326,8 +335,8 @@ func hasRestartRules(pod *v1.Pod) bool {
 	return false
 }
 
-// findRecord returns the runtime record of a container ID, or nil.
-func findRecord(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
+// findContainerStatus returns the runtime's status of the container with this ID, or nil.
+func findContainerStatus(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	for i := range seen.Containers {
 		if seen.Containers[i].ID == id {
 			return &seen.Containers[i]
@@ -336,14 +345,15 @@ func findRecord(seen *runtime.PodStatus, id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// previousExited returns the newest exited record of an earlier attempt in the same incarnation, or
-// nil.
-func previousExited(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
-	return previousExitedIn("", seen, rec)
+// previousExitedContainer returns the newest exited container of the same name and incarnation with a lower
+// attempt than rec, or nil.
+func previousExitedContainer(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+	return previousExitedContainerInSandbox("", seen, rec)
 }
 
-// previousExitedIn is previousExited for the records of one sandbox, or of all if sandbox is empty.
-func previousExitedIn(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
+// previousExitedContainerInSandbox returns the newest exited container in a sandbox that has the name and
+// incarnation of rec and a lower attempt, or nil. If sandbox is empty, the container may be in any sandbox.
+func previousExitedContainerInSandbox(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {
 		r := &seen.Containers[i]

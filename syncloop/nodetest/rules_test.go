@@ -84,7 +84,7 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
 		require.NoError(t, err)
 		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
-		b.trace.faults.report(failed)
+		b.trace.faults.reportAndClear(failed)
 		assert.Equal(t, []string{"nodetest: at 10s: pod default/web: container c runs again after a success"}, failed.failures)
 		if crash {
 			b.Start()
@@ -116,7 +116,7 @@ func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 		id, err := b.Machine().CreateContainer(ctx, runtime.CreateContainerRequest{Pod: ref, SandboxID: box, Name: "c", Image: first.Image, Attempt: 1})
 		require.NoError(t, err)
 		require.NoError(t, b.Machine().StartContainer(ctx, runtime.StartContainerRequest{ContainerID: id}))
-		b.trace.faults.report(failed)
+		b.trace.faults.reportAndClear(failed)
 		assert.Equal(t, announced, len(failed.failures) == 0)
 		b.Stop()
 	}
@@ -131,11 +131,11 @@ func TestRules_I30_InitOfWhichNothingIsLeft(t *testing.T) {
 	with := func(name, sandbox string) *runtime.PodStatus {
 		return &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec, {Container: runtime.Container{ID: "2", Name: name, SandboxID: sandbox}}}}
 	}
-	assert.False(t, hasLaterRecord(p, &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec}}, &rec, 1))
-	assert.False(t, hasLaterRecord(p, with("before", "s"), &rec, 1))
-	assert.False(t, hasLaterRecord(p, with("c", "another"), &rec, 1))
-	assert.True(t, hasLaterRecord(p, with("i", "s"), &rec, 1))
-	assert.True(t, hasLaterRecord(p, with("c", "s"), &rec, 1))
+	assert.False(t, hasOtherContainerFromIndex(p, &runtime.PodStatus{Containers: []runtime.ContainerStatus{rec}}, &rec, 1))
+	assert.False(t, hasOtherContainerFromIndex(p, with("before", "s"), &rec, 1))
+	assert.False(t, hasOtherContainerFromIndex(p, with("c", "another"), &rec, 1))
+	assert.True(t, hasOtherContainerFromIndex(p, with("i", "s"), &rec, 1))
+	assert.True(t, hasOtherContainerFromIndex(p, with("c", "s"), &rec, 1))
 }
 
 // TestRules_I30_LostWithoutATrace: the next agent cannot know that a container without a record ran in
@@ -146,7 +146,7 @@ func TestRules_I30_LostWithoutATrace(t *testing.T) {
 	}
 	rec := runtime.ContainerStatus{Container: runtime.Container{ID: "2", Name: "c", SandboxID: "new", Attempt: 1}}
 	seen := &runtime.PodStatus{Containers: []runtime.ContainerStatus{old, rec}}
-	assert.Equal(t, "1", previousExited(seen, &rec).ID)
-	assert.Equal(t, "1", previousExitedIn("old", seen, &rec).ID)
-	assert.Nil(t, previousExitedIn("new", seen, &rec))
+	assert.Equal(t, "1", previousExitedContainer(seen, &rec).ID)
+	assert.Equal(t, "1", previousExitedContainerInSandbox("old", seen, &rec).ID)
+	assert.Nil(t, previousExitedContainerInSandbox("new", seen, &rec))
 }

@@ -15,9 +15,10 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// checkScripts returns an error for an annotation with a script, or with handler results, for a
-// container that the pod lacks: the annotation would have no effect.
-func checkScripts(pod *v1.Pod) error {
+// checkScriptAnnotations returns an error if an annotation of the in-memory runtime names a container that the
+// pod does not have. Such an annotation sets the script or the handler results of a container, and would have
+// no effect.
+func checkScriptAnnotations(pod *v1.Pod) error {
 	names := containerNames(pod)
 	for _, key := range slices.Sorted(maps.Keys(pod.Annotations)) {
 		rest, ok := strings.CutPrefix(key, memory.AnnotationPrefix)
@@ -29,7 +30,7 @@ func checkScripts(pod *v1.Pod) error {
 	return nil
 }
 
-// containerNames returns the names of all containers of a pod.
+// containerNames returns the names of all containers of a pod, including ephemeral ones.
 func containerNames(pod *v1.Pod) []string {
 	var names []string
 	for c := range podspec.AllAndEphemeralContainers(pod) {
@@ -38,22 +39,24 @@ func containerNames(pod *v1.Pod) []string {
 	return names
 }
 
-// checkScripts adds a fault for each script on the machine whose container no pod ever had.
-func (tr *trace) checkScripts(scripts []memory.Selector) {
+// checkScriptsSelectContainers adds a fault for each script selector that never selected a container of a pod.
+// A test sets such a script on the in-memory runtime.
+func (tr *trace) checkScriptsSelectContainers(selectors []memory.Selector) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	for _, to := range scripts {
-		if !tr.matchesAnyLocked(to) {
+	for _, to := range selectors {
+		if !tr.selectsAnyContainerLocked(to) {
 			tr.faults.add("SetScript: no pod has a container of %+v", to)
 		}
 	}
 }
 
-// matchesAnyLocked reports whether a script matches a container of any pod.
-func (tr *trace) matchesAnyLocked(to memory.Selector) bool {
+// selectsAnyContainerLocked reports whether the selector of a script matches a container of any pod that was
+// applied or observed.
+func (tr *trace) selectsAnyContainerLocked(selector memory.Selector) bool {
 	matches := func(pod *v1.Pod) bool {
 		ref := runtime.PodRef{UID: pod.UID, Namespace: cmp.Or(pod.Namespace, v1.NamespaceDefault), Name: pod.Name}
-		return slices.ContainsFunc(containerNames(pod), func(name string) bool { return to.Matches(ref, name) })
+		return slices.ContainsFunc(containerNames(pod), func(name string) bool { return selector.Matches(ref, name) })
 	}
 	for _, specs := range tr.mu.rules.specs {
 		if slices.ContainsFunc(specs, matches) {
@@ -68,8 +71,8 @@ func (tr *trace) matchesAnyLocked(to memory.Selector) bool {
 	return false
 }
 
-// checkUID returns an error if no pod ever had the UID.
-func (tr *trace) checkUID(uid types.UID) error {
+// checkUIDKnown returns an error with all known UIDs if no pod with this UID was applied or observed.
+func (tr *trace) checkUIDKnown(uid types.UID) error {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	if tr.mu.known[uid] != nil || tr.mu.rules.specs[uid] != nil {

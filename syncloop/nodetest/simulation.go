@@ -61,10 +61,11 @@ func (b *Simulation) AddNode(config Config) *Simulation {
 	return b.addNode(config)
 }
 
-// nodeName returns the name of the node.
+// nodeName returns the name of the simulated node.
 func (b *Simulation) nodeName() string { return nodeNameOf(b.config) }
 
-// nodeNameOf returns the name that a node with this Config has.
+// nodeNameOf returns the name that a node with this Config has: Config.Node.Name in lower case, or else
+// localhost.
 func nodeNameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
 // Start starts a node on the runtime and applies all desired pods to it, after Crash or Stop. New calls
@@ -86,7 +87,7 @@ func (b *Simulation) Start() {
 	for _, pod := range b.desired {
 		b.applyToNode(pod)
 	}
-	b.trace.faults.report(b.t)
+	b.trace.faults.reportAndClear(b.t)
 	p.Go(func() { b.trace.followNode(ctx, n) })
 	p.Go(func() {
 		if err := n.Run(ctx); err != nil {
@@ -104,7 +105,7 @@ func (b *Simulation) Crash() {
 	b.process.Crash()
 	b.trace.recordCrash() // The running calls have failed by now.
 	b.process, b.node = nil, nil
-	b.trace.faults.report(b.t)
+	b.trace.faults.reportAndClear(b.t)
 }
 
 // Stop ends the context of the node's Run and waits until Run has returned, which may take virtual
@@ -117,7 +118,7 @@ func (b *Simulation) Stop() {
 		return
 	}
 	b.cancel()
-	b.driveAndReport(func() {
+	b.runAndReportFaults(func() {
 		if err := b.scheduler.RunWhile(b.Now().Add(maxVirtualWait), func() bool { return !b.ended }); err != nil {
 			b.trace.faults.add("the node does not stop: %v", err)
 		}
@@ -129,18 +130,19 @@ func (b *Simulation) Stop() {
 	b.checkScriptsOfMachine()
 	b.trace.recordStop()
 	b.process, b.node, b.stopped = nil, nil, true
-	b.trace.faults.report(b.t)
-	b.releaseIfStopped()
+	b.trace.faults.reportAndClear(b.t)
+	b.logAndDetachCleanupIfAllStopped()
 }
 
-// checkScriptsOfMachine checks the container scripts that the test has set on the in-memory runtime.
+// checkScriptsOfMachine adds a fault for each container script of the in-memory runtime that never selected a
+// container. It does nothing with another runtime.
 func (b *Simulation) checkScriptsOfMachine() {
 	if b.machine != nil {
-		b.trace.checkScripts(b.machine.ScriptSelectors())
+		b.trace.checkScriptsSelectContainers(b.machine.ScriptSelectors())
 	}
 }
 
-// requireNode fails the test if no node runs.
+// requireNode ends the test as failed if no node runs.
 func (b *Simulation) requireNode() {
 	b.t.Helper()
 	if b.process == nil {
@@ -165,7 +167,7 @@ func (b *Simulation) Now() time.Time { return b.scheduler.Now() }
 func (b *Simulation) Apply(pod *v1.Pod) {
 	b.t.Helper()
 	pod = withUID(pod)
-	if err := checkScripts(pod); err != nil {
+	if err := checkScriptAnnotations(pod); err != nil {
 		b.t.Fatalf("nodetest: Apply: %v", err)
 	}
 	b.removeDesired(pod.UID)
@@ -176,19 +178,20 @@ func (b *Simulation) Apply(pod *v1.Pod) {
 	}
 }
 
-// applyToNode applies a pod to the running node.
+// applyToNode applies a pod to the running node. It ends the test as failed if the node returns an error, and
+// reports faults that were found.
 func (b *Simulation) applyToNode(pod *v1.Pod) {
 	b.t.Helper()
 	if err := b.node.Apply(pod); err != nil {
 		b.t.Fatalf("nodetest: %v", err)
 	}
-	b.trace.faults.report(b.t)
+	b.trace.faults.reportAndClear(b.t)
 }
 
 // Delete implements Harness.
 func (b *Simulation) Delete(uid types.UID) {
 	b.t.Helper()
-	if err := b.trace.checkUID(uid); err != nil {
+	if err := b.trace.checkUIDKnown(uid); err != nil {
 		b.t.Fatalf("nodetest: Delete: %v", err)
 	}
 	b.removeDesired(uid)
@@ -196,10 +199,10 @@ func (b *Simulation) Delete(uid types.UID) {
 	if b.node != nil {
 		b.node.Delete(uid)
 	}
-	b.trace.faults.report(b.t)
+	b.trace.faults.reportAndClear(b.t)
 }
 
-// removeDesired removes a pod from the desired pods.
+// removeDesired removes a pod from the pods that the next node starts with.
 func (b *Simulation) removeDesired(uid types.UID) {
 	for i, pod := range b.desired {
 		if pod.UID == uid {
@@ -221,7 +224,7 @@ func (b *Simulation) Go(f func()) {
 func (b *Simulation) Run(d time.Duration) {
 	b.t.Helper()
 	b.requireNodeForTime("Run")
-	b.driveAndReport(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
+	b.runAndReportFaults(func() { b.scheduler.RunUntil(b.Now().Add(d)) })
 }
 
 // RunUntil lets time pass, step by step, until cond returns true, and returns how much time has passed.
@@ -232,7 +235,7 @@ func (b *Simulation) RunUntil(cond func() bool) time.Duration {
 	b.requireNodeForTime("RunUntil")
 	began := b.Now()
 	var err error
-	b.driveAndReport(func() { err = b.scheduler.RunWhile(began.Add(maxVirtualWait), func() bool { return !cond() }) })
+	b.runAndReportFaults(func() { err = b.scheduler.RunWhile(began.Add(maxVirtualWait), func() bool { return !cond() }) })
 	if err != nil {
 		b.t.Fatalf("nodetest: RunUntil: after %s the condition still does not hold: %v", b.Now().Sub(began), err)
 	}
@@ -249,7 +252,7 @@ func (b *Simulation) WithTimeout(d time.Duration) (context.Context, context.Canc
 func (b *Simulation) RunUntilIdle() {
 	b.t.Helper()
 	b.requireNodeForTime("RunUntilIdle")
-	b.driveAndReport(b.scheduler.RunUntilIdle)
+	b.runAndReportFaults(b.scheduler.RunUntilIdle)
 }
 
 // Step runs one coroutine until it waits. If all coroutines wait, time passes until the next timer.
@@ -257,7 +260,7 @@ func (b *Simulation) RunUntilIdle() {
 func (b *Simulation) Step() (stepped bool) {
 	b.t.Helper()
 	b.requireNodeForTime("Step")
-	b.driveAndReport(func() {
+	b.runAndReportFaults(func() {
 		if stepped = b.scheduler.Step(); stepped {
 			return
 		}
@@ -275,7 +278,7 @@ func (b *Simulation) Step() (stepped bool) {
 func (b *Simulation) StepUntil(t time.Time) {
 	b.t.Helper()
 	b.requireNodeForTime("StepUntil")
-	b.driveAndReport(func() {
+	b.runAndReportFaults(func() {
 		if b.scheduler.Step() {
 			return
 		}
@@ -297,7 +300,8 @@ func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines(
 // which they were added.
 func (b *Simulation) Transcript() string { return b.transcriptOfAll() }
 
-// withUID returns the pod with the UID that the node will give it. The harness finds its pods by UID.
+// withUID returns a copy of the pod with the UID that the node will give it. A pod that has a UID is returned
+// as it is.
 func withUID(pod *v1.Pod) *v1.Pod {
 	if pod == nil || pod.UID != "" {
 		return pod

@@ -45,27 +45,27 @@ func newSimulator(t testing.TB, seed uint64) *simulator {
 	t.Cleanup(func() {
 		t.Helper()
 		if w.sim != nil {
-			w.sim.cleanup()
+			w.sim.stopOrCrashNodes()
 		}
 	})
 	return s
 }
 
-// addNode starts a node on a machine of its own.
+// addNode adds a node with its own runtime to the simulation and starts the node.
 func (s *simulator) addNode(config Config) *Simulation {
 	s.t.Helper()
 	b := &Simulation{simulator: s, config: config, machineProcess: s.scheduler.NewProcess()}
 	b.trace = newTrace(s.scheduler.Now)
 	b.trace.details = config.Details
-	b.trace.enableTimelines(config.Timelines)
+	b.trace.enableTimelinesIfRequested(config.Timelines)
 	if config.Wrap == nil && config.Runtime == nil {
 		b.trace.mu.rules.timing = newTimingRules()
 	}
 	if config.Runtime != nil {
 		b.ownRuntime = config.Runtime(b.machineProcess.Clock())
-		b.trace.podStatus = podStatusReader(executor.Into(context.Background(), b.machineProcess), b.ownRuntime)
+		b.trace.podStatus = newPodStatusReader(executor.Into(context.Background(), b.machineProcess), b.ownRuntime)
 	} else {
-		b.machine = memory.New(memory.Config{Clock: b.machineProcess.Clock(), Hooks: memory.Hooks{CallContext: b.trace.recordCall}})
+		b.machine = memory.New(memory.Config{Clock: b.machineProcess.Clock(), Hooks: memory.Hooks{CallContext: b.trace.recordAndCheckCall}})
 		b.trace.podStatus = b.machine.SnapshotStatus
 	}
 	s.nodes = append(s.nodes, b)
@@ -73,8 +73,8 @@ func (s *simulator) addNode(config Config) *Simulation {
 	return b
 }
 
-// runtimeForNode returns the runtime that a node's process uses. Its calls fail when that process
-// crashes.
+// runtimeForNode returns the runtime that the node of a simulated process uses. Its calls fail when that
+// process crashes.
 func (b *Simulation) runtimeForNode(p *executor.Process) runtime.Runtime {
 	if b.ownRuntime == nil {
 		return b.machine.WithClock(p.Clock())
@@ -82,9 +82,9 @@ func (b *Simulation) runtimeForNode(p *executor.Process) runtime.Runtime {
 	return newRecordingRuntime(b.ownRuntime, p.Clock(), b.trace, p.Yield)
 }
 
-// podStatusReader returns a function that reads the status of a pod from a runtime, for the checks.
-// After an error the status is empty.
-func podStatusReader(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
+// newPodStatusReader returns a function that reads the status of a pod from a runtime. After an error the
+// function returns a status with only the UID.
+func newPodStatusReader(ctx context.Context, rt runtime.Runtime) func(types.UID) *runtime.PodStatus {
 	return func(uid types.UID) *runtime.PodStatus {
 		st, err := rt.PodStatus(ctx, uid)
 		if err != nil || st == nil {
@@ -104,16 +104,18 @@ func (s *simulator) isAnyNodeRunning() bool {
 	return false
 }
 
-// releaseIfStopped removes the simulation from the cleanup of the test if all its nodes have stopped.
-func (s *simulator) releaseIfStopped() {
+// logAndDetachCleanupIfAllStopped does nothing while a node runs. Otherwise it logs the transcript of a failed
+// test, and detaches the simulation from the test's cleanup, so that its memory can be freed.
+func (s *simulator) logAndDetachCleanupIfAllStopped() {
 	if s.isAnyNodeRunning() {
 		return
 	}
-	s.logTranscript()
+	s.logTranscriptOnceIfFailed()
 	s.cleanupTarget.sim = nil
 }
 
-// requireNodeForTime fails the test if the last node was stopped, because time does not pass then.
+// requireNodeForTime ends the test as failed if all nodes were stopped and none has started again. Time does
+// not pass then.
 func (b *Simulation) requireNodeForTime(method string) {
 	b.t.Helper()
 	if b.stopped && !b.isAnyNodeRunning() {
@@ -121,20 +123,20 @@ func (b *Simulation) requireNodeForTime(method string) {
 	}
 }
 
-// driveAndReport runs f, which runs steps of the simulation, and fails the test for each fault that the
-// steps have found.
-func (s *simulator) driveAndReport(f func()) {
+// runAndReportFaults runs f, which runs steps of the simulation, and then fails the test for each fault of a
+// node. If the simulation itself cannot continue, it ends the test.
+func (s *simulator) runAndReportFaults(f func()) {
 	s.t.Helper()
 	fault := catchFault(f)
 	for _, b := range s.nodes {
-		b.trace.faults.report(s.t)
+		b.trace.faults.reportAndClear(s.t)
 	}
 	if fault != nil {
 		s.t.Fatalf("nodetest: %v", fault)
 	}
 }
 
-// catchFault calls f and returns the executor.Fault with which f panics, or nil.
+// catchFault calls f and returns the *executor.Fault with which f panics, or nil. Any other panic continues.
 func catchFault(f func()) (fault error) {
 	defer func() {
 		v := recover()
@@ -152,7 +154,7 @@ func catchFault(f func()) (fault error) {
 	return nil
 }
 
-// failStalled fails the test because a step does not return.
+// failStalled ends the test as failed because a step of the simulation does not return.
 func (s *simulator) failStalled(stack string) {
 	s.t.Helper()
 	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
@@ -160,23 +162,24 @@ func (s *simulator) failStalled(stack string) {
 		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
 }
 
-// failHopelessWait fails the test because the condition for which the test waits cannot occur.
+// failHopelessWait ends the test as failed because the test waits for a condition that cannot occur.
 func (s *simulator) failHopelessWait(reason error) {
 	s.t.Helper()
 	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", findTestLine(), reason)
 }
 
-// cleanup stops the nodes that still run at the end of a test. If the test has failed, the nodes may be
-// in any state, and cleanup crashes them instead.
-func (s *simulator) cleanup() {
+// stopOrCrashNodes stops the nodes that still run at the end of a test, and logs the transcript of a failed
+// test. If the test has failed, it crashes the nodes instead of stopping them, because they may be in any
+// state.
+func (s *simulator) stopOrCrashNodes() {
 	s.t.Helper()
 	for _, b := range s.nodes {
-		b.trace.faults.report(s.t)
+		b.trace.faults.reportAndClear(s.t)
 		if !s.t.Failed() {
 			b.Stop()
 		}
 	}
-	s.logTranscript()
+	s.logTranscriptOnceIfFailed()
 	if s.scheduler.Stalled() {
 		return
 	}
@@ -190,8 +193,9 @@ func (s *simulator) cleanup() {
 // maxLoggedBytes is the maximum length of a logged transcript. The end of the transcript is logged.
 const maxLoggedBytes = 64 << 10
 
-// logTranscript logs the transcript once if the test has failed during the simulation.
-func (s *simulator) logTranscript() {
+// logTranscriptOnceIfFailed logs the transcript if the test has failed since the simulation began, and saves
+// the timelines. It logs at most once, and only the end of a long transcript.
+func (s *simulator) logTranscriptOnceIfFailed() {
 	if !s.t.Failed() || s.failed || s.logged {
 		return
 	}
@@ -201,10 +205,11 @@ func (s *simulator) logTranscript() {
 		text, head = text[len(text)-maxLoggedBytes:], fmt.Sprintf("The last %d bytes of the transcript:", maxLoggedBytes)
 	}
 	s.t.Logf("%s\n%s", head, text)
-	saveTimelines(s.t, s.timelines)
+	saveTimelinesIfFlagSet(s.t, s.timelines)
 }
 
-// transcriptOfAll returns the transcripts of all nodes.
+// transcriptOfAll returns the transcripts of all nodes, each under the name of the node. The transcript of a
+// single node has no name.
 func (s *simulator) transcriptOfAll() string {
 	if len(s.nodes) == 1 {
 		return s.nodes[0].trace.String()

@@ -26,9 +26,9 @@ func newTimingRules() *timingRules {
 	return &timingRules{deletedAt: map[types.UID]time.Time{}, failedStops: map[types.UID]bool{}, graceEnds: map[string]time.Time{}, startupSucceeded: map[containerKey]bool{}}
 }
 
-// resetAfterCrash drops the stops of the crashed node. The next node stops containers again, with new
-// grace periods.
-func (s *timingRules) resetAfterCrash() {
+// resetForNextNode deletes the grace periods and failed stops of the node that has crashed or stopped. The next
+// node stops containers again, with new grace periods.
+func (s *timingRules) resetForNextNode() {
 	clear(s.graceEnds)
 	clear(s.failedStops)
 }
@@ -36,10 +36,10 @@ func (s *timingRules) resetAfterCrash() {
 // minGrace is the minimum time between the stop signal and the kill of a container.
 const minGrace = 2 * time.Second
 
-// checkStop checks a stop. A later stop of a container does not extend its grace period. A sidecar of a
-// terminating pod is stopped only when all containers before it in the order of stops have exited,
-// unless the grace period is over (I33).
-func (s *timingRules) checkStop(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
+// checkGraceAndSidecarOrder returns an error if a later stop of a container extends its grace period. It also
+// returns an error if a sidecar of a deleted pod is stopped while a container runs that must exit before it,
+// unless the grace period is over or a stop of the pod has failed. (I33)
+func (s *timingRules) checkGraceAndSidecarOrder(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
 	by, again := s.graceEnds[id], false
 	if !by.IsZero() {
 		again = c.Began.Add(grace).After(by) && grace > minGrace
@@ -65,8 +65,8 @@ func (s *timingRules) checkStop(pod *v1.Pod, about object, c memory.Call, grace 
 	return nil
 }
 
-// stopOrder returns a container's position in the order of stops: 0 for containers that are no
-// sidecars, and 1 for the last sidecar.
+// stopOrder returns a container's position in the order of stops: 1 for the last sidecar in the spec, more for
+// earlier sidecars, and 0 for other containers, which stop first.
 func stopOrder(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {
@@ -76,16 +76,17 @@ func stopOrder(pod *v1.Pod, name string) int {
 	return 0
 }
 
-// isInSpec reports whether the spec has a regular or init container of this name. No rule waits for
+// isInSpec reports whether the spec has a regular or init container of this name. It returns false for
 // ephemeral containers.
 func isInSpec(pod *v1.Pod, name string) bool {
 	_, c := findContainer(pod, name)
 	return c != nil
 }
 
-// checkStart checks the time of a start: before the active deadline of the pod, and for a first start
-// after the startup probes of the sidecars before it (I29).
-func (s *timingRules) checkStart(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
+// checkActiveDeadlineAndStartupProbes returns an error if a container starts after the active deadline of its
+// pod. It also returns an error if the first attempt of a container starts before the startup probe of an
+// earlier sidecar has succeeded; this is not checked after a crash. (I29)
+func (s *timingRules) checkActiveDeadlineAndStartupProbes(pod *v1.Pod, about object, began time.Time, rec *runtime.ContainerStatus, seen *runtime.PodStatus, crash time.Time) error {
 	if d := pod.Spec.ActiveDeadlineSeconds; d != nil {
 		for i := range seen.Sandboxes {
 			box := &seen.Sandboxes[i]
@@ -110,8 +111,9 @@ func (s *timingRules) checkStart(pod *v1.Pod, about object, began time.Time, rec
 // not know that a container has exited.
 const maxSync = 15 * time.Minute
 
-// checkProbe checks that the container of a probe runs, or ran within maxSync.
-func (s *timingRules) checkProbe(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
+// checkProbedContainerRuns returns an error if a container is probed later than maxSync after its exit. It also
+// records each success of a startup probe.
+func (s *timingRules) checkProbedContainerRuns(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
 	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
 		s.startupSucceeded[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}

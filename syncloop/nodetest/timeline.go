@@ -24,15 +24,16 @@ const (
 	maxDrawnPods = 100  // pods per page
 )
 
-// enableTimelines makes the trace record timelines, if they are enabled here or by the test flag.
-func (tr *trace) enableTimelines(enabled bool) {
+// enableTimelinesIfRequested makes the trace record timelines if enabled is set or the test flag -timeline is
+// given.
+func (tr *trace) enableTimelinesIfRequested(enabled bool) {
 	if enabled || *timelineDir != "" {
 		tr.records, _ = recorder.New(recorder.Config{Records: maxRecords, RemovedPods: maxGonePods}) // The Config is valid.
 	}
 }
 
-// timelineHook returns a timeline hook that records and then calls next. Without timelines it returns
-// next.
+// timelineHook returns a timeline hook that records and then calls next. If timelines are not recorded, it
+// returns next.
 func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.UID, timeline.Record) {
 	switch {
 	case tr.records == nil:
@@ -46,7 +47,7 @@ func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.
 	}
 }
 
-// noteOnTimelines adds a note about the agent to all timelines.
+// noteOnTimelines adds a note about the agent to the timelines of all pods, if timelines are recorded.
 func (tr *trace) noteOnTimelines(text string) {
 	if tr.records != nil {
 		tr.records.RecordForAll(tr.now(), text)
@@ -60,7 +61,7 @@ func (tr *trace) timelines() []timeline.Timeline {
 	return tr.records.Timelines(tr.now())
 }
 
-// timelines returns the timelines of all nodes.
+// timelines returns the timelines of all nodes. With several nodes each timeline has the name of its node.
 func (s *simulator) timelines() (all []timeline.Timeline) {
 	for _, b := range s.nodes {
 		for _, t := range b.trace.timelines() {
@@ -73,8 +74,9 @@ func (s *simulator) timelines() (all []timeline.Timeline) {
 	return all
 }
 
-// saveTimelines saves the drawings of a failed test, if the test flag is set.
-func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
+// saveTimelinesIfFlagSet writes the timelines of a failed test to an HTML file in the directory of the test
+// flag -timeline. It does nothing without the flag. A failure is only logged.
+func saveTimelinesIfFlagSet(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Helper()
 	if *timelineDir == "" {
 		return
@@ -93,7 +95,7 @@ func saveTimelines(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Logf("nodetest: the drawing of the test is in %s", path)
 }
 
-// testFileName converts the name of a test to a file name.
+// testFileName converts the name of a test to a file name. It replaces each special character by "_".
 func testFileName(test string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {

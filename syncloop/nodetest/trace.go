@@ -100,40 +100,42 @@ func (tr *trace) String() string {
 	return b.String()
 }
 
-// mergeLines returns the lines and statuses in order. The status of an instant follows the lines of the
-// instant.
+// mergeLines returns the lines of calls, events and statuses in the order of their times. The status of an
+// instant follows the other lines of the instant.
 func (l *podLog) mergeLines() []line {
-	all := slices.Concat(groupParallel(l.lines), l.rows)
+	all := slices.Concat(orderParallelLines(l.lines), l.rows)
 	slices.SortStableFunc(all, func(a, b line) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
-// recordCrash records a crash. The next node counts its statuses from the start, so the last statuses are
-// dropped.
+// recordCrash adds the crash to the transcript and to the timelines, and resets the state of the checks for the
+// next node. It first checks the shared objects.
 func (tr *trace) recordCrash() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{at: tr.now().Sub(Epoch), text: "the agent crashes"})
-	tr.resetNodeStateLocked()
+	tr.checkSharedAndResetForNextNodeLocked()
 	tr.noteOnTimelines("the agent crashes")
 }
 
-// recordStop records that the node has stopped. The next node has none of its state.
+// recordStop adds the stop of the node to the timelines, and resets the state of the checks for the next node.
+// It first checks the shared objects.
 func (tr *trace) recordStop() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.resetNodeStateLocked()
+	tr.checkSharedAndResetForNextNodeLocked()
 	tr.noteOnTimelines("the agent has stopped")
 }
 
-// resetNodeStateLocked drops the state that the next node does not share.
-func (tr *trace) resetNodeStateLocked() {
-	tr.checkSharedUnchangedLocked()
+// checkSharedAndResetForNextNodeLocked adds a fault for each shared object that was modified. It then deletes
+// the state of the checks that the next node does not have.
+func (tr *trace) checkSharedAndResetForNextNodeLocked() {
+	tr.checkAndClearSharedLocked()
 	clear(tr.mu.lastStates)
-	tr.mu.rules.resetAfterCrash(tr.now())
+	tr.mu.rules.resetForNextNode(tr.now())
 }
 
-// addLine adds a line to the log of a pod.
+// addLine adds a line with the present time to the log of a pod.
 func (tr *trace) addLine(pod string, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -142,8 +144,8 @@ func (tr *trace) addLine(pod string, l line) {
 	of.lines = append(of.lines, l)
 }
 
-// lastStatusText returns the last status of a pod as "1/1 Running restarts=0", or "" if it was never
-// observed.
+// lastStatusText returns the last status of a pod as "1/1 Running restarts=0". It returns "" if the pod was
+// never observed.
 func (tr *trace) lastStatusText(pod string) string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -155,7 +157,7 @@ func (tr *trace) lastStatusText(pod string) string {
 	return strings.TrimPrefix(text, "| ")
 }
 
-// podLogLocked returns the log of a pod, which it makes first if necessary.
+// podLogLocked returns the log of a pod, and creates it if it is missing.
 func (tr *trace) podLogLocked(pod string) *podLog {
 	l := tr.mu.pods[pod]
 	if l == nil {
@@ -165,21 +167,22 @@ func (tr *trace) podLogLocked(pod string) *podLog {
 	return l
 }
 
-// followNode records the status of every pod, as a watcher of the node sees it. Of several statuses at
-// one instant the last counts, because the number of statuses that a watcher sees depends on chance.
+// followNode records and checks each state of each pod that Watch yields, until ctx ends.
 func (tr *trace) followNode(ctx context.Context, n *node.Node) {
 	for state := range n.Watch(ctx) {
 		s := state.Summary()
-		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts) + tr.describeMessages(&state.Pod.Status)
+		text := fmt.Sprintf("| %s %s restarts=%d", s.Ready, s.Status, s.Restarts) + tr.describeMessagesIfDetailed(&state.Pod.Status)
 		if state.Gone {
 			text = "| gone"
 		}
-		tr.addStatusRow(state, text)
+		tr.recordAndCheckState(state, text)
 	}
 }
 
-// addStatusRow records and checks a status. It replaces an earlier status of the same instant.
-func (tr *trace) addStatusRow(state node.PodState, text string) {
+// recordAndCheckState records the state of a pod in the transcript and in its history, and checks it. It
+// replaces an earlier status line of the same instant, because the number of states that a watcher receives
+// depends on chance.
+func (tr *trace) recordAndCheckState(state node.PodState, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	at := tr.now().Sub(Epoch)
@@ -192,16 +195,17 @@ func (tr *trace) addStatusRow(state node.PodState, text string) {
 		rows = append(rows, line{at: at, text: text})
 	}
 	l.rows = rows
-	l.observeLocked(at, text, state)
-	tr.updatePodLocked(state)
-	tr.checkStatusLocked(state)
+	l.addObservationLocked(at, text, state)
+	tr.storePodAndStatusLocked(state)
+	tr.checkAndStoreStateLocked(state)
 }
 
-// updatePodLocked stores a pod of the node and its status, and checks the scripts of a new pod.
-func (tr *trace) updatePodLocked(state node.PodState) {
+// storePodAndStatusLocked stores a pod of the node and its newest status; for a pod that is gone it deletes the
+// status. For a new pod it also adds a fault if its script annotations name an unknown container.
+func (tr *trace) storePodAndStatusLocked(state node.PodState) {
 	uid := state.Pod.UID
 	if tr.mu.known[uid] == nil {
-		if err := checkScripts(state.Pod); err != nil {
+		if err := checkScriptAnnotations(state.Pod); err != nil {
 			tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
 		}
 	}
@@ -221,7 +225,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
-			tr.recordKilling(ref.UID, reason, message)
+			tr.recordStopFromKillingEvent(ref.UID, reason, message)
 			tr.addLine(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
 		}
 		return // Other events are about the node.
@@ -231,7 +235,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		tr.faults.add("an event about an unknown object: %s %s", reason, message)
 		return
 	}
-	tr.recordKilling(m.GetUID(), reason, message)
+	tr.recordStopFromKillingEvent(m.GetUID(), reason, message)
 	tr.addLine(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
 }
 
@@ -248,20 +252,21 @@ type object struct {
 
 func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
-// recordCall records a call that changes the runtime, and checks the pod after it.
-func (tr *trace) recordCall(ctx context.Context, c memory.Call) {
+// recordAndCheckCall checks a call of the runtime. If the call changes the runtime, it also adds a line to the
+// transcript and checks the pod in the runtime.
+func (tr *trace) recordAndCheckCall(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
 		about := tr.mu.objects[r.ContainerID]
 		tr.mu.Unlock()
-		tr.checkCall(about, c)
+		tr.checkAndRecordCall(about, c)
 		return // Probes are frequent and change nothing.
 	}
-	about, text := tr.describeCall(c)
+	about, text := tr.describeCallAndStoreObject(c)
 	if text == "" {
 		return
 	}
-	tr.checkCall(about, c)
+	tr.checkAndRecordCall(about, c)
 	if c.Err != nil {
 		text += ": " + oneLine(c.Err.Error())
 	}
@@ -269,18 +274,19 @@ func (tr *trace) recordCall(ctx context.Context, c memory.Call) {
 	tr.checkPodOnRuntime(about.pod.UID)
 }
 
-// describeCall returns the object of a call and its line. The text is empty for calls that change
-// nothing.
-func (tr *trace) describeCall(c memory.Call) (about object, text string) {
+// describeCallAndStoreObject returns the pod and container that a call is about, and its line for the
+// transcript. For a call that creates a sandbox or a container it stores them under the new ID. The text is
+// empty for calls that change nothing.
+func (tr *trace) describeCallAndStoreObject(c memory.Call) (about object, text string) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	switch r := c.Request.(type) {
 	case runtime.RunSandboxRequest:
-		about = tr.recordObjectLocked(c.Result, object{pod: r.Pod})
+		about = tr.storeObjectOfIDLocked(c.Result, object{pod: r.Pod})
 		text = fmt.Sprintf("RunSandbox attempt=%d", r.Attempt)
 	case runtime.CreateContainerRequest:
-		about = tr.recordObjectLocked(c.Result, object{r.Pod, r.Name})
-		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt) + tr.describeContainer(&r)
+		about = tr.storeObjectOfIDLocked(c.Result, object{r.Pod, r.Name})
+		text = fmt.Sprintf("CreateContainer %s attempt=%d", r.Name, r.Attempt) + tr.describeContainerIfDetailed(&r)
 	case runtime.PullImageRequest:
 		about, text = object{pod: r.Pod}, "PullImage "+r.Image
 	case runtime.StartContainerRequest:
@@ -303,8 +309,9 @@ func (tr *trace) describeCall(c memory.Call) (about object, text string) {
 	return about, text
 }
 
-// recordObjectLocked stores the object of the ID that the runtime has returned.
-func (tr *trace) recordObjectLocked(result any, o object) object {
+// storeObjectOfIDLocked stores a pod or container under the ID that the runtime has returned, and returns it.
+// It stores nothing if the call has returned no ID.
+func (tr *trace) storeObjectOfIDLocked(result any, o object) object {
 	if id, ok := result.(string); ok && id != "" {
 		tr.mu.objects[id] = o
 	}

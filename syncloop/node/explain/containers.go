@@ -11,9 +11,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// describeContainers describes each container, in the order in which they start. While an init
-// container has a problem, the regular containers wait only for it, so they get no problem of their
-// own.
+// describeContainers returns a description of each container, in the order in which they start. While an init
+// container has a problem, the regular containers get no problem of their own, because they wait only for it.
 func (f *Facts) describeContainers() []Container {
 	all := f.describeInitContainers()
 	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.hasRegularContainerRun()
@@ -35,8 +34,8 @@ func (f *Facts) describeContainers() []Container {
 	return all
 }
 
-// describeInitContainers describes the init containers. Only the first unfinished one has a problem. In
-// an initialized pod only sidecars can have one.
+// describeInitContainers returns a description of each init container. Only the first unfinished one gets a
+// problem. If a regular container has ever started, only sidecars can have a problem.
 func (f *Facts) describeInitContainers() (all []Container) {
 	blocked, ran := false, f.hasRegularContainerRun()
 	for i := range f.Status.InitContainerStatuses {
@@ -55,11 +54,11 @@ func (f *Facts) describeInitContainers() (all []Container) {
 	return all
 }
 
-// hasRegularContainerRun reports whether a regular container has ever started, so that the pod is
-// initialized.
+// hasRegularContainerRun reports whether a regular container has ever started. Then the pod is initialized.
 func (f *Facts) hasRegularContainerRun() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
 
-// newContainer converts a container status.
+// newContainer converts a container status to its description, without a problem. If the container waits for a
+// restart, the description has the time of the next attempt.
 func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	c := Container{Name: s.Name, Kind: kind, Ready: s.Ready, Started: s.Started != nil && *s.Started, Restarts: s.RestartCount}
 	last := s.LastTerminationState.Terminated
@@ -75,13 +74,14 @@ func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	if last != nil {
 		c.LastEnd = &End{last.ExitCode, last.Signal, sanitizeLine(last.Reason), sanitizeLine(last.Message), last.FinishedAt.Time}
 	}
-	if at, waits := f.nextAttempt(c.Name); waits && s.State.Running == nil {
+	if at, waits := f.nextAttemptAfterBackoff(c.Name); waits && s.State.Running == nil {
 		c.NotBefore = at
 	}
 	return c
 }
 
-// initContainerProblem describes the problem of init container i, or returns "".
+// initContainerProblem describes the problem of init container i. It returns "" if the init container has
+// succeeded, or if it is a sidecar without a problem.
 func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) string {
 	switch {
 	case c.Kind == Sidecar:
@@ -94,7 +94,8 @@ func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) st
 	return f.containerProblem(c, spec)
 }
 
-// containerProblem describes the problem of a container, or returns "".
+// containerProblem describes why a container does not run, is not started or is not ready. It returns "" if
+// there is no problem.
 func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	switch c.State {
 	case "running":
@@ -107,7 +108,8 @@ func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	return fmt.Sprintf("the state of %s %q is unknown", c.Kind, c.Name)
 }
 
-// runningProblem describes why a running container is not started or not ready, or returns "".
+// runningProblem describes why a running container is not started or not ready. It returns "" if it is both. A
+// sidecar need not be ready until a regular container has started.
 func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
 	switch {
 	case c.Started && (c.Ready || c.Kind == Sidecar && !f.hasRegularContainerRun()):
@@ -122,7 +124,8 @@ func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
 	return fmt.Sprintf("%s %q runs and is not ready", c.Kind, c.Name)
 }
 
-// failedProbeMessage returns the last message of a failing probe after a colon, or "".
+// failedProbeMessage returns the last message of a failing probe, with a colon before it. It returns "" if the
+// probe does not fail or has no message.
 func (f *Facts) failedProbeMessage(c *Container, kind string) string {
 	for _, p := range f.index.probes[c.Name] {
 		if p.Kind == kind && !p.Success && p.Message != "" {
@@ -135,10 +138,11 @@ func (f *Facts) failedProbeMessage(c *Container, kind string) string {
 // reasonStatusUnknown is the reason of a termination that the agent did not observe.
 const reasonStatusUnknown = string(podstatus.ReasonContainerStatusUnknown)
 
-// waitingProblem describes why a container waits.
+// waitingProblem describes why a container waits, from its waiting reason and message, the state of its newest
+// container in the runtime, and the error of the last sync.
 func (f *Facts) waitingProblem(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
-	state, recorded := f.newestRecordState(c.Name)
+	state, recorded := f.newestRuntimeState(c.Name)
 	switch {
 	case !recorded && c.LastEnd != nil && c.LastEnd.Reason == reasonStatusUnknown:
 		return subject + " is lost: the runtime no longer has a record of it, so it counts as terminated; it will be started again" + f.describeNextAttempt(c)
@@ -158,8 +162,8 @@ func (f *Facts) waitingProblem(c *Container) string {
 	return subject + " waits: " + joinReasonAndMessage(c.Reason+f.describeNextAttempt(c), c.Message)
 }
 
-// terminatedProblem describes the exit of a container, or returns "" for a success that needs no
-// restart.
+// terminatedProblem describes the exit of a container and whether it is started again. It returns "" for an
+// exit code of 0 after which the container is not restarted.
 func (f *Facts) terminatedProblem(c *Container, spec *v1.Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
 	restarts := spec != nil && podstatus.MayRestart(f.Pod, spec, c.LastEnd.ExitCode)
@@ -176,27 +180,28 @@ func (f *Facts) terminatedProblem(c *Container, spec *v1.Container) string {
 	return ""
 }
 
-// describeNextAttempt returns when the container is started again after a comma, or "" if that is
-// unknown.
+// describeNextAttempt returns the time until the container is started again, with a comma before it. It returns
+// "" if that time is unknown or past.
 func (f *Facts) describeNextAttempt(c *Container) string {
-	at, waits := f.nextAttempt(c.Name)
+	at, waits := f.nextAttemptAfterBackoff(c.Name)
 	if !waits {
 		return ""
 	}
 	return ", next try " + formatFuture(at.Sub(f.Now))
 }
 
-// newestRecordState returns the state of the newest runtime record of a container, and false if there
-// is no record.
-func (f *Facts) newestRecordState(name string) (runtime.State, bool) {
+// newestRuntimeState returns the state of the newest container of this name in the runtime. It returns false if
+// the runtime has none.
+func (f *Facts) newestRuntimeState(name string) (runtime.State, bool) {
 	if rec := f.index.records.Find(name, 0); rec != nil {
 		return rec.State, true
 	}
 	return 0, false
 }
 
-// describeReady returns the sentence of a pod without problems.
-func describeReady(all []Container) string {
+// describeAllReady returns a sentence with the number of running regular containers, for a pod without
+// problems.
+func describeAllReady(all []Container) string {
 	n := 0
 	for i := range all {
 		if all[i].State == "running" && all[i].Kind == Regular {

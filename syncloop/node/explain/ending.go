@@ -10,7 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// terminationReason returns why a pod is terminated.
+// terminationReason returns why a pod is being terminated: the reason of its status, or else an eviction, a
+// drain or its deletion.
 func (f *Facts) terminationReason() string {
 	switch {
 	case f.Status.Reason != "":
@@ -25,7 +26,8 @@ func (f *Facts) terminationReason() string {
 	return "its termination was requested"
 }
 
-// describeTermination returns what the termination of a pod waits for: its running containers.
+// describeTermination returns which containers of a terminating pod still run, and within which grace period
+// they must stop. It adds the error of the last sync.
 func (f *Facts) describeTermination(all []Container) []string {
 	var running []string
 	for i := range all {
@@ -48,14 +50,16 @@ func (f *Facts) describeTermination(all []Container) []string {
 	return []string{f.appendLastSyncError(what)}
 }
 
-// hasEnded reports whether this incarnation of the pod will not run again.
-func (f *Facts) hasEnded() bool {
+// hasTerminated reports whether the phase of the pod is terminal, or its worker has terminated it. Then this
+// incarnation of the UID does not run again.
+func (f *Facts) hasTerminated() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
-		podstatus.IsTerminal(f.phase())
+		podstatus.IsTerminal(f.phaseOrPending())
 }
 
-// describeEnd returns how a pod has terminated.
-func (f *Facts) describeEnd(all []Container) string {
+// describeHowTerminated returns how a pod has terminated: the reason of its status, or else the container that
+// failed, or the phase.
+func (f *Facts) describeHowTerminated(all []Container) string {
 	if f.Status.Reason != "" {
 		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 	}
@@ -73,7 +77,8 @@ func (f *Facts) describeEnd(all []Container) string {
 	return "it was terminated, and none of its containers runs"
 }
 
-// describeCleanup returns the cleanup that a terminated pod still waits for.
+// describeCleanup returns a sentence about the cleanup if the pod has terminated and its worker has not
+// finished. Otherwise it returns nil.
 func (f *Facts) describeCleanup() []string {
 	if f.Worker.Known && f.Worker.Phase == Terminated {
 		return []string{f.appendLastSyncError("its volumes and other resources are being cleaned up")}
@@ -93,7 +98,7 @@ func (e *End) String() string {
 	return s
 }
 
-// formatSeconds formats a number of seconds as a duration.
+// formatSeconds formats a number of seconds as a duration. It formats a very large number as plain seconds.
 func formatSeconds(n int64) string {
 	if n > 1<<31 {
 		return fmt.Sprintf("%ds", n)

@@ -10,14 +10,14 @@ import (
 
 // Explain returns the state of a pod, its cause, and what happens next.
 func Explain(f Facts) Explanation {
-	f.complete()
+	f.fillMissingAndIndex()
 	e := Explanation{
 		Pod: f.Pod.Namespace + "/" + f.Pod.Name, UID: f.Pod.UID, At: f.Now,
-		Phase: f.phase(), Reason: sanitizeLine(f.Status.Reason), Message: sanitizeLine(f.Status.Message),
+		Phase: f.phaseOrPending(), Reason: sanitizeLine(f.Status.Reason), Message: sanitizeLine(f.Status.Message),
 		Worker: "none", Incarnation: f.Worker.Incarnation, Next: f.index.next,
-		Containers: f.describeContainers(), Conditions: f.notableConditions(), History: f.History,
+		Containers: f.describeContainers(), Conditions: f.problemConditions(), History: f.History,
 	}
-	e.Probes = f.probesOfRunning(e.Containers)
+	e.Probes = f.probesOfRunningContainers(e.Containers)
 	if f.Worker.PreviousIncarnation || f.Deferred != "" {
 		e.Phase, e.Reason, e.Message = v1.PodPending, "", ""
 	}
@@ -36,18 +36,18 @@ func Explain(f Facts) Explanation {
 	return e
 }
 
-// phase returns the phase of the status, or Pending.
-func (f *Facts) phase() v1.PodPhase {
+// phaseOrPending returns the phase of the status, or Pending if the status has none.
+func (f *Facts) phaseOrPending() v1.PodPhase {
 	if f.Status.Phase == "" {
 		return v1.PodPending
 	}
 	return f.Status.Phase
 }
 
-// describeState returns the sentence about the pod without its subject, and everything that the pod
-// waits for.
+// describeState returns the sentence about the state of the pod, without its subject, and everything that the
+// pod waits for.
 func (f *Facts) describeState(all []Container) (sentence string, waits []string) {
-	phase := string(f.phase())
+	phase := string(f.phaseOrPending())
 	switch {
 	case f.isRejected():
 		return phase + ": " + f.describeRejection(), nil
@@ -66,24 +66,25 @@ func (f *Facts) describeState(all []Container) (sentence string, waits []string)
 	case f.Worker.Known && f.Worker.Phase == Terminating:
 		waits = append(f.describeTermination(all), f.externalWaits()...)
 		return "terminating: " + f.terminationReason() + "; " + waits[0], waits
-	case f.hasEnded():
+	case f.hasTerminated():
 		waits = f.describeCleanup()
-		return strings.Join(append([]string{phase + ": " + f.describeEnd(all)}, waits...), "; "), waits
+		return strings.Join(append([]string{phase + ": " + f.describeHowTerminated(all)}, waits...), "; "), waits
 	}
 	outside, inside := f.externalWaits(), f.containerWaits(all)
 	waits = append(outside, inside...)
 	if len(inside) > 0 {
 		return phase + ": " + waits[0], waits
 	}
-	sentence = phase + ": " + describeReady(all)
+	sentence = phase + ": " + describeAllReady(all)
 	if len(outside) > 0 {
 		sentence += "; but " + outside[0]
 	}
 	return sentence, waits
 }
 
-// notableConditions returns the conditions that show a problem, in the order of the status.
-func (f *Facts) notableConditions() (bad []Condition) {
+// problemConditions returns the conditions that are not True, and the conditions that show a problem when they
+// are True. They are in the order of the status.
+func (f *Facts) problemConditions() (bad []Condition) {
 	for i := range f.Status.Conditions {
 		if c := &f.Status.Conditions[i]; c.Status != v1.ConditionTrue || isAdverseCondition(c.Type) {
 			bad = append(bad, Condition{sanitizeLine(string(c.Type)), sanitizeLine(string(c.Status)), sanitizeLine(c.Reason), sanitizeLine(c.Message)})
@@ -92,7 +93,7 @@ func (f *Facts) notableConditions() (bad []Condition) {
 	return bad
 }
 
-// isAdverseCondition reports whether a condition shows a problem when it is True.
+// isAdverseCondition reports whether a condition of this type shows a problem when it is True.
 func isAdverseCondition(t v1.PodConditionType) bool {
 	switch t {
 	case v1.DisruptionTarget, v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
@@ -101,9 +102,9 @@ func isAdverseCondition(t v1.PodConditionType) bool {
 	return false
 }
 
-// probesOfRunning returns the last probe results of running containers, in the order of the containers
-// and by kind. Results of stopped containers are out of date.
-func (f *Facts) probesOfRunning(all []Container) (probes []Probe) {
+// probesOfRunningContainers returns the last probe results of the running containers, in the order of the
+// containers and by kind. It skips stopped containers, because their results are out of date.
+func (f *Facts) probesOfRunningContainers(all []Container) (probes []Probe) {
 	for i := range all {
 		if all[i].State != "running" {
 			continue

@@ -15,8 +15,9 @@ type factsIndex struct {
 	next          *Next
 }
 
-// complete replaces a missing pod or status by an empty one, and makes the index.
-func (f *Facts) complete() {
+// fillMissingAndIndex replaces a missing pod or status by an empty one. It also builds the index of containers,
+// runtime records and probes, and computes the next sync.
+func (f *Facts) fillMissingAndIndex() {
 	if f.Pod == nil {
 		f.Pod = &v1.Pod{}
 	}

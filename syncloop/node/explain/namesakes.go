@@ -30,7 +30,8 @@ func Order(namesakes []Namesake) (uids []types.UID) {
 	return uids
 }
 
-// rank returns the position of a namesake's group in Order.
+// rank returns the sort rank of a pod in Order: 0 if it is desired and admitted, 1 if it is only desired, 2 if
+// it is not desired.
 func (n Namesake) rank() int {
 	switch {
 	case n.Desired && n.Admitted:

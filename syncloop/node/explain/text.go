@@ -11,7 +11,8 @@ import (
 // MaxText is the maximum length of a text from outside, in bytes.
 const MaxText = 512
 
-// sanitizeLine converts a text to one line of at most MaxText bytes without control characters.
+// sanitizeLine converts a text to one line without control characters. It cuts a text of more than MaxText
+// bytes and appends "...".
 func sanitizeLine(text string) string {
 	if strings.ContainsFunc(text, isUnprintable) || !utf8.ValidString(text) {
 		text = replaceUnprintable(text)
@@ -26,7 +27,8 @@ func sanitizeLine(text string) string {
 	return text[:end] + "..."
 }
 
-// replaceUnprintable replaces line breaks by "; " and other unprintable characters by spaces.
+// replaceUnprintable replaces line breaks by "; ", other unprintable characters by spaces, and invalid UTF-8 by
+// "?".
 func replaceUnprintable(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {
@@ -37,10 +39,11 @@ func replaceUnprintable(text string) string {
 	}, text)
 }
 
-// isUnprintable reports whether a character could move the cursor of a terminal.
+// isUnprintable reports whether a character is not printable. Such a character could move the cursor of a
+// terminal.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// joinReasonAndMessage returns "reason: message", or only the reason if there is no message.
+// joinReasonAndMessage returns "reason: message" on one line, or only the reason if there is no message.
 func joinReasonAndMessage(reason, message string) string {
 	if message == "" {
 		return sanitizeLine(reason)
@@ -48,7 +51,8 @@ func joinReasonAndMessage(reason, message string) string {
 	return sanitizeLine(reason) + ": " + sanitizeLine(message)
 }
 
-// formatFuture formats the time until an event, rounded up to seconds.
+// formatFuture formats the time until an event as "in 5s", rounded up to seconds. It returns "now" if the time
+// is not positive.
 func formatFuture(d time.Duration) string {
 	if d <= 0 {
 		return "now"
@@ -56,10 +60,10 @@ func formatFuture(d time.Duration) string {
 	return "in " + (d + time.Second - 1).Truncate(time.Second).String()
 }
 
-// formatAgo formats the time since an event.
+// formatAgo formats the time since an event as "5s ago", rounded down to seconds.
 func formatAgo(d time.Duration) string { return formatElapsed(d) + " ago" }
 
-// formatElapsed formats a duration, rounded down to seconds.
+// formatElapsed formats a duration, rounded down to seconds. A negative duration is 0s.
 func formatElapsed(d time.Duration) string { return max(d, 0).Truncate(time.Second).String() }
 
 // String returns a page for people.
@@ -74,19 +78,19 @@ func (e Explanation) String() string {
 	if e.Next != nil {
 		fmt.Fprintf(&b, "next      %s: %s\n", formatFuture(e.Next.At.Sub(e.At)), e.Next.Why)
 	}
-	e.writeSection(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
-	e.writeSection(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].format(e.At) })
-	e.writeSection(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].format(e.At) })
-	e.writeSection(&b, "conditions", len(e.Conditions), func(i int) string {
+	e.writeSectionIfAny(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
+	e.writeSectionIfAny(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].format(e.At) })
+	e.writeSectionIfAny(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].format(e.At) })
+	e.writeSectionIfAny(&b, "conditions", len(e.Conditions), func(i int) string {
 		c := e.Conditions[i]
 		return strings.TrimSuffix(joinReasonAndMessage(fmt.Sprintf("%s is %s %s", c.Type, c.Status, c.Reason), c.Message), " ")
 	})
-	e.writeSection(&b, "history", len(e.History), func(i int) string { return e.History[i].format(e.At) })
+	e.writeSectionIfAny(&b, "history", len(e.History), func(i int) string { return e.History[i].format(e.At) })
 	return b.String()
 }
 
-// writeSection writes a title and n items, or nothing if there are no items.
-func (e *Explanation) writeSection(b *strings.Builder, title string, n int, item func(int) string) {
+// writeSectionIfAny writes a title and n lines that item returns. It writes nothing if n is 0.
+func (e *Explanation) writeSectionIfAny(b *strings.Builder, title string, n int, item func(int) string) {
 	if n == 0 {
 		return
 	}
@@ -96,7 +100,7 @@ func (e *Explanation) writeSection(b *strings.Builder, title string, n int, item
 	}
 }
 
-// formatWorker formats the phase, the incarnation and the step of the worker.
+// formatWorker returns the phase of the worker, followed by the incarnation and the step if they are known.
 func (e *Explanation) formatWorker() string {
 	s := e.Worker
 	if e.Incarnation > 0 {

@@ -14,24 +14,26 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// isRejected reports whether admission has rejected the pod. Such a pod stays desired and has no
+// isRejected reports whether admission has rejected the pod: it is desired and Failed with a reason, and has no
 // worker.
 func (f *Facts) isRejected() bool {
 	return f.Desired && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
 }
 
-// describeRejection returns why admission has rejected the pod.
+// describeRejection returns a sentence with the reason for which admission has rejected the pod.
 func (f *Facts) describeRejection() string {
 	return "the node has rejected it, and does not try again: " + joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 }
 
-// describeOrphan describes a pod of an earlier agent that a source may still deliver.
+// describeOrphan returns a sentence about a pod of an earlier agent that no source has delivered yet. It says
+// when the node terminates the pod.
 func (f *Facts) describeOrphan() string {
 	return "an earlier agent started it, and no source has delivered it yet; it is terminated " + formatFuture(f.OrphanUntil.Sub(f.Now)) +
 		" unless one does, or at once if another pod needs its name or a host port"
 }
 
-// describeDeferral describes a pod that waits for its admission because other pods are terminating.
+// describeDeferral returns a sentence about a pod that waits for admission until other pods have terminated. If
+// known, it says when the pod is rejected.
 func (f *Facts) describeDeferral() string {
 	s := "it is not admitted yet: " + sanitizeLine(f.Deferred)
 	if f.DeferredUntil.IsZero() {
@@ -40,14 +42,15 @@ func (f *Facts) describeDeferral() string {
 	return s + ", and is rejected " + formatFuture(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
 }
 
-// describeRefusedStatus describes a pod whose newest status was rejected. Only a new incarnation can
-// get another status.
+// describeRefusedStatus returns a sentence about a pod whose newest status the status store has rejected. The
+// pod must be deleted before it can get another status.
 func (f *Facts) describeRefusedStatus() string {
 	return "its status stays as it was, since the state in the runtime cannot follow it: " + sanitizeLine(f.StatusRefused) +
 		"; delete it so that it can start again"
 }
 
-// externalWaits returns what the pod waits for outside of its own containers.
+// externalWaits returns what the pod waits for outside its containers: the node, its sources, the runtime,
+// another pod of its name, or its worker.
 func (f *Facts) externalWaits() (waits []string) {
 	switch {
 	case f.Node.Stopped:
@@ -76,8 +79,8 @@ func (f *Facts) externalWaits() (waits []string) {
 	return waits
 }
 
-// describeIncompleteSources says which sources have not delivered all their pods. Until then the node
-// treats no pod as undesired.
+// describeIncompleteSources returns a sentence about the sources that have not delivered all their pods. If a
+// manifest has a fault, the sentence quotes the fault instead of the sources.
 func (f *Facts) describeIncompleteSources() string {
 	sources := strings.Join(f.Node.IncompleteSources, ", ")
 	switch {
@@ -93,12 +96,13 @@ func (f *Facts) describeIncompleteSources() string {
 	return "no source has delivered it, but it is not removed before every source has delivered its pods: the node waits for " + sources
 }
 
-// describePreviousIncarnation says that an earlier pod of the UID must terminate first.
+// describePreviousIncarnation returns a sentence that the earlier pod of the same UID must terminate first.
 func (f *Facts) describePreviousIncarnation() []string {
 	return []string{"the earlier pod of its UID has to terminate first, and is " + f.Worker.Phase}
 }
 
-// containerWaits returns what the pod waits for in its own containers.
+// containerWaits returns what the pod waits for in its sandbox and containers. If they have no problem, it
+// returns the readiness gates that are not True, or else the error of the last sync.
 func (f *Facts) containerWaits(all []Container) (waits []string) {
 	noSandbox := f.conditionStatus(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.hasReadySandbox()
 	switch {
@@ -123,18 +127,20 @@ func (f *Facts) containerWaits(all []Container) (waits []string) {
 	return waits
 }
 
-// waitsOnlyForSandbox reports whether a waiting container waits only for its sandbox.
+// waitsOnlyForSandbox reports whether a container waits with a reason that only means that it has not been
+// created yet.
 func waitsOnlyForSandbox(c *Container) bool {
 	return c.State == "waiting" && podstatus.Reason(c.Reason).Meaning().Pending
 }
 
-// hasReadySandbox reports whether the runtime has a ready sandbox. During a sync this may be newer than
-// the status.
+// hasReadySandbox reports whether the runtime has a ready sandbox of the pod. During a sync the runtime may be
+// newer than the status.
 func (f *Facts) hasReadySandbox() bool {
 	return f.Runtime != nil && slices.ContainsFunc(f.Runtime.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready })
 }
 
-// describeMissingSandbox says whether the sandbox was lost or has not been created yet.
+// describeMissingSandbox returns that the sandbox is lost if a container has run before, or else that it has
+// not been created yet.
 func (f *Facts) describeMissingSandbox(all []Container) string {
 	for i := range all {
 		if all[i].LastEnd != nil || all[i].Restarts > 0 {
@@ -144,8 +150,8 @@ func (f *Facts) describeMissingSandbox(all []Container) string {
 	return "its sandbox has not been created yet"
 }
 
-// appendLastSyncError appends the time of the next sync and the error of the last one, if the last sync
-// has failed.
+// appendLastSyncError appends the error of the last sync and the time until the next sync to text. If the last
+// sync succeeded, it returns text unchanged.
 func (f *Facts) appendLastSyncError(text string) string {
 	if f.LastSync.Err == "" {
 		return text
@@ -156,7 +162,7 @@ func (f *Facts) appendLastSyncError(text string) string {
 	return text + ": " + sanitizeLine(f.LastSync.Err)
 }
 
-// describeReadinessGates describes the readiness gates that are not True.
+// describeReadinessGates returns a sentence for each readiness gate of the pod that is not True.
 func (f *Facts) describeReadinessGates() (waits []string) {
 	for _, gate := range f.Pod.Spec.ReadinessGates {
 		switch status := f.conditionStatus(gate.ConditionType); status {
@@ -170,7 +176,7 @@ func (f *Facts) describeReadinessGates() (waits []string) {
 	return waits
 }
 
-// conditionStatus returns the status of a condition, or "" if the pod does not have it.
+// conditionStatus returns the status of a condition, or "" if the pod does not have the condition.
 func (f *Facts) conditionStatus(t v1.PodConditionType) v1.ConditionStatus {
 	if c := podstatus.FindCondition(f.Status.Conditions, t); c != nil {
 		return c.Status
@@ -178,7 +184,8 @@ func (f *Facts) conditionStatus(t v1.PodConditionType) v1.ConditionStatus {
 	return ""
 }
 
-// nextSync returns the next planned sync of the pod and its reason, or nil.
+// nextSync returns the time and the reason of the next planned sync, or of the active deadline if that is
+// earlier. It returns nil if the worker is not idle or no sync is planned.
 func (f *Facts) nextSync() *Next {
 	if f.Worker.Step != Idle || f.Worker.NextAt.IsZero() {
 		return nil
@@ -187,7 +194,7 @@ func (f *Facts) nextSync() *Next {
 	if f.LastSync.Err != "" {
 		n.Why = "retry after an error"
 	}
-	if name, _ := f.firstBackoffToEnd(); name != "" {
+	if name, _ := f.firstBackoffBeforeNextSync(); name != "" {
 		n.Why = f.describeBackoff(name)
 	}
 	if at, ok := podspec.ActiveDeadline(f.Pod, f.Status); ok && at.Before(n.At) {
@@ -196,10 +203,11 @@ func (f *Facts) nextSync() *Next {
 	return n
 }
 
-// firstBackoffToEnd returns the container whose backoff ends first before the next sync.
-func (f *Facts) firstBackoffToEnd() (first string, until time.Time) {
+// firstBackoffBeforeNextSync returns the container whose back-off ends first, and when. It considers only
+// back-offs that end by the next sync, and returns "" if there is none.
+func (f *Facts) firstBackoffBeforeNextSync() (first string, until time.Time) {
 	for c := range podspec.AllContainers(f.Pod) {
-		at, ok := f.backoffEnd(c.Name)
+		at, ok := f.backoffEndIfActive(c.Name)
 		if ok && !at.After(f.Worker.NextAt) && (first == "" || at.Before(until)) {
 			first, until = c.Name, at
 		}
@@ -207,15 +215,16 @@ func (f *Facts) firstBackoffToEnd() (first string, until time.Time) {
 	return first, until
 }
 
-// backoffEnd returns the end of a container's backoff, and false if the backoff is over.
-func (f *Facts) backoffEnd(container string) (time.Time, bool) {
+// backoffEndIfActive returns when the back-off of a container ends. It returns false if the container has no
+// back-off or it is over.
+func (f *Facts) backoffEndIfActive(container string) (time.Time, bool) {
 	at, ok := f.BackoffUntil[container]
 	return at, ok && at.After(f.Now)
 }
 
-// nextAttempt returns the time of the sync that may start a container after its backoff, and false if
-// it is past.
-func (f *Facts) nextAttempt(container string) (time.Time, bool) {
+// nextAttemptAfterBackoff returns when a container may start again: when its back-off ends, or at the next sync
+// if that is later. It returns false if there is no back-off or that time is past.
+func (f *Facts) nextAttemptAfterBackoff(container string) (time.Time, bool) {
 	at, ok := f.BackoffUntil[container]
 	if ok && f.Worker.Step == Idle && f.Worker.NextAt.After(at) {
 		at = f.Worker.NextAt
@@ -223,7 +232,8 @@ func (f *Facts) nextAttempt(container string) (time.Time, bool) {
 	return at, ok && at.After(f.Now)
 }
 
-// describeBackoff names the backoff of a container, from the reason in its status.
+// describeBackoff returns a sentence that the back-off of a container is over. The name of the back-off depends
+// on the waiting reason of the container.
 func (f *Facts) describeBackoff(name string) string {
 	what := "back-off"
 	for _, list := range [...][]v1.ContainerStatus{f.Status.InitContainerStatuses, f.Status.ContainerStatuses} {
