@@ -22,8 +22,8 @@
 //   - If a wait returns an error, the loop that waits returns: the context has ended, or the
 //     process has crashed.
 //   - Hold no lock while you wait, or while you call code that may wait.
-//   - An Event has one waiter and at most one pending signal. Keep what has changed beside it, under
-//     a lock of its own, and read that again after every wait.
+//   - An Event has one waiter and at most one pending signal. Keep the changed state beside it, under
+//     a lock of its own, and read that state again after every wait.
 //   - Callbacks of a Context run in the goroutine that cancels it. They may signal but not wait.
 //   - Code that recovers panics calls ReraiseFault first. A Fault is an error of the test.
 //   - For calls in parallel, WithBranches makes a context for each. Its Branch tells a test that

@@ -140,7 +140,7 @@ const (
 	DefaultSeccompRoot = "/var/lib/kubelet/seccomp"
 )
 
-// Hooks report the actions of a Syncer. The goroutines of syncs and parallel kills call them with no
+// Hooks report the actions of a Syncer. The goroutines of syncs and parallel stops call them with no
 // lock held. Each may be nil.
 type Hooks struct {
 	// ActionDone is called after each action on a container or sandbox, even if the action has failed.

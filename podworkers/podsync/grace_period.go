@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// minGracePeriod is the least time between the stop signal and the kill of a container. Only a
+// minGracePeriod is the least time between the stop signal and SIGKILL. Only a
 // container that runs although the runtime reported it as stopped gets less (KC-13).
 const minGracePeriod = 2 * time.Second
 

@@ -21,7 +21,7 @@ import (
 // which containers it stops for a restart.
 type podKiller struct {
 	*statusWriter
-	statusAfterKill *runtime.PodStatus // the observed status after the last kill
+	statusAfterKill *runtime.PodStatus // the observed status after the last stop was confirmed
 }
 
 // newPodKiller returns the podKiller of a new pass over a pod.
@@ -53,7 +53,7 @@ func (k *podKiller) newStopTarget(id, name, why string, gracePeriodFor func(requ
 }
 
 // killPod stops every container of the pod and then every sandbox, also of previous incarnations, and
-// inspects the pod. It returns an error if something still runs. The next call continues the kill.
+// inspects the pod. It returns an error if something still runs. The next call continues the stop.
 func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
 	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, graceOverride) })
 }
@@ -196,8 +196,8 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 
 // confirmStopped inspects the pod. It returns an error if one of the containers in stopped still runs. The
 // next stop of such a container has no grace period. If wholePod is true, confirmStopped also returns an
-// error if any other container runs or a sandbox is ready. A sandbox that stays ready would be a second
-// ready one beside that of the next incarnation, and plan.Decide stops such a pod.
+// error if any other container runs or a sandbox is ready. If a sandbox stayed ready, the next incarnation
+// would have a second ready sandbox, which can make it stop its own containers.
 func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {

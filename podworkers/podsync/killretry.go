@@ -9,11 +9,11 @@ import (
 	"github.com/podkeel/podkeel/podworkers/backoff"
 )
 
-// killRetry is the delay between attempts to kill a pod.
+// killRetry is the delay between attempts to stop the containers and sandboxes of a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// recordKillResultAndDelayRetry counts the failures of a kill in a row. It returns the error of the kill with the
-// time of the next attempt: after 10, 20, 40 and 60 seconds. A kill that was cut short has not failed.
+// recordKillResultAndDelayRetry counts the failed stops of a pod in a row. It returns err with the time of
+// the next attempt: after 10, 20, 40 and 60 seconds. A stop that was cut short has not failed.
 func (k *podKiller) recordKillResultAndDelayRetry(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -20,7 +20,7 @@ const (
 )
 
 // Annotations of sandboxes and containers, besides the annotations of the pod. One of these names the source
-// of the pod (podmanager.ConfigSourceAnnotation): a restarted agent does not kill the pod as an orphan before
+// of the pod (podmanager.ConfigSourceAnnotation): a restarted agent does not stop the pod as an orphan before
 // that source is complete.
 const (
 	// AnnotationPodHash, on a sandbox, is the PodHash of its pod.

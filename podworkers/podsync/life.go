@@ -102,8 +102,8 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 
 // adoptOrOutnumberRecords sets the number of the incarnation to the number of the newest records, unless
 // these belong to another pod. They belong to another pod if this process has terminated that pod, or if
-// the pod hash differs because the pod was replaced under its UID while no agent ran. Then the number is
-// higher than that of the records, and the incarnation owns neither the records nor the stored status. An
+// the pod hash differs because the pod was replaced under its UID while no agent ran. Then the incarnation
+// gets a number above the number of the records. It owns neither the records nor the stored status. An
 // orphan has no spec whose hash can be compared.
 func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	inc.number = max(newest, inc.number)

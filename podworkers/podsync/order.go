@@ -16,7 +16,7 @@ type stopQueue struct {
 	predecessors [][]int
 }
 
-// newStopQueue returns the stop order of the targets of a kill. If the kill is not for the whole pod,
+// newStopQueue returns the stop order of the targets. If wholePod is false,
 // no target waits (TO-8). A target waits only for containers that run (TO-4). A created container is
 // removed at once, so nothing waits for it for long.
 func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *stopQueue {

@@ -16,7 +16,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// postStartFailed is the reason of the kill of a container whose postStart hook failed or was cut
+// postStartFailed is the reason of the stop of a container whose postStart hook failed or was cut
 // short.
 const postStartFailed = "its PostStart hook did not succeed"
 

@@ -9,7 +9,7 @@ import (
 )
 
 // runPreStopAndStop runs the preStop hook of the container and then calls stop. It skips the hook if
-// the container has none, if the hook has started in this kill, or if the grace period is over (KC-12).
+// the container has none, if the hook has started in this stop, or if the grace period is over (KC-12).
 // A failed hook changes nothing. An error means that the call was cut short.
 //
 // runPreStopAndStop waits for the hook until the grace period is over. It does not cancel the handler

@@ -56,7 +56,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		return err
 	}
 	if killer.statusAfterKill.MayRun() {
-		// Without this error each housekeeping would kill the pod again, without end.
+		// Without this error each housekeeping would stop the pod again, without end.
 		return killer.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
 	s.endIncarnation(killer.incarnation)
