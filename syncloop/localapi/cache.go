@@ -99,7 +99,8 @@ func (c *cache) get(namespace, name string) object {
 	return c.mu.Get(namespacedName(namespace, name))
 }
 
-// hasVisibleOrWaiting reports whether the cache has an object with this UID. The object may still wait for its name.
+// hasVisibleOrWaiting reports whether the cache has an object with this UID. The object may be invisible, because another
+// object has its name.
 func (c *cache) hasVisibleOrWaiting(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

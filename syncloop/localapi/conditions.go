@@ -20,12 +20,12 @@ func clientConditions(conditions []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return podstatus.IsNodeCondition(c.Type) })
 }
 
-// setClientConditions replaces the client conditions of a node's status with the conditions of the desired pod. The
+// setClientConditions replaces the client conditions of a node's status with the conditions of the written pod. The
 // node's status may have older ones, because the node syncs a pod for a new condition only if the pod has a readiness
 // gate.
-func setClientConditions(status *v1.PodStatus, desired *v1.Pod) {
-	own := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
-	status.Conditions = append(own, desired.Status.Conditions...)
+func setClientConditions(status *v1.PodStatus, written *v1.Pod) {
+	nodeConditions := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
+	status.Conditions = append(nodeConditions, written.Status.Conditions...)
 }
 
 // validateClientConditions validates the client conditions as an API server does. It ignores conditions of the node.

@@ -28,37 +28,42 @@
 //
 // Without Config.Writer the API is read only, and a write returns 405. With a Writer, clients create, patch,
 // update, delete and evict pods. The node runs such a pod like a pod of its Apply method. Config.Saved stores
-// each write before the API answers, so that a restart loses none. JSON patches, merge patches and strategic
+// each write before the API answers, so that it survives a restart. JSON patches, merge patches and strategic
 // merge patches work. Server-side apply returns 415, because the API does not record field owners.
 //
-// A pod that a client has created is in one of these states:
+// A pod that a client has created is in one of these states (pods of other sources have none):
 //
 //	Restored   an earlier process has saved the pod, and the node has not reported it yet
 //	Desired    the node runs the pod; a completed pod stays until a client deletes it
-//	Held       a client has deleted the pod, and finalizers keep the object
-//	Deleting   a client has deleted the pod, and its containers stop
-//	Gone       the pod has terminated, and clients no longer see it
+//	Held       a client has deleted the pod, its containers stop, and finalizers keep the object
+//	Deleting   a client has deleted the pod, its containers stop, and it has no finalizers
+//	Removed    clients no longer see the pod: it was deleted and has terminated, or the node refused it
 //
 // These rules differ from an API server or may surprise:
-//   - Static pods appear as their mirror pods do in a cluster. A write to a static pod returns 405.
-//   - A deleted pod stays visible until its containers have stopped, even with grace period 0.
-//   - An eviction is a deletion, because there are no PodDisruptionBudgets. kubectl drain therefore evicts.
-//     kubectl cordon returns 405, as do labels and taints, so the node accepts new pods after a drain.
-//   - Clients write only the conditions of pods/status that the node does not write, such as readiness gates.
-//   - An update may change the fields that an API server lets change; an update without a nodeName keeps it.
+//   - Static pods appear as their mirror pods do in a cluster. A write to another source's pod returns 405.
+//   - A deleted pod stays visible until its containers have stopped and its finalizers are removed, even with
+//     grace period 0. Until then no other pod can be created with its name.
+//   - An eviction is a deletion: no PodDisruptionBudget can refuse it. Clients cannot cordon, label or taint
+//     the node (405), so it accepts new pods during and after kubectl drain.
+//   - In pods/status, clients change only conditions that the node does not write, as of readiness gates.
+//   - An update changes the same fields as at an API server. An update without a nodeName keeps it.
 //   - A pod with a field of a newer Kubernetes is refused. An API server drops the field.
+//   - If the node refuses a new pod, the create returns 409, but watchers see the pod ADDED and DELETED. If it
+//     refuses an update, the request returns 503, but the change is saved and visible.
+//   - If the disk is full, a deletion removes the pod's file. A restart then loses the pod and its finalizers.
 //
 // # Resource versions
 //
-// Each resource counts its own versions. The first version is the time of New in microseconds, so versions
-// grow across restarts. The API remembers the last 1000 changes of each resource. A watch from an older
-// version receives an ERROR event with code 410, as from an API server, and the client lists again.
+// Each resource counts its own versions; the two events resources share a count. The first version is the time
+// of New in microseconds, so versions grow across restarts. The API remembers the last 1000 changes of each
+// resource. A watch from an older version receives an ERROR event with code 410, and the client lists again.
 //
 // # Access
 //
 // Any client may get /healthz, /livez and /readyz, which do not say why the node is unhealthy. Every other
-// request needs a user from the Authenticator, else it returns 401. Each user may do everything that the API
-// serves. Until the node has reported the pods of all sources, requests return 503.
+// request needs a user from the Authenticator, else it returns 401. A request through [API.RoundTripper] without
+// an Authorization header has the user podkeel in system:masters. Each user may do everything that the API
+// serves. Until the node has reported the pods of all sources, requests for objects and metrics return 503.
 //
 // # Bounds
 //
@@ -66,12 +71,10 @@
 // for 30 s. A body has at most 1 MiB (256 KiB as YAML), 20,000 values and 100 levels. A patch has at most 50
 // copy and move operations; a strategic merge patch has lists of at most 1000 elements. Clients create at
 // most 1000 pods, each of at most 250 kB as JSON and all together 32 MiB. The remembered changes of a resource
-// take at most 16 MiB. The API keeps at most 1000 events, each for an hour. Package syncloop/server bounds logs
-// and streams.
+// take at most 16 MiB. The API keeps 1000 events for an hour. Package syncloop/server bounds logs and streams.
 //
 // # Why this is own code
 //
-// Kubernetes libraries decode, patch and select. k8s.io/apiserver needs etcd, so routing, watches and discovery
-// are own code. Table columns and OpenAPI definitions are in k8s.io/kubernetes, which is no library. The package
-// counts the values of a body before it decodes the body, because no decoder has such a limit.
+// Kubernetes libraries decode, patch and select. k8s.io/apiserver needs etcd, and k8s.io/kubernetes, with the
+// Table columns and OpenAPI definitions, is no library. No decoder limits the number of values of a body.
 package localapi

@@ -24,7 +24,8 @@ const (
 )
 
 // Run follows the node until ctx is done, and then returns nil. Before the node has reported all pods, and after Run
-// has returned, requests are answered with 503. All watches stop with Run. A second call returns runtime.ErrSecondRun.
+// has returned, requests for objects are answered with 503. All watches stop with Run. A second call returns
+// runtime.ErrSecondRun.
 func (a *API) Run(ctx context.Context) error {
 	if a.ran.Swap(true) {
 		return fmt.Errorf("localapi: %w", runtime.ErrSecondRun)
@@ -43,7 +44,7 @@ func (a *API) Run(ctx context.Context) error {
 }
 
 // refreshPeriodically updates the Node object and its lease, inspects deleted pods, and removes old records and events,
-// until ctx is done. It closes complete when the node has reported all pods.
+// until ctx is done. It closes ready when the node has reported all pods.
 func (a *API) refreshPeriodically(ctx context.Context) {
 	period := time.NewTicker(startupCheckPeriod)
 	defer period.Stop()

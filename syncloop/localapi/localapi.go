@@ -118,5 +118,6 @@ func New(config Config) (*API, error) {
 	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restoreSavedPods()
 }
 
-// Ready is closed when the node has reported every desired pod to Run. Until then requests are answered with 503.
+// Ready is closed when the node has reported every desired pod to Run. Until then requests for objects are answered with
+// 503. Discovery, OpenAPI and reviews work before.
 func (a *API) Ready() <-chan struct{} { return a.ready }

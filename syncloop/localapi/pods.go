@@ -40,7 +40,7 @@ type record struct {
 	// written is the pod as clients have written it. Its status has only the conditions that clients write. Nothing changes
 	// it.
 	written      *v1.Pod
-	removedSince time.Time // when the state became Gone
+	removedSince time.Time // when the state became Removed
 }
 
 func newPodStore(b *backend) *podStore {
@@ -85,7 +85,7 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	return shown, todo
 }
 
-// showLocked makes a pod visible to clients. own is the written pod, or nil for a pod of another source. The status is
+// showLocked makes a pod visible to clients. written is the pod as a client has written it, or nil for a pod of another source. The status is
 // the node's newest status, or Pending if the node has not reported the pod.
 func (s *podStore) showLocked(written, pod *v1.Pod) *v1.Pod {
 	shown := pod
@@ -125,7 +125,7 @@ func withPendingStatus(pod *v1.Pod) *v1.Pod {
 	return shown
 }
 
-// recordOf returns the record of a UID. Its pod is nil if the pod has another source.
+// recordOf returns the record of a UID. Its written pod is nil if the pod has another source.
 func (s *podStore) recordOf(uid types.UID) record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -186,7 +186,7 @@ func (s *podStore) restoreSavedPods() error {
 	return nil
 }
 
-// signalAllRestored signals to a Completer that it has all saved pods. If some pods could not be restored, it logs the
+// signalAllRestored calls SetComplete of a Completer, because it has all saved pods. If some pods could not be restored, it logs the
 // error instead. The node then keeps the containers and volumes of unknown pods until an administrator repairs the
 // files, because no client has deleted those pods.
 func (s *podStore) signalAllRestored(lost error) {
@@ -234,7 +234,7 @@ func (s *podStore) discardRefusedPod(pod *v1.Pod) {
 // forgetPod performs created.Forget. The caller holds the lock of the pod's name.
 func (s *podStore) forgetPod(pod *v1.Pod) {
 	if err := s.config.Saved.Drop(pod.UID); err != nil {
-		s.log.Error("cannot remove the file of a deleted pod: the pod runs again after a restart", "pod", objectKey(pod), "err", err)
+		s.log.Error("cannot remove the file of a pod: a restart applies the pod again; if it was deleted, it is terminated again", "pod", objectKey(pod), "err", err)
 	}
 	s.config.Writer.Delete(pod.UID)
 	_, _ = s.applyEvent(created.Event{Kind: created.Forgotten}, pod)
@@ -263,8 +263,9 @@ func (s *podStore) handlePodState(state node.PodState) {
 	}
 }
 
-// inspectDeletingPods reads each deleted pod from the node. It forgets a pod that has terminated or that the node does
-// not have. It reports whether some deleted pods have not terminated.
+// inspectDeletingPods reads each pod in state Deleting from the node. It forgets a pod that has terminated or that the
+// node does not have. It reports whether some of these pods have not terminated. Deleted pods with finalizers are in
+// state Held, so it skips them.
 func (s *podStore) inspectDeletingPods() (more bool) {
 	for uid, r := range s.recordsInState(created.Deleting) {
 		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.written

@@ -33,7 +33,7 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.groupVersion.Group, Resource: r.Name}
 }
 
-// asStored shows an object as it is stored.
+// asStored returns an object as it is stored.
 func asStored(o object) k8sruntime.Object { return o }
 
 // withKind sets the kind of a v1 object and returns the object.

@@ -168,8 +168,8 @@ var notWritableReasons = map[string]string{
 	"nodes":      ": the node is as it was configured",
 }
 
-// checkAvailable returns an error with code 503 before the API is complete and after Run has returned. Before the API
-// is complete, the error says what the node waits for and asks the client to retry after a second; client-go retries
+// checkAvailable returns an error with code 503 before the API is ready and after Run has returned. Before the API is
+// ready, the error says what the node waits for and asks the client to retry after a second; client-go retries
 // ten times.
 func (b *backend) checkAvailable() error {
 	switch {

@@ -16,7 +16,8 @@ type Writer interface {
 
 // Saved stores pods across restarts: a checkpoint.Pods. The API calls its methods concurrently.
 type Saved interface {
-	// Load returns the pods that an earlier process saved. New calls it once.
+	// Load returns the pods that an earlier process saved. It must not remove them from the storage: the API calls Drop
+	// for each pod that need not survive another restart. New calls Load once.
 	Load() []*v1.Pod
 	// Save stores a pod and replaces an earlier version with the same UID. After a nil error the pod survives a crash.
 	Save(pod *v1.Pod) error
@@ -25,7 +26,7 @@ type Saved interface {
 }
 
 // Completer is a Writer that waits for SetComplete before it removes containers and volumes of unknown pods: a
-// node.Node with Config.AwaitHost.
+// node.Node whose node.Config.Pods.AwaitHost is set.
 type Completer interface {
 	Writer
 	// SetComplete signals that all saved pods have been applied. New calls it at most once.
@@ -35,7 +36,7 @@ type Completer interface {
 // ReadErrorReporter is a Saved that can lose pods, for example in a damaged file: a checkpoint.Pods.
 type ReadErrorReporter interface {
 	Saved
-	// ReadError returns an error if Consume could not read all saved pods. New calls it once.
+	// ReadError returns an error if Load could not read all saved pods. New calls it once.
 	ReadError() error
 }
 

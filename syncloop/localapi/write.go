@@ -156,7 +156,8 @@ func (q *writeRequest) createPod() (*v1.Pod, error) {
 	return q.storeNewPod(pod)
 }
 
-// storeNewPod saves a new pod, makes it visible and applies it to the node. A dry run only returns the pod.
+// storeNewPod saves a new pod, makes it visible and applies it to the node. If the node refuses the pod, it removes the
+// pod again and returns a 409. A dry run only returns the pod.
 func (q *writeRequest) storeNewPod(pod *v1.Pod) (*v1.Pod, error) {
 	if q.dryRun {
 		return withPendingStatus(pod), nil
@@ -201,20 +202,20 @@ func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	return nil
 }
 
-// getWrittenPod returns the pod as clients have written it and as they see it. It returns an error for a static pod. The
-// caller holds the lock of the name.
-func (q *writeRequest) getWrittenPod() (desired, shown *v1.Pod, err error) {
+// getWrittenPod returns the pod as clients have written it and as they see it. It returns an error for a pod that no
+// client of this API has created, such as a static pod. The caller holds the lock of the name.
+func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
 	o := q.resource.get(q.namespace, q.name)
 	if o == nil {
 		return nil, nil, apierrors.NewNotFound(q.resource.groupResource(), q.name)
 	}
 	shown = o.(*v1.Pod)
-	if desired = q.store.recordOf(shown.UID).written; desired == nil {
+	if written = q.store.recordOf(shown.UID).written; written == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.groupResource(), "write")
 		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
 		return nil, nil, refused
 	}
-	return desired, shown, nil
+	return written, shown, nil
 }
 
 // checkPreconditions returns an error with code 409 if the pod does not have the expected UID or resource version.
@@ -266,7 +267,8 @@ func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, er
 }
 
 // setDeletion saves and applies a pod with a deletion timestamp. Without a grace period the pod's own applies. A later
-// deletion can only shorten the grace period. Clients see the pod until it has terminated, even with grace period 0.
+// deletion can only shorten the grace period. Clients see the pod until it has terminated, even with grace period 0: the
+// visible object holds the name, so that no other pod is created with the name while the containers run.
 func (q *writeRequest) setDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
 	seconds := *pod.Spec.TerminationGracePeriodSeconds
 	if grace != nil {
@@ -283,13 +285,13 @@ func (q *writeRequest) setDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (
 		return withKind(pod, "Pod"), nil
 	}
 	if err := q.config.Saved.Save(pod); err != nil && q.config.Saved.Drop(pod.UID) != nil {
-		return nil, err // If the disk is full, removing the file makes the deletion durable instead.
+		return nil, err // On a full disk, removing the file makes the deletion durable. A restart then loses also a pod with finalizers.
 	}
 	return q.publishChange(created.Delete, pod)
 }
 
 // publishChange makes a changed pod visible and applies it to the node. The error has code 503 if the node refuses the
-// pod.
+// pod. The change stays saved and visible.
 func (q *writeRequest) publishChange(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
 	shown, err := q.store.publishWrite(kind, pod)
 	if err != nil {

@@ -7,17 +7,17 @@ type State int
 
 // The states of a pod.
 const (
-	// Unknown: no client has created a pod with this UID, or the caller has expired the pod.
+	// Unknown: no client has created a pod with this UID, as with pods of other sources, or the record has expired.
 	Unknown State = iota
 	// Restored: a client created the pod in an earlier process, and the node has not reported it yet.
 	Restored
 	// Desired: the node runs the pod. A completed pod stays Desired until a client deletes it.
 	Desired
-	// Held: a client has deleted the pod, and finalizers keep the object.
+	// Held: a client has deleted the pod, and its containers stop. Finalizers keep the object.
 	Held
 	// Deleting: a client has deleted the pod, and its containers stop. The pod has no finalizers.
 	Deleting
-	// Removed: the pod was deleted and has terminated. The node may report it once more.
+	// Removed: the pod was deleted and has terminated, or the node has refused it. The node may report it once more.
 	Removed
 )
 
@@ -40,7 +40,7 @@ const (
 	Report
 	// Inspect: the caller has read the pod from the node.
 	Inspect
-	// Forgotten: the caller has performed Forget.
+	// Forgotten: the caller has performed the effect Forget.
 	Forgotten
 	// Expire: the caller removes old records.
 	Expire
@@ -72,7 +72,7 @@ type Event struct {
 	Node Observation
 	// Static means that a Report is about a static pod.
 	Static bool
-	// Age is how long the pod has been Gone, in an Expire.
+	// Age is how long the pod has been Removed, in an Expire.
 	Age time.Duration
 }
 
@@ -90,13 +90,14 @@ const (
 	Hide
 	// Apply applies the written pod to the node.
 	Apply
-	// InspectDeleting makes the caller Inspect each Deleting pod, now and every second.
+	// InspectDeleting makes the caller send Inspect for all pods in state Deleting, now and every second.
 	InspectDeleting
-	// Forget removes the saved pod and the node's pod. The caller then sends the event Forgotten.
+	// Forget makes the caller remove the saved pod, delete the pod from the node, and send the event Forgotten.
 	Forget
 )
 
-// RemovedRetention is how long a pod stays Gone after the node has forgotten it.
+// RemovedRetention is the minimum time for which a pod stays Removed, counted from the event Forgotten. A pod stays
+// Removed for longer if the node still has it.
 const RemovedRetention = time.Minute
 
 // IsOwned reports whether clients of this API own the pod, so that they can write it.
