@@ -16,7 +16,7 @@ import (
 // TestEvict: an eviction is a deletion with the options that it brings.
 func TestEvict(t *testing.T) {
 	h, w := writable(t, t.TempDir())
-	h.start(pod("default", "web-n1")).ready()
+	h.start(staticPod("default", "web-n1")).ready()
 	running := pod("default", "a")
 	running.UID = h.created(simple).UID
 	h.mu.Lock()

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/localapi"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -170,6 +171,13 @@ func pod(namespace, name string) *v1.Pod {
 		Conditions:        []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}, {Type: v1.PodInitialized, Status: v1.ConditionTrue}},
 		ContainerStatuses: []v1.ContainerStatus{{Name: "c", Ready: true, ContainerID: "x://id", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}},
 	}
+	return p
+}
+
+// staticPod is a running pod from a manifest.
+func staticPod(namespace, name string) *v1.Pod {
+	p := pod(namespace, name)
+	p.Annotations = map[string]string{podmanager.ConfigSourceAnnotation: "file"}
 	return p
 }
 

@@ -212,7 +212,10 @@ func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
 	shown = o.(*v1.Pod)
 	if written = q.store.recordOf(shown.UID).written; written == nil {
 		refused := apierrors.NewMethodNotSupported(q.resource.groupResource(), "write")
-		refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
+		refused.ErrStatus.Message = fmt.Sprintf("pod %q was not created through this API: the program that runs the node can change or remove it", q.name)
+		if podmanager.IsStaticPod(shown) {
+			refused.ErrStatus.Message = fmt.Sprintf("pod %q is a static pod: change or remove its manifest", q.name)
+		}
 		return nil, nil, refused
 	}
 	return written, shown, nil

@@ -488,7 +488,8 @@ func TestDelete_ThenStatic(t *testing.T) {
 // nothing is.
 func TestStatic(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
-	h.start(pod("default", "web-n1")).ready()
+	h.start(staticPod("default", "web-n1"), pod("default", "applied")).ready()
+	assert.Equal(t, `405 pod "applied" was not created through this API: the program that runs the node can change or remove it`, h.message("DELETE", pods+"/applied", "", ""))
 	readOnly := serve(t).start(pod("default", "web-n1")).ready()
 	for _, method := range []string{"DELETE", "PUT", "PATCH"} {
 		assert.Equal(t, `405 pod "web-n1" is a static pod: change or remove its manifest`, h.message(method, pods+"/web-n1", "", "merge-patch+json"))
