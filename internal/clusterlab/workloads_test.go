@@ -299,7 +299,7 @@ spec:
   containers: [{name: c, image: $IMAGE, command: $SLEEP, volumeMounts: [{name: v, mountPath: /v}]}]
   volumes: [{name: v, persistentVolumeClaim: {claimName: late}}]
 `)
-	j.eventually("*the persistent volume far: it is of the kind nfs, which cannot be had here", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=far")
+	j.eventually("*the persistent volume far: its kind nfs is not supported", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=far")
 	j.eventually("*the claim default/late is not bound to a volume", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=late")
 	assert.Equal(j, "Pending Pending", j.get("{.items[*].status.phase}", "pods"))
 	assert.Equal(j, "ContainerCreating ContainerCreating", j.get("{.items[*].status.containerStatuses[0].state.waiting.reason}", "pods"))

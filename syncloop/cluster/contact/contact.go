@@ -40,6 +40,8 @@ type State struct {
 	// Outages is the number of counted outages that have ended. Wait returns when it grows. Of many short outages in a
 	// row, the first five are counted, and then one per 15 s.
 	Outages int
+	// OutagesBegun is the number of outages that have begun. Every outage counts.
+	OutagesBegun int
 }
 
 // Contact derives from the results of calls whether the API server answers. Make one with New. Its methods are safe for
@@ -88,6 +90,9 @@ func (c *Contact) recordResult(err error, answer bool, now time.Time) []*subscri
 		s.Available, s.Since = answer, now
 	}
 	if !answer {
+		if s.Failures == 0 {
+			s.OutagesBegun++
+		}
 		s.Failures++
 		s.Err = err
 		return nil

@@ -36,11 +36,11 @@ func TestWait_CF26_TheFirstAnswerEndsAll(t *testing.T) {
 	}
 	simulation.RunUntil(time.Unix(15, 0))
 	require.Equal(t, []string{"10s 0 false <nil>"}, log)
-	require.Equal(t, contact.State{Since: time.Unix(0, 0).UTC(), Failures: 1, Err: errRefused}, utc(c.State()))
+	require.Equal(t, contact.State{Since: time.Unix(0, 0).UTC(), Failures: 1, OutagesBegun: 1, Err: errRefused}, utc(c.State()))
 	c.Report(nil)
 	simulation.RunUntilIdle()
 	require.ElementsMatch(t, []string{"15s 1 true <nil>", "15s 2 true <nil>"}, log[1:])
-	require.Equal(t, contact.State{Available: true, Since: time.Unix(15, 0).UTC(), Outages: 1}, utc(c.State()))
+	require.Equal(t, contact.State{Available: true, Since: time.Unix(15, 0).UTC(), Outages: 1, OutagesBegun: 1}, utc(c.State()))
 
 	process.Go(func() {
 		answered, err := c.Wait(context.Background(), before, time.Hour)

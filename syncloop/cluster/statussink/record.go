@@ -137,7 +137,7 @@ func (s *Sink) removePod(uid types.UID, shown bool) {
 	if r == nil {
 		return
 	}
-	if delete(s.mu.records, uid); r.local != "" {
+	if delete(s.mu.records, uid); r.local == uid { // A new mirror pod has another UID.
 		s.mu.records[uid] = &record{local: r.local, gone: shown}
 	}
 	if r.server != nil {
@@ -227,24 +227,17 @@ func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
 	return true
 }
 
-// countBegunOutages returns how many outages of the server have begun: the counted ones that have ended, and the
-// current one.
-func (s *Sink) countBegunOutages() int {
-	state := s.cfg.Contact.State()
-	if state.Failures > 0 {
-		return state.Outages + 1
-	}
-	return state.Outages
-}
+// countBegunOutages returns how many outages of the server have begun.
+func (s *Sink) countBegunOutages() int { return s.cfg.Contact.State().OutagesBegun }
 
-// isServerPodOlder reports whether the server has an older version of the pod than the one for which a status was made.
-// Then the server was restored from a backup. For example, a pod was deleted after the backup was made, so the restored
-// server has the pod without the deletion.
-func (s *Sink) isServerPodOlder(u *status.Update, uid types.UID) bool {
+// hasServerLostDeletion reports whether a status was made for a deleted pod whose deletion the server no longer has. Then
+// the server was restored from a backup that is older than the deletion. Only a lost deletion counts: the node may also
+// know a newer version of a pod that is as it was, and has to report its status.
+func (s *Sink) hasServerLostDeletion(u *status.Update, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
-	if r == nil || r.server == nil || uid != u.UID {
+	if r == nil || r.server == nil || uid != u.UID || u.Pod.DeletionTimestamp == nil || r.server.DeletionTimestamp != nil {
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(u.Pod.ResourceVersion, r.server.ResourceVersion)

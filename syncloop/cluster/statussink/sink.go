@@ -89,7 +89,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	case noMirrorPod:
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
-	if s.isServerPodOlder(&u, ref.UID) {
+	if s.hasServerLostDeletion(&u, ref.UID) {
 		if err := s.refreshPod(ctx, ref); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ const removalRetryDelay = time.Second
 func (s *Sink) writeStatus(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
 	for range maxConflicts {
 		switch {
-		case s.isServerPodOlder(u, ref.UID):
+		case s.hasServerLostDeletion(u, ref.UID):
 			return fmt.Errorf("%w: the pod is older at the server than the pod of the status", status.ErrNotYet)
 		case !s.isBeingRemoved(ref.UID):
 			err = s.patchStatus(ctx, ref)
@@ -217,7 +217,11 @@ func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
 	if err == nil && s.recordReadPod(ref.UID, pod) {
 		return nil
 	}
-	return s.handleFailure(ctx, ref, patch.AnswerToGet(ref.UID, pod, err), err)
+	answer := patch.AnswerToGet(ref.UID, pod, err)
+	if err == nil {
+		err = errStale // The pod is gone, or the server has another pod of the name.
+	}
+	return s.handleFailure(ctx, ref, answer, err)
 }
 
 // A destination says whether the server has a pod to which a status can be sent.
@@ -257,6 +261,9 @@ func (s *Sink) statusPatch(uid types.UID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.getOrCreateRecordLocked(uid)
+	if r.wanted == nil {
+		return nil, nil // The watch has shown meanwhile that the pod is gone.
+	}
 	raw, err := patch.PodStatus(uid, r.knownStatus(), r.wanted)
 	if err != nil || raw == nil || r.residue != nil && bytes.Equal(raw, r.residue) {
 		return nil, err
