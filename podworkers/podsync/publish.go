@@ -45,7 +45,7 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 		return status
 	}
 	w.incarnation.persisted.statusPublished = true
-	if w.incarnation.memory.HasUnpublished() {
+	if w.incarnation.memory.HasUnpublishedStart() {
 		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.RecordPublished(stored) })
 	}
 	if !terminal {

@@ -130,7 +130,7 @@ func (w *statusWriter) readSavedContainerStates() {
 // It does nothing unless the container is a regular container with restart policy OnFailure. Only for
 // such a container an exit with code 0 would otherwise mean that it must not run again.
 func (w *statusWriter) recordReplacement(name, id string) {
-	if !plan.EndsOnSuccess(w.pod, name) {
+	if !plan.RestartsOnlyOnFailure(w.pod, name) {
 		return
 	}
 	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(name, id), w.executor.Now())

@@ -58,7 +58,7 @@ func canBeStable(pod *v1.Pod) bool {
 // start to publish, a message to read, or a state to save.
 func (p *podSync) hasUnfinishedWork() bool {
 	inc, kept := p.incarnation, p.incarnation.persisted.containers
-	return inc.memory.HasUnpublished() || p.hasUnreadMessage() ||
+	return inc.memory.HasUnpublishedStart() || p.hasUnreadMessage() ||
 		kept != nil && (kept.saveFailed || len(kept.saved) > 0) ||
 		p.cfg.TerminalStatuses != nil && inc.persisted.terminalStatus < nothingSaved
 }

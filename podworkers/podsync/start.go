@@ -41,7 +41,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 		return err
 	}
 	c := st.Container
-	if !st.Until.IsZero() && st.Reason.Replaces() {
+	if !st.Until.IsZero() && st.Reason.StopsForNextAttempt() {
 		// The container stops in this pass. The delay counts from its exit, which only the next status shows.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
 		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)

@@ -22,7 +22,8 @@ const (
 	messageStartCancelled = "the agent ended while this container was starting; it may or may not have run"
 	messageVanished       = "The container has no record any more; it was running before"
 
-	// exitUnknown is the exit code of a container whose exit is not known. It is never a success.
+	// exitUnknown is the exit code of a container whose exit the runtime does not report, as in the
+	// kubelet. It is also the code of a process that SIGKILL ended, so a restart rule for 137 matches.
 	exitUnknown = 137
 )
 
@@ -369,4 +370,9 @@ func (s *statusBuilder) setResources() {
 	if len(r.Requests) > 0 || len(r.Limits) > 0 {
 		s.inForce = r
 	}
+}
+
+// RunningState returns the state of a running container, by its record.
+func RunningState(rec *runtime.ContainerStatus) v1.ContainerState {
+	return v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: truncateToSeconds(rec.StartedAt)}}
 }

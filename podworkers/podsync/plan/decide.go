@@ -8,8 +8,8 @@ import (
 
 // decision is the state of one call of Decide.
 type decision struct {
-	Pod    *v1.Pod
-	Status *runtime.PodStatus
+	Pod     *v1.Pod
+	Runtime *runtime.PodStatus
 	Input
 	recordIndex
 	actions
@@ -21,10 +21,10 @@ type decision struct {
 // them.
 type actions struct {
 	held []Held // replacements that wait for their delay
-	// killPod is the reason to stop all containers and sandboxes of the pod, of every incarnation,
+	// stopPodReason is the reason to stop all containers and sandboxes of the pod, of every incarnation,
 	// before anything else. Empty: the pod is not stopped.
-	killPod Why
-	kills   []Step // containers to stop one by one
+	stopPodReason  Why
+	containerStops []Step // containers to stop one by one
 	// resets and causes hold the records of the containers that a restart rule with action
 	// RestartAllContainers restarts, in the order of removal. Each running one is stopped first.
 	// causes has the containers whose exit triggered the rule. They are removed last, so that an
@@ -48,9 +48,10 @@ type actions struct {
 }
 
 // Decide returns the next steps for a pod, from its spec and from the records that the runtime
-// shows of all incarnations of the pod. A nil seen is a pod without records. A nil pod has no
-// containers. Decide does not change its arguments, takes time in proportion to their size, and may
-// be called concurrently.
+// shows of all incarnations of the pod. Decide does not terminate a deleted pod: it starts nothing
+// in it, but running containers are stopped by the caller. A nil seen is a pod without records. A
+// nil pod has no containers. Decide does not change its arguments, takes time in proportion to their
+// size, and may be called concurrently.
 func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	if pod == nil {
 		pod = new(v1.Pod)
@@ -59,7 +60,7 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 		seen = &runtime.PodStatus{UID: pod.UID}
 	}
 	in.Incarnation = comparableIncarnation(seen, in.Incarnation)
-	d := decision{Pod: pod, Status: seen, Input: in, sandboxes: findPodSandboxes(pod, seen, in.Incarnation, in.Addresses), recordIndex: recordIndex{pasts: in.Memory.containers}}
+	d := decision{Pod: pod, Runtime: seen, Input: in, sandboxes: findPodSandboxes(pod, seen, in.Incarnation, in.Addresses), recordIndex: recordIndex{containerMemories: in.Memory.containers}}
 	if d.sandboxes.current != nil {
 		d.sandboxID = d.sandboxes.current.ID
 	}
@@ -86,51 +87,52 @@ func (d *decision) decideInCurrentSandbox() {
 		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})
 	}
 	for _, id := range d.sandboxes.duplicates {
-		d.removeSandboxes = append(d.removeSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyCameLate})
+		d.removeSandboxes = append(d.removeSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyDuplicateSandbox})
 	}
 	d.pruneFormerSandboxes()
-	d.killStrayContainers()
+	d.stopStrayContainers()
 	d.startEphemeralContainers()
 	if d.decideInitContainers() {
 		d.initialized = true
 		d.decideRegularContainers()
 	}
-	if d.killPod != "" {
+	if d.stopPodReason != "" {
 		// StopPod includes every other stop, and nothing starts.
-		d.actions = actions{killPod: d.killPod, sandboxID: d.sandboxID, initialized: d.initialized}
+		d.actions = actions{stopPodReason: d.stopPodReason, sandboxID: d.sandboxID, initialized: d.initialized}
 	}
 }
 
-// killStrayContainers stops each container that runs outside the current sandbox, that is not in
-// the spec, or that a newer running attempt has replaced.
-func (d *decision) killStrayContainers() {
-	for i := range d.Status.Containers {
-		c := &d.Status.Containers[i]
+// stopStrayContainers stops each running container of another incarnation or outside the current
+// sandbox. It also stops a container that the spec does not have, and an attempt that is older than
+// another running attempt.
+func (d *decision) stopStrayContainers() {
+	for i := range d.Runtime.Containers {
+		c := &d.Runtime.Containers[i]
 		if c.State != runtime.StateRunning {
 			continue
 		}
 		e := d.entryByName(c.Name)
 		switch {
 		case c.Incarnation != d.Incarnation:
-			d.addKill(c, WhyPreviousIncarnation)
+			d.addContainerStop(c, WhyPreviousIncarnation)
 		case c.SandboxID != d.sandboxID:
-			d.addKill(c, WhyOtherSandbox)
+			d.addContainerStop(c, WhyOtherSandbox)
 		case e == nil:
-			d.addKill(c, WhyNotInSpec)
-		case c != e.running:
-			d.addKill(c, WhyOlderAttempt)
+			d.addContainerStop(c, WhyNotInSpec)
+		case c != e.runningHere:
+			d.addContainerStop(c, WhyOlderAttempt)
 		}
 	}
 }
 
 // newStopStep returns the step that stops a container.
 func (d *decision) newStopStep(rec *runtime.ContainerStatus, why Why) Step {
-	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Replaces: why.Replaces() && EndsOnSuccess(d.Pod, rec.Name)}
+	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Replaces: why.StopsForNextAttempt() && RestartsOnlyOnFailure(d.Pod, rec.Name)}
 }
 
-// addKill adds a container to the containers to stop.
-func (d *decision) addKill(rec *runtime.ContainerStatus, why Why) {
-	d.kills = append(d.kills, d.newStopStep(rec, why))
+// addContainerStop adds a container to the containers to stop.
+func (d *decision) addContainerStop(rec *runtime.ContainerStatus, why Why) {
+	d.containerStops = append(d.containerStops, d.newStopStep(rec, why))
 }
 
 // holdReplacement delays the replacement of a container until its crash-loop delay ends. It reports
@@ -146,14 +148,14 @@ func (d *decision) holdReplacement(c *v1.Container, why Why) bool {
 	return true
 }
 
-// killAfterFailedProbe stops a container whose probe has failed. The grace period of the probe, if
+// stopAfterFailedProbe stops a container whose probe has failed. The grace period of the probe, if
 // set, replaces the grace period of the pod (KC-10).
-func (d *decision) killAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
+func (d *decision) stopAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
 	k := d.newStopStep(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {
 		k.Grace = probe.TerminationGracePeriodSeconds
 	}
-	d.kills = append(d.kills, k)
+	d.containerStops = append(d.containerStops, k)
 }
 
 // newStart returns the start of the next attempt at a container, with its delay.

@@ -36,10 +36,10 @@ func (d *decision) buildDecision() Decision {
 // cleanupSteps returns the stops and removals that come before anything is created.
 func (d *decision) cleanupSteps() []Step {
 	var steps []Step
-	if d.killPod != "" {
-		steps = append(steps, Step{Op: StopPod, Reason: d.killPod})
+	if d.stopPodReason != "" {
+		steps = append(steps, Step{Op: StopPod, Reason: d.stopPodReason})
 	}
-	for _, more := range [...][]Step{d.kills, d.resetSteps(), d.prunes, d.stopSandboxes, d.removeSandboxes, d.pruneSandboxes} {
+	for _, more := range [...][]Step{d.containerStops, d.resetSteps(), d.prunes, d.stopSandboxes, d.removeSandboxes, d.pruneSandboxes} {
 		steps = append(steps, more...)
 	}
 	return steps

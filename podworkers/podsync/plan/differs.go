@@ -25,16 +25,17 @@ type Difference struct {
 }
 
 // Contradictions returns the differences for which the steps of the decision stop or replace a
-// container or the sandbox. It covers what this process has created. The caller passes the
-// arguments of Decide.
+// container or the sandbox. It covers the containers and the sandbox that this process has created.
+// It also covers a sandbox of an earlier process whose network mode is wrong or whose address is
+// missing. The caller passes the arguments of Decide.
 func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnation uint64) []Difference {
 	if len(d.Steps) == 0 || pod == nil || seen == nil {
 		return nil
 	}
 	var all []Difference
 	why := d.replacementReason()
-	made := d.Memory.reportedSandbox(seen, why)
-	if diff, ok := findSandboxDifference(why, pod, incarnation, made); ok && d.Memory.isSandboxContradicted(why, made) {
+	sandbox := d.Memory.reportedSandbox(seen, why)
+	if diff, ok := findSandboxDifference(why, pod, incarnation, sandbox); ok && d.Memory.isSandboxContradicted(why, sandbox) {
 		all = append(all, diff)
 	}
 	stops := make(map[string]Why)
@@ -73,31 +74,31 @@ func (d *Decision) replacementReason() Why {
 
 // creationsByID returns the values with which the newest containers were created, by container ID.
 func (m *Memory) creationsByID() map[string]creation {
-	made := make(map[string]creation)
+	byID := make(map[string]creation)
 	m.containers.forEach(func(_ string, p *compactMemory) bool {
 		if p.created.Name != "" && p.start.id != "" {
-			made[p.start.id] = p.created
+			byID[p.start.id] = p.created
 		}
 		return true
 	})
-	return made
+	return byID
 }
 
 // isSandboxContradicted reports whether the pod gets a new sandbox because of a value that the
 // runtime reports, and not because the sandbox died. A sandbox that is not ready may have died
 // once.
-func (m *Memory) isSandboxContradicted(why Why, made *runtime.SandboxStatus) bool {
+func (m *Memory) isSandboxContradicted(why Why, sandbox *runtime.SandboxStatus) bool {
 	switch why {
 	case WhyNetworkMode, WhyNoAddress:
 		return true
 	case WhyNoSandbox, WhySandboxNotReady:
-		return m.sandbox.id != "" && (m.sandbox.backoff.Delay > 0 || why == WhyNoSandbox && made != nil)
+		return m.sandbox.id != "" && (m.sandbox.backoff.Delay > 0 || why == WhyNoSandbox && sandbox != nil)
 	}
 	return false
 }
 
-// reportedSandbox returns the record of the sandbox that is being replaced, or nil if the runtime
-// reports none.
+// reportedSandbox returns the record of the sandbox that this process has created. If the runtime
+// does not report that sandbox, it returns the first record, or nil if why is WhyNoSandbox.
 func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxStatus {
 	for i := range seen.Sandboxes {
 		if sandbox := &seen.Sandboxes[i]; sandbox.ID == m.sandbox.id {
@@ -112,44 +113,44 @@ func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.Sand
 
 // isSpecUnchanged reports whether the spec still has a container with the hash with which it was
 // created.
-func (n *nameIndex) isSpecUnchanged(pod *v1.Pod, made *creation) bool {
-	i := n.indexOf(made.Name)
-	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(specContainerAt(&pod.Spec, i)) == made.Hash
+func (n *nameIndex) isSpecUnchanged(pod *v1.Pod, requested *creation) bool {
+	i := n.indexOf(requested.Name)
+	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(specContainerAt(&pod.Spec, i)) == requested.Hash
 }
 
-// findDifference returns the field of a record that caused the kill of a container for the reason
-// why. It returns false if the record equals the creation.
-func findDifference(why Why, made creation, rec *runtime.ContainerStatus) (Difference, bool) {
+// findDifference returns the field of a record that caused the stop of a container for the reason
+// why. It returns false if the record has the requested value.
+func findDifference(why Why, requested creation, rec *runtime.ContainerStatus) (Difference, bool) {
 	var d Difference
 	switch why {
 	case WhySpecChanged:
-		d.Field, d.Wanted, d.Seen = "Annotations["+HashAnnotation+"]", made.Hash, rec.Annotations[HashAnnotation]
+		d.Field, d.Wanted, d.Seen = "Annotations["+HashAnnotation+"]", requested.Hash, rec.Annotations[HashAnnotation]
 	case WhyUnknownState:
 		d.Field, d.Wanted, d.Seen = "State", runtime.StateRunning.String(), rec.State.String()
 	case WhyOtherSandbox:
-		d.Field, d.Wanted, d.Seen = "SandboxID", made.SandboxID, rec.SandboxID
+		d.Field, d.Wanted, d.Seen = "SandboxID", requested.SandboxID, rec.SandboxID
 	case WhyOlderAttempt:
-		d.Field, d.Wanted, d.Seen = "Attempt", fmt.Sprint(made.Attempt), fmt.Sprint(rec.Attempt)
+		d.Field, d.Wanted, d.Seen = "Attempt", fmt.Sprint(requested.Attempt), fmt.Sprint(rec.Attempt)
 	case WhyPreviousIncarnation:
-		d.Field, d.Wanted, d.Seen = "Incarnation", fmt.Sprint(made.Incarnation), fmt.Sprint(rec.Incarnation)
+		d.Field, d.Wanted, d.Seen = "Incarnation", fmt.Sprint(requested.Incarnation), fmt.Sprint(rec.Incarnation)
 	case WhyNotInSpec:
-		d.Field, d.Wanted, d.Seen = "Name", made.Name, rec.Name
+		d.Field, d.Wanted, d.Seen = "Name", requested.Name, rec.Name
 	}
 	return d, d.Wanted != d.Seen
 }
 
 // findSandboxDifference returns the field of the newest sandbox that caused its replacement for the
-// reason why. made is nil if the runtime does not report the sandbox.
-func findSandboxDifference(why Why, pod *v1.Pod, incarnation uint64, made *runtime.SandboxStatus) (Difference, bool) {
+// reason why. sandbox is nil if the runtime does not report it.
+func findSandboxDifference(why Why, pod *v1.Pod, incarnation uint64, sandbox *runtime.SandboxStatus) (Difference, bool) {
 	var d Difference
 	switch {
-	case made == nil && why == WhyNoSandbox:
+	case sandbox == nil && why == WhyNoSandbox:
 		d.Field, d.Wanted, d.Seen = "Sandboxes", "the sandbox", "none"
-	case made == nil:
+	case sandbox == nil:
 	case why == WhyNoSandbox:
-		d.Field, d.Wanted, d.Seen = "Incarnation", fmt.Sprint(incarnation), fmt.Sprint(made.Incarnation)
+		d.Field, d.Wanted, d.Seen = "Incarnation", fmt.Sprint(incarnation), fmt.Sprint(sandbox.Incarnation)
 	case why == WhyNetworkMode:
-		d.Field, d.Wanted, d.Seen = "HostNetwork", fmt.Sprint(pod.Spec.HostNetwork), fmt.Sprint(made.HostNetwork)
+		d.Field, d.Wanted, d.Seen = "HostNetwork", fmt.Sprint(pod.Spec.HostNetwork), fmt.Sprint(sandbox.HostNetwork)
 	case why == WhyNoAddress:
 		d.Field, d.Wanted, d.Seen = "IPs", "an address", "none"
 	case why == WhySandboxNotReady:

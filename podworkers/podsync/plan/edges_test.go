@@ -26,20 +26,20 @@ func TestWhy_Replaces(t *testing.T) {
 	for why, want := range map[plan.Why]bool{
 		plan.WhyLiveness: true, plan.WhyStartup: true, plan.WhySpecChanged: true, plan.WhyNotInSpec: false, "": false,
 	} {
-		assert.Equal(t, want, why.Replaces(), why)
+		assert.Equal(t, want, why.StopsForNextAttempt(), why)
 	}
 }
 
 // It matters who stopped a regular container only where a success is its end.
-func TestEndsOnSuccess(t *testing.T) {
+func TestRestartsOnlyOnFailure(t *testing.T) {
 	pod := newHarness(t, "pod init=i main=a,b,c policy=Never\nspec b policy=OnFailure\nspec c policy=Always").pod
-	assert.False(t, plan.EndsOnSuccess(pod, "a"))
-	assert.True(t, plan.EndsOnSuccess(pod, "b"))
-	assert.False(t, plan.EndsOnSuccess(pod, "c"))
+	assert.False(t, plan.RestartsOnlyOnFailure(pod, "a"))
+	assert.True(t, plan.RestartsOnlyOnFailure(pod, "b"))
+	assert.False(t, plan.RestartsOnlyOnFailure(pod, "c"))
 	pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
-	assert.True(t, plan.EndsOnSuccess(pod, "a"))
-	assert.False(t, plan.EndsOnSuccess(pod, "i"))
-	assert.False(t, plan.EndsOnSuccess(pod, "x"))
+	assert.True(t, plan.RestartsOnlyOnFailure(pod, "a"))
+	assert.False(t, plan.RestartsOnlyOnFailure(pod, "i"))
+	assert.False(t, plan.RestartsOnlyOnFailure(pod, "x"))
 }
 
 // Of records with one number and one time the greater ID is the newer, in whatever order.
@@ -54,7 +54,7 @@ func TestNewer_ByID(t *testing.T) {
 		d := plan.Decide(pod, seen, plan.Input{})
 		assert.Equal(t, "y", d.SandboxID)
 		assert.Equal(t, []plan.Step{
-			{Op: plan.StopContainer, ID: "x", Name: "a", Reason: plan.WhyOlderAttempt}, {Op: plan.RemoveSandbox, ID: "x", Reason: plan.WhyCameLate},
+			{Op: plan.StopContainer, ID: "x", Name: "a", Reason: plan.WhyOlderAttempt}, {Op: plan.RemoveSandbox, ID: "x", Reason: plan.WhyDuplicateSandbox},
 		}, d.Steps)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// startEphemeralContainers starts each ephemeral container that has not run. It runs once, in any
-// phase of the pod (CA-6). A container that was only created has not run.
+// startEphemeralContainers starts each ephemeral container that has not run, unless the pod is being
+// deleted. An ephemeral container runs once, also before the pod is initialized (CA-6). A container
+// that was only created has not run.
 func (d *decision) startEphemeralContainers() {
 	if d.Pod.DeletionTimestamp != nil {
 		return

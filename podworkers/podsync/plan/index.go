@@ -20,10 +20,10 @@ type recordIndex struct {
 	many   []containerEntry
 	// follow has, for each record, the position plus one of the next record with the same name.
 	// Zero: it is the last one.
-	follow     [2 * maxInline]int32
-	followMany []int32 // used instead of follow for more records
-	records    []runtime.ContainerStatus
-	pasts      *memoryTree // the memory of each container
+	follow            [2 * maxInline]int32
+	followMany        []int32 // used instead of follow for more records
+	records           []runtime.ContainerStatus
+	containerMemories *memoryTree // the memory of each container
 	// hasUnknownContainer: a container that is not in the spec has run in this incarnation.
 	hasUnknownContainer bool
 	// restartingAll: the published status shows that all containers were restarting, so the
@@ -33,10 +33,10 @@ type recordIndex struct {
 
 // containerEntry has the records of one container.
 type containerEntry struct {
-	// spec is nil for an ephemeral container.
+	// spec is the container in the pod; nil for an ephemeral container.
 	spec        *v1.Container
-	running     *runtime.ContainerStatus // the newest one that runs in the sandbox
-	newestHere  *runtime.ContainerStatus // the newest one in the sandbox
+	runningHere *runtime.ContainerStatus // the newest one that runs in the current sandbox
+	newestHere  *runtime.ContainerStatus // the newest one in the current sandbox
 	newest      *runtime.ContainerStatus // the newest one of this incarnation
 	exited      *runtime.ContainerStatus // the newest exited one of this incarnation
 	newestRun   *runtime.ContainerStatus // the newest one of this incarnation that has run
@@ -162,7 +162,7 @@ func (e *containerEntry) addRecord(rec *runtime.ContainerStatus, incarnation uin
 	}
 	keepNewer(&e.newestHere, rec)
 	if rec.State == runtime.StateRunning {
-		keepNewer(&e.running, rec)
+		keepNewer(&e.runningHere, rec)
 	}
 }
 
@@ -211,7 +211,7 @@ func exitCodeOf(rec *runtime.ContainerStatus) int32 {
 // restartExitCode returns the exit code that the restart policy is applied to: exitUnknown for a
 // container that was stopped for its next attempt, and otherwise exitCodeOf.
 func (x *recordIndex) restartExitCode(rec *runtime.ContainerStatus) int32 {
-	return x.pasts.restartExitCode(rec.Name, rec.ID, exitCodeOf(rec))
+	return x.containerMemories.restartExitCode(rec.Name, rec.ID, exitCodeOf(rec))
 }
 
 // readPublished adds the published container statuses to the entries.

@@ -21,14 +21,14 @@ func (d *decision) decideInitContainers() bool {
 		return true
 	}
 	initialized := d.isKnownInitialized()
-	passed := initialized
-	for i := len(all) - 1; i >= 0 && d.killPod == ""; i-- {
+	isPassed := initialized
+	for i := len(all) - 1; i >= 0 && d.stopPodReason == ""; i-- {
 		c, e := &all[i], d.entryWithRecordsAt(i)
-		if !passed && e.newestHere == nil {
+		if !isPassed && e.newestHere == nil {
 			continue
 		}
-		goesOn, why := d.decideInitContainer(c, e, passed)
-		if goesOn && !passed {
+		canContinue, why := d.decideInitContainer(c, e, isPassed)
+		if canContinue && !isPassed {
 			if i == len(all)-1 {
 				initialized = true
 			} else {
@@ -38,9 +38,9 @@ func (d *decision) decideInitContainers() bool {
 		if why != "" {
 			d.startInitContainer(i, why)
 		}
-		passed = true
+		isPassed = true
 	}
-	if !passed {
+	if !isPassed {
 		d.startInitContainer(0, WhyNotCreated)
 	}
 	slices.Reverse(d.init) // Containers start in the order of the spec (CA-14).
@@ -62,13 +62,14 @@ func (d *decision) isKnownInitialized() bool {
 	return false
 }
 
-// decideInitContainer decides about one init container. passed: the initialization is beyond it. It
-// returns whether the containers after it may start, and the reason to start it, or "".
-func (d *decision) decideInitContainer(c *v1.Container, e *containerEntry, passed bool) (canContinue bool, why Why) {
+// decideInitContainer decides about one init container. isPassed: the pod is initialized, or a later
+// container has a record in the current sandbox. It returns whether the containers after this one
+// may start, and the reason to start this one, or "".
+func (d *decision) decideInitContainer(c *v1.Container, e *containerEntry, isPassed bool) (canContinue bool, why Why) {
 	switch {
 	case podspec.IsSidecar(c):
 		return d.decideSidecar(c, e)
-	case passed:
+	case isPassed:
 		return true, ""
 	}
 	return d.decideOrdinaryInit(c, e)
@@ -78,19 +79,19 @@ func (d *decision) decideInitContainer(c *v1.Container, e *containerEntry, passe
 func (d *decision) decideOrdinaryInit(c *v1.Container, e *containerEntry) (canContinue bool, why Why) {
 	rec := e.newestHere
 	switch {
-	case e.running != nil:
+	case e.runningHere != nil:
 		return false, ""
 	case rec.State == runtime.StateCreated:
 		return false, WhyNeverStarted
 	case rec.State == runtime.StateExited && rec.ExitCode == 0:
 		return true, ""
 	case !podstatus.MayRestart(d.Pod, c, exitCodeOf(rec)): // An unknown exit is never a success.
-		d.killPod = WhyInitFailed
+		d.stopPodReason = WhyInitFailed
 		return false, ""
 	case rec.State == runtime.StateUnknown && d.holdReplacement(c, WhyUnknownState):
 		return false, ""
 	case rec.State == runtime.StateUnknown:
-		d.addKill(rec, WhyUnknownState)
+		d.addContainerStop(rec, WhyUnknownState)
 	}
 	return false, startReason(rec)
 }

@@ -10,9 +10,10 @@ import (
 
 // Input is what Decide needs besides the spec and the records of a pod.
 type Input struct {
-	// Incarnation is the current incarnation. Decide uses records of other incarnations only for
-	// attempt numbers. If no record of the pod has an incarnation, the runtime does not store
-	// incarnations and all records count.
+	// Incarnation is the current incarnation of the pod: one use of its UID. Records of other
+	// incarnations are not progress of this pod. Decide stops their containers and removes their
+	// sandboxes. If no record of the pod has an incarnation, the runtime does not store incarnations
+	// and all records count.
 	Incarnation uint64
 	// Addresses: the runtime reports the addresses of sandboxes. Then a ready sandbox without an
 	// address is replaced, unless it uses the network of the host. Set it in StatusInput too.
@@ -20,9 +21,9 @@ type Input struct {
 	// Now is the time of the caller's clock. Decide uses a time of the runtime's clock only as an
 	// age.
 	Now time.Time
-	// CrashLoop is the delay before a container starts again, and before a sandbox or a container
-	// is replaced again because of a value that the runtime reports. The zero value has the
-	// kubelet's numbers.
+	// CrashLoop has the delays of restarts. They also hold for the second and later replacements of a
+	// sandbox or a container that the runtime reports with another value than requested. The zero
+	// value has the kubelet's numbers.
 	CrashLoop backoff.CrashLoop
 	// Memory is the memory of the last decision with everything that the executor has recorded
 	// since.

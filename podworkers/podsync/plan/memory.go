@@ -14,9 +14,10 @@ import (
 // not store. It is a value: Decide takes a Memory and returns the next one, and each method returns
 // a changed copy. The zero value is the memory of a process that has just started.
 //
-// An executor must call RecordAttempt for each step, RecordStage with StageCreated and with
-// StageFailed or StageRefused for everything that it creates and starts, and RecordObservation
-// before each decision. An executor that publishes statuses also calls RecordPublished. The other
+// An executor must call RecordAttempt for each step, and RecordStage with StageCreated and with
+// StageFailed or StageRefused for everything that it creates and starts. It calls RecordObservation
+// when it has read the records of the pod again, before it decides with them. An executor that
+// publishes statuses also calls RecordPublished. The other
 // methods are for executors that publish waiting reasons, run hooks, give a stop a deadline over
 // several calls, or store the memory on disk.
 type Memory struct {
@@ -58,12 +59,13 @@ type lastExit struct {
 }
 
 // sandboxLoop is the back-off of the sandboxes of a pod. The first replacement of a sandbox that
-// this process has created has no delay. The delay of the later ones grows as in a crash loop.
+// this process has created has no delay. Each later replacement has a longer delay, as in a crash
+// loop.
 type sandboxLoop struct {
 	// the newest sandbox that this process has created; empty: it has created none
 	id      string
 	backoff backoff.State
-	counted bool // the back-off includes the replacement of that sandbox
+	counted bool // RecordAttempt has advanced the back-off for the replacement of that sandbox
 }
 
 // RecordAttempt records that the executor is about to perform a step. The executor calls it for
@@ -80,7 +82,7 @@ func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 			return m.markReplaced(s.Name, s.ID)
 		}
 	case CreateSandbox:
-		// Count each sandbox once: a creation that fails is retried with the back-off of any failure.
+		// Each sandbox advances the back-off once, also if the creation of its successor is retried.
 		if m.sandbox.id != "" && !m.sandbox.counted {
 			m.sandbox.backoff, m.sandbox.counted = m.policy.Next(m.sandbox.backoff, at), true
 		}
@@ -108,15 +110,16 @@ const (
 	// StageCreated: the runtime has created the sandbox, or has created the container and is about
 	// to be asked to start it. The executor has the ID.
 	StageCreated
-	// StageFailed: the runtime has not started the container. The executor does not start this
-	// container again; another container replaces it.
+	// StageFailed: the start of the created container has returned an error. The executor does not
+	// start this container again. The next attempt creates another container.
 	StageFailed
-	// StageRefused: the container was in another state than its record, so the runtime did not
-	// start it. Another start may be in progress, or the sandbox may be lost. The executor tries
-	// the same container for two minutes. Then another container replaces it.
+	// StageRefused: the runtime refused the start, because the container was not in the state
+	// created. Another start may be in progress, or the sandbox may be lost. The executor may start
+	// the same container again for two minutes. After that another container replaces it.
 	StageRefused
-	// StageNotStarted: the container with the ID has not been started. ProvesNotStarted holds for
-	// the error of the start, or the container was removed before the start.
+	// StageNotStarted: the container certainly does not run. ProvesNotStarted returns true for the
+	// error of its start, or it was removed before a start. The executor records this stage in
+	// addition to StageFailed or StageRefused.
 	StageNotStarted
 	// StagePostStart: the postStart hook of the container with the ID has begun. The container does
 	// not count as started until StageStarted.
@@ -138,8 +141,8 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	past := m.containers.get(s.Name)
 	switch stage {
 	case StageCreating:
-		// RecordAttempt counts every other container. This one has started before with the same spec,
-		// and no record shows its exit.
+		// RecordAttempt advances the crash loop only after an exit that a record shows. Here the
+		// container has started before with the same spec, and no record shows its exit.
 		if past.exit.id != "" || past.start.id == "" {
 			return m
 		}
@@ -283,8 +286,8 @@ func (p *containerMemory) lastAttemptEnd() time.Time {
 // the delay of each container.
 func (d *decision) updateMemory() {
 	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
-	d.Memory.forgetReplaced(d.Status)
-	d.Memory.forgetExitedPostStart(d.Status)
+	d.Memory.forgetReplaced(d.Runtime)
+	d.Memory.forgetExitedPostStart(d.Runtime)
 	d.Published = d.Memory.withUnpublishedStarts(d.Published, "")
 	for i := range d.count {
 		e := d.entryAt(i)

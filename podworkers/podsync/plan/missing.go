@@ -62,8 +62,8 @@ func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerm
 		return end
 	case regular:
 		code := in.Memory.containers.restartExitCode(s.spec.Name, end.ContainerID, end.ExitCode)
-		anew := in.sandboxes.replaceReason != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
-		if !anew && end.Reason != reasonRestartingAll && !podstatus.MayRestart(in.Pod, s.spec, code) {
+		startsInNewSandbox := in.sandboxes.replaceReason != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
+		if !startsInNewSandbox && end.Reason != reasonRestartingAll && !podstatus.MayRestart(in.Pod, s.spec, code) {
 			return end
 		}
 	}

@@ -18,11 +18,11 @@ func (d *decision) pruneFormerSandboxes() {
 // in it may run, or it has the highest attempt number of a container, and attempt numbers never
 // start over.
 func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
-	if hasRunningContainer(d.Status, sandbox) {
+	if hasRunningContainer(d.Runtime, sandbox) {
 		return true
 	}
-	for i := range d.Status.Containers {
-		c := &d.Status.Containers[i]
+	for i := range d.Runtime.Containers {
+		c := &d.Runtime.Containers[i]
 		if c.SandboxID != sandbox {
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 type regularOutcome uint8
 
 const (
-	// does not run and is not started
 	outcomeStopped  regularOutcome = iota // does not run and is not started
 	outcomeStopping                       // is stopped and not started again
 	outcomeAlive                          // keeps running, or is started
@@ -27,7 +26,7 @@ func (d *decision) decideRegularContainers() {
 	}
 	switch best {
 	case outcomeStopped:
-		d.killPod = WhyNothingToRun
+		d.stopPodReason = WhyNothingToRun
 	case outcomeStopping:
 		d.init = nil
 	}
@@ -36,12 +35,12 @@ func (d *decision) decideRegularContainers() {
 // decideRegularContainer decides about the regular container at a position.
 func (d *decision) decideRegularContainer(i int) regularOutcome {
 	c, e := &d.Pod.Spec.Containers[i], d.regularEntry(i)
-	if e.running != nil {
-		return d.decideRunningContainer(i, c, e.running)
+	if e.runningHere != nil {
+		return d.decideRunningContainer(i, c, e.runningHere)
 	}
 	rec := e.newest
 	if rec != nil && rec.State == runtime.StateRunning {
-		return outcomeAlive // In another sandbox: it starts again after killStrayContainers has stopped it.
+		return outcomeAlive // In another sandbox: it starts again after stopStrayContainers has stopped it.
 	}
 	if d.Pod.DeletionTimestamp != nil || d.isDone(c, e) {
 		return outcomeStopped
@@ -50,7 +49,7 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 		if d.holdReplacement(c, WhyUnknownState) {
 			return outcomeAlive
 		}
-		d.addKill(rec, WhyUnknownState)
+		d.addContainerStop(rec, WhyUnknownState)
 		if !podstatus.MayRestart(d.Pod, c, exitUnknown) {
 			return outcomeStopping // It may have run, and it may run only once.
 		}
@@ -60,9 +59,10 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 }
 
 // decideRunningContainer stops a running container if its spec has changed or a probe has failed
-// (CA-17), and starts it again if its restart policy is not Never. Restart rules do not count here:
-// they match exit codes, and this stop is not an exit of the container's own. A failed readiness
-// probe stops nothing (CA-19).
+// (CA-17). After a changed spec the container starts again under every policy. After a failed probe
+// it starts again unless its policy is Never. The restart rules match exit codes, so they cannot
+// decide before the exit. Under Never the next decision applies them. A failed readiness probe stops
+// nothing (CA-19).
 func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true
@@ -71,13 +71,13 @@ func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.C
 		if d.holdReplacement(c, why) {
 			return outcomeAlive
 		}
-		d.addKill(rec, why)
+		d.addContainerStop(rec, why)
 	case verdict.Liveness == Failure:
 		why, again = WhyLiveness, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.killAfterFailedProbe(rec, c.LivenessProbe, why)
+		d.stopAfterFailedProbe(rec, c.LivenessProbe, why)
 	case verdict.Startup == Failure:
 		why, again = WhyStartup, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.killAfterFailedProbe(rec, c.StartupProbe, why)
+		d.stopAfterFailedProbe(rec, c.StartupProbe, why)
 	default:
 		return outcomeAlive
 	}

@@ -11,22 +11,22 @@ import (
 // container would run in it.
 func (d *decision) replaceSandbox() {
 	if d.hasAnythingToStop() {
-		d.killPod = d.sandboxes.replaceReason
+		d.stopPodReason = d.sandboxes.replaceReason
 	}
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
 	d.readPublishedOnce()
-	anew, worthwhile := d.containersForNewSandbox(d.Pod)
+	toStart, worthwhile := d.containersForNewSandbox(d.Pod)
 	if !worthwhile {
 		return
 	}
-	d.createSandbox, d.sandboxAttempt = d.sandboxes.replaceReason, nextSandboxAttempt(d.Status)
+	d.createSandbox, d.sandboxAttempt = d.sandboxes.replaceReason, nextSandboxAttempt(d.Runtime)
 	if len(d.Pod.Spec.InitContainers) > 0 {
 		d.startInitContainer(0, WhyNewSandbox)
 		return
 	}
-	for _, i := range anew {
+	for _, i := range toStart {
 		d.startRegularContainer(i, WhyNewSandbox)
 	}
 }
@@ -40,7 +40,7 @@ func (d *decision) replaceSandbox() {
 //     policy of the pod is Never and another container has finished for good, because the new
 //     container would run without that one. A restart of all containers is an exception.
 func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwhile bool) {
-	spent := x.hasFinishedContainer(pod)
+	hasFinished := x.hasFinishedContainer(pod)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		e := x.entryWithRecordsAt(len(pod.Spec.InitContainers) + i)
@@ -50,7 +50,7 @@ func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwh
 		case e.publishedLost:
 			worthwhile = true
 		case e.newest == nil || e.newest.State == runtime.StateCreated:
-			worthwhile = worthwhile || !spent || !neverRestarts(pod, c) || x.restartingAll || e.isPublishedAsRestartingAll()
+			worthwhile = worthwhile || !hasFinished || !neverRestarts(pod, c) || x.restartingAll || e.isPublishedAsRestartingAll()
 		case !podstatus.MayRestartInNewSandbox(pod, c, x.restartExitCode(e.newest)):
 			continue
 		default:
@@ -99,7 +99,7 @@ func (x *recordIndex) isPublishedAsDone(e *containerEntry, pod *v1.Pod, c *v1.Co
 		return !mayRestart(pod, c, exitUnknown) // Its record is lost.
 	}
 	end := podstatus.LastTermination(e.published)
-	return end != nil && !mayRestart(pod, c, x.pasts.restartExitCode(c.Name, end.ContainerID, end.ExitCode))
+	return end != nil && !mayRestart(pod, c, x.containerMemories.restartExitCode(c.Name, end.ContainerID, end.ExitCode))
 }
 
 // isPublishedAsRestartingAll reports whether the published status shows that a container restarts
@@ -123,11 +123,11 @@ func (d *decision) readPublishedOnce() {
 
 // hasAnythingToStop reports whether the pod has a container that has not exited, or a sandbox.
 func (d *decision) hasAnythingToStop() bool {
-	for i := range d.Status.Containers {
-		if d.Status.Containers[i].State != runtime.StateExited {
+	for i := range d.Runtime.Containers {
+		if d.Runtime.Containers[i].State != runtime.StateExited {
 			return true
 		}
 	}
 	// A sandbox that is not ready may still hold addresses.
-	return len(d.Status.Sandboxes) > 0
+	return len(d.Runtime.Sandboxes) > 0
 }

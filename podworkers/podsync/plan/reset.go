@@ -5,9 +5,10 @@ import (
 )
 
 // planRestartAll plans the restart of all containers if an exit has triggered a restart rule with
-// action RestartAllContainers, and reports whether it has (CA-21). All records are removed; the
-// next decision begins with the initialization. The records that triggered the rule are removed
-// last, so that an interrupted restart begins again.
+// action RestartAllContainers, and reports whether it has (CA-21). The restart removes the records
+// of all init and regular containers in this incarnation, so the next decision begins with the
+// initialization. The records that triggered the rule are removed last, so that an interrupted
+// restart begins again.
 func (d *decision) planRestartAll() bool {
 	if d.Pod.DeletionTimestamp != nil || !d.hasRestartAllCause() {
 		return false
@@ -22,8 +23,8 @@ func (d *decision) planRestartAll() bool {
 	return true
 }
 
-// planContainerReset adds the records of one container to resets, or to causes. The stops have no
-// grace period, because nothing of the containers is kept (outer 3.5).
+// planContainerReset adds the records of one container to resets, or to causes. It skips ephemeral
+// containers and records of other incarnations.
 func (d *decision) planContainerReset(e *containerEntry) {
 	if e.spec == nil {
 		return // Ephemeral containers are not restarted.
@@ -42,7 +43,7 @@ func (d *decision) planContainerReset(e *containerEntry) {
 // isRestartAllCause reports whether the newest attempt at a container has exited in the current
 // sandbox with a code that triggers a restart of all containers.
 func (d *decision) isRestartAllCause(e *containerEntry) bool {
-	if e.spec == nil || e.running != nil || e.newestHere != e.newest || !recordRestartsAll(e.spec, e.newest) {
+	if e.spec == nil || e.runningHere != nil || e.newestHere != e.newest || !recordRestartsAll(e.spec, e.newest) {
 		return false
 	}
 	d.readPublishedOnce()
@@ -61,7 +62,7 @@ func (d *decision) hasRestartAllCause() bool {
 }
 
 // resetSteps returns the steps of a restart of all containers: first the stops, then the removals
-// of all records. The records of causes are removed last.
+// of their records. The records of causes are removed last. The stops have a grace period of zero.
 func (a *actions) resetSteps() []Step {
 	if len(a.causes) == 0 {
 		return nil

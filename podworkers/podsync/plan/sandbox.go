@@ -10,10 +10,10 @@ import (
 type podSandboxes struct {
 	current       *runtime.SandboxStatus // the newest one of this incarnation, or nil
 	replaceReason Why                    // why the pod needs a new sandbox; empty: it does not
-	hasSeveral    bool                   // another ready one of this incarnation has running containers
-	duplicates    []string               // ready, older and empty: only removed
-	unused        []string               // ready, older and not needed: only stopped
-	former        []string               // of a previous incarnation, not ready
+	hasSeveral    bool                   // a container may run in another ready one of this incarnation
+	duplicates    []string               // ready, older and without records of containers: removed
+	unused        []string               // any other ready one: stopped
+	former        []string               // of another incarnation, not ready
 }
 
 // findPodSandboxes finds the current sandbox of a pod and decides whether it must be replaced.
@@ -37,10 +37,10 @@ func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, re
 	return p
 }
 
-// classifyOtherSandboxes sorts the other sandboxes of a pod. A second sandbox of this incarnation
-// with running containers makes the pod lose both. Any other ready sandbox is removed without an
-// effect on the pod: an empty one was left by a call whose reply was lost, and one with exited
-// containers was reported as stopped before.
+// classifyOtherSandboxes sorts the other sandboxes of a pod. If another ready sandbox of this
+// incarnation has a container that may run, the pod loses all its sandboxes. An empty ready sandbox
+// of this incarnation is a duplicate: the reply to its creation was lost. Duplicates are removed.
+// Any other ready sandbox is stopped.
 func (p *podSandboxes) classifyOtherSandboxes(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]

@@ -9,14 +9,14 @@ import (
 // decideSidecar decides about a sidecar, which starts whenever it does not run. It returns whether
 // the containers after it may start, and the reason to start the sidecar, or "".
 func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinue bool, why Why) {
-	if e.running != nil {
-		return d.decideRunningSidecar(c, e.running)
+	if e.runningHere != nil {
+		return d.decideRunningSidecar(c, e.runningHere)
 	}
 	if e.newestHere != nil && e.newestHere.State == runtime.StateUnknown {
 		if d.holdReplacement(c, WhyUnknownState) {
 			return false, ""
 		}
-		d.addKill(e.newestHere, WhyUnknownState)
+		d.addContainerStop(e.newestHere, WhyUnknownState)
 	}
 	return false, startReason(e.newestHere)
 }
@@ -28,17 +28,17 @@ func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerS
 	verdict := d.Probed[rec.ID]
 	switch {
 	case c.StartupProbe != nil && verdict.Startup == Failure:
-		d.killAfterFailedProbe(rec, c.StartupProbe, WhyStartup)
+		d.stopAfterFailedProbe(rec, c.StartupProbe, WhyStartup)
 		return false, WhyStartup
 	case c.StartupProbe != nil && verdict.Startup != Success:
 		return false, ""
 	case hasSpecHashChanged(rec, c) && d.holdReplacement(c, WhySpecChanged):
 		return true, ""
 	case hasSpecHashChanged(rec, c):
-		d.addKill(rec, WhySpecChanged)
+		d.addContainerStop(rec, WhySpecChanged)
 		return true, WhySpecChanged
 	case verdict.Liveness == Failure:
-		d.killAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
+		d.stopAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
 		return true, WhyLiveness
 	}
 	return true, ""

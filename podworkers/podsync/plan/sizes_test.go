@@ -85,7 +85,7 @@ func TestSizes(t *testing.T) {
 				stops.Steps = append(stops.Steps, plan.Step{Op: plan.StopContainer, ID: s.Name, Reason: plan.WhySpecChanged})
 			}
 			stops.Contradictions(in.Pod, in.Runtime, 0)
-			m.RecordObservation().HasUnpublished()
+			m.RecordObservation().HasUnpublishedStart()
 			m.RecordObservation().RecordPublished(in.Old)
 		},
 	} {

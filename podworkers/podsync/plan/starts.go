@@ -31,9 +31,9 @@ func ProvesNotStarted(err error) bool {
 	return errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrWrongState) || errors.Is(err, runtime.ErrExists)
 }
 
-// RecordObservation records that the executor has inspected the pod after all steps so far. The
-// executor calls it when it receives a newer status of the pod. From then on a start that no
-// published status shows counts as published: a container without a record has vanished.
+// RecordObservation records that the executor has read the records of the pod after all steps so
+// far. From then on Decide and Status use each recorded start as if it were published. If such a
+// container has no record, the runtime has lost it.
 func (m Memory) RecordObservation() Memory {
 	for name, s := range m.containers.all() {
 		if start := s.findUnpublishedStart(); start != nil && !start.observed {
@@ -46,9 +46,9 @@ func (m Memory) RecordObservation() Memory {
 	return m
 }
 
-// HasUnpublished reports whether the published status does not show a start, although the executor
-// has inspected the pod after it.
-func (m Memory) HasUnpublished() bool {
+// HasUnpublishedStart reports whether a container was started whose start the published status does
+// not show. Only starts before the last RecordObservation count.
+func (m Memory) HasUnpublishedStart() bool {
 	for _, s := range m.containers.all() {
 		if start := s.findUnpublishedStart(); start != nil && start.observed {
 			return true
@@ -84,7 +84,7 @@ func (m Memory) RecordPublished(status *v1.PodStatus) Memory {
 // changes the status, and returns the same one if there is no such start. scheme is the scheme of
 // container IDs.
 func (m Memory) withUnpublishedStarts(published *v1.PodStatus, scheme string) *v1.PodStatus {
-	if published == nil || !m.HasUnpublished() {
+	if published == nil || !m.HasUnpublishedStart() {
 		return published
 	}
 	with := *published

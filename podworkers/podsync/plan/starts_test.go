@@ -24,10 +24,10 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 	require.Equal(t, plan.StartContainer, d.Steps[0].Op)
 	in.Memory = d.Memory.RecordAttempt(d.Steps[0], epoch).RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch)
 
-	assert.False(t, in.Memory.HasUnpublished(), "the pod was not observed since")
+	assert.False(t, in.Memory.HasUnpublishedStart(), "the pod was not observed since")
 	assert.False(t, plan.HasVanishedContainer(w.st, in))
 	in.Memory = in.Memory.RecordObservation()
-	assert.True(t, in.Memory.HasUnpublished())
+	assert.True(t, in.Memory.HasUnpublishedStart())
 	assert.True(t, plan.HasVanishedContainer(w.st, in))
 	again := plan.Decide(w.pod, w.st, in)
 	require.Len(t, again.Steps, 1)
@@ -45,18 +45,18 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 		"terminated": {Name: "a", LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ContainerID: "test://a0"}}},
 		"later":      {Name: "a", RestartCount: 1},
 	} {
-		assert.False(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{shown}}).HasUnpublished(), name)
+		assert.False(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{shown}}).HasUnpublishedStart(), name)
 	}
 	for name, hidden := range map[string]v1.ContainerStatus{
 		"waits":   {Name: "a", ContainerID: "test://a0", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}},
 		"earlier": {Name: "a", ContainerID: "test://a9"},
 		"other":   {Name: "b", ContainerID: "test://a0"},
 	} {
-		assert.True(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{hidden}}).HasUnpublished(), name)
+		assert.True(t, in.Memory.RecordPublished(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{hidden}}).HasUnpublishedStart(), name)
 	}
-	assert.True(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a9", epoch).HasUnpublished())
-	assert.False(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a0", epoch).HasUnpublished())
-	assert.True(t, in.Memory.HasUnpublished(), "a memory is a value")
+	assert.True(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a9", epoch).HasUnpublishedStart())
+	assert.False(t, in.Memory.RecordStage(d.Steps[0], plan.StageNotStarted, "a0", epoch).HasUnpublishedStart())
+	assert.True(t, in.Memory.HasUnpublishedStart(), "a memory is a value")
 }
 
 // A start has not taken place only if the runtime says so.

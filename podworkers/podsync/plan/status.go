@@ -18,15 +18,15 @@ type StatusInput struct {
 	Pod *v1.Pod
 	// Runtime has the records of the pod, of all incarnations.
 	Runtime *runtime.PodStatus
-	// Incarnation is the current incarnation. Addresses: the runtime reports the addresses of
-	// sandboxes. Both are the same as in Input.
+	// Incarnation is the current incarnation of the pod. Addresses: the runtime reports the
+	// addresses of sandboxes. Both are the same as in Input.
 	Incarnation uint64
 	Addresses   bool
-	// Old is the newest status that was published for this incarnation. Nil: none was; then the
-	// status that came with the pod counts. The caller gives Old away: the new status uses its
-	// lists where nothing has changed.
+	// Old is the newest status that was published for this incarnation. Nil: none was published, and
+	// the status in Pod is used. The new status shares the lists of Old that have not changed. The
+	// caller must not use Old afterwards, because a change of the new status changes Old too.
 	Old *v1.PodStatus
-	// Terminal: no container of the pod runs, or will ever run.
+	// Terminal: no container of the pod runs or will run again.
 	Terminal bool
 	// Ending: the node is terminating the pod, so a sandbox that is not ready was stopped by this
 	// node. Terminal and a deleted Pod imply it.
@@ -55,15 +55,17 @@ type Reason struct {
 	Message string // for people
 }
 
-// Status returns the status of a pod: phase, conditions and containers. It does not change its
-// input. The result shares only the lists of Old with the input.
+// Status returns the status of a pod: phase, conditions and containers. The result may share the
+// lists of Old, so the caller must not use Old afterwards.
 func Status(in StatusInput) v1.PodStatus {
 	return CompleteStatus(in, ContainerStatuses(in))
 }
 
 // ContainerStatuses is the first half of Status: it returns the status of each container, and the
-// addresses. A container that runs counts as started and ready. The caller sets Started and Ready
-// of containers that have probes before it calls CompleteStatus.
+// addresses. The lists of containers may be the lists of Old. A running container without probes
+// is started and ready. A running container with probes keeps the published Started and Ready of
+// the same container. A container in an older sandbox is neither started nor ready. The caller sets
+// Started and Ready of containers that have probes before it calls CompleteStatus.
 func ContainerStatuses(in StatusInput) v1.PodStatus {
 	in.prepare()
 	s := v1.PodStatus{
@@ -155,7 +157,7 @@ func isSandboxLost(in *StatusInput) bool {
 	if in.sandboxes.replaceReason == "" {
 		return false
 	}
-	x := recordIndex{pasts: in.Memory.containers}
+	x := recordIndex{containerMemories: in.Memory.containers}
 	x.readRecords(in.Pod, in.Runtime, in.Incarnation, anySandboxID)
 	x.readPublished(in.Old)
 	if _, worthwhile := x.containersForNewSandbox(in.Pod); worthwhile {

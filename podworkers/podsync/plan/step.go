@@ -54,7 +54,8 @@ type Step struct {
 	// Name is the name of the container.
 	Name string
 	// Grace, in seconds, replaces the grace period of the pod for this StopContainer. Nil: the
-	// grace period of the pod holds. A shorter one with which the pod was deleted has priority.
+	// container gets the grace period of the pod. If the deletion of the pod has a shorter grace
+	// period, the container gets that one.
 	Grace *int64
 	// Container is the spec of the container to start. It is shared with the pod.
 	Container *v1.Container
@@ -66,16 +67,18 @@ type Step struct {
 	// Created has the IDs of earlier attempts at the container that were created and never ran. The
 	// executor removes them before it creates another one, so that two never exist.
 	Created []string
-	// Reuse is the ID in Created of a container that equals the new one. The executor may start it
-	// instead of a new one, with the attempt of its record. Empty: there is no such container.
+	// Reuse is the ID of a container in Created that has the sandbox and the spec of this step. The
+	// executor may start that container, with the attempt of its record, instead of creating another.
+	// Empty: no such container exists.
 	Reuse string
-	// Replaces: this StopContainer is for the next attempt at a container that its policy would not
-	// start again after an exit with 0.
+	// Replaces: this StopContainer stops a regular container with restart policy OnFailure for its
+	// next attempt. If the container then exits with 0, it has not finished: it must start again.
+	// RecordAttempt records this.
 	Replaces bool
 }
 
-// Held is a step that waits until a time. Until then the executor does nothing for it: a container
-// that is to be replaced keeps running.
+// Held is a step that waits until a time. Until then the executor does nothing for the step. A
+// container with a held StopContainer keeps running.
 type Held struct {
 	Step
 	Until time.Time
@@ -87,8 +90,8 @@ type Held struct {
 type Decision struct {
 	// Steps has the steps in the order of execution. Empty: there is nothing to do.
 	Steps []Step
-	// Held has the delayed steps: first the replacements of containers or sandboxes that the
-	// runtime reports with other values than requested, then the starts in a crash loop.
+	// Held has the delayed steps. First come replacements: a StopContainer or CreateSandbox step,
+	// because the runtime reports another value than requested. Then come starts in a crash loop.
 	Held []Held
 	// NextAt is when to decide again even if nothing changes. If it is not after Input.Now, decide
 	// right after the steps, with new records. Zero: only after a change of the pod or its records.

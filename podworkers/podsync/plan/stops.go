@@ -9,9 +9,9 @@ import (
 type Stop struct {
 	// ID is the ID of the container.
 	ID string
-	// By is the end of the grace period, which the preStop hook, the wait for other containers and
-	// the stop share. It is set once and only moved earlier. Zero: the executor is not stopping the
-	// container.
+	// By is the end of the grace period. The preStop hook, the wait for other containers and the
+	// call to the runtime share this period. Later calls can only move By to an earlier time. Zero:
+	// the executor is not stopping the container.
 	By time.Time
 	// HookBegun: the preStop hook has begun. The executor does not run it again, also after a
 	// failure.
@@ -21,7 +21,7 @@ type Stop struct {
 	NotConfirmed bool
 }
 
-// Within returns the stop with the deadline by, unless the stop has an earlier one.
+// Within returns the stop with By set to by, unless By is earlier already.
 func (s Stop) Within(by time.Time) Stop {
 	if s.By.IsZero() || by.Before(s.By) {
 		s.By = by
@@ -38,9 +38,9 @@ func (m Memory) Stop(id string) Stop {
 	return Stop{ID: id}
 }
 
-// WithStops stores stop states, by their IDs. Decide forgets the state of a container that it no
-// longer stops: a later stop of that container is a new one. It keeps all states while it stops the
-// whole pod.
+// WithStops returns a Memory in which the stop states replace the states with the same IDs. If no
+// step of a decision stops the container, Decide forgets By and HookBegun, so that a later stop gets
+// a new grace period. NotConfirmed stays. Decide keeps all states while it stops the whole pod.
 func (m Memory) WithStops(stops ...Stop) Memory {
 	if len(stops) == 0 {
 		return m
@@ -60,7 +60,8 @@ func (m Memory) WithStops(stops ...Stop) Memory {
 	return m
 }
 
-// forgetStops forgets the stop states of containers that no step of a decision stops.
+// forgetStops resets the stop states of containers that no step of a decision stops. NotConfirmed
+// stays.
 func (m *Memory) forgetStops(steps []Step) {
 	if len(m.stops) == 0 {
 		return

@@ -5,9 +5,11 @@ import "github.com/podkeel/podkeel/podmanager/podstatus"
 // Why is the reason of a step, for logs and people.
 type Why string
 
-// Replaces reports whether a container is killed for its next attempt, if its policy allows that
-// attempt.
-func (w Why) Replaces() bool { return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged }
+// StopsForNextAttempt reports whether the reason stops a running container so that its next attempt
+// can start: a failed liveness or startup probe, or a changed spec.
+func (w Why) StopsForNextAttempt() bool {
+	return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged
+}
 
 // The reasons to create a sandbox, and to kill what existed before it.
 const (
@@ -15,7 +17,7 @@ const (
 	WhyNoSandbox Why = "no sandbox"
 	// WhySandboxNotReady: the newest sandbox is not ready, as after a reboot.
 	WhySandboxNotReady Why = "sandbox is not ready"
-	// WhySeveralSandboxes: more than one sandbox is ready and has running containers.
+	// WhySeveralSandboxes: a container may run in a ready sandbox that is not the current one.
 	WhySeveralSandboxes Why = "several sandboxes are in use"
 	// WhyNetworkMode: the sandbox has its own network and the spec asks for the host's network,
 	// or the reverse.
@@ -52,7 +54,7 @@ const (
 
 // The reasons to kill a container.
 const (
-	// WhySpecChanged: its SpecHash has changed; it starts again.
+	// WhySpecChanged: its SpecHash has changed; it starts again under every restart policy.
 	WhySpecChanged Why = "name or image has changed"
 	// WhyUnknownState: the runtime cannot tell whether it runs.
 	WhyUnknownState Why = "state is unknown"
@@ -60,13 +62,14 @@ const (
 	WhyOtherSandbox Why = "runs in another sandbox"
 	// WhyOlderAttempt: a newer attempt at the same container also runs.
 	WhyOlderAttempt Why = "a newer attempt runs too"
-	// WhyPreviousIncarnation: it belongs to an earlier incarnation.
+	// WhyPreviousIncarnation: it belongs to a previous incarnation of the pod.
 	WhyPreviousIncarnation Why = "belongs to a former pod of this UID"
 	// WhyNotInSpec: the pod has no container of that name.
 	WhyNotInSpec Why = "is not in the spec"
-	// WhyLiveness: its liveness probe failed; it starts again unless its policy is Never.
+	// WhyLiveness: its liveness probe failed. It starts again unless its policy is Never. Under Never
+	// a later decision applies the restart rules to its exit code.
 	WhyLiveness Why = "liveness probe failed"
-	// WhyStartup: its startup probe failed; it starts again unless its policy is Never.
+	// WhyStartup: its startup probe failed. The restart is the same as for WhyLiveness.
 	WhyStartup Why = "startup probe failed"
 	// WhyRestartsAll: its exit triggered a restart of all containers.
 	WhyRestartsAll Why = "its end restarts all containers"
@@ -78,9 +81,10 @@ const (
 const (
 	// WhyUnused: the sandbox is ready, older than the current one and not needed.
 	WhyUnused Why = "sandbox is unused"
-	// WhyCameLate: the reply to the call that created the sandbox was lost, and another one exists.
-	WhyCameLate Why = "sandbox is a duplicate"
-	// WhyFormerSandbox: the sandbox belongs to an earlier incarnation, and its records are not needed.
+	// WhyDuplicateSandbox: the sandbox is older than the current one and has no containers, because the
+	// reply to its creation was lost.
+	WhyDuplicateSandbox Why = "sandbox is a duplicate"
+	// WhyFormerSandbox: the sandbox belongs to a previous incarnation, and its records are not needed.
 	WhyFormerSandbox Why = "sandbox of a previous incarnation"
 	// WhyOlderRecord: a newer attempt at the same init container has a record.
 	WhyOlderRecord Why = "an older attempt"
