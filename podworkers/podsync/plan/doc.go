@@ -1,7 +1,7 @@
 // Package plan decides what to do with a pod and what its status is (experimental). It is pure. Its
 // input is the pod, the records of the runtime and the time. Its output is a list of steps, or a
 // v1.PodStatus. Package podsync executes the steps. Another node agent, a dry run or a table test can
-// call this package directly. RULES.md explains the ids in comments, such as (CA-3).
+// call this package directly. RULES.md explains the ids in comments.
 //
 //	Decide             returns the next steps
 //	ContainerStatuses  returns the status of each container
