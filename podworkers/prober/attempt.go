@@ -26,14 +26,14 @@ const (
 // errNoResult is the error of a check that returned neither a result nor an error.
 var errNoResult = errors.New("prober: the check returned no outcome")
 
-// attempt is one attempt of one probe.
+// attempt is one running attempt of a probe: up to maxChecksPerAttempt checks.
 type attempt struct {
-	probe      *probe
-	pod        *v1.Pod
-	generation uint64
-	request    Request
-	begun      time.Time
-	wasSlow    bool // the last attempt of the probe reached its timeout
+	probe        *probe
+	pod          *v1.Pod
+	generation   uint64
+	request      Request
+	begun        time.Time
+	lastTimedOut bool // the last attempt of the probe reached its timeout
 
 	ctx executor.Context
 }
@@ -41,7 +41,7 @@ type attempt struct {
 // cancel cancels the check of the attempt, because its result is no longer needed.
 func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
 
-// checkAnswer is the result of an attempt.
+// checkAnswer is the result of one check. The last check of an attempt decides.
 type checkAnswer struct {
 	outcome  CheckResult // zero: the check has no result
 	message  string
@@ -58,7 +58,7 @@ func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 		return nil
 	}
 	c := first.container
-	a := &attempt{probe: first, pod: c.pod.spec, generation: c.state.Generation(), begun: now, wasSlow: first.slow}
+	a := &attempt{probe: first, pod: c.pod.spec, generation: c.state.Generation(), begun: now, lastTimedOut: first.lastTimedOut}
 	a.request = Request{
 		UID: c.pod.uid, Namespace: c.pod.spec.Namespace, Name: c.pod.spec.Name, PodIP: c.pod.ip,
 		Container: c.name, ContainerID: c.state.ID(), Ports: c.ports,
@@ -67,7 +67,7 @@ func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 	a.ctx.Init(ctx)
 	first.running = a
 	p.mu.attempts[a] = struct{}{}
-	if a.wasSlow {
+	if a.lastTimedOut {
 		p.mu.runSlow++
 	}
 	c.state.BeginAttempt(first.kind, now)
@@ -134,7 +134,7 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	delete(p.mu.attempts, a)
-	if a.wasSlow {
+	if a.lastTimedOut {
 		p.mu.runSlow--
 	}
 	gap := p.skipTicksAfterSuspensionLocked(now)
@@ -162,7 +162,7 @@ func (p *Prober) applyAnswerLocked(a *attempt, ans checkAnswer, isCancelled bool
 	c := a.probe.container
 	var buf [verdict.Kinds]verdict.Change
 	changes := c.state.FinishAttempt(a.probe.kind, a.generation, ans.outcome.toVerdict(), now, buf[:0])
-	a.probe.slow = ans.timedOut // The probe is in no schedule, because it has just been running.
+	a.probe.lastTimedOut = ans.timedOut // The probe is in no schedule, because it has just been running.
 	p.publishChangesLocked(c, changes, ans.message)
 }
 

@@ -27,13 +27,13 @@ const DefaultDrainTimeout = 30 * time.Second
 type Config struct {
 	// Check makes the checks.
 	Check Checker
-	// Result is called for every change of a verdict, in order and once. The goroutine that caused
-	// the change calls it, one call at a time and without a lock. It must not block. Nil: the
-	// verdicts are only available from Verdict.
+	// Result is called once for every change of a verdict, in order, one call at a time and without a
+	// lock. The caller is any goroutine that calls a method of the Prober or runs an attempt. It must
+	// not block. Nil: the verdicts are only available from Verdict.
 	Result func(Result)
-	// MaxProbes is the maximum number of concurrent checks. The oldest due probe goes first. Probes
-	// whose last check reached its timeout use at most half of MaxProbes, so that hanging pods do
-	// not delay the others.
+	// MaxProbes is the maximum number of concurrent attempts. The oldest due probe goes first. Probes
+	// whose last attempt reached its timeout use at most half of MaxProbes, so that hanging
+	// containers do not delay the others.
 	MaxProbes int
 	// DrainTimeout is how long Run waits at its end for checks that ignore their context. Zero is
 	// DefaultDrainTimeout; negative waits forever.
@@ -53,7 +53,7 @@ type Config struct {
 
 // Hooks observe a Prober. They are called without a lock, concurrently, and must not block.
 type Hooks struct {
-	// Probed is called after every attempt whose result was still needed.
+	// Probed is called after every attempt that was not cancelled.
 	Probed func(Attempt)
 	// Resumed is called when the Prober detects that the process was suspended for about this time.
 	Resumed func(gap time.Duration)
@@ -75,27 +75,30 @@ func (c *Config) contain() *contain.Guard {
 	return g
 }
 
-// Attempt is the result of one attempt of a probe: up to three checks.
+// Attempt describes one finished attempt of a probe. An attempt calls the Checker up to three times,
+// until one check has a result.
 type Attempt struct {
 	UID         types.UID
 	Container   string
 	ContainerID string
 	Kind        verdict.Kind
-	Result      CheckResult // zero: the check has no result
+	Result      CheckResult // of the last check; zero: no check had a result
 	Message     string
-	Err         error // why the check has no result
+	Err         error // why no check had a result
 	Took        time.Duration
 }
 
-// Result is a changed verdict.
+// Result is a change of the verdict of a probe. It is not the result of one check: that is a
+// CheckResult. Liveness with Success false also follows an ordinary exit of the container, and
+// StopLivenessAndStartup causes changes to Success.
 type Result struct {
 	UID         types.UID
 	Container   string
 	ContainerID string // as in the pod's status
 	Kind        verdict.Kind
 	Success     bool
-	// Message is the message of the last check, for people. It is empty if no check caused the
-	// change.
+	// Message is the message of the check that changed the verdict, for people. It is empty if the
+	// container has stopped running or StopLivenessAndStartup was called.
 	Message string
 }
 
@@ -168,7 +171,8 @@ type Request struct {
 	// Handler describes the check. Exactly one field is set, or none in a pod that was not
 	// validated.
 	Handler *v1.ProbeHandler
-	// Timeout is the time limit of the check. Its context ends then.
+	// Timeout is the time limit of this check. Each check of an attempt has the full time. The context
+	// of the check ends after it.
 	Timeout time.Duration
 }
 
@@ -176,9 +180,9 @@ type Request struct {
 // has the usual implementation.
 type Checker interface {
 	// Check makes one check and returns its result and a short message for people. It is called
-	// concurrently, but never twice at once for the same probe of the same container. Its context
-	// ends at the timeout, or when the result is no longer needed; Check must return soon after
-	// that.
+	// concurrently. Its context ends at the timeout, or when the result is no longer needed. Check must
+	// return soon after that. For one probe it is called again while an earlier call has not returned
+	// only if that call was cancelled, for example because the container has restarted.
 	//
 	// An error means that the check could not be made, so the container has neither passed nor
 	// failed. The Prober retries it at once, at most twice. An error after the timeout counts as a

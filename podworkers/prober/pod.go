@@ -14,7 +14,7 @@ import (
 // change: uid and spec, and the settings of containers and probes.
 type pod struct {
 	uid        types.UID
-	spec       *v1.Pod // of the first AddPod; nil: only observed so far
+	spec       *v1.Pod // the argument of the first AddPod; nil: AddPod was not called
 	containers []*container
 	ip         string
 	observed   []Container // the last observation, for probes that are added later
@@ -37,10 +37,10 @@ type probe struct {
 	handler   *v1.ProbeHandler
 	timeout   time.Duration
 
-	due      time.Time
-	seq      uint64
-	position int  // in the schedule; -1: not in it
-	slow     bool // the last attempt reached its timeout
+	due          time.Time
+	seq          uint64
+	position     int  // in the schedule; -1: not in it
+	lastTimedOut bool // the last attempt reached its timeout
 
 	running *attempt // nil: none runs whose result is needed
 }
@@ -129,8 +129,9 @@ type Observed struct {
 // Container is an observation of one container.
 type Container struct {
 	Name string
-	// ID is the container ID as in the status of the pod. It is empty if the container has none.
-	// For a container that has run that means that it has vanished and is no longer probed.
+	// ID is the container ID as in the status of the pod; empty if the status has none. If an earlier
+	// observation had an ID and Running, an empty ID means that the container has vanished. It is no
+	// longer probed.
 	ID        string
 	Running   bool
 	StartedAt time.Time // the start time, if it runs

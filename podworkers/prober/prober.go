@@ -37,7 +37,7 @@ type Prober struct {
 	mu struct {
 		sync.Mutex
 		pods       map[types.UID]*pod
-		fast, slow schedule              // slow: probes whose last check reached its timeout
+		fast, slow schedule              // due probes; slow: the last attempt reached its timeout
 		ran        bool                  // Run was called
 		busy       bool                  // Run or Step is running
 		attempts   map[*attempt]struct{} // the running attempts
@@ -110,9 +110,10 @@ func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) {
 	p.Observe(uid, FromStatus(status))
 }
 
-// StopLivenessAndStartup ends the liveness and startup probes of a pod with success, and cancels
-// their checks. It is called when the pod begins to terminate. Readiness probes continue until
-// RemovePod.
+// StopLivenessAndStartup stops the liveness and startup probes of a pod and cancels their checks.
+// Their verdicts become Success and stay so, also if they were Failure or Unknown. It is called when
+// the pod begins to terminate, so that no container is killed for failing a probe while it shuts
+// down. Readiness probes continue until RemovePod.
 func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	p.mu.Lock()
 	if known := p.mu.pods[uid]; known != nil {
@@ -122,7 +123,7 @@ func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 }
 
 // RemovePod removes a pod. It is called after the containers of the pod have stopped. Running checks
-// are cancelled and their results dropped. Their goroutines end when the Checker returns.
+// are cancelled and their results are dropped. Each goroutine ends when its Check returns.
 func (p *Prober) RemovePod(uid types.UID) {
 	p.mu.Lock()
 	p.removeLocked(uid)
@@ -134,9 +135,9 @@ func (p *Prober) RemovePod(uid types.UID) {
 func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 	p.mu.Lock()
 	uids := p.sortedUIDsLocked()
-	heard := make([]uint64, len(uids))
+	updatesBefore := make([]uint64, len(uids))
 	for i, uid := range uids {
-		heard[i] = p.mu.pods[uid].updates
+		updatesBefore[i] = p.mu.pods[uid].updates
 	}
 	p.mu.Unlock()
 	for i, uid := range uids {
@@ -144,15 +145,17 @@ func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 			continue
 		}
 		p.mu.Lock()
-		if known := p.mu.pods[uid]; known != nil && known.updates == heard[i] {
+		if known := p.mu.pods[uid]; known != nil && known.updates == updatesBefore[i] {
 			p.removeLocked(uid)
 		}
 		p.unlockAndDeliver()
 	}
 }
 
-// Failed reports whether a container has failed its liveness probe, and whether it has failed its
-// startup probe. Both are false for an unknown container and for a container without such a probe.
+// Failed reports whether the verdict of the liveness probe of a container is Failure, and the same
+// for its startup probe. A verdict is also Failure after the container has stopped running, so Failed
+// is meant for running containers. Both are false for an unknown container and for a container
+// without such a probe.
 func (p *Prober) Failed(uid types.UID, containerID string) (liveness, startup bool) {
 	return p.Verdict(uid, containerID, verdict.Liveness) == verdict.Failure, p.Verdict(uid, containerID, verdict.Startup) == verdict.Failure
 }
@@ -180,7 +183,8 @@ func (p *Prober) Verdict(uid types.UID, containerID string, kind verdict.Kind) v
 	return verdict.Unknown
 }
 
-// Next returns when the next probe is due; false if none is. The time may be in the past.
+// Next returns when the next probe that may start is due. It returns false if no probe is due, or if
+// MaxProbes attempts run. The time may be in the past.
 func (p *Prober) Next() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +226,7 @@ func (p *Prober) stopLivenessAndStartupLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
 		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Startup)
-		p.publishChangesLocked(c, c.state.Stop(buf[:0]), "")
+		p.publishChangesLocked(c, c.state.StopLivenessAndStartup(buf[:0]), "")
 	}
 }
 
@@ -275,10 +279,10 @@ func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, me
 	}
 }
 
-// scheduleOf returns the schedule of a probe. slow does not change while the probe is in a
+// scheduleOf returns the schedule of a probe. lastTimedOut does not change while the probe is in a
 // schedule.
 func (p *Prober) scheduleOf(probe *probe) *schedule {
-	if probe.slow {
+	if probe.lastTimedOut {
 		return &p.mu.slow
 	}
 	return &p.mu.fast

@@ -77,8 +77,8 @@ func (p *Prober) runOnce(ctx context.Context, group *executor.Group) error {
 	return err
 }
 
-// Step makes every check that is due now, and returns when all have returned. It is for callers
-// that do not call Run. Its error is the error of ctx or ErrRunning. Next returns when to call it
+// Step makes every attempt that is due now, and returns when all have finished. It is for callers
+// that do not call Run. Its error is the error of ctx or ErrRunning. Next returns when to call Step
 // again.
 func (p *Prober) Step(ctx context.Context) error {
 	if err := p.beginRunOrStep(false); err != nil {

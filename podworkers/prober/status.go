@@ -10,9 +10,11 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// UpdatePodStatus sets Started and Ready of every container in a new status. It is called for each
-// status before that is stored, after AddPod. A readiness probe without a verdict becomes due at
-// once. For a pod that was never added no probe of the spec has succeeded.
+// UpdatePodStatus sets Started and Ready of every init and regular container in a new status. The
+// caller calls it after AddPod and before it stores the status. If a running container has started
+// and its first readiness verdict is pending, UpdatePodStatus makes the readiness probe due, at most
+// once a second and not before the first attempt. If the pod was never added, containers with a
+// startup probe have not started, and containers with a readiness probe are not ready.
 func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	now := p.executor.Now()
 	p.mu.Lock()

@@ -28,14 +28,14 @@ type Container struct {
 type probe struct {
 	spec    Spec
 	exists  bool
-	stopped bool          // Stop has ended it
+	stopped bool          // StopLivenessAndStartup was called
 	spread  time.Duration // the random part of its first period (PR-3)
 
-	value      Value
-	hasVerdict bool // attempts have decided value; it is not initial
-	last       Value
-	row        int32 // how often last was the outcome, in a row
-	onHold     bool  // no attempt until the container is replaced
+	value         Value
+	hasVerdict    bool // attempts have decided value; it is not initial
+	last          Value
+	outcomesInRow int32 // how many attempts in a row had the outcome last
+	onHold        bool  // no attempt until the container is replaced
 
 	attempting bool
 	begun      time.Time // the begin of the last attempt
@@ -87,7 +87,8 @@ func (c *Container) ID() string { return c.id }
 // container running again. The caller of BeginAttempt keeps it and passes it to FinishAttempt.
 func (c *Container) Generation() uint64 { return c.generation }
 
-// HasProbe reports whether AddProbe has added a probe of this kind, also after Stop.
+// HasProbe reports whether AddProbe has added a probe of this kind, also after
+// StopLivenessAndStartup.
 func (c *Container) HasProbe(k Kind) bool { return c.probes[k].exists }
 
 // Value returns the verdict of the probe of this kind. It is Unknown if the container has no such
@@ -102,8 +103,8 @@ func (c *Container) Value(k Kind, id string) Value {
 // Due returns when the next attempt of the probe of this kind should begin; the time may
 // have passed. It returns false if no attempt should begin until another method has been
 // called: while the container does not run, while an attempt is under way, for liveness and
-// readiness until the container has started, for startup after it has, after a startup
-// probe or a liveness probe has failed, and after Stop.
+// readiness until the container has started, for startup after it has started, for startup and
+// liveness after the probe has failed, and after StopLivenessAndStartup.
 func (c *Container) Due(k Kind) (time.Time, bool) {
 	p := &c.probes[k]
 	if !p.exists || p.stopped || p.onHold || p.attempting || !c.running {
@@ -169,10 +170,11 @@ func (c *Container) MakeReadinessDue(now time.Time) {
 	p.due = now
 }
 
-// Stop ends the liveness and the startup probe with Success and appends the changes to changes. It
-// is called when the pod begins to terminate: a container that shuts down must not be killed for
-// failing these probes. The readiness probe continues.
-func (c *Container) Stop(changes []Change) []Change {
+// StopLivenessAndStartup stops the liveness and the startup probe. Their verdicts become Success and
+// stay so, and it appends the changes to changes. It is called when the pod begins to terminate: a
+// container that shuts down must not be killed for failing these probes. The readiness probe
+// continues.
+func (c *Container) StopLivenessAndStartup(changes []Change) []Change {
 	for _, k := range [...]Kind{Liveness, Startup} {
 		if p := &c.probes[k]; p.exists && !p.stopped {
 			p.stopped = true

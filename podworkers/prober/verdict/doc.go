@@ -4,23 +4,24 @@
 // returned as a list of Change.
 //
 // A Container is a value with up to three probes. The caller calls Observe with each
-// status of the container, BeginAttempt and FinishAttempt around each attempt of a probe, Stop when the
-// pod begins to terminate, and MakeReadinessDue when it needs a verdict soon. After each of these calls
-// Due returns when the next attempt of each probe should begin.
+// status of the container, and BeginAttempt and FinishAttempt around each attempt of a probe. It calls
+// StopLivenessAndStartup when the pod begins to terminate, and MakeReadinessDue when it needs a verdict
+// soon. After each of these calls Due returns when the next attempt of each probe should begin.
 //
 //	no container, or not running ──► no probe is due
-//	running, not started ──────────► only startup is due
-//	running, started ──────────────► liveness and readiness are due
-//	startup or liveness decided ───► not due until there is another container
+//	running, not started ──────────► only the startup probe is due
+//	running, started ──────────────► liveness and readiness probes are due
+//	liveness verdict Failure ──────► the liveness probe is not due in this container again
+//	any startup verdict ───────────► the startup probe is not due in this container again
 //
 // # Thresholds
 //
 // A verdict changes after Spec.Successes successful or Spec.Failures failed attempts in a
 // row. An attempt without a result does not count and does not interrupt the row. Before
 // the first verdict liveness is Success, readiness is Failure and startup is Unknown, as in
-// the kubelet; a container that is at least 10 s older than this process keeps the
+// the kubelet; a container that is more than 10 s older than this process keeps the
 // readiness that was published for it. When a container stops running, each verdict becomes
-// Failure.
+// Failure, also after an exit with code 0.
 //
 // # Ticks
 //
@@ -28,6 +29,6 @@
 // A late attempt does not move the later ones: missed ticks are skipped, so that probes that are
 // spread over a period stay spread.
 //
-// Package prober is the shell around this package: it runs the checks, many at a time,
-// and reports the changes. Differences from the kubelet are listed there.
+// Package prober calls this package: it runs the checks, many at a time, and reports the changes.
+// RULES.md of both packages list the differences from the kubelet.
 package verdict

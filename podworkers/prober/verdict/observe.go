@@ -4,8 +4,8 @@ import "time"
 
 // Observe processes an observation of the container and appends the changed verdicts to changes.
 // For another ID, or a container that runs again, every probe gets its initial verdict, which is
-// not a Change. If the container has stopped running, or has lost its ID, each probe becomes a
-// Failure, except those that Stop has ended.
+// not a Change. If the container has stopped running, or has lost its ID, each verdict becomes
+// Failure, except the verdicts that StopLivenessAndStartup has set.
 func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 	if f.ID == "" {
 		if !c.running {
@@ -38,7 +38,7 @@ func (c *Container) resetForContainer(f Facts, now time.Time) {
 	c.generation++
 	for k := range c.probes {
 		p := &c.probes[k]
-		p.hasVerdict, p.last, p.row, p.onHold = false, Unknown, 0, false
+		p.hasVerdict, p.last, p.outcomesInRow, p.onHold = false, Unknown, 0, false
 		p.attempting, p.begun = false, time.Time{}
 		p.value = c.initialVerdict(Kind(k), f)
 		p.due = c.firstDue(p, now)
@@ -79,7 +79,7 @@ func (c *Container) firstDue(p *probe, now time.Time) time.Time {
 // verdict changes after Spec.Successes or Spec.Failures equal outcomes in a row. Unknown means that
 // the attempt had no result: it neither counts nor interrupts the row. FinishAttempt ignores an
 // outcome of an earlier generation, of an abandoned attempt, of a container that no longer runs,
-// and after Stop.
+// and after StopLivenessAndStartup.
 func (c *Container) FinishAttempt(k Kind, generation uint64, outcome Value, now time.Time, changes []Change) []Change {
 	p := &c.probes[k]
 	if generation != c.generation || !p.attempting {
@@ -93,10 +93,10 @@ func (c *Container) FinishAttempt(k Kind, generation uint64, outcome Value, now 
 		return changes // PR-11
 	}
 	if outcome != p.last {
-		p.last, p.row = outcome, 0
+		p.last, p.outcomesInRow = outcome, 0
 	}
-	p.row++
-	if outcome == Success && p.row < p.spec.Successes || outcome == Failure && p.row < p.spec.Failures {
+	p.outcomesInRow++
+	if outcome == Success && p.outcomesInRow < p.spec.Successes || outcome == Failure && p.outcomesInRow < p.spec.Failures {
 		return changes // PR-12
 	}
 	return c.applyVerdict(k, outcome, now, changes)
@@ -108,10 +108,10 @@ func (c *Container) FinishAttempt(k Kind, generation uint64, outcome Value, now 
 func (c *Container) applyVerdict(k Kind, v Value, now time.Time, changes []Change) []Change {
 	p := &c.probes[k]
 	p.hasVerdict = true
-	p.row = min(p.row, max(p.spec.Successes, p.spec.Failures)) // A higher count has no effect.
+	p.outcomesInRow = min(p.outcomesInRow, max(p.spec.Successes, p.spec.Failures)) // A higher count has no effect.
 	changes = c.setVerdict(changes, k, v)
 	if k == Startup || k == Liveness && v == Failure {
-		p.onHold, p.row = true, 0 // PR-13
+		p.onHold, p.outcomesInRow = true, 0 // PR-13
 	}
 	if k == Startup && v == Success {
 		for _, gated := range [...]Kind{Liveness, Readiness} { // PR-10

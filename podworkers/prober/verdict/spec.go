@@ -31,16 +31,17 @@ func (k Kind) String() string {
 	return "Unknown"
 }
 
-// Value is a verdict, or the outcome of one attempt.
+// Value is a verdict of a probe, or the outcome of one attempt.
 type Value uint8
 
 // The values.
 const (
-	// Unknown means that there is no verdict yet, or that an attempt had no answer.
+	// Unknown means that there is no verdict yet, or that no check of an attempt had a result.
 	Unknown Value = iota
-	// Success means that the probe has succeeded.
+	// Success means that the probe, or the attempt, has succeeded.
 	Success
-	// Failure means that the probe has failed.
+	// Failure means that the probe, or the attempt, has failed. As a verdict it also means that the
+	// container has stopped running.
 	Failure
 )
 
@@ -58,7 +59,7 @@ type Spec struct {
 	InitialDelay time.Duration
 	// Period is the time from one attempt to the next. It is positive.
 	Period time.Duration
-	// Timeout bounds one attempt. This package does not use it: the caller does.
+	// Timeout is the time limit of one check. Package prober uses it; this package does not.
 	Timeout time.Duration
 	// Successes is the number of successful attempts in a row after which the verdict
 	// becomes Success; at least 1.

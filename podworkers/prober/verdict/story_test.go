@@ -94,7 +94,7 @@ func (w *story) run(t *testing.T, d *datadriven.TestData) string {
 	case "pass", "fail", "error":
 		changes = w.c.FinishAttempt(w.kind(), w.c.Generation(), outcomes[d.Cmd], now, nil)
 	case "stop":
-		changes = w.c.Stop(nil)
+		changes = w.c.StopLivenessAndStartup(nil)
 	case "hurry":
 		w.c.MakeReadinessDue(now)
 	case "skip":

@@ -81,7 +81,7 @@ func TestContainer_Properties(t *testing.T) {
 				id, running = f.ID, f.Running
 				changes = c.Observe(f, now, nil)
 			case 1:
-				changes = c.Stop(nil)
+				changes = c.StopLivenessAndStartup(nil)
 			case 2:
 				c.MakeReadinessDue(now)
 			case 3:
