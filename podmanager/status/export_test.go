@@ -1,8 +1,8 @@
 package status
 
-// Known is of how many pods a Sender knows what the sink was told.
+// Known returns the number of pods for which a Sender has stored a sent status.
 func (s *Sender) Known() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.mu.told)
+	return len(s.mu.sent)
 }

@@ -42,8 +42,8 @@ func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) bool {
 func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, held, draining bool) bool {
 	decision, until, deadline := outbox.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
-		Stopping: s.cfg.CouldRun != nil && !u.Finished && outbox.IsStopping(u.Pod, &stored),
-		Resend:   known.again, Draining: draining, Epoch: u.StatusEpoch, Deadline: known.deadline,
+		PodStopping: s.cfg.CouldRun != nil && !u.Finished && outbox.IsPodStopping(u.Pod, &stored),
+		Resend:      known.resendRequested, Draining: draining, Epoch: u.StatusEpoch, Deadline: known.deadline,
 	}.Decide(s.executor.Now())
 	if decision == outbox.Send {
 		return false
@@ -51,7 +51,7 @@ func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, 
 	u.Status = stored
 	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		if decision == outbox.Drop {
-			b.RecordSent(u.UID)
+			b.FinishSending(u.UID)
 			return
 		}
 		s.getOrAddSentLocked(u.UID).deadline = deadline

@@ -40,8 +40,8 @@ func (s *Sender) RetryNow() {
 
 // clearFailuresLocked ends all delays after failures and sets the number of outages in a row.
 func (s *Sender) clearFailuresLocked(now time.Time, outages int) {
-	s.mu.outages, s.mu.resumes = outages, time.Time{}
-	for _, t := range s.mu.told {
+	s.mu.outages, s.mu.outageEnd = outages, time.Time{}
+	for _, t := range s.mu.sent {
 		t.failures = 0
 	}
 	s.mu.box.WakeFailed(now)
@@ -79,10 +79,10 @@ func (s *Sender) queueResend(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.getOrAddSentLocked(u.UID)
-	at, next, ok := outbox.Repeat{Asked: t.again, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.repeat}.Decide(now)
+	at, next, ok := outbox.Repeat{Asked: t.resendRequested, AtOnce: atOnce, Draining: s.draining.Load(), Next: t.nextResend}.Decide(now)
 	if !ok {
 		return
 	}
-	t.again, t.repeat = true, next
+	t.resendRequested, t.nextResend = true, next
 	s.mu.box.QueueResend(u.UID, u, at)
 }

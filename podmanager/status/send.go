@@ -21,9 +21,10 @@ func (s *Sender) queueUpdates(updates []Update) {
 	}
 }
 
-// queueUpdateLocked queues an update unless the sink has that version.
+// queueUpdateLocked queues an update, unless the sink has stored or refused that version with its
+// terminal phase. The removal of a pod that was never sent is not queued either.
 func (s *Sender) queueUpdateLocked(u Update) {
-	known := s.mu.told[u.UID]
+	known := s.mu.sent[u.UID]
 	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		return
 	}
@@ -54,7 +55,7 @@ func readyCondition(s *v1.PodStatus) v1.ConditionStatus {
 func (s *Sender) takeNextUpdate(now time.Time) (Update, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isFullLocked() || now.Before(s.mu.resumes) {
+	if s.isFullLocked() || now.Before(s.mu.outageEnd) {
 		return Update{}, false
 	}
 	_, u, ok := s.mu.box.TakeNext(now)
@@ -83,7 +84,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 	refused := errors.Is(err, ErrRefused)
 	if err != nil && !refused {
 		u.Status = stored
-		s.rescheduleFailed(u, err, known.again)
+		s.rescheduleFailed(u, err, known.resendRequested)
 		return
 	}
 	sent := u
@@ -94,7 +95,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 			s.holdUntilLocked(u, now, now.Add(outbox.RecheckPeriod))
 			return
 		}
-		b.RecordSent(u.UID)
+		b.FinishSending(u.UID)
 	})
 	if refused {
 		s.reportFailure(sent, err, 0)
@@ -107,8 +108,8 @@ func (s *Sender) send(ctx context.Context, u Update) {
 func (s *Sender) beginSend(uid types.UID) (known sentState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.mu.told[uid]; t != nil {
-		known, t.again = *t, false
+	if t := s.mu.sent[uid]; t != nil {
+		known, t.resendRequested = *t, false
 	}
 	return known
 }
@@ -127,11 +128,11 @@ func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 	if errors.Is(err, ErrNotYet) {
 		s.finishSend(u.UID, func(b *outbox.Box[Update], _ time.Time) {
 			if u.Removed {
-				delete(s.mu.told, u.UID)
+				delete(s.mu.sent, u.UID)
 			} else {
-				s.getOrAddSentLocked(u.UID).repeat = time.Time{}
+				s.getOrAddSentLocked(u.UID).nextResend = time.Time{}
 			}
-			b.RecordSent(u.UID)
+			b.FinishSending(u.UID)
 		})
 		return
 	}
@@ -143,7 +144,7 @@ func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 	pause := max(s.cfg.Retry(pauses), d.after)
 	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		if isResend {
-			s.getOrAddSentLocked(u.UID).again = true
+			s.getOrAddSentLocked(u.UID).resendRequested = true
 		}
 		if d.all {
 			s.beginOutageLocked(now.Add(pause), now.Add(d.after))
@@ -170,13 +171,13 @@ func (s *Sender) failuresInRow(uid types.UID, all bool) int {
 // beginOutageLocked stops all sends until a time. A call that was in progress when the pause began
 // does not make the next pause longer.
 func (s *Sender) beginOutageLocked(until, asked time.Time) {
-	if s.executor.Now().Before(s.mu.resumes) {
+	if s.executor.Now().Before(s.mu.outageEnd) {
 		until = asked
 	} else {
 		s.mu.outages++
 	}
-	if until.After(s.mu.resumes) {
-		s.mu.resumes = until
+	if until.After(s.mu.outageEnd) {
+		s.mu.outageEnd = until
 	}
 }
 
@@ -196,25 +197,25 @@ func (s *Sender) finishSend(uid types.UID, update func(b *outbox.Box[Update], no
 	update(s.mu.box, now)
 }
 
-// recordSentLocked records the status that the sink has received.
+// recordSentLocked records the status that the sink has stored or refused.
 func (s *Sender) recordSentLocked(u *Update, held bool) {
 	if u.Removed {
-		delete(s.mu.told, u.UID)
+		delete(s.mu.sent, u.UID)
 		return
 	}
 	t := s.getOrAddSentLocked(u.UID)
 	*t = sentState{
-		again: t.again, repeat: t.repeat, deadline: t.deadline, version: u.Version, epoch: u.StatusEpoch, ready: readyCondition(&u.Status), held: held,
+		resendRequested: t.resendRequested, nextResend: t.nextResend, deadline: t.deadline, version: u.Version, epoch: u.StatusEpoch, ready: readyCondition(&u.Status), held: held,
 		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
 	}
 }
 
 // getOrAddSentLocked returns the state of a pod at the sink, and creates it if necessary.
 func (s *Sender) getOrAddSentLocked(uid types.UID) *sentState {
-	t := s.mu.told[uid]
+	t := s.mu.sent[uid]
 	if t == nil {
 		t = &sentState{}
-		s.mu.told[uid] = t
+		s.mu.sent[uid] = t
 	}
 	return t
 }

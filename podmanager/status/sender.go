@@ -30,7 +30,16 @@ type Sink interface {
 	// the pod. After any other error the Sender sends the status again later. An error that wraps
 	// ErrRefused or ErrNotYet, or that RetryAfter or Unavailable returned, changes whether and when.
 	//
-	// The sink need not remember statuses: a Sender that starts sends every status once.
+	// The sink has four duties:
+	//
+	//   - It stores nothing for a pod if the destination has another UID for it.
+	//   - It calls Merge if other writers change conditions or fields at the destination.
+	//   - It returns ErrNotYet for a static pod without a mirror pod.
+	//   - If the update has Finished and the pod is being deleted, it deletes the pod from the
+	//     destination, after the destination has stored the terminal phase. Without Finished,
+	//     containers of the pod may still run.
+	//
+	// The sink need not store statuses itself: a Sender that starts sends every status once.
 	Send(ctx context.Context, u Update) error
 }
 
@@ -62,15 +71,16 @@ type SenderConfig struct {
 	// second, doubled each time, at most a minute.
 	Retry func(failures int) time.Duration
 	// Drain is how long the Sender keeps sending after the context of Run has ended. Zero: ten
-	// seconds. Negative: it sends nothing more, and a pod whose terminal phase is held back counts
-	// as unsent too.
+	// seconds. Negative: it sends nothing more. Then a pod whose terminal phase is held back counts as
+	// unsent, unlike otherwise.
 	Drain time.Duration
 	// CouldRun reports whether containers of a pod could still run. While it returns true, the
 	// Sender does not send a terminal phase of the pod: a controller could otherwise start a
-	// replacement while containers of this pod still run. After the last container has stopped, the
-	// Sender waits up to 100 ms for the store to mark the pod as Finished, so that one status shows
-	// the final state. A Sender that is stopping does not wait. CouldRun is called without a lock.
-	// A panic counts as true. Nil: CouldRun is always false.
+	// replacement while containers of this pod still run. It sends the rest of the status. If the
+	// status has no running container and the pod is terminal or deleted, the Sender waits up to
+	// 100 ms for the store to mark the pod as Finished, so that one status shows the final state. A
+	// Sender that is stopping does not wait. CouldRun is called without a lock. A panic counts as
+	// true. Nil: no terminal phase is held back, and the Sender does not wait.
 	CouldRun func(uid types.UID) bool
 	// Clock provides the time. Nil: the real clock.
 	Clock clock.Clock
@@ -147,16 +157,16 @@ type Sender struct {
 		sync.Mutex
 		box  *outbox.Box[Update]
 		busy int
-		told map[types.UID]*sentState
-		// outages counts the pauses after Unavailable in a row, and resumes is the end of the current
+		sent map[types.UID]*sentState
+		// outages counts the pauses after Unavailable in a row, and outageEnd is the end of the current
 		// pause.
-		outages int
-		resumes time.Time
-		resend  map[types.UID]bool // true: ResendNow
+		outages   int
+		outageEnd time.Time
+		resend    map[types.UID]bool // true: ResendNow
 	}
 }
 
-// sentState is the status of a pod at the sink.
+// sentState is the last status of a pod that the sink has stored or refused.
 type sentState struct {
 	version, epoch  uint64
 	ready           v1.ConditionStatus
@@ -165,8 +175,8 @@ type sentState struct {
 	held            bool            // the terminal phase of the store was held back
 	deadline        outbox.Deadline // of the wait for Finished
 	failures        int
-	again           bool      // Resend was called since the last send
-	repeat          time.Time // the earliest time of the next Resend
+	resendRequested bool      // Resend was called since the last send
+	nextResend      time.Time // the earliest time of the next Resend
 }
 
 // NewSender returns a Sender that has not sent anything. It returns an error if the config is
@@ -179,14 +189,15 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	s.cfg = cfg
 	s.wake = s.executor.NewEvent()
 	s.mu.box = outbox.New[Update]()
-	s.mu.told, s.mu.resend = make(map[types.UID]*sentState), make(map[types.UID]bool)
+	s.mu.sent, s.mu.resend = make(map[types.UID]*sentState), make(map[types.UID]bool)
 	return s, nil
 }
 
 // Run sends statuses until ctx ends, beginning with every stored status. Then it sends the rest for
 // at most Drain and returns when the last call of the sink has returned. It does not wait for a
 // call that ignores the end of its context for longer than Timeout. Run returns nil if everything
-// was sent. Otherwise the error wraps ErrUnsent and names the pods.
+// was sent. Otherwise the error wraps ErrUnsent. It names the pods, except for such a call of the
+// sink.
 //
 // When ctx ends, Run calls CouldRun once more for a terminal phase that is held back, and sends the
 // pod without that phase if it could still run; this is no error. A send that waits after a failure
@@ -275,8 +286,8 @@ func (s *Sender) startSends(sending context.Context, group *executor.Group) {
 func (s *Sender) waitForWork(ctx context.Context, until time.Time) error {
 	s.mu.Lock()
 	next, ok := s.mu.box.NextDue()
-	if s.executor.Now().Before(s.mu.resumes) {
-		next, ok = s.mu.resumes, !s.mu.box.Empty()
+	if s.executor.Now().Before(s.mu.outageEnd) {
+		next, ok = s.mu.outageEnd, !s.mu.box.Empty()
 	}
 	if ok && !s.isFullLocked() && (until.IsZero() || next.Before(until)) {
 		until = next

@@ -69,9 +69,10 @@ type Store struct {
 		entries map[types.UID]*entry
 		// subs is only appended to or replaced, so that a reader can use a copy without the lock.
 		subs []*subscription
-		// removed is the highest version of a removed status, and removedEpoch is above the highest
-		// epoch, so that no later status is taken for a removed one.
-		removed, removedEpoch uint64
+		// removedVersion is the highest version of a removed status. removedEpoch is one higher than the
+		// highest epoch of a removed status. A first status gets removedVersion+1 and removedEpoch, so it
+		// differs from all removed statuses.
+		removedVersion, removedEpoch uint64
 		// conditions has the last few stored condition lists.
 		conditions [4][]v1.PodCondition
 		place      int // the index of the oldest list
@@ -86,8 +87,9 @@ type entry struct {
 	version  uint64
 	epoch    uint64
 	finished bool
-	// before is the last phase that was not terminal.
-	before PhaseReason
+	// phaseBeforeTerminal is the last phase that was not terminal. It is terminal if the pod's own Status
+	// was terminal when the first status of the epoch was stored.
+	phaseBeforeTerminal PhaseReason
 }
 
 // New returns an empty Store.
@@ -102,8 +104,8 @@ func New(cfg Config) *Store {
 // SetPodStatus stores the current status of a pod. The syncer of the pod calls it, at any time and
 // any number of times. The Store copies the status and keeps the pod, which must be the pod that
 // runs, not a mirror pod. The caller must not change the pod afterwards. The Store ignores a nil
-// pod. It rejects a status in which a terminated container has another state, although no policy
-// restarts that container.
+// pod. It rejects a status in which a terminated container has another state, unless the container
+// may restart or its termination was only assumed (reconcile.CheckRestarts).
 func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 	if pod == nil {
 		return
@@ -140,9 +142,9 @@ func (s *Store) TerminatePod(pod *v1.Pod) {
 	})
 }
 
-// SetContainerReadiness stores the result of the readiness probe of the container with an ID, as in
-// the status. It does nothing if the pod or the container is unknown or nothing changes. It ignores
-// a success of a container that does not run.
+// SetContainerReadiness stores the result of a container's readiness probe. containerID is
+// ContainerStatus.ContainerID of the container. The call does nothing if the pod or the container is
+// unknown or nothing changes. It ignores a success of a container that does not run.
 func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
 	s.applyChange(s.translateUID(uid), func(e *entry) *statusChange {
 		return e.newStatusChange(func(next *v1.PodStatus) bool {
@@ -170,10 +172,11 @@ func (s *Store) GetPodStatus(uid types.UID) (v1.PodStatus, bool) {
 	return *e.status.DeepCopy(), true
 }
 
-// GetReportedPodStatus is GetPodStatus for callers that publish statuses. Like a Sender it holds a
-// terminal phase back and returns the phase before it, while couldRun returns true, the pod is not
-// Finished, and a container has not terminated. It calls couldRun at most once, without the store's
-// lock, with the UID of the pod that runs, also if uid belongs to a mirror pod.
+// GetReportedPodStatus is GetPodStatus for callers that publish statuses. It holds a terminal phase
+// back and returns the phase before it, while couldRun returns true, the pod is not Finished, and a
+// container has not terminated. A Sender holds it back even if all containers have terminated, and
+// then shows the phase that it sent last. GetReportedPodStatus calls couldRun at most once, without the
+// store's lock, with the UID of the pod that runs, also if uid belongs to a mirror pod.
 func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) bool) (v1.PodStatus, bool) {
 	e := s.getEntry(s.translateUID(uid))
 	if e == nil {
@@ -188,7 +191,7 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 	}
 	status := e.status.DeepCopy()
 	if hold {
-		e.before.holdBackIn(status)
+		e.phaseBeforeTerminal.holdBackIn(status)
 	}
 	return *status, true
 }
@@ -221,9 +224,9 @@ func (s *Store) ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool {
 	return true
 }
 
-// PodIsFinished reports whether TerminatePod was called for the pod and nothing of it has run
-// since. After the UID was created again it stays true until the first status of the new
-// incarnation.
+// PodIsFinished reports whether TerminatePod was called for the pod. It stays true until the status is
+// removed, or ReplacePodStatus stores the first status of a new incarnation of the UID. A changed
+// status in SetPodStatus makes it false for a static pod.
 func (s *Store) PodIsFinished(uid types.UID) bool {
 	e := s.getEntry(s.translateUID(uid))
 	return e != nil && e.finished
@@ -249,7 +252,7 @@ func (s *Store) removeOrphans(keep map[types.UID]bool) ([]*entry, []*subscriptio
 		if !keep[uid] {
 			orphans = append(orphans, e)
 			delete(s.mu.entries, uid)
-			s.mu.removed = max(s.mu.removed, e.version)
+			s.mu.removedVersion = max(s.mu.removedVersion, e.version)
 			s.mu.removedEpoch = max(s.mu.removedEpoch, e.epoch+1)
 		}
 	}
@@ -307,7 +310,7 @@ func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *status
 			return s.updatePodLocked(old, p.pod), fmt.Errorf("status: %w", err), false, nil
 		}
 	}
-	version, epoch := s.mu.removed, s.mu.removedEpoch
+	version, epoch := s.mu.removedVersion, s.mu.removedEpoch
 	if old != nil {
 		version, epoch = old.version, old.epoch
 	}
@@ -324,7 +327,7 @@ func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *status
 		return s.updatePodLocked(old, p.pod), nil, false, nil
 	}
 	next.status.Conditions = s.shareConditionsLocked(next.status.Conditions)
-	next.before = old.lastNonTerminalPhase(p.pod)
+	next.phaseBeforeTerminal = old.lastNonTerminalPhase(p.pod)
 	next.version = version + 1
 	s.mu.entries[uid] = next
 	return next, nil, true, s.mu.subs
@@ -380,11 +383,12 @@ func (e *entry) statusOrPodStatus(pod *v1.Pod) *v1.PodStatus {
 	return e.status
 }
 
-// lastNonTerminalPhase returns the last phase and reason that were not terminal.
+// lastNonTerminalPhase returns the last phase and reason that were not terminal. If e is nil, it
+// returns the phase in the pod, which may be terminal.
 func (e *entry) lastNonTerminalPhase(pod *v1.Pod) PhaseReason {
 	switch s := e.statusOrPodStatus(pod); {
 	case e != nil && podstatus.IsTerminal(s.Phase):
-		return e.before
+		return e.phaseBeforeTerminal
 	case s.Phase == "":
 		return PhaseReason{Phase: v1.PodPending}
 	default:

@@ -15,12 +15,14 @@ type Update struct {
 	UID types.UID
 	// Pod is the pod of the last call that set a status. It is read only.
 	Pod *v1.Pod
-	// Version counts the accepted statuses of the pod. It never decreases. It is zero if the status
-	// was removed.
+	// Version is one higher than the version of the previous status of the pod. The first status of
+	// a pod is one higher than the highest version of all removed statuses. Version is zero if Removed
+	// is true; otherwise it never decreases.
 	Version uint64
 	// StatusEpoch differs between incarnations of the UID. ReplacePodStatus and the first status
-	// after a removal begin a new epoch. Statuses of an earlier epoch do not affect the new one. It
-	// never decreases, and is zero if the status was removed.
+	// after a removal begin a new epoch. Statuses of an earlier epoch do not affect the new one. The
+	// first epoch may be zero. StatusEpoch is also zero if Removed is true; otherwise it never
+	// decreases.
 	StatusEpoch uint64
 	// Status is a copy of the newest status, empty if it was removed.
 	Status v1.PodStatus
@@ -30,7 +32,8 @@ type Update struct {
 	Removed bool
 	// Since is the time of the first change in this update.
 	Since time.Time
-	// Before is the last phase that was not terminal, for HoldBackTerminalPhase.
+	// Before is the last phase that was not terminal, for HoldBackTerminalPhase. It is terminal if
+	// Pod.Status was terminal when the first status of the epoch was stored.
 	Before PhaseReason
 }
 
@@ -42,8 +45,8 @@ type PhaseReason struct {
 
 // HoldBackTerminalPhase replaces a terminal phase in Status by Before, or by Pending if Before has
 // none, as Store.GetReportedPodStatus does. Callers that publish statuses call it while a container
-// of the pod may run. It does nothing for a pod that is Finished or removed, that came with its
-// terminal phase, or whose containers have all terminated.
+// of the pod may run. It does nothing for a pod that is Finished or removed, whose own Status
+// was terminal when the first status of the epoch was stored, or whose containers have all terminated.
 func (u *Update) HoldBackTerminalPhase() {
 	if !u.Finished && !u.Removed {
 		u.Before.holdBackIn(&u.Status)
@@ -119,7 +122,7 @@ func (sub *subscription) TakeAll(buf []Update) []Update {
 			u.Removed = true
 		} else {
 			u.Pod, u.Version, u.StatusEpoch, u.Finished = e.pod, e.version, e.epoch, e.finished
-			u.Before = e.before
+			u.Before = e.phaseBeforeTerminal
 			u.Status = *e.status.DeepCopy()
 		}
 		buf = append(buf, u)

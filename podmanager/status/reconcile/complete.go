@@ -12,7 +12,8 @@ import (
 
 // Complete changes a new status of the pod in place so that it follows old. It keeps the fields of
 // other writers, unchanged transition times, the start time, and a terminal phase with its reason.
-// It sets all other times to now. A pod in a terminal phase becomes not ready. Times are truncated
+// It sets the transition time of each other condition that the node writes, and a missing start time,
+// to now. A pod in a terminal phase becomes not ready. Times are truncated
 // to seconds and messages to their limits, so that Equal can compare two complete statuses. A zero
 // old means that no status is stored.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {

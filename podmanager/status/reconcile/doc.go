@@ -9,5 +9,6 @@
 //	Merge                   combines the conditions of other writers with the conditions of the node
 //	HoldBackTerminalPhase   hides a terminal phase while containers may run
 //
-// A function that changes a status changes the new one, and never the stored one.
+// A function that changes a status changes the new one, and never the stored one. RULES.md explains the
+// ids in comments.
 package reconcile

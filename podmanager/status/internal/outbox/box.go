@@ -132,8 +132,8 @@ func (b *Box[V]) popValidTicket(queue *[]ticket) (types.UID, bool) {
 	return "", false
 }
 
-// RecordSent records that the value that was taken has been sent.
-func (b *Box[V]) RecordSent(uid types.UID) {
+// FinishSending records that the taken value is not sent again: it was sent, refused or dropped.
+func (b *Box[V]) FinishSending(uid types.UID) {
 	p := b.pods[uid]
 	if p == nil || !p.sending {
 		return

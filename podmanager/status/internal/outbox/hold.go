@@ -30,7 +30,7 @@ const (
 	Drop Decision = "drop"
 )
 
-// Deadline is the end of the wait for a pod to be finished. Each status epoch has one.
+// Deadline is the end of the wait for a pod to be Finished. Each status epoch has one.
 type Deadline struct {
 	Epoch uint64
 	At    time.Time
@@ -40,25 +40,26 @@ type Deadline struct {
 type Facts struct {
 	// the terminal phase is held back, because containers of the pod could run
 	Held     bool
-	Reported bool     // the same version was sent or rejected before
-	Resend   bool     // it is to be sent although nothing is newer
-	Stopping bool     // no container runs, and the pod is not finished
-	Draining bool     // the sender is stopping
-	Epoch    uint64   // the status epoch
-	Deadline Deadline // the last one of the pod
+	Reported bool // the same version was sent or rejected before
+	Resend   bool // it is to be sent although nothing is newer
+	// the pod is terminal or deleted, no container runs, and the pod is not Finished
+	PodStopping bool
+	Draining    bool     // the sender is stopping
+	Epoch       uint64   // the status epoch
+	Deadline    Deadline // the last one of the pod
 }
 
 // Decide decides whether a status is sent now. For Wait it returns the end of the wait and the new
 // Deadline of the pod; otherwise the Deadline is unchanged.
 func (f Facts) Decide(now time.Time) (d Decision, until time.Time, deadline Deadline) {
-	told := f.Held && f.Reported
+	heldReported := f.Held && f.Reported
 	switch {
 	case f.Resend:
-	case told && f.Draining:
+	case heldReported && f.Draining:
 		return Drop, time.Time{}, f.Deadline
-	case told:
+	case heldReported:
 		return Wait, now.Add(RecheckPeriod), f.Deadline
-	case f.Stopping && !f.Draining:
+	case f.PodStopping && !f.Draining:
 		if next := f.nextDeadline(now); next.At.After(now) {
 			return Wait, next.At, next
 		}
@@ -76,9 +77,9 @@ func (f Facts) nextDeadline(now time.Time) Deadline {
 	return Deadline{Epoch: f.Epoch, At: at}
 }
 
-// IsStopping reports whether a pod is terminal or deleted, and none of its containers runs. pod is
+// IsPodStopping reports whether a pod is terminal or deleted, and none of its containers runs. pod is
 // nil if the store does not provide it.
-func IsStopping(pod *v1.Pod, status *v1.PodStatus) bool {
+func IsPodStopping(pod *v1.Pod, status *v1.PodStatus) bool {
 	if !podstatus.IsTerminal(status.Phase) && (pod == nil || pod.DeletionTimestamp == nil) {
 		return false
 	}

@@ -59,7 +59,7 @@ func question(t *testing.T, line string) (f outbox.Facts, at time.Duration) {
 		case "resend":
 			f.Resend = true
 		case "stopping":
-			f.Stopping = true
+			f.PodStopping = true
 		case "draining":
 			f.Draining = true
 		case "epoch":
@@ -148,6 +148,6 @@ func TestStopping_ST17(t *testing.T) {
 		"an ephemeral one runs":      {deleted, v1.PodStatus{ContainerStatuses: list(ended), EphemeralContainerStatuses: list(runs)}, false},
 		"nothing is known of it yet": {deleted, v1.PodStatus{}, false},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outbox.IsStopping(c.pod, &c.status)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, outbox.IsPodStopping(c.pod, &c.status)) })
 	}
 }

@@ -47,7 +47,7 @@ func TestStories(t *testing.T) {
 						fmt.Fprintf(&out, "%s %s\n", uid, v)
 					}
 				case "sent":
-					box.RecordSent(types.UID(f[1]))
+					box.FinishSending(types.UID(f[1]))
 				case "off":
 					box.RetryAt(types.UID(f[1]), f[2], epoch.Add(length(t, f[3])), epoch.Add(length(t, f[len(f)-1])))
 				case "again":
