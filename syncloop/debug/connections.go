@@ -34,7 +34,8 @@ func newLimitedListener(l net.Listener, maxOpen int) *limitedListener {
 	return limited
 }
 
-// Accept implements net.Listener.
+// Accept implements net.Listener. At the limit it closes a connection without a running request in favour of
+// the new one. If every connection has a running request, it waits for one to finish.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -42,8 +43,8 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 	open := &countedConn{Conn: c, listener: l}
 	for {
-		entered, victim, news := l.tryAdd(open)
-		if entered {
+		added, victim, roomChanged := l.addOrPickVictim(open)
+		if added {
 			return open, nil
 		}
 		if victim != nil {
@@ -51,16 +52,17 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			continue
 		}
 		select {
-		case <-news:
+		case <-roomChanged:
 		case <-l.closed:
 			return nil, errors.Join(net.ErrClosed, c.Close())
 		}
 	}
 }
 
-// tryAdd adds a connection if the limit allows it. Otherwise it returns a connection that must be
-// closed first, or a channel that is closed when there may be room.
-func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedConn, news <-chan struct{}) {
+// addOrPickVictim adds a connection if fewer than maxOpen are open. Otherwise it returns an open connection
+// without a running request, which the caller must close first, or nil if all have one. roomChanged is closed when the
+// caller should try again.
+func (l *limitedListener) addOrPickVictim(c *countedConn) (added bool, victim *countedConn, roomChanged <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.ended {
@@ -70,13 +72,13 @@ func (l *limitedListener) tryAdd(c *countedConn) (entered bool, victim *countedC
 		l.mu.open[c] = true
 		return true, nil, nil
 	}
-	return false, l.connectionToCloseLocked(), l.mu.news
+	return false, l.pickVictimLocked(), l.mu.news
 }
 
-// connectionToCloseLocked returns a connection of the lowest priority, at random, so that a client with
-// many connections cannot make the listener close connections of others. It returns nil if every connection
-// has a running request.
-func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
+// pickVictimLocked returns an open connection of the lowest priority, or nil if every connection has a running
+// request of an accepted client. It chooses at random. So a client with many connections cannot make the
+// listener close only connections of other clients.
+func (l *limitedListener) pickVictimLocked() (victim *countedConn) {
 	for c := range l.mu.open {
 		if c.priority < useful && (victim == nil || c.priority < victim.priority) {
 			victim = c
@@ -85,7 +87,7 @@ func (l *limitedListener) connectionToCloseLocked() (victim *countedConn) {
 	return victim
 }
 
-// closeAll closes all connections, and makes Accept fail from then on.
+// closeAll closes the listener and all its connections. Accept fails from then on.
 func (l *limitedListener) closeAll() {
 	l.mu.Lock()
 	l.mu.ended = true
@@ -119,20 +121,24 @@ type countedConn struct {
 	priority priority
 }
 
-// Close implements net.Conn.
+// Close implements net.Conn. It closes the connection and removes it from the open connections of the listener,
+// which wakes a waiting Accept.
 func (c *countedConn) Close() error {
-	defer c.update(func() { delete(c.listener.mu.open, c) })
+	defer c.changeAndWakeWaiting(func() { delete(c.listener.mu.open, c) })
 	return c.Conn.Close()
 }
 
-// Unknown implements respond.Peer.
-func (c *countedConn) Unknown() { c.update(func() { c.priority = unaccepted }) }
+// Unknown implements respond.Peer. The listener may close the connection at the limit, because the client is
+// not authenticated yet.
+func (c *countedConn) Unknown() { c.changeAndWakeWaiting(func() { c.priority = unaccepted }) }
 
-// Accepted implements respond.Peer.
-func (c *countedConn) Accepted() { c.update(func() { c.priority = useful }) }
+// Accepted implements respond.Peer. The listener does not close the connection at the limit while its request
+// runs.
+func (c *countedConn) Accepted() { c.changeAndWakeWaiting(func() { c.priority = useful }) }
 
-// update calls change with the lock held, and wakes waiting connections, because there may be room.
-func (c *countedConn) update(change func()) {
+// changeAndWakeWaiting calls change with the lock of the listener held. It then wakes a waiting Accept, because
+// there may be room for its connection.
+func (c *countedConn) changeAndWakeWaiting(change func()) {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	change()
@@ -140,20 +146,19 @@ func (c *countedConn) update(change func()) {
 	c.listener.mu.news = make(chan struct{})
 }
 
-// withConnection is http.Server.ConnContext. It stores the connection in the context as its
-// respond.Peer.
-func withConnection(ctx context.Context, c net.Conn) context.Context {
+// withPeerConnection is http.Server.ConnContext. It stores the connection in the context, so that handlers can
+// set its priority as a respond.Peer.
+func withPeerConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
 	return respond.WithPeer(ctx, c.(*countedConn)) // The listener returns no other type.
 }
 
-// trackRequest records that a request of the connection is running, until done is called. A handler
-// that authenticates clients can lower the priority of the connection; any other handler accepts all
-// clients.
+// trackRequest gives a connection the priority of a connection with a running request; done lowers that
+// priority again. A handler that authenticates clients can lower it earlier.
 func trackRequest(ctx context.Context) (done func()) {
-	c := respond.PeerOf(ctx).(*countedConn) // withConnection has stored it.
+	c := respond.PeerOf(ctx).(*countedConn) // withPeerConnection has stored it.
 	c.Accepted()
-	return func() { c.update(func() { c.priority = min(c.priority, idle) }) }
+	return func() { c.changeAndWakeWaiting(func() { c.priority = min(c.priority, idle) }) }
 }

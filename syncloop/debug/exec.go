@@ -20,12 +20,12 @@ type CommandRunner interface {
 	runtime.ExecStreamer
 }
 
-// execHandler returns the handler of /exec. It runs a command in a container and streams its output,
-// followed by the exit code.
+// execHandler returns the handler of /exec, which runs a command in a container and streams its output. The
+// exit code follows in a trailer. It responds with 403 if the client is not on this machine or runner is nil.
 func execHandler(runner CommandRunner) http.HandlerFunc {
 	commands := &streamer{finder: runner, gate: respond.Gate{Most: maxCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
-		if why := rejectionReason(r); why != "" {
+		if why := execRejectionReason(r); why != "" {
 			respond.WriteText(w, http.StatusForbidden, why+"\n")
 			return
 		}
@@ -39,7 +39,7 @@ func execHandler(runner CommandRunner) http.HandlerFunc {
 			return
 		}
 		var code int32
-		complete := commands.serve(w, r, false, func(id string, s io.Writer) (err error) {
+		complete := commands.streamFromContainer(w, r, false, func(id string, s io.Writer) (err error) {
 			out := &sharedWriter{w: s}
 			code, err = runner.ExecStream(r.Context(), runtime.ExecStreamRequest{ContainerID: id, Command: command}, runtime.Streams{Stdout: out, Stderr: out})
 			return err
@@ -63,10 +63,10 @@ func (b *sharedWriter) Write(p []byte) (int, error) {
 	return b.w.Write(p)
 }
 
-// rejectionReason returns why a request cannot come from a person at this machine, or "". A page in a
-// browser on this machine cannot remove the Origin header, nor choose a Host other than the name that
-// it has requested.
-func rejectionReason(r *http.Request) string {
+// execRejectionReason returns why a request for /exec is rejected, or "". It accepts only requests to and from
+// a loopback address or over a Unix socket, and none of a browser page or a proxy. A page in a browser cannot
+// remove the Origin header, and its Host is the name that the page has requested.
+func execRejectionReason(r *http.Request) string {
 	switch {
 	case !isLocalPeer(r):
 		return "commands run only for clients on this machine that use its loopback address"
@@ -80,8 +80,8 @@ func rejectionReason(r *http.Request) string {
 	return ""
 }
 
-// isForwarded reports whether a proxy has sent the request for another client. A proxy on this machine
-// connects from a loopback address, and its clients would too.
+// isForwarded reports whether the header shows that a proxy has sent the request for another client. A proxy on
+// this machine connects from a loopback address although its clients may be on other machines.
 func isForwarded(h http.Header) bool {
 	for name := range h {
 		if forwardingHeaders[name] || slices.ContainsFunc(forwardingPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
@@ -102,12 +102,13 @@ var forwardingHeaders = map[string]bool{
 	"X-Host": true, "X-Proxyuser-Ip": true, "Cdn-Loop": true,
 }
 
-// isLocalPeer reports whether the client is on a loopback address or a Unix socket.
+// isLocalPeer reports whether the client uses a loopback address or a Unix socket.
 func isLocalPeer(r *http.Request) bool {
 	return isUnixSocket(r) || isLoopback(hostWithoutPort(r.RemoteAddr))
 }
 
-// hostWithoutPort returns the host of an address with or without a port.
+// hostWithoutPort returns the host of an address, without its port and without brackets. The address may have
+// no port.
 func hostWithoutPort(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
@@ -115,7 +116,7 @@ func hostWithoutPort(address string) string {
 	return strings.Trim(address, "[]")
 }
 
-// isLoopback reports whether a host is localhost or a loopback address.
+// isLoopback reports whether a host is "localhost" or a loopback IP address.
 func isLoopback(host string) bool {
 	if host == "localhost" {
 		return true

@@ -2,5 +2,6 @@
 
 package debug
 
-// maxOpenFiles returns how many files the process may open; 0 is no limit.
-func maxOpenFiles() uint64 { return 0 }
+// openFileLimit returns how many files the process may open. 0 means that there is no limit or that it is
+// unknown.
+func openFileLimit() uint64 { return 0 }

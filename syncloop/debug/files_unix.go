@@ -4,8 +4,9 @@ package debug
 
 import "syscall"
 
-// maxOpenFiles returns how many files the process may open; 0 is no limit.
-func maxOpenFiles() uint64 {
+// openFileLimit returns how many files the process may open. 0 means that there is no limit or that it is
+// unknown.
+func openFileLimit() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || int64(limit.Cur) < 0 {
 		return 0

@@ -16,8 +16,8 @@ import (
 // connection.
 const drainPeriod = time.Second
 
-// rejectUnsafeRequests rejects requests that a page in a browser could send, and requests with a body,
-// before any route handles them. It wraps the whole mux, so that it protects every route.
+// rejectUnsafeRequests returns a handler that rejects requests that a page in a browser may have sent, and
+// requests with a body. It passes other requests to next.
 func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := browserRequestReason(hosts, r); why != "" {
@@ -35,9 +35,9 @@ func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	})
 }
 
-// browserRequestReason returns a sentence if a page in a browser may have sent the request, or "". Such
-// a page cannot remove the headers Origin and Sec-Fetch-Site that the browser sends. A browser omits
-// them if the page has made a name of its own resolve to this machine, but then Host is that name.
+// browserRequestReason returns why a request may come from a page in a browser, or "". Such a request has an
+// Origin or Sec-Fetch-Site header that the page cannot remove. The browser omits them if the page has pointed
+// its own host name to this machine, and then Host is not an allowed name.
 func browserRequestReason(hosts []string, r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(r.Header.Values("Origin")) > 0, len(site) > 0 && !slices.Equal(site, []string{"none"}):
@@ -48,8 +48,8 @@ func browserRequestReason(hosts []string, r *http.Request) string {
 	return ""
 }
 
-// isAllowedHost reports whether the request's Host is an IP address or an allowed name. A request
-// without Host, or over a Unix socket, does not come from a browser.
+// isAllowedHost reports whether the request's Host is empty, localhost, an IP address or one of hosts. It
+// allows every Host over a Unix socket, which a browser cannot use.
 func isAllowedHost(hosts []string, r *http.Request) bool {
 	host := strings.ToLower(strings.TrimSuffix(hostWithoutPort(r.Host), "."))
 	if host == "" || host == "localhost" || isUnixSocket(r) {

@@ -55,11 +55,11 @@ func New(config Config) (http.Handler, error) {
 	if config.Pods == nil || config.Health == nil || config.Ready == nil {
 		return nil, errors.New("debug: Config.Pods, Health and Ready are all needed")
 	}
-	return serveRoutes(routes(config), config.Hosts), nil
+	return newRoutesHandler(routes(config), config.Hosts), nil
 }
 
-// serveRoutes makes the handler of routes, with the protection against browsers.
-func serveRoutes(served []route, hosts []string) http.Handler {
+// newRoutesHandler returns a handler that serves the routes and rejects requests of pages in a browser.
+func newRoutesHandler(served []route, hosts []string) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range served {
 		mux.HandleFunc(r.pattern, r.handle)
@@ -79,11 +79,12 @@ func NewHealth(config Config) (http.Handler, error) {
 	public := Config{Health: config.Health, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
 	served := healthRoutes(public)
 	served = append(served, indexRoutes(public, served)...)
-	return serveRoutes(append(served, route{"/", rejectPrivate(config.PrivatePathsHint)}), config.Hosts), nil
+	return newRoutesHandler(append(served, route{"/", rejectPrivatePaths(config.PrivatePathsHint)}), config.Hosts), nil
 }
 
-// rejectPrivate returns a handler that rejects requests which would show or change pods.
-func rejectPrivate(hint string) http.HandlerFunc {
+// rejectPrivatePaths returns a handler that responds with 403 and the hint. NewHealth uses it for the paths
+// that would show or change pods.
+func rejectPrivatePaths(hint string) http.HandlerFunc {
 	text := "this address serves health and metrics only, because every user of the machine can reach it"
 	if hint != "" {
 		text += "; " + hint
@@ -97,8 +98,8 @@ type route struct {
 	handle  http.HandlerFunc
 }
 
-// routes returns all routes of a Config. The handler serves no other routes, so a test can request each
-// of them.
+// routes returns all routes of a Config, including health, metrics and the list of paths. It leaves out the
+// routes for which the Config has no function, except /exec, which then responds with 403.
 func routes(config Config) []route {
 	all := append(healthRoutes(config), route{"GET /pods", respond.PodListHandler(config.Pods)})
 	if config.Faults != nil {
@@ -124,7 +125,8 @@ func routes(config Config) []route {
 	return append(all, indexRoutes(config, all)...)
 }
 
-// healthRoutes returns the routes of health and metrics, which show no spec of a pod.
+// healthRoutes returns the routes of health and metrics, which show no spec of a pod. It leaves out metrics
+// that the Config does not have.
 func healthRoutes(config Config) []route {
 	all := []route{
 		{"GET /healthz", withManifestFaults(config, healthHandler(config.Health))},
@@ -138,8 +140,8 @@ func healthRoutes(config Config) []route {
 	return all
 }
 
-// withManifestFaults returns a handler that adds the faults of manifests to the response of a healthy
-// node, if the query has "verbose".
+// withManifestFaults returns a handler that calls brief. If the query has "verbose" and the node is healthy, it
+// responds with "ok" and the faults of manifests instead.
 func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
@@ -150,8 +152,8 @@ func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc 
 	}
 }
 
-// describeFaults returns lines about the faults of manifests, or "" if there are none. With the name of
-// a pod it returns the faults that may concern the pod.
+// describeFaults returns lines about the faults of manifests, or "" if there are none. If pod is set, it
+// returns only the faults that may concern the pod of this name.
 func describeFaults(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""
@@ -162,7 +164,8 @@ func describeFaults(config Config, pod string) string {
 	return ""
 }
 
-// healthHandler returns a handler that responds with "ok", or with status 503 and the error.
+// healthHandler returns a handler that responds with "ok", or with status 503 and the error that health
+// returns.
 func healthHandler(health func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := health(); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// trackRequest is a handler that answers with a text.
+// trackRequest gives a connection the priority of a connection with a running request; done lowers that
+// priority again. A handler that authenticates clients can lower it earlier.
 func trackRequest(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }

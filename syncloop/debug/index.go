@@ -8,8 +8,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// indexRoutes returns the routes that list paths. They respond with text, because a browser that
-// follows a link on a page would be rejected.
+// indexRoutes returns the routes that list the paths of the given routes and the timelines of all pods. They
+// respond with text and no links, because a request from a link on a page would be rejected.
 func indexRoutes(config Config, all []route) []route {
 	var patterns []string
 	for _, r := range all {
@@ -28,7 +28,7 @@ func indexRoutes(config Config, all []route) []route {
 	return append(lists, route{"GET /timeline", drawn}, route{"GET /timeline/{$}", drawn})
 }
 
-// listHandler returns a handler that responds with a title and sorted lines.
+// listHandler returns a handler that responds with a title and the sorted lines that lines returns.
 func listHandler(title string, lines func() []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		sorted := slices.Sorted(slices.Values(lines()))

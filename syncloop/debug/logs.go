@@ -18,7 +18,8 @@ type LogReader interface {
 	runtime.LogReader
 }
 
-// logHandler returns the handler of /logs, which streams the log of a container.
+// logHandler returns the handler of /logs, which streams the log of the container in the path. For HEAD it does
+// not follow the log.
 func logHandler(logs LogReader) http.HandlerFunc {
 	readers := &streamer{finder: logs, gate: respond.Gate{Most: maxLogReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -28,14 +29,14 @@ func logHandler(logs LogReader) http.HandlerFunc {
 			return
 		}
 		req.Follow = req.Follow && r.Method != http.MethodHead // A response to HEAD has no body.
-		readers.serve(w, r, previous, func(id string, out io.Writer) error {
+		readers.streamFromContainer(w, r, previous, func(id string, out io.Writer) error {
 			req.ContainerID = id
 			return logs.ReadLog(r.Context(), req, out)
 		})
 	}
 }
 
-// parseLogQuery parses the query of /logs.
+// parseLogQuery parses the query of /logs. previous selects the container before the present one.
 func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
 	if req.Follow, err = parseFlag(q, "follow"); err != nil {
 		return req, false, err
@@ -49,14 +50,15 @@ func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, pre
 		}
 	}
 	if since := q.Get("since"); since != "" {
-		if req.Since, err = parseTime(since, now); err != nil {
+		if req.Since, err = parseTimeOrAge(since, now); err != nil {
 			return req, false, err
 		}
 	}
 	return req, previous, nil
 }
 
-// parseFlag returns whether a flag of the query is set: with a value, or without one for true.
+// parseFlag reports whether a flag of the query is true. A flag without a value is true, and an absent flag is
+// false.
 func parseFlag(q url.Values, name string) (bool, error) {
 	if value := q.Get(name); value != "" {
 		b, err := strconv.ParseBool(value)
@@ -68,8 +70,8 @@ func parseFlag(q url.Values, name string) (bool, error) {
 	return q.Has(name), nil
 }
 
-// parseTime parses a time, or a duration before now.
-func parseTime(s string, now time.Time) (time.Time, error) {
+// parseTimeOrAge parses a time, or a duration and returns the time that long before now.
+func parseTimeOrAge(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
 	}

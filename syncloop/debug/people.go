@@ -22,18 +22,18 @@ type ContainerFinder interface {
 	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
 }
 
-// containerFromPath returns the names in the path of a request. ok is false if no object can have such
-// a name.
-func containerFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
+// namesFromPath returns the namespace, pod and container in the path of a request. ok is false if no Kubernetes
+// object can have such a name.
+func namesFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 	namespace, pod, name = r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	ok = isValidName(namespace) && isValidName(pod) && (name == "" || len(validation.IsDNS1123Label(name)) == 0)
 	return namespace, pod, name, ok
 }
 
-// findContainer returns the ID of the container that the path names. If there is none, it responds with
-// the error.
-func findContainer(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
-	namespace, pod, name, ok := containerFromPath(r)
+// findContainerOrRespond returns the ID of the container that the path names. If there is none, it responds
+// with an error and returns false.
+func findContainerOrRespond(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
+	namespace, pod, name, ok := namesFromPath(r)
 	if !ok {
 		respond.WriteText(w, http.StatusNotFound, "no object can have this name; /pods lists the pods\n")
 		return "", false
@@ -53,27 +53,29 @@ type streamer struct {
 	gate   respond.Gate
 }
 
-// serve finds the container of the path, and sends to the client what write writes. It reports whether
-// the stream was complete.
-func (s *streamer) serve(w http.ResponseWriter, r *http.Request, previous bool, write func(id string, out io.Writer) error) (complete bool) {
+// streamFromContainer finds the container that the path names, and streams to the client what write writes. It
+// sends an error in the trailer, or as the response if no output was written. It returns true only if write has
+// succeeded and the client is still connected.
+func (s *streamer) streamFromContainer(w http.ResponseWriter, r *http.Request, previous bool, write func(id string, out io.Writer) error) (complete bool) {
 	if !s.gate.Enter(w) {
 		return false
 	}
 	defer s.gate.Leave()
-	id, ok := findContainer(w, r, s.finder, previous)
+	id, ok := findContainerOrRespond(w, r, s.finder, previous)
 	if !ok {
 		return false
 	}
-	out := beginStream(w)
+	out := newStreamWithTrailers(w)
 	err := write(id, out)
 	if r.Context().Err() != nil {
 		return false // The client has disconnected.
 	}
-	endStream(w, out, err)
+	finishStreamWithError(w, out, err)
 	return err == nil
 }
 
-// explainHandler returns the handler of /explain, which responds in the requested format.
+// explainHandler returns the handler of /explain, which responds with the explanation of a pod as text or JSON.
+// For an unknown pod it responds with 404 and the manifest faults that may be the cause.
 func explainHandler(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		format, ok := requestedFormat(r)
@@ -97,7 +99,7 @@ func explainHandler(config Config) http.HandlerFunc {
 	}
 }
 
-// respondUnknownPod responds that there is no such pod, followed by the faults that may be the cause.
+// respondUnknownPod responds with 404 and that there is no such pod, followed by faults.
 func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
 	respond.WriteText(w, http.StatusNotFound, fmt.Sprintf("there is no pod %.253q in namespace %.253q on this node; /pods lists the pods\n%s", name, namespace, faults))
 }
@@ -105,8 +107,8 @@ func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
 // isValidName reports whether a pod or a namespace can have this name.
 func isValidName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
-// requestedFormat returns the format in the query, or else the first known one in the Accept header. ok
-// is false if the query has an unknown format.
+// requestedFormat returns "text" or "json": the format in the query, or else the first of them in the Accept
+// header, or else "text". ok is false if the query has another format.
 func requestedFormat(r *http.Request) (format string, ok bool) {
 	switch format = r.URL.Query().Get("format"); format {
 	case "text", "json":

@@ -75,8 +75,9 @@ type serving struct {
 	}
 }
 
-// begin reports whether a request may run. If so, the caller calls Done at the end of the request.
-func (s *serving) begin() bool {
+// beginRequest counts a request as running and returns true. The caller then calls Done at the end of the
+// request. After rejectAndWaitForRequests it returns false and counts nothing.
+func (s *serving) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.ended {
@@ -85,8 +86,8 @@ func (s *serving) begin() bool {
 	return !s.mu.ended
 }
 
-// end makes begin return false from then on, and waits for the running requests.
-func (s *serving) end() {
+// rejectAndWaitForRequests makes beginRequest return false from then on, and waits for the running requests.
+func (s *serving) rejectAndWaitForRequests() {
 	s.mu.Lock()
 	s.mu.ended = true
 	s.mu.Unlock()
@@ -102,7 +103,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		return nil, errors.New("debug: ServerConfig.MaxConnections is negative")
 	}
 	if config.MaxConnections == 0 {
-		config.MaxConnections = defaultMaxConnections(maxOpenFiles())
+		config.MaxConnections = defaultMaxConnections(openFileLimit())
 	}
 	config.Log = cmp.Or(config.Log, slog.New(slog.DiscardHandler))
 	return &Server{maxConnections: config.MaxConnections, tls: config.TLS, http: &http.Server{
@@ -116,8 +117,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}}, nil
 }
 
-// defaultMaxConnections returns the default limit of connections for a process that may open so many
-// files. 0 files is no limit.
+// defaultMaxConnections returns the default limit of connections for a process that may open this number of
+// files. If files is 0, which means no limit, it returns maxConnections.
 func defaultMaxConnections(files uint64) int {
 	if files == 0 {
 		return maxConnections
@@ -136,7 +137,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	closed := make(chan struct{})
-	defer func() { cancel(); <-closed; s.serving.end() }()
+	defer func() { cancel(); <-closed; s.serving.rejectAndWaitForRequests() }()
 	open := newLimitedListener(l, s.maxConnections)
 	go func() {
 		defer close(closed)
@@ -145,7 +146,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		open.closeAll()    // Close does not close hijacked connections.
 	}()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
-	s.http.ConnContext = withConnection
+	s.http.ConnContext = withPeerConnection
 	s.http.Handler = s.serveWhileRunning(s.http.Handler)
 	l = open
 	if s.tls != nil {
@@ -158,10 +159,11 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// serveWhileRunning returns a handler that serves requests until Run ends.
+// serveWhileRunning returns a handler that passes requests to handler until Run ends, and does nothing
+// afterwards. Run waits for these requests, and their connections are not closed at the limit.
 func (s *Server) serveWhileRunning(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.serving.begin() {
+		if s.serving.beginRequest() {
 			defer s.serving.Done()
 			defer trackRequest(r.Context())()
 			handler.ServeHTTP(w, r)

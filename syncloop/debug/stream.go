@@ -14,30 +14,30 @@ const (
 	ErrorTrailer = "Podkeel-Error"
 )
 
-// beginStream announces the trailers and returns the stream of a response.
-func beginStream(w http.ResponseWriter) *respond.Stream {
+// newStreamWithTrailers announces the trailers for the error and the exit code, and returns the stream of a
+// response.
+func newStreamWithTrailers(w http.ResponseWriter) *respond.Stream {
 	w.Header().Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
 	return respond.NewStream(w)
 }
 
-// endStream reports the error of a stream: in the trailer if the response has begun, or else as the
-// response.
-func endStream(w http.ResponseWriter, s *respond.Stream, err error) {
+// finishStreamWithError reports err: in the trailer if output was written before, or else as the response.
+// Without an error it sends the status code if nothing was written.
+func finishStreamWithError(w http.ResponseWriter, s *respond.Stream, err error) {
 	s.Extend()
 	switch {
 	case err == nil:
 		s.Begin()
 	case s.Begun:
-		w.Header().Set(ErrorTrailer, headerValue(err))
+		w.Header().Set(ErrorTrailer, errorHeaderValue(err))
 	default:
 		w.Header().Del("Trailer")
 		respond.WriteError(w, err)
 	}
 }
 
-// headerValue returns the text of an error without control characters, cut to the length of a header
-// value.
-func headerValue(err error) string {
+// errorHeaderValue returns the text of an error with control characters replaced by spaces, cut to 1000 bytes.
+func errorHeaderValue(err error) string {
 	text := []byte(plain.Text(err.Error()))
 	for i, c := range text {
 		if c < ' ' || c == 0x7f {

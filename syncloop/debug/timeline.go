@@ -7,8 +7,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/timeline/page"
 )
 
-// timelineHandler returns the handler of /timeline, which responds with the drawing of a pod's
-// timeline.
+// timelineHandler returns the handler of /timeline, which responds with an HTML page that draws the timeline of
+// a pod. It responds with 404 for an unknown pod.
 func timelineHandler(find func(namespace, name string) (timeline.Timeline, bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		namespace, name := r.PathValue("namespace"), r.PathValue("name")

@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admitHandlers returns the built-in admission handlers, followed by those of Config.Scheduling.Admit. Handlers
-// that check a pod against the node alone precede handlers that depend on other pods. features returns the
-// features of the PodSyncer; if it is nil, no handler checks them. (AD-5)
+// admitHandlers returns the built-in admission handlers, followed by Config.Scheduling.Admit. Handlers that
+// check a pod against the node alone precede handlers that depend on other pods. features returns the features
+// of the PodSyncer; if it is nil, no handler checks them. (AD-5)
 func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),

@@ -164,7 +164,7 @@ func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 }
 
 // setDefaults sets the defaults of an API server on a pod. An empty spec.nodeName becomes the name of this
-// node, and an empty UID becomes the one that UIDFromName returns.
+// node, and an empty UID becomes the result of UIDFromName.
 func (h *hostPods) setDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)

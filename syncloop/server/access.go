@@ -36,24 +36,25 @@ type Authorizer interface {
 // accessTimeout limits the time to authenticate and authorize a request.
 const accessTimeout = 30 * time.Second
 
-// guardRoute returns the handler of a route, which serves only authorized requests.
-func (s *server) guardRoute(of route) http.Handler {
+// requireAccess returns a handler that calls the handler of the route only for authenticated and authorized
+// requests. It rejects any other request with the status code of checkAccess, and closes the connection.
+func (s *server) requireAccess(requested route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer := respond.PeerOf(r.Context())
 		peer.Unknown()
 		ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
-		code, why := s.checkAccess(ctx, of, r)
+		code, why := s.checkAccess(ctx, requested, r)
 		cancel()
 		if code == http.StatusOK {
 			peer.Accepted()
-			of.handle(w, r)
+			requested.handle(w, r)
 			return
 		}
 		switch code {
 		case http.StatusUnauthorized:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 		case http.StatusMethodNotAllowed:
-			rejectMethod(w, of.methods)
+			respondMethodNotAllowed(w, requested.methods)
 			return
 		}
 		w.Header().Set("Connection", "close") // The rest of a rejected request is not read.
@@ -61,32 +62,33 @@ func (s *server) guardRoute(of route) http.Handler {
 	})
 }
 
-// rejectMethod responds that a path supports only other methods.
-func rejectMethod(w http.ResponseWriter, methods []string) {
+// respondMethodNotAllowed responds with 405 and the methods that the path supports. It closes the connection.
+func respondMethodNotAllowed(w http.ResponseWriter, methods []string) {
 	allowed := strings.Join(methods, ", ")
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Allow", allowed)
 	respond.WriteText(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
 }
 
-// checkAccess authenticates and authorizes a request. It returns 200, or another status code and its
-// reason.
-func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (code int, why string) {
+// checkAccess authenticates and authorizes a request; access to any one subresource of the route is enough. It
+// returns 200, or another status code and the reason for it. It rejects an unsupported method after
+// authentication, without authorization.
+func (s *server) checkAccess(ctx context.Context, requested route, r *http.Request) (code int, why string) {
 	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {
 	case err != nil: // Unauthenticated clients do not see the error.
 		return http.StatusInternalServerError, "the user cannot be authenticated"
 	case !ok:
 		return http.StatusUnauthorized, "Unauthorized"
-	case of.methods != nil && !slices.Contains(of.methods, r.Method):
+	case requested.methods != nil && !slices.Contains(requested.methods, r.Method):
 		return http.StatusMethodNotAllowed, "" // No authorization is needed to reject the request.
 	}
-	verb := of.verb
+	verb := requested.verb
 	if verb == "" {
 		verb = verbs[r.Method]
 	}
 	var reasons []string
-	for _, subresource := range of.subresources {
+	for _, subresource := range requested.subresources {
 		allowed, reason, err := s.authorize(ctx, user, authorizationv1.ResourceAttributes{
 			Verb: verb, Version: "v1", Resource: "nodes", Subresource: subresource, Name: s.NodeName,
 		})
@@ -100,20 +102,20 @@ func (s *server) checkAccess(ctx context.Context, of route, r *http.Request) (co
 			reasons = append(reasons, reason)
 		}
 	}
-	why = fmt.Sprintf("Forbidden: user %q may not %s nodes/%s of node %s", user.Username, verb, of.subresources[0], s.NodeName)
+	why = fmt.Sprintf("Forbidden: user %q may not %s nodes/%s of node %s", user.Username, verb, requested.subresources[0], s.NodeName)
 	if len(reasons) > 0 {
 		why += ": " + strings.Join(reasons, "; ")
 	}
 	return http.StatusForbidden, why
 }
 
-// authenticate calls the Authenticator. A panic is returned as an error.
+// authenticate calls the Authenticator. It returns a panic of the Authenticator as an error.
 func (s *server) authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
 	defer s.panics.Recover("Authenticate", &err)
 	return s.Authenticator.Authenticate(r)
 }
 
-// authorize calls the Authorizer. A panic is returned as an error.
+// authorize calls the Authorizer. It returns a panic of the Authorizer as an error.
 func (s *server) authorize(ctx context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
 	defer s.panics.Recover("Authorize", &err)
 	return s.Authorizer.Authorize(ctx, user, a)

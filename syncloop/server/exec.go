@@ -27,7 +27,8 @@ const maxSizesBytes = 1 << 20
 // process runs or attaches to a process, with the streams of a client. It returns the exit code.
 type process func(ctx context.Context, tty bool, streams runtime.Streams) (int32, error)
 
-// serveExec runs a command in a container.
+// serveExec runs the command in the query in a container, and connects its streams with the client. It responds
+// with an error if the node has no Exec or the command is missing.
 func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	command := r.URL.Query()["command"]
 	switch {
@@ -38,7 +39,7 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 		respond.WriteText(w, http.StatusBadRequest, "the command is missing\n")
 		return
 	}
-	s.serveStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
+	s.serveProcessStreams(w, r, func(id string, _ *v1.Pod) (process, bool) {
 		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
 			defer s.panics.Recover("ExecStream", &err)
 			return s.Exec.ExecStream(ctx, runtime.ExecStreamRequest{ContainerID: id, Command: command, TTY: tty}, streams)
@@ -46,14 +47,15 @@ func (s *server) serveExec(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// serveAttach attaches to the process of a container. The spec of the container says whether it has a
-// terminal, not the request.
+// serveAttach connects the streams of the client with the process of a container. It responds with an error if
+// the node has no Attach. Whether the process has a terminal depends on the spec of the container, not on the
+// request.
 func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	if s.Attach == nil {
 		respond.WriteText(w, http.StatusNotImplemented, "this node does not attach to containers\n")
 		return
 	}
-	s.serveStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
+	s.serveProcessStreams(w, r, func(id string, pod *v1.Pod) (process, bool) {
 		return func(ctx context.Context, tty bool, streams runtime.Streams) (code int32, err error) {
 			defer s.panics.Recover("Attach", &err)
 			return 0, s.Attach.Attach(ctx, runtime.AttachRequest{ContainerID: id, TTY: tty}, streams)
@@ -61,27 +63,29 @@ func (s *server) serveAttach(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// hasTTY reports whether the spec of a container has tty.
+// hasTTY reports whether the spec of the container has tty set.
 func hasTTY(pod *v1.Pod, name string) bool {
 	asks := func(c v1.Container) bool { return c.Name == name && c.TTY }
 	return slices.ContainsFunc(pod.Spec.Containers, asks) || slices.ContainsFunc(pod.Spec.InitContainers, asks) ||
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name && c.TTY })
 }
 
-// hasQueryFlag reports whether a flag of the query is true.
+// hasQueryFlag reports whether the query has this flag with a true value. An invalid value counts as false.
 func hasQueryFlag(r *http.Request, key string) bool {
 	on, err := strconv.ParseBool(r.URL.Query().Get(key))
 	return err == nil && on
 }
 
-// serveStreams connects the streams of a client with a process in the container that the path names.
-func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
+// serveProcessStreams upgrades the request to SPDY and runs a process in the container that the path names,
+// with the streams that the query requests. start returns the function that runs the process. It responds with
+// an error if there are too many commands, the container does not exist, or no stream is requested.
+func (s *server) serveProcessStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
 	if !s.commands.Enter(w) {
 		return
 	}
 	defer s.commands.Leave()
-	pod, ok := s.findPod(w, r)
-	if !ok || !requireSPDY(w, r) {
+	pod, ok := s.findPodOrRespond(w, r)
+	if !ok || !requireSPDYOrRespond(w, r) {
 		return
 	}
 	id, err := s.Finder.PodContainerID(r.Context(), pod.UID, r.PathValue("container"), false)
@@ -107,14 +111,16 @@ func (s *server) serveStreams(w http.ResponseWriter, r *http.Request, start func
 	if err != nil {
 		return
 	}
-	defer session.closeAfterClient(ctx)
-	if streams, ok := session.collectStreams(ctx, kinds); ok {
-		runProcess(ctx, streams, tty, run)
+	defer session.closeAfterClientOrTimeout(ctx)
+	if streams, ok := session.waitForStreams(ctx, kinds); ok {
+		runAndSendExitStatus(ctx, streams, tty, run)
 	}
 }
 
-// runProcess runs a process, and sends its exit status on the error stream, after all of its output.
-func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
+// runAndSendExitStatus runs a process with the streams of the client. After all of its output it sends the exit
+// status on the error stream, unless ctx has ended. If the client has opened a resize stream, the process
+// receives the terminal sizes.
+func runAndSendExitStatus(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
 	var s runtime.Streams
 	if in := streams[v1.StreamTypeStdin]; in != nil {
 		s.Stdin = in
@@ -132,7 +138,7 @@ func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty b
 		defer func() { _ = sizes.Reset() }()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		reading.Go(func() { resized.readSizes(ctx, sizes) })
+		reading.Go(func() { resized.readSizesIntoQueue(ctx, sizes) })
 		s.Resized = resized.nextSize
 	}
 	code, err := run(ctx, tty, s)
@@ -144,12 +150,12 @@ func runProcess(ctx context.Context, streams map[string]httpstream.Stream, tty b
 	if ctx.Err() != nil {
 		return
 	}
-	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(exitStatus(code, err))
+	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(exitStatusObject(code, err))
 	_ = streams[v1.StreamTypeError].Close()
 }
 
-// exitStatus converts the result of a process to the status object that kubectl expects.
-func exitStatus(code int32, err error) metav1.Status {
+// exitStatusObject converts the exit code and error of a process to the metav1.Status that kubectl expects.
+func exitStatusObject(code int32, err error) metav1.Status {
 	switch {
 	case err != nil:
 		status := metav1.Status{Status: metav1.StatusFailure, Message: plain.Text(err.Error()), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError}
@@ -170,8 +176,9 @@ func exitStatus(code int32, err error) metav1.Status {
 // resizeQueue passes on the sizes of a client's terminal.
 type resizeQueue struct{ next chan runtime.TerminalSize }
 
-// readSizes reads sizes until the stream or ctx ends.
-func (t *resizeQueue) readSizes(ctx context.Context, from io.Reader) {
+// readSizesIntoQueue reads terminal sizes from the stream and passes them to nextSize. It returns when the
+// stream or ctx ends, or after maxSizesBytes, and closes the queue.
+func (t *resizeQueue) readSizesIntoQueue(ctx context.Context, from io.Reader) {
 	defer close(t.next)
 	sizes := json.NewDecoder(io.LimitReader(from, maxSizesBytes))
 	for {
@@ -187,7 +194,8 @@ func (t *resizeQueue) readSizes(ctx context.Context, from io.Reader) {
 	}
 }
 
-// nextSize is runtime.Streams.Resized.
+// nextSize waits for the next terminal size of the client. It returns false when ctx or the stream of sizes
+// ends.
 func (t *resizeQueue) nextSize(ctx context.Context) (runtime.TerminalSize, bool) {
 	select {
 	case size, ok := <-t.next:

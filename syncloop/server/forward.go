@@ -20,7 +20,9 @@ import (
 // maxConnections limits the connections of one client, complete or not.
 const maxConnections = 128
 
-// servePortForward connects a client with ports of a pod.
+// servePortForward upgrades the request to SPDY and forwards connections of the client to ports of the pod's
+// sandbox, until the client disconnects. It responds with an error if the node has no PortForward, there are
+// too many requests, or the pod has no sandbox.
 func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if s.PortForward == nil {
 		respond.WriteText(w, http.StatusNotImplemented, "this node forwards no ports\n")
@@ -30,8 +32,8 @@ func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.forwards.Leave()
-	pod, ok := s.findPod(w, r)
-	if !ok || !requireSPDY(w, r) {
+	pod, ok := s.findPodOrRespond(w, r)
+	if !ok || !requireSPDYOrRespond(w, r) {
 		return
 	}
 	sandbox, err := s.Finder.PodSandboxID(r.Context(), pod.UID)
@@ -64,8 +66,8 @@ type streamPair struct {
 	since       time.Time
 }
 
-// forwardConnections forwards connections until the client disconnects. An error of one connection does
-// not end others.
+// forwardConnections forwards each connection that the client opens, until the client disconnects. It rejects a
+// connection if maxConnections are open. An error of one connection does not end the others.
 func (f *forwarder) forwardConnections(ctx context.Context) {
 	slots := make(chan struct{}, maxConnections)
 	for {
@@ -73,36 +75,38 @@ func (f *forwarder) forwardConnections(ctx context.Context) {
 		if !ok {
 			return
 		}
-		p, port := f.addStream(stream, time.Now())
+		p, port := f.addStreamToPair(stream, time.Now())
 		if p == nil {
 			continue
 		}
 		select {
 		case slots <- struct{}{}:
 		default:
-			f.endConnection(p, fmt.Errorf("%d connections are open already", maxConnections))
+			f.sendErrorAndCloseStreams(p, fmt.Errorf("%d connections are open already", maxConnections))
 			continue
 		}
 		f.connections.Go(func() {
 			defer func() { <-slots }()
-			f.endConnection(p, f.connect(ctx, port, p))
+			f.sendErrorAndCloseStreams(p, f.forwardConnection(ctx, port, p))
 		})
 	}
 }
 
-// connect connects a pair with a port until one side closes. A panic is returned as an error.
-func (f *forwarder) connect(ctx context.Context, port uint16, p *streamPair) (err error) {
+// forwardConnection forwards one connection to a port until one side closes it. It returns a panic of the
+// PortForwarder as an error.
+func (f *forwarder) forwardConnection(ctx context.Context, port uint16, p *streamPair) (err error) {
 	defer f.server.panics.Recover("PortForward", &err)
 	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwardedConn{p.data})
 }
 
-// addStream adds a stream to its pair, and returns the pair when it is complete. It resets a stream
-// that fits no pair, and pairs that were not completed in time.
-func (f *forwarder) addStream(stream httpstream.Stream, now time.Time) (*streamPair, uint16) {
+// addStreamToPair adds a stream to the pair of data stream and error stream that form one connection. It
+// returns the pair and its port if the pair is now complete, or else nil. It resets a stream that fits no pair,
+// and closes pairs that were not completed within openTimeout.
+func (f *forwarder) addStreamToPair(stream httpstream.Stream, now time.Time) (*streamPair, uint16) {
 	for id, p := range f.pairs {
 		if now.Sub(p.since) > openTimeout {
 			delete(f.pairs, id)
-			f.endConnection(p, fmt.Errorf("the client did not open the other stream of the connection"))
+			f.sendErrorAndCloseStreams(p, fmt.Errorf("the client did not open the other stream of the connection"))
 		}
 	}
 	kind, id := stream.Headers().Get(v1.StreamType), requestID(stream)
@@ -131,8 +135,8 @@ func (f *forwarder) addStream(stream httpstream.Stream, now time.Time) (*streamP
 	return p, uint16(port)
 }
 
-// requestID returns the ID that the two streams of a connection share. Old clients send none. They open
-// the error stream first, so the data stream has the next stream ID.
+// requestID returns the ID that the two streams of one forwarded connection share. An old client sends no ID
+// but opens the error stream first, so its data stream has the next stream ID.
 func requestID(stream httpstream.Stream) string {
 	if id := stream.Headers().Get(v1.PortForwardRequestIDHeader); id != "" {
 		return id
@@ -144,8 +148,9 @@ func requestID(stream httpstream.Stream) string {
 	return strconv.FormatUint(uint64(id), 10)
 }
 
-// endConnection sends an error on the error stream, and closes both streams.
-func (f *forwarder) endConnection(p *streamPair, err error) {
+// sendErrorAndCloseStreams sends err on the error stream of a connection, if there is an error and the stream
+// is open. It then closes both streams.
+func (f *forwarder) sendErrorAndCloseStreams(p *streamPair, err error) {
 	if err != nil && p.fault != nil {
 		_, _ = fmt.Fprint(p.fault, plain.Text(err.Error()))
 	}

@@ -26,10 +26,10 @@ const (
 // needs.
 var errControlFrameTooLong = errors.New("server: a SPDY control frame is too long")
 
-// frameReader reads the frames of a client and limits their length, because the library stores each
+// spdyFrameReader reads the frames of a client and limits their length, because the library stores each
 // frame as a whole, up to 16 MiB. It splits long data frames, which does not change the stream. A
 // control frame that is too long is an error.
-type frameReader struct {
+type spdyFrameReader struct {
 	from   *bufio.Reader
 	header []byte // unread part of the header
 	rest   int    // bytes of the frame after the header
@@ -38,13 +38,14 @@ type frameReader struct {
 	data   int    // bytes of the split data frame that are left
 }
 
-// Read implements io.Reader.
-func (f *frameReader) Read(p []byte) (n int, err error) {
+// Read implements io.Reader. It returns the SPDY frames of the client, with each long data frame split into
+// several frames. It returns an error for a control frame that is too long.
+func (f *spdyFrameReader) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
 	if len(f.header) == 0 && f.rest == 0 {
-		if err := f.startNextFrame(); err != nil {
+		if err := f.startNextFrameOrPart(); err != nil {
 			return 0, err
 		}
 	}
@@ -58,10 +59,12 @@ func (f *frameReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// startNextFrame reads the header of the next frame, or splits off the next part of a long data frame.
-func (f *frameReader) startNextFrame() error {
+// startNextFrameOrPart sets the header that Read returns next. If a long data frame is not complete, that is a
+// new header for its next part. Otherwise it reads the next SPDY header from the client, and returns an error
+// for a control frame that is too long.
+func (f *spdyFrameReader) startNextFrameOrPart() error {
 	if f.data > 0 {
-		f.startDataFrame()
+		f.startDataFramePart()
 		return nil
 	}
 	header := make([]byte, frameHeader)
@@ -72,7 +75,7 @@ func (f *frameReader) startNextFrame() error {
 	length := int(second & lengthMask)
 	if first&controlBit == 0 {
 		f.stream, f.flags, f.data = first, byte(second>>24), length
-		f.startDataFrame()
+		f.startDataFramePart()
 		return nil
 	}
 	if length > maxControlFrame {
@@ -82,9 +85,9 @@ func (f *frameReader) startNextFrame() error {
 	return nil
 }
 
-// startDataFrame starts a frame with the rest of the data, or with a part of it. Only the last part has
-// the flags.
-func (f *frameReader) startDataFrame() {
+// startDataFramePart makes a SPDY header for at most maxDataFrame bytes of the remaining data. Only the last
+// part of a frame gets the flags of the frame.
+func (f *spdyFrameReader) startDataFramePart() {
 	f.rest = min(f.data, maxDataFrame)
 	f.data -= f.rest
 	second := uint32(f.rest)

@@ -53,7 +53,7 @@ func TestFrames(t *testing.T) {
 	}
 	data, flags, control, _ := decoded(t, sent)
 	for name, from := range map[string]io.Reader{"whole": bytes.NewReader(sent), "halves": iotest.HalfReader(bytes.NewReader(sent)), "bytes": iotest.OneByteReader(bytes.NewReader(sent))} {
-		read, err := io.ReadAll(&frameReader{from: bufio.NewReader(from)})
+		read, err := io.ReadAll(&spdyFrameReader{from: bufio.NewReader(from)})
 		require.NoError(t, err, name)
 		gotData, gotFlags, gotControl, longest := decoded(t, read)
 		assert.Equal(t, data, gotData, name)
@@ -66,9 +66,9 @@ func TestFrames(t *testing.T) {
 // TestFrames_Refused: a frame of control that is too long is not read, and one that is cut short
 // is an error.
 func TestFrames_Refused(t *testing.T) {
-	_, err := io.ReadAll(&frameReader{from: bufio.NewReader(bytes.NewReader(frame(controlBit|3<<16|1, 0, make([]byte, maxControlFrame+1))))})
+	_, err := io.ReadAll(&spdyFrameReader{from: bufio.NewReader(bytes.NewReader(frame(controlBit|3<<16|1, 0, make([]byte, maxControlFrame+1))))})
 	require.ErrorIs(t, err, errControlFrameTooLong)
-	_, err = io.ReadAll(&frameReader{from: bufio.NewReader(bytes.NewReader([]byte{0, 0, 0, 1, 0}))})
+	_, err = io.ReadAll(&spdyFrameReader{from: bufio.NewReader(bytes.NewReader([]byte{0, 0, 0, 1, 0}))})
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
@@ -77,7 +77,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(frame(1, 1, make([]byte, 100_000)))
 	f.Add(frame(controlBit|1, 0, make([]byte, 2000)))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		read, _ := io.ReadAll(&frameReader{from: bufio.NewReader(bytes.NewReader(sent))})
+		read, _ := io.ReadAll(&spdyFrameReader{from: bufio.NewReader(bytes.NewReader(sent))})
 		for len(read) >= frameHeader {
 			first, second := binary.BigEndian.Uint32(read), binary.BigEndian.Uint32(read[4:])
 			length := int(second & lengthMask)

@@ -30,7 +30,8 @@ type logQuery struct {
 // errInvalid is in the error for a query whose values can be parsed but have no meaning.
 var errInvalid = errors.New("invalid query")
 
-// serveLog streams the log of a container.
+// serveLog streams the log of a container, as the query requests. It responds with an error if the query is
+// invalid, the node keeps no logs, there are too many log requests, or the container has no log.
 func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {
@@ -48,7 +49,7 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.logs.Leave()
-	q.ContainerID = s.findLogContainer(w, r, q.previous)
+	q.ContainerID = s.findLogContainerOrRespond(w, r, q.previous)
 	if q.ContainerID == "" {
 		return
 	}
@@ -60,11 +61,12 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	s.sendLog(r.Context(), w, out, q)
 }
 
-// sendLog copies a log to the client, and reports an error of the copy.
+// sendLog copies a log to the client. If the copy fails, it responds with the error, or appends the error to
+// the log if the response has begun. It sends no log if the query asks for no lines.
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
-		err = s.copyLog(ctx, q, out)
+		err = s.copyLogWithinLimit(ctx, q, out)
 	}
 	switch {
 	case err == nil || errors.Is(err, errLimit):
@@ -77,16 +79,17 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respon
 	}
 }
 
-// copyLog copies a log, up to the limit of the query. A panic is returned as an error.
-func (s *server) copyLog(ctx context.Context, q logQuery, out io.Writer) (err error) {
+// copyLogWithinLimit copies a log to out, and returns errLimit at the limit of the query. It returns a panic of
+// the LogReader as an error.
+func (s *server) copyLogWithinLimit(ctx context.Context, q logQuery, out io.Writer) (err error) {
 	defer s.panics.Recover("ReadLog", &err)
 	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limitedWriter{out, cmp.Or(q.limit, int64(-1))})
 }
 
-// findLogContainer returns the ID of the container whose log is requested. If there is none, it
-// responds with an error and returns "".
-func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previous bool) string {
-	pod, ok := s.findPod(w, r)
+// findLogContainerOrRespond returns the ID of the container that the path names, or the container before it if
+// previous is set. If there is none, it responds with an error and returns "".
+func (s *server) findLogContainerOrRespond(w http.ResponseWriter, r *http.Request, previous bool) string {
+	pod, ok := s.findPodOrRespond(w, r)
 	if !ok {
 		return ""
 	}
@@ -109,8 +112,9 @@ func (s *server) findLogContainer(w http.ResponseWriter, r *http.Request, previo
 	return ""
 }
 
-// logContainerID returns the ID of the container that the pod's status shows, or with previous the
-// terminated one before it. If the container has no status, the Finder finds it.
+// logContainerID returns the ID of the running or terminated container in the pod's status, or else the ID of
+// the last terminated one. With previous it returns only the last terminated one. If the container has no
+// status, the Finder returns its ID.
 func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
 	status, ok := containerStatus(pod, name)
 	if !ok {
@@ -133,7 +137,8 @@ func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, p
 	return id, nil
 }
 
-// containerStatus returns the status of a container of any kind.
+// containerStatus returns the status of an init, regular or ephemeral container. It returns false if the pod
+// has none.
 func containerStatus(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
 		if c.Name == name {
@@ -143,14 +148,15 @@ func containerStatus(pod *v1.Pod, name string) (v1.ContainerStatus, bool) {
 	return v1.ContainerStatus{}, false
 }
 
-// hasContainer reports whether the spec has a container of any kind with this name.
+// hasContainer reports whether the spec has an init, regular or ephemeral container of this name.
 func hasContainer(pod *v1.Pod, name string) bool {
 	named := func(c v1.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named) ||
 		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == name })
 }
 
-// waitingReason returns the reason why a container waits.
+// waitingReason returns the reason for which a container waits. It returns ContainerCreating if the status has
+// no reason.
 func waitingReason(pod *v1.Pod, name string) string {
 	if c, _ := containerStatus(pod, name); c.State.Waiting != nil && c.State.Waiting.Reason != "" {
 		return c.State.Waiting.Reason
@@ -158,8 +164,8 @@ func waitingReason(pod *v1.Pod, name string) string {
 	return "ContainerCreating"
 }
 
-// parseLogQuery parses the query of a log request. The error wraps errInvalid if a value has no
-// meaning.
+// parseLogQuery parses the query of a log request. It limits the number of lines and the age, and converts
+// sinceSeconds to a time. The error wraps errInvalid if a value has the right syntax and is not allowed.
 func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 	tail, since := int64(-1), int64(0)
 	var at time.Time
@@ -208,7 +214,7 @@ const (
 	maxLines = 1 << 30
 )
 
-// boolParser returns a function that parses a boolean into place.
+// boolParser returns a function that parses a boolean and stores it in place.
 func boolParser(place *bool) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseBool(value); err != nil {
@@ -218,7 +224,8 @@ func boolParser(place *bool) func(string) error {
 	}
 }
 
-// intParser returns a function that parses a number of at least minimum into place.
+// intParser returns a function that parses a number and stores it in place. The function returns an error for a
+// number less than minimum.
 func intParser(place *int64, minimum int64) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseInt(value, 10, 64); err != nil {
@@ -240,7 +247,8 @@ type limitedWriter struct {
 	left int64
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. It writes at most the remaining number of bytes, and returns errLimit when none
+// is left. With a negative limit it writes everything.
 func (l *limitedWriter) Write(p []byte) (n int, err error) {
 	if l.left < 0 {
 		return l.w.Write(p)

@@ -80,7 +80,7 @@ func New(config Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", s.serveHealthz)
 	for _, r := range s.routes() {
-		mux.Handle(r.pattern, s.guardRoute(r))
+		mux.Handle(r.pattern, s.requireAccess(r))
 	}
 	return mux, nil
 }
@@ -111,7 +111,8 @@ var notServed = map[string][]string{
 	"runningpods": onlyGet, "debug": onlyGet, "logs": getOrPost,
 }
 
-// routes returns all routes except /healthz.
+// routes returns all routes except /healthz. Paths that a kubelet has and this node does not serve have a
+// handler that responds with 501.
 func (s *server) routes() []route {
 	any, configz := []string{proxy}, notServedHandler("configz")
 	if s.Configuration != nil {
@@ -128,7 +129,7 @@ func (s *server) routes() []route {
 	for name, methods := range notServed {
 		all = append(all, route{"/" + name, methods, any, "", notServedHandler(name)}, route{"/" + name + "/", methods, any, "", notServedHandler(name)})
 	}
-	all = append(all, s.metricRoutes()...)
+	all = append(all, s.metricAndStatsRoutes()...)
 	for pattern, handle := range map[string]http.HandlerFunc{
 		"exec/{namespace}/{pod}/{container}": s.serveExec, "exec/{namespace}/{pod}/{uid}/{container}": s.serveExec,
 		"attach/{namespace}/{pod}/{container}": s.serveAttach, "attach/{namespace}/{pod}/{uid}/{container}": s.serveAttach,
@@ -139,8 +140,9 @@ func (s *server) routes() []route {
 	return all
 }
 
-// metricRoutes returns the routes of metrics and resource usage, each with a subresource of its own.
-func (s *server) metricRoutes() (all []route) {
+// metricAndStatsRoutes returns the routes below /metrics and /stats. A path without a configured handler gets
+// one that responds with 501. Access needs the subresource metrics or stats of the node.
+func (s *server) metricAndStatsRoutes() (all []route) {
 	served := map[string]route{}
 	for _, name := range []string{"metrics", "stats"} {
 		for _, pattern := range []string{"/" + name, "/" + name + "/"} {
@@ -158,19 +160,19 @@ func (s *server) metricRoutes() (all []route) {
 	return slices.Collect(maps.Values(served))
 }
 
-// notServedHandler returns a handler that responds with 501.
+// notServedHandler returns a handler that responds with 501 and the name of the path.
 func notServedHandler(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		respond.WriteText(w, http.StatusNotImplemented, "this node does not serve /"+name+"\n")
 	}
 }
 
-// serveHealthz responds whether the node is healthy. It does not say why not, because it serves
-// unauthenticated clients.
+// serveHealthz responds with 200 if the node is healthy, or else with 500. It serves unauthenticated clients,
+// so it does not show the error.
 func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
 	if !slices.Contains(getOrHead, r.Method) {
-		rejectMethod(w, getOrHead)
+		respondMethodNotAllowed(w, getOrHead)
 		return
 	}
 	if s.Health() != nil {
@@ -180,17 +182,19 @@ func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.WriteText(w, http.StatusOK, "ok")
 }
 
-// serveConfigz responds with the configuration, under the key that clients of kubelets expect.
+// serveConfigz responds with the configuration of the node as JSON, under the key kubeletconfig that clients of
+// kubelets expect.
 func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	respond.WriteJSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
-// findPod returns the pod that a path names. If there is none, it responds with 404.
-func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
+// findPodOrRespond returns the pod that the path names by namespace, name and perhaps UID. If there is none, it
+// responds with 404 and returns false.
+func (s *server) findPodOrRespond(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
-	found := selectPod(s.Pods(), func(p *v1.Pod) bool {
+	found := selectMatchingPod(s.Pods(), func(p *v1.Pod) bool {
 		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)
 	})
 	if found == nil {
@@ -204,10 +208,10 @@ func (s *server) findPod(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool)
 	return found, true
 }
 
-// selectPod returns the matching pod that a client most likely means, or nil: the first one that is
-// neither deleted nor terminated, or else the last one. A pod that was deleted with force may still
-// terminate here while another pod has its name.
-func selectPod(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
+// selectMatchingPod returns the first matching pod that is neither deleted nor terminated. If there is none, it
+// returns the last matching pod, or nil. A pod that was deleted with force may still terminate here while
+// another pod has its name.
+func selectMatchingPod(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
 	for _, p := range pods {
 		if !match(p) {
 			continue

@@ -45,9 +45,9 @@ type openedStream struct {
 	replied <-chan struct{} // closed when the reply to the client is sent
 }
 
-// requireSPDY reports whether a request asks for an upgrade to SPDY. If it does not, requireSPDY
-// responds with an error.
-func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
+// requireSPDYOrRespond reports whether the request asks for an upgrade to SPDY/3.1. If it does not, it responds
+// with an error.
+func requireSPDYOrRespond(w http.ResponseWriter, r *http.Request) bool {
 	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
 	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
 		return true
@@ -59,10 +59,10 @@ func requireSPDY(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// upgradeToSPDY turns the connection of a request into a session. The returned context ends with the
-// request's context and with the connection. At most maxWaiting opened streams wait for the caller.
-// Further ones are reset, and a client that continues to open streams loses the connection. After an
-// error the request has been responded to.
+// upgradeToSPDY upgrades the connection of a request to a SPDY session; after an error the client has received
+// a response. The returned context ends with the request's context and with the connection. At most maxWaiting
+// opened streams wait for the caller; further ones are reset, and after maxRefused of them the connection is
+// closed.
 func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxWaiting int) (context.Context, *session, error) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxW
 	return ctx, s, nil
 }
 
-// nextStream waits for the next stream that the client opens. It returns false when ctx ends.
+// nextStream waits until the client opens the next stream, and returns it. It returns false when ctx ends.
 func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	select {
 	case o := <-s.opened:
@@ -116,9 +116,9 @@ func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	return nil, false
 }
 
-// collectStreams waits until the client has opened one stream of each kind. It returns false if the
-// client does not.
-func (s *session) collectStreams(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
+// waitForStreams waits until the client has opened one stream of each kind, and returns the streams by kind. It
+// returns false if the client does not open them within openTimeout, or opens others.
+func (s *session) waitForStreams(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	all := map[string]httpstream.Stream{}
@@ -137,10 +137,10 @@ func (s *session) collectStreams(ctx context.Context, kinds []string) (map[strin
 	return all, true
 }
 
-// closeAfterClient closes the session when the client has closed the connection, or after closeTimeout.
-// If the server closed first while the client still sends, the operating system would drop output that
-// the client has not read yet.
-func (s *session) closeAfterClient(ctx context.Context) {
+// closeAfterClientOrTimeout waits until the client has closed the connection, at most closeTimeout, and then
+// closes the session. If the server closed first while the client still sends, the operating system would
+// delete output that the client has not read.
+func (s *session) closeAfterClientOrTimeout(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	<-ctx.Done()
@@ -153,21 +153,22 @@ type hijackRecorder struct {
 	conn net.Conn
 }
 
-// Hijack implements http.Hijacker.
+// Hijack implements http.Hijacker. It stores the connection, so that the session can close it, and splits long
+// SPDY frames of the client.
 func (h *hijackRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
 	h.conn = &idempotentConn{Conn: conn}
-	return h.conn, bufio.NewReadWriter(bufio.NewReader(&frameReader{from: rw.Reader}), rw.Writer), nil
+	return h.conn, bufio.NewReadWriter(bufio.NewReader(&spdyFrameReader{from: rw.Reader}), rw.Writer), nil
 }
 
 // idempotentConn is a connection whose second Close returns no error. After an error the library would
 // wait a second.
 type idempotentConn struct{ net.Conn }
 
-// Close implements net.Conn.
+// Close implements net.Conn. It always returns nil, so that a second Close is no error.
 func (c *idempotentConn) Close() error {
 	_ = c.Conn.Close()
 	return nil
