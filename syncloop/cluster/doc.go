@@ -42,8 +42,8 @@
 //   - The node admits no pod of the API server before the server has returned the Node object. Static pods need
 //     no API server.
 //   - Admission uses the labels and taints of the Node object at the server. If the Node object existed before
-//     the node, its taints stay and those of Config have no effect. Pods get the addresses of the Node object,
-//     unless Node.Containers.HostIPs is set.
+//     the node, its taints stay and Node.Scheduling.Taints has no effect. Pods get the addresses of the Node
+//     object, unless Node.Containers.HostIPs is set.
 //   - After an outage the first answer of the server to any loop ends the pauses of all loops that wait for the
 //     server. Responses such as 401, 403, 429, 500 and 503 end no pause; package contact has the rules.
 //   - When the context of Run is done, the node stops first, then its last statuses are sent, and only then

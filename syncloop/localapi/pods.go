@@ -85,8 +85,8 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	return shown, todo
 }
 
-// showLocked makes a pod visible to clients. written is the pod as a client has written it, or nil for a pod of another source. The status is
-// the node's newest status, or Pending if the node has not reported the pod.
+// showLocked makes a pod visible to clients. written is the pod as a client has written it, or nil for a pod of another
+// source. The status is the node's newest status, or Pending if the node has not reported the pod.
 func (s *podStore) showLocked(written, pod *v1.Pod) *v1.Pod {
 	shown := pod
 	if written != nil {
@@ -186,9 +186,9 @@ func (s *podStore) restoreSavedPods() error {
 	return nil
 }
 
-// signalAllRestored calls SetComplete of a Completer, because it has all saved pods. If some pods could not be restored, it logs the
-// error instead. The node then keeps the containers and volumes of unknown pods until an administrator repairs the
-// files, because no client has deleted those pods.
+// signalAllRestored calls SetComplete of a Completer, because it has all saved pods. If some pods could not be
+// restored, it logs the error instead. The node then keeps the containers and volumes of unknown pods until an
+// administrator repairs the files, because no client has deleted those pods.
 func (s *podStore) signalAllRestored(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {

@@ -43,11 +43,10 @@ type Service struct {
 	ran      atomic.Bool
 }
 
-// NewService returns a Service and writes its kubeconfig. It starts no goroutine. It does not close the Listener, even if
-// it returns an error; Run closes it.
-// Connections that arrive before Run wait. Requests for objects before API.Ready get 503, after which client-go retries each
-// second, ten times. The error names a missing field of the Config, or says why the kubeconfig was not written:
-// [ErrForeignFile] if the path has another file.
+// NewService returns a Service and writes its kubeconfig. It starts no goroutine. It does not close the Listener, even
+// if it returns an error; Run closes it. Connections that arrive before Run wait. Requests for objects before API.Ready
+// get 503, after which client-go retries each second, ten times. The error names a missing field of the Config, or says
+// why the kubeconfig was not written: [ErrForeignFile] if the path has another file.
 func NewService(config ServiceConfig) (*Service, error) {
 	if config.API == nil || config.Listener == nil || config.Credentials == nil {
 		return nil, errors.New("localapi: ServiceConfig.API, Listener and Credentials are all needed")
