@@ -27,7 +27,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var errBroken = errors.New("cannot be made")
 
-// harness scripts what checks find and writes down what happens.
+// harness sets the results of checks and logs calls, events and results.
 type harness struct {
 	t        *testing.T
 	executor executor.Executor
@@ -76,7 +76,7 @@ func (w *harness) log(format string, args ...any) {
 	fmt.Fprintf(&w.mu.lines, "%v "+format+"\n", append([]any{w.executor.Now().Sub(w.begun)}, args...)...)
 }
 
-// lines returns what has happened since the last call.
+// lines returns the log lines since the last call.
 func (w *harness) lines() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -94,8 +94,9 @@ func (w *harness) Eventf(o k8sruntime.Object, eventtype, reason, format string, 
 	w.Event(o, eventtype, reason, message)
 }
 
-// say sets what checks find: pass, warn, fail, error, panic, nothing, hang
-// (until the context ends), deaf (to that, for an hour), or a duration after which they pass.
+// say sets the result of a probe's checks: pass, warn, fail, error, panic, nothing, hang
+// (until the context ends), deaf (for an hour, whatever the context does), or a duration after which
+// they pass.
 func (w *harness) say(probe, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -183,7 +184,7 @@ func aPod(uid, probes string) *v1.Pod {
 	}
 }
 
-// runs tells that the container of a pod runs, from now on.
+// runs observes that the container of a pod has just started.
 func (w *harness) runs(uid, id string) {
 	w.p.Observe(types.UID(uid), prober.Observed{PodIP: "10.0.0.1", Containers: []prober.Container{
 		{Name: "c", ID: id, Running: true, StartedAt: w.executor.Now()},

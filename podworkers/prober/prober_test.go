@@ -23,14 +23,14 @@ import (
 
 func at(d time.Duration) time.Time { return start.Add(d) }
 
-// One container from its start to its end, and the next one. Initial values are not
-// told (PR-2), a container that ends fails all its probes but those that have failed
-// already (PR-7), and after StopLivenessAndStartup only readiness goes on (PR-8).
+// One container runs from its start to its exit, and then the next one. Initial values are not
+// delivered (PR-2). An exit changes every verdict to Failure (PR-7). After StopLivenessAndStartup
+// only the readiness probe runs (PR-8).
 func TestRun_Life(t *testing.T) {
 	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "lrs"))
 	s.RunUntil(at(5 * time.Second))
-	assert.Empty(t, w.lines(), "PR-4: nothing is known of a container")
+	assert.Empty(t, w.lines(), "PR-4: no container was observed")
 	w.say("a/c/Startup", "fail")
 	w.runs("a", "1")
 	s.RunUntil(at(6 * time.Second))
@@ -71,7 +71,7 @@ func TestRun_Life(t *testing.T) {
 `, w.lines())
 }
 
-// An attempt without an answer is tried three times, and thrown away.
+// An attempt makes three checks. If none has a result, the attempt does not count.
 func TestAttempt_PR11_Errors(t *testing.T) {
 	for what, want := range map[string]int{"error": 3, "nothing": 3, "panic": 1} {
 		w, s, _ := simulation(t, func(c *prober.Config) { c.Hooks.Probed = func(a prober.Attempt) { require.Error(t, a.Err) } })
@@ -115,8 +115,8 @@ func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
 `, w.lines())
 }
 
-// I21: what is removed ends at once, and what it finds out is dropped (PR-18). A pod
-// that is added when it is deleted has no liveness probe (PR-8).
+// I21: the checks of a removed pod are cancelled at once, and their results are dropped (PR-18). A pod
+// that is being deleted has no liveness probe (PR-8).
 func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 	w, s, p := simulation(t)
 	pod := aPod("a", "l")
@@ -145,8 +145,8 @@ func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 	assert.Equal(t, verdict.Unknown, w.p.Verdict("a", "1", 99))
 }
 
-// A pod that is heard of while housekeeping asks about it is another one, and kept;
-// so is one that comes meanwhile. All others go, whether they were added or only observed.
+// CleanupPods keeps a pod that is added or observed while it calls keep. It removes all other pods for
+// which keep returns false, whether they were added or only observed.
 func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 	w, s, _ := simulation(t)
 	for _, uid := range []string{"added", "gone", "observed", "wanted"} {
@@ -180,7 +180,7 @@ func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
 	}
 }
 
-// The end of the run is not the container's fault.
+// Checks that the end of Run cancels do not count as failures.
 func TestRun_EndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil)
@@ -199,7 +199,7 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 		assert.Equal(t, "0s check a/c/Liveness of 1 hang\n500ms check a/c/Liveness ended\n", w.lines())
 		assert.ErrorIs(t, w.p.Step(ctx), context.Canceled)
 
-		// It can be stepped, and is not run again.
+		// Step works after Run. A second Run does not.
 		err := w.p.Run(t.Context())
 		assert.ErrorIs(t, err, runtime.ErrSecondRun)
 		assert.EqualError(t, err, "prober: Run was called a second time")
@@ -211,8 +211,8 @@ func TestRun_EndIsNoFailure(t *testing.T) {
 	})
 }
 
-// Checks that do not return when they are told to hold up Run for a while, and are
-// named. Those that do are not.
+// Checks that ignore their context delay the end of Run, and its error names them. It does not name
+// checks that return.
 func TestRun_I43_NamesTheStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = 5 * time.Second })
@@ -236,12 +236,12 @@ func TestRun_I43_NamesTheStuck(t *testing.T) {
 		assert.EqualError(t, err, "prober: checks ignore that their context has ended: "+
 			"Liveness probe of container c of ns/a, Liveness probe of container c of ns/b")
 		assert.Equal(t, 15*time.Second, time.Since(w.begun))
-		time.Sleep(time.Hour) // They end when their calls do, and are heard no more.
+		time.Sleep(time.Hour) // The checks return, and their results are dropped.
 		assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Liveness))
 	})
 }
 
-// Who wants to wait for ever does.
+// A negative DrainTimeout makes Run wait until the last check has returned.
 func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.DrainTimeout = -1 })
@@ -255,7 +255,7 @@ func TestRun_I43_WaitsForEverIfToldTo(t *testing.T) {
 	})
 }
 
-// A limit on how many run at once; the oldest goes first.
+// At most MaxProbes attempts run at once. The oldest due probe goes first.
 func TestRun_Limit(t *testing.T) {
 	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 3 })
 	for i := range 9 {
@@ -275,7 +275,7 @@ func TestRun_Limit(t *testing.T) {
 	assert.Equal(t, "0s 0s 0s 500ms 500ms 500ms 1s 1s 1s", strings.Join(order, " "))
 }
 
-// Pods that hang use half of the places at most, once they are known for it.
+// Probes whose last attempt reached its timeout use at most half of MaxProbes.
 func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
 	w, s, _ := simulation(t, func(c *prober.Config) { c.MaxProbes = 4 })
 	for i := range 8 {
@@ -298,7 +298,7 @@ func TestRun_HangingPodsDoNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// I49: without containers nothing happens, and a prober with nothing due sleeps.
+// I49: a prober without due probes takes no step.
 func TestRun_I49_IdleCostsNothing(t *testing.T) {
 	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "lr"))
@@ -310,7 +310,7 @@ func TestRun_I49_IdleCostsNothing(t *testing.T) {
 	assert.False(t, due)
 }
 
-// An observation that comes before the pod is kept for it.
+// AddPod uses an observation that came before it.
 func TestObserve_BeforeAddPod(t *testing.T) {
 	w, s, _ := simulation(t)
 	w.runs("a", "1")
@@ -319,7 +319,7 @@ func TestObserve_BeforeAddPod(t *testing.T) {
 	assert.Equal(t, verdict.Success, w.p.Verdict("a", "1", verdict.Readiness))
 }
 
-// PR-1: adding a pod again adds what is new and leaves the rest alone (PR-19).
+// PR-1: adding a pod again adds new probes and does not change the others (PR-19).
 func TestAddPod_PR1(t *testing.T) {
 	w, s, _ := simulation(t)
 	w.p.AddPod(aPod("a", "r"))
@@ -333,7 +333,7 @@ func TestAddPod_PR1(t *testing.T) {
 	assert.Equal(t, 1, w.calls("a/c/Liveness"))
 }
 
-// Sidecars are probed; init containers that end are not, whatever they say.
+// Sidecars are probed. Ordinary init containers are not, also if their spec has probes.
 func TestAddPod_WhichContainers(t *testing.T) {
 	always := v1.ContainerRestartPolicyAlways
 	w, s, _ := simulation(t)
@@ -350,8 +350,8 @@ func TestAddPod_WhichContainers(t *testing.T) {
 	assert.Equal(t, "5s check a/side/Liveness of 2 \n", w.lines(), "and its start is unknown: PR-3")
 }
 
-// Results come in order, also from within the taking of one, and a panic there
-// costs nothing but itself.
+// Results are delivered in order, also if Config.Result causes another one. A panic in Config.Result
+// affects only one result.
 func TestResult_Reentry(t *testing.T) {
 	var got []string
 	var w *harness
@@ -371,8 +371,7 @@ func TestResult_Reentry(t *testing.T) {
 	assert.Equal(t, []string{"Readiness true", "left", "Liveness false", "Readiness false"}, got)
 }
 
-// jumpy is a clock that can be moved on while everybody's timers stand still,
-// as it is for a process that was stopped.
+// jumpy is a clock whose time can jump while timers do not fire, as for a suspended process.
 type jumpy struct {
 	clock.RealClock
 	by *atomic.Int64 // nanoseconds
@@ -380,8 +379,8 @@ type jumpy struct {
 
 func (j jumpy) Now() time.Time { return j.RealClock.Now().Add(time.Duration(j.by.Load())) }
 
-// F78: a process that was stopped for an hour has no storm of probes, and no
-// check that ran out of time meanwhile counts.
+// F78: after a suspension of an hour the probes do not all run at once. A check that reached its
+// timeout during the suspension does not count.
 func TestRun_F78_Suspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var by atomic.Int64
@@ -401,7 +400,7 @@ func TestRun_F78_Suspended(t *testing.T) {
 		go func() { ended <- w.p.Run(ctx) }()
 		time.Sleep(9500 * time.Millisecond)
 		w.say("hangs/c/Liveness", "hang")
-		time.Sleep(800 * time.Millisecond) // It hangs now, as of 10 s.
+		time.Sleep(800 * time.Millisecond) // The check at 10 s hangs.
 		w.lines()
 		by.Store(int64(time.Hour))
 		time.Sleep(5 * time.Second)
@@ -419,7 +418,7 @@ func TestRun_F78_Suspended(t *testing.T) {
 	})
 }
 
-// The single step makes what is due, and returns.
+// Step makes the due attempts and returns.
 func TestStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newHarness(t, nil, func(c *prober.Config) { c.MaxProbes = 2 })

@@ -99,7 +99,7 @@ func TestUpdatePodStatus_PR17_InitContainers(t *testing.T) {
 	assert.Equal(t, "done false true, failed false false, runs true false, side true true", judged())
 }
 
-// PR-5: an agent that begins again finds what was published, and believes it.
+// PR-5: a restarted agent keeps the published readiness of old containers.
 func TestUpdatePodStatus_PR5_AgentRestart(t *testing.T) {
 	w, s, _ := simulation(t)
 	pod := aPod("a", "rs")

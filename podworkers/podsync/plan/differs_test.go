@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestDiffers: of a container that is killed for what the runtime reports the field is
-// named, with what was asked for and what is reported.
+// TestDiffers: if a container is stopped because of a value that the runtime reports, the Difference
+// has the field, the requested value and the reported value.
 func TestDiffers(t *testing.T) {
 	made := plan.Made{Name: "a", SandboxID: "s1", Hash: "v1-1", Attempt: 2, Incarnation: 3}
 	rec := func(change func(*runtime.ContainerStatus)) *runtime.ContainerStatus {
@@ -72,8 +72,8 @@ func TestSandboxDiffers(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// Contradictions are told of what the memory knows to have been made here, and not of what
-// the pod does not want any more.
+// Contradictions covers containers that this process has created. It leaves out containers that the
+// spec has removed or changed.
 func TestContradictions(t *testing.T) {
 	c := v1.Container{Name: "a", Image: "img"}
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{c}}}

@@ -59,8 +59,8 @@ func TestNewer_ByID(t *testing.T) {
 	}
 }
 
-// A pod may have more containers, or a container more records, than there is room for without
-// a map, and names that nobody has checked.
+// A pod may have more containers, or a container more records, than the inline arrays hold. Its names
+// may be invalid, because no API server has validated them.
 func TestDecide_Sizes(t *testing.T) {
 	for _, n := range [][3]int{{0, 16, 0}, {9, 9, 0}, {0, 8, 9}, {0, 17, 0}, {20, 20, 20}} {
 		pod := &v1.Pod{}
@@ -144,8 +144,7 @@ func TestDecide_AnotherEndOfOneNumber(t *testing.T) {
 	assert.Equal(t, epoch.Add(15*time.Second), d.NextAt)
 }
 
-// A container that goes on keeps the resources that were published of it; one that is made
-// anew has those of the spec.
+// A running container keeps its published resources. A new container has the resources in the spec.
 func TestStatus_ResourcesOfAContainerThatGoesOn(t *testing.T) {
 	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }
 	w := newHarness(t, "pod main=a\nsandbox 0 ready\na 0 running")
@@ -185,7 +184,7 @@ func TestStatus_PublishedServesAgain(t *testing.T) {
 		assert.Same(t, &old.ContainerStatuses[0], &second.ContainerStatuses[0], text)
 		assert.Same(t, &old.EphemeralContainerStatuses[0], &second.EphemeralContainerStatuses[0], text)
 		assert.Equal(t, first, second, text)
-		for i := range old.InitContainerStatuses { // What is not said is made up for.
+		for i := range old.InitContainerStatuses { // A missing field is set again.
 			old.InitContainerStatuses[i].Started = nil
 		}
 		old.EphemeralContainerStatuses[0].Started = new(true)
@@ -198,8 +197,8 @@ func TestStatus_PublishedServesAgain(t *testing.T) {
 	}
 }
 
-// Addresses: those of the node as they are now, and the sandbox's in the order of the node's
-// families.
+// The status has the current addresses of the node. The addresses of the sandbox stand in the order
+// of the node's address families.
 func TestStatus_Addresses(t *testing.T) {
 	w := newHarness(t, "pod main=a\nsandbox 0 ready")
 	w.old = &v1.PodStatus{HostIPs: []v1.HostIP{{IP: "192.0.2.9"}}}

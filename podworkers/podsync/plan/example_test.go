@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// A pod of which the runtime shows nothing gets a sandbox and its first containers.
+// A pod without records gets a sandbox and its first containers.
 func ExampleDecide() {
 	pod := &v1.Pod{Spec: v1.PodSpec{
 		InitContainers: []v1.Container{{Name: "init", Image: "img"}},
@@ -73,7 +73,7 @@ func ExampleDecision() {
 	// Succeeded
 }
 
-// A table test of one's own: what is done, and what is said, when a container has ended.
+// A table test compares the steps and the phase after the exit of a container.
 func ExampleDecide_table() {
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
 		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: policy, Containers: []v1.Container{{Name: "job"}}}}
@@ -92,7 +92,7 @@ func ExampleDecide_table() {
 	// Never Succeeded StopPod nothing is left to run
 }
 
-// What has to be remembered goes in and comes out. A delay grows with each attempt.
+// Each decision gets the Memory of the last one. The delay grows with each attempt.
 func ExampleMemory() {
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web"}}}}
 	seen := &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}}}

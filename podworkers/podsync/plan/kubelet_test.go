@@ -194,7 +194,7 @@ func (p *smallPod) make() (pod *v1.Pod, seen *runtime.PodStatus, status v1.PodSt
 	return pod, seen, status
 }
 
-// check compares what is decided and concluded with the kubelet's rules.
+// check compares the decision and the status with the kubelet's rules.
 func (p *smallPod) check(t *testing.T) {
 	pod, seen, status := p.make()
 	d := plan.Decide(pod, seen, plan.Input{Now: epoch})

@@ -22,7 +22,7 @@ import (
 // TestMemory runs the texts in testdata/memory. Each line of a block is done in turn:
 //
 //	at 10s                     the time is now that much
-//	record a 0 exited [ended=5s] | created | running | gone     what the runtime shows of it
+//	record a 0 exited [ended=5s] | created | running | gone     the record of the container
 //	sandbox ready|lost|gone    and of the sandbox
 //	image other | cpu 2        the pod is changed
 //	max 20s                    the longest delay
@@ -46,7 +46,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// pilot is an executor that does what it is told, step by step.
+// pilot is an executor that performs the steps of a text one by one.
 type pilot struct {
 	t      *testing.T
 	out    strings.Builder
@@ -172,7 +172,7 @@ func (p *pilot) keep(s plan.Step) {
 	}
 }
 
-// A memory is a value: what is noted in one is not in another.
+// A Memory is a value: a change of one copy does not change another.
 func TestMemory_CopiesAreIndependent(t *testing.T) {
 	c := &v1.Container{Name: "a"}
 	start := plan.Step{Op: plan.StartContainer, Name: "a", Container: c}
@@ -286,7 +286,7 @@ func TestMemory_MayStart(t *testing.T) {
 	assert.False(t, failed.RecordStage(start, plan.StageRefused, "", epoch).MayStart("a", "a0", epoch), "for good")
 }
 
-// Memories with many containers share what has not changed.
+// Copies of a Memory with many containers share the unchanged containers.
 func TestMemory_ManyContainers(t *testing.T) {
 	var m plan.Memory
 	var all []plan.Memory

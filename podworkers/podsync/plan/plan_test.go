@@ -17,8 +17,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// BelongsToOtherPod looks at the newest sandbox of the life, and concludes nothing
-// from what is not written there.
+// BelongsToOtherPod reads the annotations of the newest sandbox of the incarnation. A missing
+// annotation does not make it true.
 func TestIsAnothers(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready\nsandbox 1 ready\nsandbox 7 ready incarnation=2")
 	mine := plan.PodHash(w.pod)
@@ -208,7 +208,7 @@ func TestStatus_RestartCountBound(t *testing.T) {
 	assert.EqualValues(t, math.MaxInt32, plan.Status(w.statusInput(false)).ContainerStatuses[0].RestartCount)
 }
 
-// P1, P6, P12: people are told which containers and which gates.
+// P1, P6, P12: the messages of conditions name the containers and the readiness gates.
 func TestStatus_ConditionMessages(t *testing.T) {
 	w := newHarness(t, "pod init=i,j main=y,x\nsandbox 0 ready\ni 0 exited=0")
 	w.pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "one"}, {ConditionType: "two"}, {ConditionType: "three"}}
@@ -231,8 +231,8 @@ func TestStatus_ConditionMessages(t *testing.T) {
 	assert.Equal(t, `the status of pod readiness gate "one" is not "True", but False, corresponding condition of pod readiness gate "two" does not exist.`, messages()["Ready"])
 }
 
-// What was published as running and has no record has vanished, whatever kind of
-// container it is, and among many records as among few.
+// A container that was published as running and has no record has vanished. This holds for every kind
+// of container, and for few and many records.
 func TestVanished(t *testing.T) {
 	for name, tc := range map[string]struct {
 		text string
@@ -358,7 +358,7 @@ func checkPolicy(t *rapid.T, w *harness, a *actions) {
 	}
 }
 
-// publishedAfter: a later attempt than that of the record was published.
+// publishedAfter reports whether the published attempt is later than the attempt of the record.
 func publishedAfter(published *v1.PodStatus, rec *runtime.ContainerStatus) bool {
 	if published == nil {
 		return false

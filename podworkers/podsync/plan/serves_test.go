@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// What was published serves again only if it says what would be made. A list with
-// a stranger in it never serves, and a stranger says nothing.
+// Status returns the published list only if a new list would be equal. It never returns a list with a
+// container that the spec does not have, and it ignores the status of such a container.
 func TestStatus_PublishedServesOnlyIfItIsTheSame(t *testing.T) {
 	served := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -116,7 +116,7 @@ func changeOne(t *rapid.T, s *v1.PodStatus) {
 	}).Draw(t, "change")()
 }
 
-// A pod of which nothing was published yet keeps what it came with.
+// Without a published status, Status does not share the lists of the pod's own status.
 func TestStatus_ThePodIsOnlyRead(t *testing.T) {
 	w := largeHarness(t)
 	w.pod.Status, w.old = *w.old, nil
@@ -126,7 +126,7 @@ func TestStatus_ThePodIsOnlyRead(t *testing.T) {
 	require.NotSame(t, &w.pod.Status.Conditions[0], &s.Conditions[0])
 }
 
-// ST-7: times are whole seconds, so that what was published can serve again.
+// ST-7: times are whole seconds, so that the published list can be returned again.
 func TestContainers_ST7_WholeSeconds(t *testing.T) {
 	w := largeHarness(t)
 	w.old = nil

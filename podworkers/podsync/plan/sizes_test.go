@@ -14,7 +14,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What is not given is empty, and nothing panics.
+// A nil argument counts as an empty one, and no function panics.
 func TestNothingIsGiven(t *testing.T) {
 	d := plan.Decide(nil, nil, plan.Input{})
 	assert.Empty(t, d.Starts(nil))
@@ -30,8 +30,8 @@ func TestNothingIsGiven(t *testing.T) {
 	m.Created(plan.Made{}).SetWaitingReason("", plan.Reason{}).Replacing("", "")
 }
 
-// backwards is a pod of n containers whose statuses are in the other order, all of which
-// have crashed and are being started.
+// backwards returns a pod with n containers that have crashed and are being started. Their statuses
+// are in the reverse order.
 func backwards(n int) (in plan.StatusInput, d plan.Decision) {
 	in = plan.StatusInput{Pod: &v1.Pod{}, Runtime: &runtime.PodStatus{}, Old: &v1.PodStatus{}}
 	in.Runtime.Sandboxes = []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s", Ready: true}, IPs: []string{"10.0.0.1"}}}

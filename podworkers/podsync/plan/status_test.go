@@ -41,8 +41,8 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 	assert.Equal(t, v1.PodPending, s.Phase, "of an init container nothing is said (PH-1)")
 }
 
-// A start time is said once; if nobody remembers it, the oldest sandbox of the
-// life does, so that a deadline does not begin anew with the agent.
+// The published start time never changes. Without one the oldest sandbox of the incarnation has it, so
+// that a restart of the agent does not extend activeDeadlineSeconds.
 func TestContainers_StartTime(t *testing.T) {
 	start := func(text string, change ...func(*harness)) *metav1.Time {
 		w := newHarness(t, text)
@@ -61,7 +61,7 @@ func TestContainers_StartTime(t *testing.T) {
 	assert.Nil(t, start("sandbox 0 ready", func(w *harness) { w.st.Sandboxes[0].CreatedAt = time.Time{} }), "a runtime that does not tell")
 }
 
-// CS-11: what is allocated is what is requested, and what is in force is the spec.
+// CS-11: AllocatedResources has the requests, and Resources has the resources in the spec.
 func TestContainers_CS11_Resources(t *testing.T) {
 	w := newHarness(t, "pod main=a,b init=i\nsandbox 0 ready\na 0 running")
 	requests := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
@@ -102,8 +102,8 @@ func TestContainers_ContainerID(t *testing.T) {
 	}
 }
 
-// Two statuses in a row, of any pod in any two states: what was an end stays one,
-// and no count falls.
+// For two statuses in a row, of any pod in any two states: a final termination stays, and no restart
+// count decreases.
 func TestStatus_Properties(t *testing.T) {
 	states := rapid.SampledFrom([]string{"", "created", "running", "unknown", "exited=0", "exited=1", "exited=42"})
 	rapid.Check(t, func(t *rapid.T) {

@@ -451,7 +451,7 @@ func (w *harness) input() plan.Input {
 	}
 }
 
-// memory is what is remembered of the pod, as it is described.
+// memory returns the Memory that the text describes.
 func (w *harness) memory() plan.Memory {
 	m, now := plan.Memory{Initialized: w.initialized}, epoch.Add(time.Minute)
 	for name, id := range w.replaced {

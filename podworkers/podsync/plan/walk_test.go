@@ -111,7 +111,7 @@ func (k *walk) init(name string) *v1.Container {
 	return nil
 }
 
-// lose ends the sandbox, and what is in it.
+// lose stops the sandbox and its containers.
 func (k *walk) lose() {
 	for _, rec := range k.records(runtime.StateRunning) {
 		k.end(rec, 137)
@@ -242,8 +242,7 @@ func (k *walk) start(s plan.Held, mayFail bool) {
 	}
 }
 
-// settle: when nothing more goes wrong the pod comes to rest, and then nothing is
-// decided any more.
+// settle runs the pod without faults until a decision has no steps.
 func (k *walk) settle() {
 	k.unlucky = false
 	for range 40 {

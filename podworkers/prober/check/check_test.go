@@ -97,8 +97,8 @@ func TestHTTP_PR21(t *testing.T) {
 	}
 }
 
-// TestHTTP_F96_Endless: a server that writes for ever, header or body, is heard for
-// as long as an answer may be, and one that says nothing until the timeout.
+// TestHTTP_F96_Endless: if a server never stops writing the header or the body, the check reads up to
+// the limit. If the server writes nothing, the check waits until the timeout.
 func TestHTTP_F96_Endless(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin, again string

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// commands are those of a runtime.
+// commands runs commands in place of a runtime.
 type commands struct{}
 
 func (commands) Exec(context.Context, runtime.ExecRequest) (runtime.ExecResult, error) {

@@ -48,8 +48,8 @@ func TestFinish_LateOutcomes(t *testing.T) {
 	assert.Equal(t, verdict.Success, c.Value(verdict.Liveness, "b"))
 }
 
-// Whatever happens: a probe is never due before its container's initial delay,
-// a tick always moves on, gates hold, and nobody is told what he knows.
+// In any sequence of calls: no probe is due before its initial delay, each tick is later than the one
+// before, the gate of the startup probe holds, and no Change repeats the verdict.
 func TestContainer_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := verdict.Make(epoch)
