@@ -176,7 +176,7 @@ func TestHistory_I1ToI20_Random(t *testing.T) {
 		}
 		h.Advance(time.Minute)
 		h.calm()
-		// I15, I19, I22: nothing is desired at the end, so nothing is left.
+		// I15, I19, I22: no pod is desired at the end, so no record is left.
 		for _, uid := range everybody {
 			require.False(t, h.Workers.View(uid).Known, "seed %d: %s\n%s", seed, uid, h.Transcript())
 		}

@@ -32,9 +32,9 @@ var kills = flag.Int("kills", 10, "how often TestChurn kills agent, kube-apiserv
 // comes upon another.
 const calmEvery = 5
 
-// TestChurn: pods come and go while the agent, kube-apiserver and etcd are killed at random
-// moments, alone and together. The machine has the pods of the server and no others, none twice,
-// nothing that was not told to is stopped or started again, and no status goes backwards.
+// TestChurn: pods are created and deleted while the agent, kube-apiserver and etcd are killed at random moments, alone
+// and together. The machine runs exactly the pods of the server, each once. No pod is stopped or restarted without a
+// request, and no status goes backwards.
 func TestChurn(t *testing.T) {
 	t.Parallel() // TestAudit waits most of its time, and TestChurn a good part.
 	from := *seed

@@ -82,7 +82,7 @@ func (s *side) named(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.node + "-" + name}}
 }
 
-// known waits until the server knows whose a new pod is.
+// known waits until the server has the pod of that name under its new UID.
 func (s *side) known(name string, own bool) {
 	if !own {
 		return

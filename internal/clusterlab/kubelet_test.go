@@ -168,9 +168,9 @@ func (c *contest) name() string {
 	return fmt.Sprint("pod-", c.serial)
 }
 
-// lifeTimes are how long a pod takes from its binding until it is seen Running, and from its
-// deletion until it is seen gone. Of bare calls they are without the server, whose create and
-// status patch take as long as said until they are seen.
+// lifeTimes are the times from the binding of a pod until a watcher sees it Running, and from its deletion until the
+// watcher sees it gone. For bare CRI calls they do not include the server; create and patch are the server's times for
+// a create and for a status patch until a watcher sees them.
 type lifeTimes struct{ run, gone, create, patch time.Duration }
 
 func (c *contest) life(node string, token bool) (took lifeTimes) {

@@ -89,7 +89,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// ledger holds what an informer has said of each pod, and what it may not say.
+// ledger records the events of an informer for each pod, and reports impossible ones.
 type ledger struct {
 	mu    sync.Mutex
 	there map[types.UID]string

@@ -74,8 +74,8 @@ func (j *joint) copies(text string) {
 	assert.Contains(j, out+complaint, "No such file or directory")
 }
 
-// terminal: a shell on a real one, whose size changes and whose Ctrl-C ends a command alone;
-// and a container for debugging on another.
+// terminal opens a shell on a real terminal. The size of the terminal changes, and Ctrl-C interrupts only a command. It
+// also opens a debug container on another terminal.
 func (j *joint) terminal() {
 	s := j.onTerminal(80, 24, "exec", "-it", "tools", "--", "sh")
 	s.shows("# ")

@@ -263,8 +263,8 @@ spec:
 	j.empty()
 }
 
-// claims: a pod whose claim is not bound, or is bound to what the node cannot mount, stays
-// Pending and says why; it runs once the claim is bound.
+// claims: a pod stays Pending, with a reason, if its claim is not bound, or is bound to a volume that the node cannot
+// mount. It runs once the claim is bound.
 func (j *joint) claims() {
 	j.apply(`
 apiVersion: v1

@@ -197,7 +197,7 @@ func TestRuntime_AsksForFeaturesAgain(t *testing.T) {
 	assert.ErrorIs(t, err, runtime.ErrUnsupported, "the role went after it was asked for")
 }
 
-// unreadable is an error of somebody who does not look.
+// unreadable is an error whose Error method panics because its author forgot a nil check.
 type unreadable struct{ cause *struct{ text string } }
 
 func (u *unreadable) Error() string { return u.cause.text }

@@ -45,7 +45,7 @@ func TestErrorParts(t *testing.T) {
 	assert.Empty(t, contain.ErrorParts(nil))
 }
 
-// holed is an aggregate of somebody who does not look.
+// holed is an aggregate error that may have nil elements.
 type holed []error
 
 func (h holed) Error() string   { return "holed" }

@@ -64,10 +64,9 @@ containers:
 	s.remove("never")
 }
 
-// A process that takes more memory than its container may is killed by the kernel,
-// and the status says so. The container outlives it for a moment: containerd hears
-// of the kill and of the end in any order, and until both are heard the reason is
-// an ordinary one. A busy containerd may hear of the kill too late, but not three times.
+// The kernel kills a process that takes more memory than its container may, and the status has the reason OOMKilled.
+// The container outlives the process for a moment. containerd gets the kill and the exit in any order, and until it has
+// both the reason is an ordinary one. A busy containerd may get the kill too late, but not three times.
 func oom(s *scene) {
 	reason := ""
 	for i := 0; i < 3 && reason != "OOMKilled"; i++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// Variables come from a file that an init container has written. A link out of the volume is not
-// followed, and the pod says what it waits for.
+// Variables come from a file that an init container has written. The agent does not follow a link out of the volume,
+// and the status of the pod has the reason why it waits.
 func envFile(s *scene) {
 	s.pod("env-file", `
 terminationGracePeriodSeconds: 2

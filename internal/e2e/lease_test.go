@@ -139,10 +139,10 @@ func (s *scene) letGo(dir string) {
 	s.wait("the address was taken", soon, func() bool { return exist(dir, "done") && len(s.c.Joining()) == 0 })
 }
 
-// cutOff reports whether containerd says that it has killed the plugin which made
-// the network of a sandbox, soon after its caller had gone; or the one which gave back
-// what a killed containerd had not finished making: then containerd ignores that this
-// has failed, and removes the sandbox all the same.
+// cutOff reports whether the log of containerd has one of two lines. Either containerd has killed the plugin that set
+// up the network of a sandbox, soon after the caller had disconnected; or it has killed the plugin that released the
+// address of an unfinished sandbox after a restart. In both cases containerd ignores the failure and removes the
+// sandbox.
 func cutOff(c *e2e.Containerd, id string, gone []time.Time) bool {
 	for _, line := range c.Said(id) {
 		adding := strings.Contains(line, "failed to setup network") && strings.Contains(line, "failed (add)")

@@ -16,8 +16,8 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// kubelet is what a kubelet has left on the machine: logs under the UID of a pod that agents run, a
-// link to a log that is gone, and a container whose image only it uses.
+// kubelet has the files that a kubelet has left on the machine: logs under the UID of a pod that agents run, a link to
+// a removed log, and a container whose image only it uses.
 type kubelet struct {
 	*scene
 	log, link string
@@ -82,9 +82,9 @@ func (s *scene) present(image string) bool {
 	return answer.GetImage() != nil
 }
 
-// Two agents and what a kubelet has left share one machine: its containerd, its images, /var/log/pods
-// and /var/log/containers. All three have a pod of one name, and the kubelet had one of the UID of a
-// pod of an agent. Each agent removes what it has made, and nothing else (I38, F74).
+// Two agents and the leftovers of a kubelet share one machine: its containerd, its images, /var/log/pods and
+// /var/log/containers. All three have a pod of one name, and a pod of the kubelet had the UID of an agent's pod. Each
+// agent removes only its own files, containers and images (I38, F74).
 func TestNeighbours_I38_F74_KubeletsLeftovers(t *testing.T) {
 	long(t)
 	shared := []string{"--log-dir", "/var/log/pods", "--image-max-age", "1s", "--image-min-age", "1ms"}

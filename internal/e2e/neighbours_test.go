@@ -12,9 +12,8 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// Two agents on one containerd do not see each other, even if their pods have the
-// same names: neither removes what the other has, and each goes on when the other
-// has gone (I38, F74).
+// Two agents on one containerd do not affect each other, even if their pods have the same names. Neither removes
+// containers of the other, and each continues when the other has exited (I38, F74).
 func TestNeighbours(t *testing.T) {
 	long(t)
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {

@@ -13,8 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/e2e"
 )
 
-// A sandbox whose shim hangs is ended for no caller. What TestRestart does about
-// that ends it: its shim is killed, and containerd started again.
+// No CRI call stops a sandbox whose shim hangs. TestRestart kills its shim and starts containerd again, which stops it.
 func TestOwed(t *testing.T) {
 	long(t)
 	for _, version := range e2e.Versions() {

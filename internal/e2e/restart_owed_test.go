@@ -12,8 +12,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// settle is await, past what the runtime owes: what keeps it up may be a sandbox
-// that containerd does not end for anybody.
+// settle waits as await does. If a sandbox that containerd cannot stop prevents the end of the wait, it calls help and
+// waits once more.
 func (r *restarts) settle(what string, missing func(map[string]*v1.Pod, truth) []string) []string {
 	r.Helper()
 	last, now := r.try(calm, missing)

@@ -105,8 +105,8 @@ func isOver(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed && isGivenUp(p)
 }
 
-// isGivenUp: each container that has failed is one whose start did, or whose end a
-// containerd that died has not seen (255).
+// isGivenUp reports whether each failed container failed to start, or has exit code 255 because containerd died and did
+// not observe the exit.
 func isGivenUp(p *v1.Pod) bool {
 	for _, c := range p.Status.ContainerStatuses {
 		end := c.State.Terminated

@@ -359,7 +359,7 @@ func (r *restarts) leases() (nobodys, left []string) {
 	return nobodys, left
 }
 
-// told is what people need to know of a pod that is not as it ought to be.
+// told describes a pod that is not in the desired state, for the failure message.
 func told(p *v1.Pod) string {
 	if p == nil {
 		return "there is none"

@@ -157,7 +157,7 @@ func (w *watch) countsLocked(name string, p *v1.Pod) {
 	for _, list := range [...][]v1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
 			key, now := string(p.UID)+"/"+list[i].Name, list[i].RestartCount
-			// Nothing is known of a pod that was not looked at yet.
+			// A pod that has not been synced yet has no container IDs.
 			if before := w.counts[key]; now < before && list[i].ContainerID != "" {
 				w.wrong[fmt.Sprintf("the restart count of %s/%s fell from %d to %d", name, list[i].Name, before, now)] = true
 			}

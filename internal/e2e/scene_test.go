@@ -119,8 +119,7 @@ func (s *scene) remove(name string) {
 	s.gone(name)
 }
 
-// gone waits until the agent does not know a pod, and the runtime runs nothing
-// of it.
+// gone waits until the agent does not list a pod, and the runtime runs no container of it.
 func (s *scene) gone(name string) {
 	s.Helper()
 	s.wait(name+" is gone", 2*soon, func() bool {
@@ -292,8 +291,8 @@ func (s *scene) sh(pod, container, script string) string {
 	return strings.TrimSuffix(string(res.Stdout), "\n")
 }
 
-// fell runs a script that makes the container end. The container may end before the shell does,
-// which the kernel kills then: the caller awaits the end, so that says nothing.
+// fell runs a script that makes the container exit. The kernel kills the shell then, possibly before the shell exits by
+// itself. So fell accepts SIGKILL as a result; the caller waits for the container's exit.
 func (s *scene) fell(pod, container, script string) {
 	s.Helper()
 	res := s.exec(pod, container, script)

@@ -152,10 +152,10 @@ type upgrade struct {
 	kubeconfig string
 }
 
-// TestUpgrade: a new version of the agent, started on the state directory and the containerd of the
-// version before the change, restarts nothing and loses nothing: the pods of every source keep
-// their containers, volumes and statuses, and their logs can be read. What runs on behaves as what
-// it started: it restarts, logs, and is removed with its logs and volumes.
+// TestUpgrade: a new version of the agent starts on the state directory and the containerd of the version before. It
+// restarts nothing and loses nothing: the pods of every source keep their containers, volumes and statuses, and their
+// logs can be read. The adopted pods behave like pods that the new version has started: they restart, write logs, and
+// are removed with their logs and volumes.
 func TestUpgrade(t *testing.T) {
 	long(t)
 	commit, err := os.ReadFile("testdata/upgrade-from")

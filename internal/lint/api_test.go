@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAPI shows each change of what importers can use. After -rewrite the difference
-// is to be defended in review, and the change log says what importers have to do.
+// TestAPI shows each change of the exported API. After -rewrite defend the difference in review. The changelog must
+// describe what importers have to change.
 func TestAPI(t *testing.T) {
 	h := Podkeel()
 	m := podkeel(t)

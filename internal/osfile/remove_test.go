@@ -72,8 +72,8 @@ func TestRemoveAll_Concurrent(t *testing.T) {
 	assert.NoDirExists(t, filepath.Join(at, "a"))
 }
 
-// The name is free at once, for as many as come; the trash tells whose it was, and
-// leaves nothing behind.
+// The name is free at once, for any number of discarded directories. The trash records the owner of each, and is empty
+// at the end.
 func TestDiscard(t *testing.T) {
 	at := t.TempDir()
 	dir := open(t, at)

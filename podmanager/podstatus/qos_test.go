@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// TestQOSClass_OfAPodAsAWhole: what the pod says of itself counts, and where it
-// only limits, what its containers request does.
+// TestQOSClass_OfAPodAsAWhole: the resources of the pod decide. If the pod has limits only, the requests of its
+// containers decide.
 func TestQOSClass_OfAPodAsAWhole(t *testing.T) {
 	both := func(q string) v1.ResourceList {
 		return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q), v1.ResourceMemory: resource.MustParse(q)}

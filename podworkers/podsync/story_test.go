@@ -28,11 +28,10 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TestStories runs the stories in testdata: one pod and one memory runtime, whose calls are the output. A
-// story begins with "new" or with the file. "quiet" discards the output of a call. "stale" uses the status
-// of the call before, without a new inspection. The faults of "do" are those of package faulty: FailDone
-// has its effect and returns an error, HangDone has its effect and does not return, Lie has no effect and
-// returns success. Commands:
+// TestStories runs the stories in testdata: one pod and one memory runtime, whose calls are the output. A story begins
+// with "new" or with the file. "quiet" discards the output of a call. "stale" uses the status of the call before,
+// without a new inspection. "do" injects faults of package faulty: FailDone has its effect and returns an error,
+// HangDone has its effect and does not return, Lie has no effect and returns success. Commands:
 //
 //	pod policy=Never init=i main=a,b grace=5 host      lines: script|image|pull|args|poststart|prestop|port|record NAME TEXT,
 //	    side=s,t ephemeral=e>a share deletion=5 deadline=5     all-restart NAME CODE; side: restartable init containers

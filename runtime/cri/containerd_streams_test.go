@@ -43,7 +43,7 @@ func TestStreams_Containerd(t *testing.T) {
 	}
 }
 
-// people have a pod, and want to see what goes on in it.
+// people are the users of one pod: they run commands in it, attach to it and forward ports.
 type people struct {
 	*testing.T
 	r       *cri.Runtime

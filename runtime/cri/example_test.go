@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri"
 )
 
-// New connects to nothing: that the runtime is not there yet is what the first
-// call says, and the next one tries again.
+// New does not connect. If the runtime is not there yet, the first call returns an error, and the next call tries
+// again.
 func ExampleNew() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer func() { _ = os.RemoveAll(dir) }()

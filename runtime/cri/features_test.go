@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// What a runtime mounts of images is known once it has answered a call. What it would mount in another
-// way, or not at all, is not asked of it.
+// The adapter reports how a runtime mounts images once the runtime has answered a call. It refuses an unsupported kind
+// of mount without a call.
 func TestFeatures_ImageMounts(t *testing.T) {
 	whole := runtime.Mount{ContainerPath: "/data", Image: "i:1", ReadOnly: true}
 	part := runtime.Mount{ContainerPath: "/part", Image: "i:1", ImageSubPath: "a", ReadOnly: true}

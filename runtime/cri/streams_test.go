@@ -352,7 +352,7 @@ func TestPortForward(t *testing.T) {
 	require.ErrorIs(t, r.PortForward(t.Context(), req, far), runtime.ErrWrongState)
 }
 
-// halved is a connection whose other end has said all it has to say.
+// halved is a connection whose client has closed its half for writing.
 type halved struct {
 	net.Conn
 	in io.Reader

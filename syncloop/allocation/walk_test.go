@@ -300,10 +300,9 @@ func (w *walker) print() string {
 	return b.String()
 }
 
-// TestWalk gives every input in every order, to the given depth, to a table whose pods wait when the
-// node is full, and to one whose pods do not. Histories that lead to the same state are gone on with
-// once. All invariants are checked after every step, and every new state is also let come to rest, and
-// emptied.
+// TestWalk gives every input in every order, up to a depth, to two tables: in one, pods wait when the node is full; in
+// the other they do not. It continues only once from histories that lead to the same state. It checks all invariants
+// after every step. It also lets every new state come to rest, and empties it.
 func TestWalk(t *testing.T) {
 	depth := *walkDepth
 	switch {

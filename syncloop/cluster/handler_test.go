@@ -13,8 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestCluster_Handler: who asks the node is known by the API server, and may do what that
-// says.
+// TestCluster_Handler: the API server authenticates and authorizes the clients of the node's handler.
 func TestCluster_Handler(t *testing.T) {
 	h := simulate(t, 1)
 	h.start()

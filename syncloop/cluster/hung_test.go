@@ -205,9 +205,8 @@ func (s slowly) ConfigMap(ctx context.Context, namespace, name string) (*v1.Conf
 	return found, err
 }
 
-// TestCluster_RefreshesAmongSyncsAndTearDowns: pods come and go while objects change all the time
-// and reads of them are slow. In the end files are the newest, and nothing is left of pods that
-// are gone.
+// TestCluster_RefreshesAmongSyncsAndTearDowns: pods are created and deleted while objects change all the time and reads
+// of the objects are slow. In the end the files have the newest contents, and nothing is left of removed pods.
 func TestCluster_RefreshesAmongSyncsAndTearDowns(t *testing.T) {
 	for seed := range uint64(longtest.Count(6, 30)) {
 		h := simulate(t, seed)

@@ -293,8 +293,8 @@ func TestCluster_VC30_VC31_ServiceVariables(t *testing.T) {
 	assert.Equal(t, "10.0.0.7", seen.env["DB_SERVICE_HOST"])
 }
 
-// A pod whose class is not known is Pending and says why, and starts as soon as the class is
-// there, by its handler. One that runs goes on without its class, but gets no new sandbox.
+// A pod with an unknown runtime class is Pending, and its status has the reason. It starts with the handler of the
+// class as soon as the class exists. A running pod continues without its class, but gets no new sandbox.
 func TestCluster_RuntimeClass(t *testing.T) {
 	h := simulate(t, 1)
 	seen := &requests{Runtime: h.machine}

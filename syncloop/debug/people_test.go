@@ -133,8 +133,7 @@ func TestLogs_Errors(t *testing.T) {
 	assert.Equal(t, "the disk is gone", answer.Result().Trailer.Get(debug.ErrorTrailer), "it is too late for a status")
 }
 
-// Who follows gets each line when it comes, and what he holds up ends when he has
-// gone.
+// A client that follows a log gets each line as soon as it is written. When the client disconnects, its request ends.
 func TestLogs_Follow(t *testing.T) {
 	more, gone := make(chan string), make(chan error)
 	p := &people{read: func(ctx context.Context, _ runtime.ReadLogRequest, w io.Writer) error {

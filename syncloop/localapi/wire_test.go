@@ -453,8 +453,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestTable_Visible: what a runtime or a manifest says does not control the terminal of those who
-// look at a Table.
+// TestTable_Visible: text from a runtime or a manifest cannot control the terminal of a user who reads a Table.
 func TestTable_Visible(t *testing.T) {
 	odd := pod("default", "a")
 	odd.Status.Reason = "\x1b[31mRed\u202e\x00\xff"

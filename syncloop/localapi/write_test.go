@@ -357,8 +357,7 @@ func TestDelete(t *testing.T) {
 	assert.Equal(t, `404 pods "none" not found`, h.message("DELETE", pods+"/none", "", "json"))
 }
 
-// TestDelete_Remembered: a pod that was deleted and has ended is gone, even if the node goes
-// on to tell of it.
+// TestDelete_Remembered: a deleted pod that has terminated is gone, even if the node still reports it.
 func TestDelete_Remembered(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
 	h.start().ready()
@@ -484,8 +483,7 @@ func TestDelete_ThenStatic(t *testing.T) {
 	assert.Equal(t, "DELETED a-n1", watch.next())
 }
 
-// TestStatic: what comes from elsewhere is not the API's to change, and without a Writer
-// nothing is.
+// TestStatic: the API cannot change a pod of another source, and without a Writer it cannot change any pod.
 func TestStatic(t *testing.T) {
 	h, _ := writable(t, t.TempDir())
 	h.start(staticPod("default", "web-n1"), pod("default", "applied")).ready()

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// BenchmarkApply is many single calls beside one Replace of the same pods, on a node whose
-// sources run and whose loop does not: what the host program waits for. The metric "ratio" is
-// Apply over Replace; "taking" is the same with a consumer that takes each change at once. Times
-// are medians. The first is longer where the system is slow to hand out memory that was not used before.
+// BenchmarkApply makes many single calls, beside one Replace of the same pods, on a node whose sources run and whose
+// loop does not. It measures the time that the host program waits. The metric "ratio" is the time of Apply divided by
+// the time of Replace; "taking" is the same with a consumer that takes each change at once. Times are medians. The
+// first round is longer where the system is slow to allocate new memory.
 func BenchmarkApply(b *testing.B) {
 	for _, count := range []int{500, 5000} {
 		b.Run(fmt.Sprint("pods=", count), func(b *testing.B) {

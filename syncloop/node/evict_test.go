@@ -21,7 +21,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// ends are the events that say why a pod ends.
+// ends records the events with the reason why a pod terminates.
 type ends struct {
 	mu   sync.Mutex
 	said []string

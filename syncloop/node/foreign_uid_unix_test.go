@@ -81,9 +81,9 @@ func TestNode_F97_AManifestWithTheUIDOfARunningPod(t *testing.T) {
 	})
 }
 
-// TestNode_F97_ARuntimeThatWasReset: the volumes say whose a UID is when the runtime has lost all of
-// its records. The pod of another source under that UID takes nothing of them, although its source is
-// asked first, and although the source of the owner is late.
+// TestNode_F97_ARuntimeThatWasReset: when the runtime has lost all of its records, the volumes record the owner of a
+// UID. A pod of another source under that UID gets none of the volumes, even if its source delivers first and the
+// owner's source is late.
 func TestNode_F97_ARuntimeThatWasReset(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		h := newHost(t)

@@ -35,8 +35,8 @@ func (w writes) Features() runtime.Features {
 // ReopenContainerLog implements runtime.LogReopener.
 func (w writes) ReopenContainerLog(context.Context, string) error { return w.reopen() }
 
-// F95: a log of a running container that is too large is rotated, if anybody can tell
-// the runtime, as long as that is wanted; and goes with its pod, with all it has become.
+// F95: the node rotates a log of a running container that is too large, if the runtime can reopen logs and the
+// configuration allows it. The rotated logs are removed with the pod.
 func TestNode_F95_LogsAreRotated(t *testing.T) {
 	for _, c := range []struct {
 		name     string

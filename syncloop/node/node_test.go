@@ -362,8 +362,7 @@ func TestNode_ManyInOneProcess(t *testing.T) {
 	})
 }
 
-// TestNode_BadPods: what can not be run is refused with a sentence, and what
-// runs goes on.
+// TestNode_BadPods: Apply refuses a pod that cannot run, with a sentence, and running pods continue.
 func TestNode_BadPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine := memory.New(memory.Config{})

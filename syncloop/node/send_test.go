@@ -137,8 +137,8 @@ func (w *waiting) Send(_ context.Context, u status.Update) error {
 	return nil
 }
 
-// ST-17: as long as a source has not been heard a pod without a worker could be one
-// that runs, but for one that was refused: that is known to be over, and told.
+// ST-17: until each source has delivered its first snapshot, a pod without a worker could be a running pod, so its
+// terminal status is held back. A rejected pod is the exception: it runs nothing, and its status is sent.
 func TestNode_ST17_RefusedBeforeEverySourceIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := &sink{began: time.Now(), calls: 1}

@@ -217,8 +217,8 @@ func (d *slowDisk) Drop(uid types.UID) error {
 	return d.during(func() error { return d.fullDisk.Drop(uid) })
 }
 
-// The calls for one pod come one after the other although no lock is held over them: an
-// attempt that is under way when the pod comes again ends before the ending is dropped.
+// The calls of the store for one pod are made one after the other, although no lock is held during them. If an attempt
+// to save is under way when the pod is added again, the attempt ends before the terminal status is dropped.
 func TestNode_EndingsOfOnePodComeOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &slowDisk{fullDisk: fullDisk{full: true, begin: time.Now()}, wait: func() { time.Sleep(3 * time.Second) }}

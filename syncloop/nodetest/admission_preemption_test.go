@@ -81,8 +81,8 @@ func TestPreemption_OfAPortAndAName(t *testing.T) {
 	b.Stop()
 }
 
-// TestPreemption_InOneMoment: a pod whose place another one was just given cannot be preempted
-// again, before the loop has heard of either as after it. The Delete of a static pod does nothing.
+// TestPreemption_InOneMoment: a pod that was just preempted for another pod cannot be preempted again, both before and
+// after the loop has taken the change. The Delete of a static pod does nothing.
 func TestPreemption_InOneMoment(t *testing.T) {
 	for name, end := range map[string]func(*nodetest.Simulation, types.UID){
 		"delete": (*nodetest.Simulation).Delete,

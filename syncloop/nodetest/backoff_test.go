@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestBackoff_RS11_IM4_PerNode: what a node's configuration says of restarts holds for
-// restarts, and what it says of pulls for pulls.
+// TestBackoff_RS11_IM4_PerNode: the node's configuration of restart delays applies to restarts, and its configuration
+// of pull delays applies to pulls.
 func TestBackoff_RS11_IM4_PerNode(t *testing.T) {
 	const kubelet = "10s 20s 40s 1m20s 2m40s 5m0s"
 	for _, tc := range []struct {
@@ -105,8 +105,8 @@ func TestBackoff_SL31_TheNextTryIsWhenItIsSaid(t *testing.T) {
 	b.Stop()
 }
 
-// TestBackoff_RS9_LivenessFailsAgainAndAgain: a container that the agent ends starts again at
-// once, before its end has a record. So the delay counts from the end before that one.
+// TestBackoff_RS9_LivenessFailsAgainAndAgain: a container that the agent has stopped starts again at once, before the
+// runtime has a record of its exit. So the delay counts from the exit before that one.
 func TestBackoff_RS9_LivenessFailsAgainAndAgain(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := pod("web", []string{"serve"})

@@ -39,8 +39,8 @@ func TestPods_ShowADroppedPodUntilItsContainersHaveStopped(t *testing.T) {
 	b.Stop()
 }
 
-// TestStatus_OfAPodThatWentWhileNoNodeRan: the next node has nothing to say of it, and it is gone
-// when that has cleaned up after it.
+// TestStatus_OfAPodThatWentWhileNoNodeRan: the next node has no status of a pod that was removed while no node ran, and
+// removes its containers.
 func TestStatus_OfAPodThatWentWhileNoNodeRan(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	b.Apply(heavy("web", 20))

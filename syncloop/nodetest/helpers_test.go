@@ -34,7 +34,7 @@ func pod(name string, commands ...[]string) *v1.Pod {
 	return p
 }
 
-// podOf is a pod whose container c does what a script of the runtime in memory says.
+// podOf returns a pod whose container c follows a script of the memory runtime.
 func podOf(name, script string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Annotations: map[string]string{"memory.podkeel.dev/c": script}},
@@ -228,8 +228,7 @@ func state(b *nodetest.Simulation, uid types.UID) string {
 	return "not there"
 }
 
-// listed are the pods as a client of the node shows them: by what the list says, and
-// nothing else.
+// listed returns the pods of the node as one line each, from the list of pods alone, as a client would.
 func listed(b *nodetest.Simulation) (lines []string) {
 	for _, p := range b.Node().Pods() {
 		lines = append(lines, p.Name+" "+node.Summarize(p, false).String())

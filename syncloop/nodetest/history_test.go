@@ -31,14 +31,12 @@ var (
 	details      = flag.Bool("nodetest.details", false, "say of a history that fails what was done in it, with specs and statuses")
 )
 
-// TestHistories_I41_I52 runs random histories: pods of all kinds that
-// come, go, change and come again, containers and sandboxes that die or are lost,
-// evictions, objects that appear late, a runtime that fails, lies, loses replies
-// and goes down, an agent that crashes anywhere. During each the simulation's
-// invariants hold; when all trouble ends every pod is where its spec leads; when
-// all pods are dropped nothing is left; and the same seed tells the same story.
-// Every other history has a runtime that only fails as a whole: there more is
-// known of what the node may do.
+// TestHistories_I41_I52 runs random histories. Pods of all kinds are added, changed, removed and added again.
+// Containers and sandboxes die or are lost. Pods are evicted, and objects appear late. The runtime fails, lies, loses
+// replies and goes down, and the agent crashes at any step. The simulation's invariants hold all the time. After the
+// last fault every pod reaches the state that its spec requires, and after all pods are dropped nothing is left. The
+// same seed gives the same history. In every other history the runtime only fails as a whole: there the test can check
+// more of the node's calls.
 func TestHistories_I41_I52(t *testing.T) {
 	n := *historyStore
 	if n == 0 {

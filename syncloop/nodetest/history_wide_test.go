@@ -18,9 +18,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// wide is what half of the histories have besides: what seldom happens to a machine,
-// and more of what may happen to a pod under its UID. It draws from a source of its
-// own, so that the other half stays as it is.
+// wide has the additional faults of every second history: rare faults of a machine, and more changes of a pod under its
+// UID. It has a random source of its own, so that the other histories stay as they are.
 type wide struct {
 	*rand.Rand
 	terminalStatuses *terminalStatuses  // nil: how pods have ended is kept nowhere

@@ -262,8 +262,8 @@ func annotated(value string) *v1.Pod {
 	return p
 }
 
-// TestBad_Replaced: a careless source that makes nonsense of a pod that runs wants
-// the former one no more; what it wants instead is refused, and it can mend it.
+// TestBad_Replaced: a careless source replaces a running pod by an invalid one. The running pod stops, because it is no
+// longer desired. The invalid pod is rejected, and the source can correct it.
 func TestBad_Replaced(t *testing.T) {
 	n := neighbours(t, false)
 	require.NoError(t, n.careless.Apply(large(func(*v1.PodSpec) {})))

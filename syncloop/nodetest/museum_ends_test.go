@@ -185,9 +185,8 @@ func TestMuseum_K83622_AnInitImageThatCannotBePulled(t *testing.T) {
 	b.Stop()
 }
 
-// TestMuseum_K9s4005_AJobWhoseSidecarWasKilled: the sidecar of a job was killed, and the job never ended:
-// it waited for a container that counts for nothing. It ends as its regular containers say. (Also
-// kubectl 1739.)
+// TestMuseum_K9s4005_AJobWhoseSidecarWasKilled: the sidecar of a job was killed, and the job never completed, because
+// it waited for the sidecar. The regular containers alone decide its phase. (Also kubectl 1739.)
 func TestMuseum_K9s4005_AJobWhoseSidecarWasKilled(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	p := withInit(pod("job", []string{"sleep", "20"}), "s: run=10s exit=137 reason=OOMKilled")

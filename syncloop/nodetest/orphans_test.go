@@ -53,8 +53,8 @@ spec:
 `, after)
 }
 
-// restarted is a node that begins on what a former one has left behind by the source
-// "file", and hears of nothing from it.
+// restarted is a node that starts while pods of the source "file" from an earlier process still run. The source
+// delivers nothing.
 type restarted struct {
 	*nodetest.Simulation
 	files *source.Handle

@@ -55,9 +55,8 @@ func (l liar) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus,
 	return &said, nil
 }
 
-// ST-6: a runtime that has shown the end of a container, and then shows that it runs,
-// is contradicted: its pod's status stays as it was. People hear of it once,
-// and Explain says it first, as long as it is so.
+// ST-6: a runtime first reports a container as exited, and then as running. The status of the pod does not change back.
+// One event reports it, and Explain names it first, as long as the contradiction lasts.
 func TestRefused_ST6(t *testing.T) {
 	ended := ""
 	b := nodetest.New(t, nodetest.Config{Seed: 5, Wrap: func(inner runtime.Runtime, _ clock.Clock) runtime.Runtime {

@@ -93,9 +93,8 @@ func TestRules_I30_EndedByItself(t *testing.T) {
 	}
 }
 
-// TestRules_I30_EndedWhileItWasToStop: the node has said that it stops a container, and
-// the call has not come to the machine. That the container ends with 0 then is no success
-// of its own.
+// TestRules_I30_EndedWhileItWasToStop: the node has decided to stop a container, and the stop has not reached the
+// machine. If the container exits with 0 then, that does not count as success.
 func TestRules_I30_EndedWhileItWasToStop(t *testing.T) {
 	for _, announced := range []bool{false, true} {
 		failed := &recording{TB: t}

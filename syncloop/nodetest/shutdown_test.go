@@ -49,8 +49,8 @@ func TestShutdown_SD2_SD3_InOrder(t *testing.T) {
 	b.Stop()
 }
 
-// SD-3: what outlives its period does not hold up the next group, and is named at the end. The same
-// pods end at once with the groups of the kubelet's two settings.
+// SD-3: a pod that is still running after the period of its group does not delay the next group, and the error at the
+// end names it. The same pods stop at once with the groups of the kubelet's two settings.
 func TestShutdown_SD3_APodThatHangs(t *testing.T) {
 	faults, err := faulty.New(faulty.Config{Rules: []faulty.Rule{
 		{Verb: faulty.StopContainer, Pod: "web", Do: faulty.Fail}, {Verb: faulty.StopSandbox, Pod: "web", Do: faulty.Fail}}})

@@ -74,9 +74,9 @@ func TestStatic_SwapsHostPorts(t *testing.T) {
 	}
 }
 
-// TestUpdates_MakeRoomBeforeAdmissionIsAsked: a pod is deleted, as an API server says by an update,
-// in the same change in which another pod comes that wants its host port. The update takes effect
-// before admission is asked, whichever was said first: the other pod waits and is not refused.
+// TestUpdates_MakeRoomBeforeAdmissionIsAsked: one change has two parts: an update that deletes a pod, as an API server
+// sends it, and a new pod that needs the first one's host port. The update takes effect before admission, in any order
+// of the two: the new pod waits and is not rejected.
 func TestUpdates_MakeRoomBeforeAdmissionIsAsked(t *testing.T) {
 	for _, updateFirst := range []bool{true, false} {
 		b := nodetest.New(t, nodetest.Config{Seed: 3, Node: node.Config{Pods: node.PodsConfig{FromAPIServer: true}}})

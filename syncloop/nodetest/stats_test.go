@@ -21,7 +21,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// using is a pod whose container uses what a script says.
+// using returns a pod whose container uses the resources in a script.
 func using(name, script string) *v1.Pod {
 	pod := example(name, "serve")
 	pod.Annotations = map[string]string{memory.AnnotationPrefix + "c0": script}

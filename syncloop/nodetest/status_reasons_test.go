@@ -95,9 +95,8 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 	b.Stop()
 }
 
-// Resources that change under a UID are an update that touches nothing that runs:
-// the container goes on, its status says what it has, and the next attempt has the
-// new ones.
+// A change of the resources under a UID is an update that touches no running container: the container continues, its
+// status has its actual resources, and the next attempt gets the new ones.
 func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
 	b := nodetest.New(t, nodetest.Config{Seed: 1})
 	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }

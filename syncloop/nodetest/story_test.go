@@ -46,12 +46,10 @@ import (
 //	file UID VOLUME PATH TEXT  a container of the pod writes a file into an emptyDir volume
 //	no file UID VOLUME PATH    that cannot be read
 //
-// "play cpu=1" has a node of that size, "play api-server" one whose pods are an API
-// server's. "play details" also tells what containers are made with, and what statuses say.
-// A pod's UID is its name unless it says otherwise, its containers are c0, c1
-// ..., and each has an image of its own. A pod that has more to it is a manifest,
-// in a block of its own before the story: "define [as=NAME]", then YAML. "set
-// NAME" wants it.
+// "play cpu=1" creates a node with one cpu, "play api-server" a node whose pods come from an API server. "play details"
+// also prints the requests of containers and the statuses. The UID of a pod is its name unless the story gives another
+// one, its containers are c0, c1 ..., and each has an image of its own. A block before the story can define a pod by a
+// manifest: "define [as=NAME]", then YAML. "set NAME" then applies it.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		defined := map[string]*v1.Pod{}

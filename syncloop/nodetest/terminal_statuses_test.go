@@ -235,9 +235,9 @@ func TestEndings_CrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestEnding_RefusedWhileTheFormerEnds: a pod comes under the UID of one that still ends, and
-// is refused. The refusal is no end of the former incarnation: the next agent admits the pod.
-// The same holds if the former incarnation had ended by itself or was evicted.
+// TestEnding_RefusedWhileTheFormerEnds: a pod is added under the UID of a pod that still terminates, and is rejected.
+// The rejection is not stored as the terminal status of the former incarnation: the next agent admits the pod. The same
+// holds if the former incarnation completed by itself or was evicted.
 func TestEnding_RefusedWhileTheFormerEnds(t *testing.T) {
 	slow := func() *v1.Pod {
 		p := pod("web", []string{"serve"})

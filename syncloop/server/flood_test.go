@@ -115,8 +115,8 @@ func TestExec_FloodsAClientThatStopped(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
-// A client that floods a process which reads nothing stands still, however long its frames are,
-// and takes little memory. The end of the process ends it.
+// A client floods a process that reads nothing. The server stops reading from the client, however long the frames are,
+// and uses little memory. When the process exits, the connection closes.
 func TestExec_FloodedByAClient(t *testing.T) {
 	const frame = 4 << 20
 	h, f := serve(t), newFlood(1)

@@ -40,8 +40,8 @@ func decoded(t require.TestingT, text []byte) (data map[uint32]string, flags map
 	return data, flags, control, longest
 }
 
-// TestFrames: data are divided, the end of a stream stays at its end, and all else is as it was,
-// in whichever pieces it comes.
+// TestFrames: data frames are divided, the end of a stream stays in its last frame, and all other frames are unchanged,
+// in whatever pieces they arrive.
 func TestFrames(t *testing.T) {
 	var sent []byte
 	for _, f := range [][]byte{

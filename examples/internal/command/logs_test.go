@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// TestLogs_Place: logs are where log collectors look, unless a flag says another directory. What the
-// node had elsewhere before stays its own.
+// TestLogs_Place: logs are in the directory that log collectors read, unless a flag gives another one. Logs that the
+// node had elsewhere before remain its own.
 func TestLogs_Place(t *testing.T) {
 	for _, c := range []struct {
 		flags []string // log-dir and log-links, "?" for a flag that is not given

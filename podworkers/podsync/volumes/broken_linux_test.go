@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestIsBrokenMount_N37_39: the errors of a file system whose server or device is gone, as
-// they come from a call on a path. Any other error is no reason to unmount something.
+// TestIsBrokenMount_N37_39: a call on a path returns these errors if the server or the device of the file system has
+// disappeared. No other error is a reason to unmount.
 func TestIsBrokenMount_N37_39(t *testing.T) {
 	for _, errno := range []syscall.Errno{
 		syscall.ESTALE, syscall.ENOTCONN, syscall.EIO, syscall.EACCES, syscall.EHOSTDOWN, syscall.ENODEV, syscall.EWOULDBLOCK,

@@ -264,8 +264,8 @@ func TestResults_F62_NothingIsThere(t *testing.T) {
 	assert.True(t, timeFromNanos(-1).IsZero())
 }
 
-// Records come by attempt, not by time (F61), pods by UID; a container whose
-// sandbox is gone is kept (F69); one that is listed twice is one.
+// Records are sorted by attempt, not by time (F61), and pods by UID. A container whose sandbox was removed is kept
+// (F69), and a container that is listed twice counts once.
 func TestPods_F61_F69_Order(t *testing.T) {
 	labels := func(uid string) map[string]string {
 		return map[string]string{LabelOwner: "me", LabelPodUID: uid, LabelPodName: "n" + uid, LabelPodNamespace: "s"}

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What a server says of an end is believed as far as it can be read.
+// The exit code is read from the server's message as far as the message is readable.
 func TestExitCode(t *testing.T) {
 	exit := func(cause string) string {
 		return `{"status":"Failure","reason":"NonZeroExitCode","message":"it failed","details":{"causes":[` + cause + `]}}`

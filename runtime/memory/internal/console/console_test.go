@@ -138,8 +138,8 @@ var errBroken = errors.New("broken pipe")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// A process ends with its context, or when Ended says so; a Read that has begun, too. Without
-// a client there is nothing to read, nor with one that has ended if it is not to be known.
+// A process ends when its context ends or Ended returns true, and a Read that has begun ends too. Without a client,
+// Read returns no input.
 func TestConsole_Ends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
