@@ -95,8 +95,8 @@ func peculiar(r *tampered, early signal) {
 	lagging(r)
 }
 
-// signalLost sends no signal, and waits for the exit of the container for as long as the grace period. It is called in
-// a bubble.
+// signalLost sends no signal, and waits for the exit of the container for as long as the grace
+// period. Called in a bubble.
 func signalLost(ctx context.Context, r *tampered, req rt.StopContainerRequest) error {
 	by := time.Now().Add(req.Grace)
 	for time.Now().Before(by) {
