@@ -16,8 +16,8 @@ var webPod = &v1.Pod{
 	Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "server"}}},
 }
 
-// A Store keeps the newest status of each pod. Whoever has subscribed takes what is
-// newest, and is told once that there is something to take.
+// A Store keeps the newest status of each pod. A subscriber takes the newest statuses. The store calls its function
+// once when there is something to take.
 func ExampleNew() {
 	store := status.New(status.Config{})
 	changes := store.Subscribe(func() { fmt.Println("(something changed)") })

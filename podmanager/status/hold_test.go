@@ -42,8 +42,8 @@ func deleted(uid string) *v1.Pod {
 
 var runs = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 
-// ST-17: a pod of which no container runs any more has a moment to stop, so that one status tells
-// all, whether it is held or not. Each story begins after a second.
+// ST-17: a pod without a running container has a moment to stop, so that one status reports everything, whether a
+// terminal phase is held back or not. Each story begins after a second.
 func TestSender_ST17_OneStatusForAPodThatStopsSoon(t *testing.T) {
 	for name, story := range map[string]struct {
 		tell   func(s *sending)
@@ -153,7 +153,7 @@ func TestSender_ST17_OneStatusForAPodThatStopsSoon(t *testing.T) {
 	}
 }
 
-// ST-17: where nobody knows what could run, nobody says either when a pod has stopped.
+// ST-17: without CouldRun the sender cannot detect when a pod has stopped, so a status does not wait.
 func TestSender_ST17_NoMomentWithoutCouldRun(t *testing.T) {
 	s := newSending(t, func(c *status.SenderConfig) { c.CouldRun = nil })
 	s.run()
@@ -309,7 +309,7 @@ func TestSender_Item43_ST17_StaleAnswerDropsNothing(t *testing.T) {
 	assert.Equal(t, "30ms a v1 Pending\n1070ms a v1 Failed", s.heard())
 }
 
-// ST-17: a repeat of what is held back that fails is made again.
+// ST-17: if the resend of a held-back status fails, it is sent again.
 func TestSender_ST17_RepeatThatFailed(t *testing.T) {
 	s := newSending(t)
 	s.could["a"] = true

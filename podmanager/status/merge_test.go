@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// ST-16: what others have written stays, and what is the node's is replaced.
+// ST-16: fields that other writers own stay, and fields that the node owns are replaced.
 func TestMerge_ST16(t *testing.T) {
 	condition := func(kind v1.PodConditionType, is v1.ConditionStatus) v1.PodCondition {
 		return v1.PodCondition{Type: kind, Status: is}

@@ -15,8 +15,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status"
 )
 
-// ST-6: a container that comes back from its end costs its status the update as a
-// whole, and somebody is told. A new incarnation is not bound.
+// ST-6: if a container changes back from terminated, the whole status is rejected, and the hook reports it. A new
+// incarnation is not restricted.
 func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	var log bytes.Buffer
 	var refused []error
@@ -57,8 +57,7 @@ func TestSetPodStatus_ST6_RefusedAsAWhole(t *testing.T) {
 	assert.Len(t, refused, 1)
 }
 
-// The status that the pod came with counts as the one before; if it forbids what
-// is handed in nothing is stored.
+// The status in the pod object counts as the previous status. If it forbids the new status, the store stores nothing.
 func TestSetPodStatus_ST6_OfAPodThatWasSeenByOthers(t *testing.T) {
 	w := newHarness()
 	pod := newPod("a")

@@ -42,7 +42,7 @@ func TestSender_ST44_OneAsksForAll(t *testing.T) {
 	require.NoError(t, s.end(time.Second))
 }
 
-// ST-44: what was never sent does not go before others because it has failed with them.
+// ST-44: a status that was never sent gets no priority because it has failed together with others.
 func TestSender_ST44_FailuresMakeNothingUrgent(t *testing.T) {
 	s := newSending(t)
 	s.fails(2)
@@ -57,7 +57,7 @@ func TestSender_ST44_FailuresMakeNothingUrgent(t *testing.T) {
 	require.NoError(t, s.end(time.Second))
 }
 
-// unavailable has failures be those of all.
+// unavailable turns each error into one that delays the statuses of all pods.
 func unavailable(answer func(status.Update) error) func(status.Update) error {
 	return func(u status.Update) error {
 		if err := answer(u); err != nil {
@@ -106,7 +106,7 @@ func TestSender_ST44_RetryAfterOfOne(t *testing.T) {
 	require.NoError(t, s.end(time.Second))
 }
 
-// ST-44: what is refused is not sent again, but a newer status is.
+// ST-44: a rejected status is not sent again, but a newer status is.
 func TestSender_ST44_RefusedUntilNewer(t *testing.T) {
 	var told []string
 	s := newSending(t, func(c *status.SenderConfig) {
@@ -200,7 +200,7 @@ func TestSender_MI16_ResendNow(t *testing.T) {
 	require.NoError(t, s.end(time.Second))
 }
 
-// ST-17: also what is held back is sent again.
+// ST-17: a held-back status is sent again too.
 func TestSender_ST17_ResendOfWhatIsHeldBack(t *testing.T) {
 	s := newSending(t)
 	s.could["a"] = true

@@ -91,7 +91,7 @@ func (s *sending) Send(ctx context.Context, u status.Update) error {
 
 func (s *sending) at(d time.Duration) { s.simulation.RunUntil(start.Add(d)) }
 
-// heard is what has arrived since it was asked last.
+// heard returns the updates that have arrived since its last call.
 func (s *sending) heard() string {
 	all := strings.Join(s.arrived, "\n")
 	s.arrived = nil
@@ -209,8 +209,7 @@ func TestSender_Item25_RetriesAlone(t *testing.T) {
 	require.NoError(t, s.end(time.Minute))
 }
 
-// ST-17: an end is told when nothing of the pod can run any more; all else is told
-// before.
+// ST-17: a terminal phase is sent when no container of the pod can run; all other changes are sent before.
 func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	s := newSending(t)
 	s.run()
@@ -246,7 +245,7 @@ func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	require.NoError(t, s.end(0))
 }
 
-// Item 43: what is left when the node stops is sent, or named.
+// Item 43: when the node stops, the sender sends the remaining statuses, or the error names them.
 func TestSender_Item43_Drains(t *testing.T) {
 	s := newSending(t)
 	s.run()
@@ -299,7 +298,7 @@ func TestSender_EndsAtOnceWithoutADrain(t *testing.T) {
 	assert.Empty(t, s.heard())
 }
 
-// A sink that hangs or panics costs nobody but its pod.
+// A sink that hangs or panics delays only its own pod.
 func TestSender_F_SinksThatHangOrPanic(t *testing.T) {
 	var failures []string
 	s := newSending(t, func(c *status.SenderConfig) {

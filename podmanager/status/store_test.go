@@ -117,8 +117,7 @@ func TestSetPodStatus_ST2_CopiesInAndOut(t *testing.T) {
 	assert.Equal(t, "c", w.must(t, "a").ContainerStatuses[0].Name)
 }
 
-// What is shown to read is what a copy says, and stays as it is when there is more
-// to say.
+// ReadPodStatus shows the same status as a copy. The shown status does not change when a newer one is stored.
 func TestReadPodStatus(t *testing.T) {
 	w := newHarness()
 	assert.False(t, w.ReadPodStatus("a", func(*v1.PodStatus) { t.Error("nothing is stored") }))
@@ -287,8 +286,8 @@ func TestTerminatePod_ST11_FinishedNeverGoesBack(t *testing.T) {
 	}
 }
 
-// A status that says nothing new does not take back that a static pod has ended
-// either: nobody would be told.
+// An unchanged status does not reset that a static pod has finished: otherwise no subscriber would get the finished
+// status.
 func TestSetPodStatus_ST3_DroppedStatusLeavesFinishedAlone(t *testing.T) {
 	w := newHarness()
 	pod := staticPod("a")
@@ -365,7 +364,7 @@ func TestRemoveOrphanedStatuses_VersionsDoNotGoDown(t *testing.T) {
 	assert.Greater(t, got[0].Version, uint64(3))
 }
 
-// A subscriber who has missed a removal still sees that this is another incarnation.
+// A subscriber that has missed a removal still gets the status of another incarnation.
 func TestRemoveOrphanedStatuses_BeginsAnotherLife(t *testing.T) {
 	w := newHarness()
 	sub := w.Subscribe(nil)
@@ -478,8 +477,8 @@ func TestStore_ZeroConfigIsComplete(t *testing.T) {
 	assert.False(t, got.StartTime.IsZero())
 }
 
-// Whatever is done to a store, what it publishes keeps ST-4, ST-5 and ST-11,
-// and a subscriber that takes at random ends with what is stored.
+// After any calls of a store its published statuses keep ST-4, ST-5 and ST-11, and a subscriber that takes at random
+// times ends with the stored statuses.
 func TestStore_AnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newHarness()
@@ -607,8 +606,8 @@ func TestPodIsFinished(t *testing.T) {
 	assert.False(t, store.PodIsFinished("uid-1"))
 }
 
-// ST-17: who shows statuses to others sees the end of a pod when nothing of it runs any
-// more; until then it is as it was before, whatever is said of its end meanwhile.
+// ST-17: a program that shows statuses sees the terminal phase of a pod when no container of it runs. Until then it
+// sees the earlier phase, whatever statuses are set meanwhile.
 func TestStore_ST17_ReportedEndIsHeldBack(t *testing.T) {
 	s := status.New(status.Config{})
 	sub := s.Subscribe(nil)

@@ -20,7 +20,7 @@ func ExampleComplete() {
 	// Output: 10 10 true
 }
 
-// Whoever writes a status where others do too keeps what is theirs.
+// Merge keeps the fields of other writers in a status that several programs write.
 func ExampleMerge() {
 	theirs := v1.PodStatus{Conditions: []v1.PodCondition{{Type: "example.com/gate", Status: v1.ConditionTrue}}}
 	mine := v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}}

@@ -41,7 +41,7 @@ func TestMerge_FieldsOfOthers(t *testing.T) {
 func TestComplete_FieldsOfOthers(t *testing.T) {
 	pod := podWith()
 	pod.Status = *claimed(v1.PodRunning, "a")
-	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"} // As that of a pod that was rejected.
+	status := &v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"} // As the status of a rejected pod.
 	Complete(pod, &v1.PodStatus{}, status, now)
 	want := claimed(v1.PodFailed, "a")
 	assert.Equal(t, want.ResourceClaimStatuses, status.ResourceClaimStatuses)

@@ -16,13 +16,13 @@ func again(c v1.ContainerStatus) v1.ContainerStatus {
 	return c
 }
 
-// ofAll is one that all others made begin anew.
+// ofAll marks a container that restarts because all containers of the pod restart.
 func ofAll(c v1.ContainerStatus) v1.ContainerStatus {
 	c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: 137, Reason: string(podstatus.ReasonRestartingAllContainers)}
 	return c
 }
 
-// unseen is one whose end nobody saw.
+// unseen marks a container whose exit the agent did not observe.
 func unseen(c v1.ContainerStatus) v1.ContainerStatus {
 	c.State.Terminated.Reason = unknownExitReason
 	return c

@@ -240,8 +240,8 @@ func TestSetStarted_ST8(t *testing.T) {
 	}
 }
 
-// What follows: a sidecar initializes the pod, and what is not started is not
-// ready. An ordinary init container has no probes.
+// The consequences: a started sidecar initializes the pod, and a container that is not started is not ready. An
+// ordinary init container has no probes.
 func TestSetStarted_ST8_PR16_Consequences(t *testing.T) {
 	pod := podWith("i", "sidecar")
 	status := &v1.PodStatus{

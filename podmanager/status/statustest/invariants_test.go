@@ -14,7 +14,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// Builders of container statuses: what is said of the container "c".
+// Builders of statuses of the container "c".
 type container = v1.ContainerStatus
 
 func is(c container, state v1.ContainerState) container {

@@ -24,7 +24,7 @@ var kinds = map[string]verdict.Kind{"liveness": verdict.Liveness, "readiness": v
 //	pass|fail|error liveness t=1s its outcome
 //	probe liveness pass|fail|error t=1s   both at once
 //	stop|hurry|skip t=1s
-//	shows id=a                    what is published
+//	shows id=a                    the published status
 //
 // Each prints what changed, and when probes are due.
 func TestStories(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
-// What was put off until one time comes in the order in which it was put off.
+// Updates that were deferred to the same time are sent in the order in which they were deferred.
 func TestTake_OrderOfOneTime(t *testing.T) {
 	box := outbox.New[string]()
 	var want, got []types.UID

@@ -20,7 +20,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // are words.
 //
 //	put a v1 [urgent]
-//	take [n]            what is sent now, at most n
+//	take [n]            the updates that are sent now, at most n
 //	sent a
 //	off a v1 5s [3s]    a newer value may go after three seconds
 //	hold a v1 5s
