@@ -110,7 +110,8 @@ func parseAnswer(words []string, isLast bool) (Answer, error) {
 	return a, nil
 }
 
-// parseWord sets the field that key names.
+// parseWord sets the field of the answer that key names. It returns an error for an unknown key and for a value
+// that cannot be parsed.
 func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	if kind, ok := parseAnswerKind(key); ok && !hasValue {
 		a.Kind = kind
@@ -165,7 +166,8 @@ func (s Answers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// answerAfter returns the answer in force at a time since the start of the container.
+// answerAfter returns the answer in force at a time since the start of the container. After the end of the
+// sequence it returns the zero Answer, which is success at once.
 func (s Answers) answerAfter(sinceStart time.Duration) Answer {
 	for _, a := range s.Sequence {
 		if a.For <= 0 || sinceStart < a.For {

@@ -23,7 +23,8 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	return err
 }
 
-// attach starts or joins the interactive command, or follows the log of a container without one.
+// attach connects a client with a running container. With stdin and an interactive command, it joins the
+// session of the command or starts it. Otherwise it follows the container's log from now on.
 func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	now, err := r.m.lockIfReady()
 	if err != nil {
@@ -48,9 +49,10 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	return r.readLog(ctx, runtime.ReadLogRequest{ContainerID: req.ContainerID, Follow: true, Tail: tailFromNow}, out)
 }
 
-// attachCommandLocked returns the command that runs while clients are attached with stdin. It
-// returns nil if the container is not interactive. The trues, echoes and sleeps in front of it have
-// already happened in the container's Run. For `echo ready; cat` it returns cat.
+// attachCommandLocked returns the command that runs while clients are attached with stdin, for example cat for
+// `echo ready; cat`. It returns nil if the container has a script, has no stdin or does not run forever, or if
+// no program has the name of the command. The leading trues, echoes and sleeps are left out because the
+// container's Run covers them.
 func (m *machine) attachCommandLocked(c *container) Command {
 	argv := slices.Concat(c.spec.command, c.spec.args)
 	_, scripted, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
@@ -62,7 +64,7 @@ func (m *machine) attachCommandLocked(c *container) Command {
 		rest, whole = parseUnconditionalCommands(argv[2])
 	}
 	var before Run
-	for len(rest) > 0 && before.appendCommandOrTrap(rest[0].argv) {
+	for len(rest) > 0 && before.appendCommandOrTermTrap(rest[0].argv) {
 		rest = rest[1:]
 	}
 	if before.Forever || len(rest) == 0 {
@@ -95,15 +97,15 @@ func (l *lineLogger) Write(text []byte) (int, error) {
 			l.line = append(l.line, b)
 			continue
 		}
-		l.p.r.m.appendLogLine(l.p.c, string(l.line))
+		l.p.r.m.insertLogLine(l.p.c, string(l.line))
 		l.line = nil
 	}
 	return n, err
 }
 
-// appendLogLine inserts a line into the log of a running container at the current time. It drops
-// the line beyond maxAttachLogBytes.
-func (m *machine) appendLogLine(c *container, line string) {
+// insertLogLine inserts a line into the log of a running container at the current time. It drops the line if
+// the container does not run, or if the lines of attached clients exceed maxAttachLogBytes.
+func (m *machine) insertLogLine(c *container, line string) {
 	now := m.lockAndPublish()
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
@@ -114,7 +116,7 @@ func (m *machine) appendLogLine(c *container, line string) {
 	since := now.Sub(c.startAt)
 	at, _ := slices.BinarySearchFunc(c.logLines(), since, compareLineTime)
 	used.lines = slices.Insert(used.lines, at, Line{since, line})
-	m.scheduleChangeLocked(c, now)
+	m.scheduleChangeAndSignalLocked(c, now)
 }
 
 // tailFromNow is a value of ReadLogRequest.Tail that skips all lines printed so far.
@@ -129,7 +131,8 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return err
 }
 
-// portForward echoes the bytes of conn until conn ends, and closes conn.
+// portForward sends the bytes that it reads from conn back to conn until conn ends. It always closes conn. It
+// returns an error if the sandbox is unknown or not ready.
 func (r *Runtime) portForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	if _, err := r.m.lockIfReady(); err != nil {

@@ -40,7 +40,8 @@ func builtinCommand(name string) Command {
 	return nil
 }
 
-// runTrueFalseOrSleep runs true, false or sleep.
+// runTrueFalseOrSleep runs true, false or sleep and returns its exit code. A sleep returns early when the
+// container exits or ctx ends.
 func runTrueFalseOrSleep(ctx context.Context, p *Process) int32 {
 	var run Run
 	run.appendCommand(p.Args)
@@ -50,7 +51,7 @@ func runTrueFalseOrSleep(ctx context.Context, p *Process) int32 {
 	return run.Exit
 }
 
-// runEcho prints its arguments in one line.
+// runEcho prints its arguments in one line. With -n it prints no line break.
 func runEcho(_ context.Context, p *Process) int32 {
 	words, end := p.Args[1:], "\n"
 	if len(words) > 0 && words[0] == "-n" {
@@ -60,8 +61,8 @@ func runEcho(_ context.Context, p *Process) int32 {
 	return p.printErrors(err)
 }
 
-// printErrors writes errors to stderr as programs do. It returns exit code 1, or 0 if all errors
-// are nil.
+// printErrors writes each error that is not nil to stderr, in the format of common Unix programs. It returns
+// exit code 1, or 0 if all errors are nil.
 func (p *Process) printErrors(errs ...error) (exitCode int32) {
 	for _, err := range errs {
 		var named *fs.PathError
@@ -143,7 +144,7 @@ func runTar(_ context.Context, p *Process) int32 {
 	return p.printErrors(errors.New("only modes c and x, on the standard streams, are supported"))
 }
 
-// runTest supports -d, -f and -e. Any other test succeeds.
+// runTest implements "test -d", "test -f" and "test -e", which check a path. Any other test succeeds.
 func runTest(_ context.Context, p *Process) int32 {
 	if len(p.Args) != 3 || !slices.Contains([]string{"-d", "-f", "-e"}, p.Args[1]) {
 		return 0 // Any unknown command succeeds.
@@ -179,7 +180,8 @@ func runEnv(_ context.Context, p *Process) int32 {
 	return 0
 }
 
-// runStty prints the size of the terminal for "stty size".
+// runStty prints the rows and columns of the terminal for "stty size". Without a terminal it prints an error
+// and returns exit code 1.
 func runStty(ctx context.Context, p *Process) int32 {
 	if !p.TTY {
 		return p.printErrors(errors.New("standard input: not a terminal"))

@@ -18,10 +18,9 @@ func runForCommand(argv []string) Run {
 	return run
 }
 
-// predictRun computes in advance how long a command runs, what it prints and its exit code. It
-// understands true, false, echo, sleep, and a shell with a sequence of these, exit, trap "" TERM and
-// trap 'exit 143' TERM. complete is false if it met anything else; the Run then covers the part
-// before it.
+// predictRun computes in advance how long a command runs, what it prints and its exit code. It supports true,
+// false, echo, sleep, and a shell with a sequence of these, exit, trap "" TERM and trap 'exit 143' TERM.
+// complete is false if the command contains anything else; the Run then covers the part before it.
 func predictRun(argv []string) (run Run, complete bool) {
 	if len(argv) == 0 {
 		return run, false
@@ -38,8 +37,8 @@ func predictRun(argv []string) (run Run, complete bool) {
 // isShell reports whether a program is a POSIX shell.
 func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) }
 
-// predictShellRun is predictRun for the text after sh -c. It stops at the first command that it
-// does not understand.
+// predictShellRun computes the Run of the text after sh -c. It stops at the first command that predictRun does
+// not support; complete is then false.
 func predictShellRun(text string) (run Run, complete bool) {
 	commands, complete := parseUnconditionalCommands(text)
 	for _, c := range commands {
@@ -52,7 +51,7 @@ func predictShellRun(text string) (run Run, complete bool) {
 		case argv[0] == "exit":
 			return run.withExitArgs(argv[1:]), true
 		}
-		if !run.appendCommandOrTrap(argv) {
+		if !run.appendCommandOrTermTrap(argv) {
 			return run, false
 		}
 		if run.Forever || last {
@@ -62,9 +61,10 @@ func predictShellRun(text string) (run Run, complete bool) {
 	return run, complete
 }
 
-// appendCommandOrTrap is appendCommand that also understands the two traps for TERM. It returns
-// false for any other command.
-func (r *Run) appendCommandOrTrap(argv []string) bool {
+// appendCommandOrTermTrap adds the effect of true, false, sleep, echo, trap "" TERM or trap 'exit 143' TERM to
+// the run. trap "" TERM sets IgnoreTerm, and trap 'exit 143' TERM changes nothing because that is the default.
+// It returns false for any other command.
+func (r *Run) appendCommandOrTermTrap(argv []string) bool {
 	switch {
 	case argv[0] == "trap" && trapIgnoresTerm(argv[1:]):
 		r.IgnoreTerm = true
@@ -93,7 +93,8 @@ func (r *Run) appendCommand(argv []string) bool {
 	return true
 }
 
-// appendEcho adds a log line with the arguments of echo. It returns false if echo has options.
+// appendEcho adds a log line with the arguments of echo and sets exit code 0. It returns false, and adds
+// nothing, if the first argument is an option.
 func (r *Run) appendEcho(words []string) bool {
 	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		return false // The meaning of options differs between shells.
@@ -103,8 +104,8 @@ func (r *Run) appendEcho(words []string) bool {
 	return true
 }
 
-// appendSleep adds the duration of a sleep of coreutils: any number of decimals, each with an
-// optional unit s, m, h or d, or infinity. Invalid arguments set exit code 1.
+// appendSleep adds the duration of sleep to the run. The arguments are numbers with an optional unit s, m, h or
+// d, or infinity, which makes the run endless. Invalid or missing arguments set exit code 1.
 func (r *Run) appendSleep(args []string) bool {
 	var total float64
 	for _, arg := range args {
@@ -139,8 +140,8 @@ func (r *Run) appendSleep(args []string) bool {
 	return true
 }
 
-// withExitArgs returns the run with the exit code of "exit args". Without an argument it is the
-// code of the last command.
+// withExitArgs returns a copy of the run with the exit code of the shell command "exit args". Without an
+// argument the exit code stays that of the last command. An argument that is no number gives exit code 2.
 func (r Run) withExitArgs(args []string) Run {
 	if len(args) == 0 {
 		return r

@@ -78,7 +78,8 @@ func (c *container) state(now time.Time) runtime.State {
 	return runtime.StateCreated
 }
 
-// nextStateChange returns when the state changes next if no call interferes. Zero is never.
+// nextStateChange returns the time of the next state change that is already scheduled. It returns zero if none
+// is scheduled or the container was removed.
 func (c *container) nextStateChange(now time.Time) time.Time {
 	if c.removed {
 		return time.Time{}
@@ -92,7 +93,8 @@ func (c *container) nextStateChange(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// exitTime returns the time of the past or future exit. Zero is never.
+// exitTime returns the time of the exit, which may be in the past or scheduled. It returns zero if no exit is
+// scheduled.
 func (c *container) exitTime() time.Time {
 	if c.exit == nil {
 		return time.Time{}
@@ -100,7 +102,8 @@ func (c *container) exitTime() time.Time {
 	return c.exit.at
 }
 
-// startRun starts the container: it computes the start time and the exit from the run.
+// startRun sets the container's run and start time, and schedules the exit unless the run is endless. If the
+// script says fail=start, it sets an exit with a StartError at now instead.
 func (c *container) startRun(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {
@@ -109,40 +112,43 @@ func (c *container) startRun(now time.Time, run *Run) {
 	}
 	c.startAt = now.Add(run.StartDelay)
 	if !run.Forever {
-		c.scheduleOwnExit(c.startAt.Add(run.For))
+		c.scheduleExitOfRun(c.startAt.Add(run.For))
 	}
 }
 
-// terminate sends TERM, and schedules a kill after the grace period if the run ignores TERM. It
-// kills at once if there is no grace period or the container does not run yet.
+// terminate simulates a TERM signal. A graceful run exits now with its own exit code, and any other run with
+// that of TERM. A run that ignores TERM is killed after the grace period; without a grace period, or during the
+// start delay, the kill is immediate.
 func (c *container) terminate(now time.Time, grace time.Duration) {
 	switch {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.
 		c.kill(now)
 	case c.run.IgnoreTerm:
-		c.scheduleExit(now.Add(grace), exitCodeKilled)
+		c.scheduleExitIfEarlier(now.Add(grace), exitCodeKilled)
 	case c.run.Graceful:
-		c.scheduleOwnExit(now)
+		c.scheduleExitOfRun(now)
 	default:
-		c.scheduleExit(now, exitCodeTerm)
+		c.scheduleExitIfEarlier(now, exitCodeTerm)
 	}
 }
 
-// kill makes the container exit now with 137. It also cancels a delayed start.
-func (c *container) kill(now time.Time) { c.scheduleExit(now, exitCodeKilled) }
+// kill makes the container exit now with exit code 137, unless an earlier exit is set. It also cancels a
+// delayed start.
+func (c *container) kill(now time.Time) { c.scheduleExitIfEarlier(now, exitCodeKilled) }
 
-// scheduleOwnExit schedules an exit with the code, reason and message of the run. The caller passes
-// a time before any exit that is already scheduled.
-func (c *container) scheduleOwnExit(at time.Time) {
-	c.scheduleExit(at, c.run.Exit)
+// scheduleExitOfRun schedules an exit with the exit code, reason and message that the run defines. The caller
+// passes a time before any exit that is already scheduled.
+func (c *container) scheduleExitOfRun(at time.Time) {
+	c.scheduleExitIfEarlier(at, c.run.Exit)
 	c.exit.message = c.run.Message
 	if c.run.Reason != "" {
 		c.exit.reason = c.run.Reason
 	}
 }
 
-// scheduleExit schedules an exit, unless an earlier one is already scheduled.
-func (c *container) scheduleExit(at time.Time, code int32) {
+// scheduleExitIfEarlier schedules an exit with an exit code, unless an exit at the same or an earlier time is
+// already scheduled. The reason is Completed for code 0, and else Error.
+func (c *container) scheduleExitIfEarlier(at time.Time, code int32) {
 	if c.exit != nil && !at.Before(c.exit.at) {
 		return
 	}
@@ -152,12 +158,13 @@ func (c *container) scheduleExit(at time.Time, code int32) {
 	}
 }
 
-// isStartingOrRunning reports whether the container runs or is in its start delay.
+// isStartingOrRunning reports whether StartContainer was called and the container has not exited. This includes
+// the start delay.
 func (c *container) isStartingOrRunning(now time.Time) bool {
 	return !c.startAt.IsZero() && c.state(now) != runtime.StateExited
 }
 
-// listEntry returns the record in the form of ListPods.
+// listEntry returns the container as ListPods reports it.
 func (c *container) listEntry(now time.Time) runtime.Container {
 	return runtime.Container{
 		ID:          c.id,
@@ -169,7 +176,7 @@ func (c *container) listEntry(now time.Time) runtime.Container {
 	}
 }
 
-// status returns the record in the form of PodStatus.
+// status returns the container as PodStatus reports it.
 func (c *container) status(now time.Time) runtime.ContainerStatus {
 	s := runtime.ContainerStatus{
 		Container:     c.listEntry(now),

@@ -57,7 +57,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err != nil {
 		return "", err
 	}
-	if err := m.checkScriptAndImagesLocked(req, run); err != nil {
+	if err := m.applyScriptedFailureOrCheckImagesLocked(req, run); err != nil {
 		return "", err
 	}
 	kept := m.shareSpecLocked(&req)
@@ -71,8 +71,9 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	return c.id, nil
 }
 
-// sandboxForCreateLocked returns the sandbox for a new container. It is an error if the sandbox is
-// unknown or not ready, or already has that name and attempt.
+// sandboxForCreateLocked returns the sandbox in which a container is to be created. It returns an error if the
+// sandbox is unknown, not ready or of another pod. It also returns an error if the request has no container
+// name, or if the sandbox already has a container with that name and attempt.
 func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*sandbox, error) {
 	s := m.mu.sandboxes[req.SandboxID]
 	switch {
@@ -94,9 +95,10 @@ func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*s
 	return s, nil
 }
 
-// checkScriptAndImagesLocked returns the failure that the script injects, or an error if an image
-// of the container is absent.
-func (m *machine) checkScriptAndImagesLocked(req runtime.CreateContainerRequest, run Run) error {
+// applyScriptedFailureOrCheckImagesLocked returns an error, and counts a start of the container, if its script
+// says fail=create or fail=image. Otherwise it returns an error if the image of the container or of a mount is
+// absent, or if an image mount is invalid.
+func (m *machine) applyScriptedFailureOrCheckImagesLocked(req runtime.CreateContainerRequest, run Run) error {
 	switch run.Fail {
 	case FailCreate:
 		m.countStartLocked(req.Pod.UID, req.Name)
@@ -120,8 +122,8 @@ func (m *machine) checkScriptAndImagesLocked(req runtime.CreateContainerRequest,
 	return nil
 }
 
-// checkImageMountLocked returns an error if an image mount is invalid or its image is absent. The
-// runtime provides no files of the image.
+// checkImageMountLocked returns an error if the image of a mount is absent. It also returns an error if an
+// image mount has a host path or is writable. It returns nil for a mount without an image.
 func (m *machine) checkImageMountLocked(mount *runtime.Mount) error {
 	if mount.Image == "" {
 		return nil
@@ -150,11 +152,12 @@ func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainer
 	if err := r.waitWhileState(ctx, c, runtime.StateCreated); err != nil {
 		return nothing{}, err
 	}
-	return nothing{}, m.checkStarted(c)
+	return nothing{}, m.checkNotStoppedDuringStart(c)
 }
 
-// startContainerLocked starts a created container with its next run. It returns a container that
-// runs or is starting unchanged.
+// startContainerLocked starts a created container with its next run, counts the start and publishes the change.
+// It returns a container that runs or is starting unchanged. It returns an error for an exited container, for a
+// sandbox that is not ready and for a script that says fail=start.
 func (m *machine) startContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	if c == nil {
@@ -178,15 +181,15 @@ func (m *machine) startContainerLocked(id string, now time.Time) (*container, er
 		m.publishChangeLocked(c.pod, c, now)
 		return nil, fmt.Errorf("memory: container %s: the script says fail=start", c.name)
 	}
-	m.scheduleChangeLocked(c, now)
+	m.scheduleChangeAndSignalLocked(c, now)
 	if c.state(now) != runtime.StateCreated {
 		m.publishChangeLocked(c.pod, c, now)
 	}
 	return c, nil
 }
 
-// nextRunLocked returns the run for the next start of a container, from its script or else from its
-// command.
+// nextRunLocked returns the run for the next start of a container, from its script or else from its command. An
+// equal run that was returned recently is reused to save memory.
 func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	script, ok, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
 	if err != nil {
@@ -199,11 +202,11 @@ func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	if known := m.mu.recentRuns.findEqual(&run); known != nil {
 		return known, nil
 	}
-	return m.mu.recentRuns.store(&run), nil
+	return m.mu.recentRuns.replaceOldest(&run), nil
 }
 
-// checkStarted returns an error if the container was removed or stopped during its start delay.
-func (m *machine) checkStarted(c *container) error {
+// checkNotStoppedDuringStart returns an error if the container was removed, or exited before its start time.
+func (m *machine) checkNotStoppedDuringStart(c *container) error {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
 	switch {
@@ -228,7 +231,7 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 	}
 	if c.isStartingOrRunning(now) {
 		c.terminate(now, req.Grace)
-		m.scheduleChangeLocked(c, now)
+		m.scheduleChangeAndSignalLocked(c, now)
 		if !c.isStartingOrRunning(now) {
 			m.publishChangeLocked(c.pod, c, now)
 		}
@@ -261,13 +264,13 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 	return nothing{}, nil
 }
 
-// removeContainerLocked removes the record and the files of a container.
+// removeContainerLocked deletes a container from the machine, closes its file tree and publishes the change.
 func (m *machine) removeContainerLocked(c *container, now time.Time) {
 	c.removed = true
 	if files := c.ensureExtras().files; files != nil {
 		files.Close()
 	}
-	m.scheduleChangeLocked(c, now)
+	m.scheduleChangeAndSignalLocked(c, now)
 	delete(m.mu.containers, c.id)
 	c.pod.containers = slices.DeleteFunc(c.pod.containers, func(o *container) bool { return o == c })
 	m.publishChangeLocked(c.pod, c, now)

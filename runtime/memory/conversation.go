@@ -20,12 +20,12 @@ type attachSession struct {
 	err     error // a panic of the command; guarded by the lock of the machine
 }
 
-// attachToCommand connects a client with the interactive command of a container. It returns when
-// the client detaches or the command exits.
+// attachToCommand connects a client with the interactive command of a container, and starts the command for the
+// first client. It returns when the client detaches or the command exits.
 func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, streams runtime.Streams, command Command) error {
 	t, begin := r.joinOrOpenSession(ctx, c, tty, command)
 	err := t.console.Join(ctx, streams, begin)
-	if failed := r.leaveSession(ctx, c, t); err == nil {
+	if failed := r.leaveSessionAndStopIfLast(ctx, c, t); err == nil {
 		err = failed
 	}
 	if err != nil {
@@ -34,8 +34,9 @@ func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, s
 	return nil
 }
 
-// joinOrOpenSession adds a client to the session of a container. If there is none, it opens one and
-// returns startCommand, which starts the command after the client has joined.
+// joinOrOpenSession adds a client to the interactive session of a container. If there is no session, it opens
+// one and returns startCommand, which the caller calls after the client has joined. startCommand is nil if the
+// session existed.
 func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool, command Command) (t *attachSession, startCommand func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	inner, con := console.Open(ctx, r.consoleConfig(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
@@ -53,7 +54,7 @@ func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool,
 	return t, func() {
 		con.StartProcess(func() {
 			code, err := r.runSessionCommand(ctx, inner, c, tty, con, command)
-			r.exitAfterSession(c, t, code, err)
+			r.exitContainerAfterSession(c, t, code, err)
 		})
 	}
 }
@@ -68,9 +69,9 @@ func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *containe
 	})
 }
 
-// leaveSession removes a client from a session and returns the panic of the command, if any. The
-// last client stops the command and waits for its exit.
-func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSession) error {
+// leaveSessionAndStopIfLast removes a client from a session. If it was the last client, the command is stopped
+// and leaveSessionAndStopIfLast waits for its exit. It returns an error if the command had panicked.
+func (r *Runtime) leaveSessionAndStopIfLast(ctx context.Context, c *container, t *attachSession) error {
 	r.m.lockAndPublish()
 	t.clients--
 	last := t.clients == 0
@@ -86,9 +87,10 @@ func (r *Runtime) leaveSession(ctx context.Context, c *container, t *attachSessi
 	return failed
 }
 
-// exitAfterSession makes the container exit with the code of the interactive command. The container
-// runs on if the command stopped because all clients detached.
-func (r *Runtime) exitAfterSession(c *container, t *attachSession, code int32, err error) {
+// exitContainerAfterSession makes the container exit with the exit code of its interactive command. If err is
+// not nil, because all clients detached or the command panicked, the container continues to run. A panic is
+// stored for the clients of the session.
+func (r *Runtime) exitContainerAfterSession(c *container, t *attachSession, code int32, err error) {
 	now := r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()
 	if c.ensureExtras().session == t {
@@ -99,8 +101,8 @@ func (r *Runtime) exitAfterSession(c *container, t *attachSession, code int32, e
 		t.err = err
 	}
 	if err == nil && !c.removed && c.state(now) == runtime.StateRunning {
-		c.scheduleExit(now, code)
-		r.m.scheduleChangeLocked(c, now)
+		c.scheduleExitIfEarlier(now, code)
+		r.m.scheduleChangeAndSignalLocked(c, now)
 		r.m.publishChangeLocked(c.pod, c, now)
 	}
 }

@@ -25,7 +25,7 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return err
 }
 
-// streamEvents sends the events of one stream to sink until ctx ends or the stream breaks.
+// streamEvents passes events to sink until ctx ends or the stream breaks.
 func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) error {
 	m := r.m
 	s := &eventStream{changed: r.executor.NewEvent()}
@@ -49,8 +49,8 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 	}
 }
 
-// takePendingEvents removes and returns the pending events of a stream. The returned time is the
-// next state change of any container.
+// takePendingEvents removes and returns the pending events of a stream. The returned time is the next scheduled
+// state change of any container; zero is none. The error is set if the stream is broken.
 func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time, error) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -63,7 +63,7 @@ func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time,
 	return events, next, s.broken
 }
 
-// removeEventStream unregisters a stream.
+// removeEventStream unregisters an event stream.
 func (m *machine) removeEventStream(s *eventStream) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()

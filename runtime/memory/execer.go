@@ -18,7 +18,7 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	return instrumentCall(ctx, r, "Exec", req, (*Runtime).exec)
 }
 
-// exec runs a command and returns its output up to the limit.
+// exec runs a command in a container and returns its output, which is cut at the output limit.
 func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	out := limitedBuffer{limit: req.OutputLimit}
 	if out.limit <= 0 {
@@ -55,7 +55,8 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 	})
 }
 
-// execStream runs a command in a running container, connected with the streams of the caller.
+// execStream runs a command in a running container, connected with the streams of the caller. It returns exit
+// code 0 without doing anything if no program has the name of the command.
 func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if len(req.Command) == 0 {
 		return 0, errors.New("memory: the command is empty")

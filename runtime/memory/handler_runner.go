@@ -18,9 +18,10 @@ func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest)
 	return instrumentCall(ctx, r, "RunHandler", req, (*Runtime).runHandler)
 }
 
-// runHandler waits as long as the chosen answer takes, and returns its result.
+// runHandler waits as long as the scripted answer takes, and returns its result. An answer of kind hang waits
+// until ctx ends. It returns an error if the container exits first.
 func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	c, a, until, err := r.m.chooseAnswer(req)
+	c, a, until, err := r.m.countCallAndChooseAnswer(req)
 	if err != nil {
 		return runtime.RunHandlerResult{}, err
 	}
@@ -36,9 +37,9 @@ func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest)
 	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
-// chooseAnswer counts the call and returns the answer in force now. The returned time is when the
-// call returns; zero is at once.
-func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
+// countCallAndChooseAnswer counts a RunHandler call and returns the running container and the answer in force
+// now. The returned time is when the call returns; zero means at once, or never for an answer of kind hang.
+func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockIfReady()
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
@@ -60,7 +61,8 @@ func (m *machine) chooseAnswer(req runtime.RunHandlerRequest) (*container, Answe
 	return c, a, until, nil
 }
 
-// runningContainerLocked returns a running container. Any other one is an error.
+// runningContainerLocked returns the container with an ID. It returns an error if the container is unknown or
+// does not run.
 func (m *machine) runningContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	switch {
@@ -111,8 +113,8 @@ func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.
 	return 0
 }
 
-// findAnswersLocked returns the answers of a container from SetAnswers, or else from its
-// annotations.
+// findAnswersLocked returns the answers of a container for a purpose. The newest matching SetAnswers call takes
+// precedence over the annotations.
 func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answers {
 	for i := len(m.mu.answerRules) - 1; i >= 0; i-- {
 		if o := m.mu.answerRules[i]; o.purpose == purpose && o.selector.Matches(*c.ref, c.name) {

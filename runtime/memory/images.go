@@ -52,7 +52,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 		m.countStartLocked(req.Pod.UID, name)
 		return "", fmt.Errorf("memory: image %s: %w: the script of container %s says fail=image", req.Image, runtime.ErrImage, name)
 	}
-	return m.addImageLocked(req.Image).ID, nil
+	return m.ensureImageLocked(req.Image).ID, nil
 }
 
 func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
@@ -140,7 +140,8 @@ func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string,
 	return names
 }
 
-// findImageLocked finds an image by name, ID or digest.
+// findImageLocked finds an image by name, ID or digest. A name without tag or digest means :latest. It returns
+// false if the image is absent.
 func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
 	if image, ok := m.mu.images[withDefaultTag(name)]; ok {
 		return image, true
@@ -155,8 +156,9 @@ func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
 	return m.mu.images[first], found
 }
 
-// addImageLocked stores an image as present and returns it.
-func (m *machine) addImageLocked(name string) runtime.Image {
+// ensureImageLocked returns the image with a name. If it is absent, ensureImageLocked stores it with an ID that
+// is computed from the name, or with the digest in the name.
+func (m *machine) ensureImageLocked(name string) runtime.Image {
 	key := withDefaultTag(name)
 	if image, ok := m.mu.images[key]; ok {
 		return image

@@ -26,7 +26,7 @@ func runShell(ctx context.Context, p *Process) int32 {
 func (p *Process) runCommands(ctx context.Context, commands []shellCommand, complete bool) int32 {
 	s := interpreter{p: p}
 	for _, c := range commands {
-		known := s.runCommand(ctx, c)
+		known := s.runCommandUnlessSkipped(ctx, c)
 		switch {
 		case s.exited || ctx.Err() != nil:
 			return s.code
@@ -47,8 +47,9 @@ type interpreter struct {
 	exited bool  // after exit or exec
 }
 
-// runCommand runs one shell command. It returns false if no program has that name.
-func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
+// runCommandUnlessSkipped runs one shell command and stores its exit code. A command after && or || is skipped
+// if the last exit code forbids it. It returns false if no program has the name of the command.
+func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellCommand) bool {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true
 	}
@@ -82,8 +83,8 @@ func (s *interpreter) runCommand(ctx context.Context, c shellCommand) bool {
 	return true
 }
 
-// runCommandV runs "command -v", with which clients search for a better shell. It prints nothing
-// and sets only the exit code.
+// runCommandV runs "command -v NAME", with which clients search for a better shell. It prints nothing; it sets
+// exit code 0 if the program exists and else 127. It returns false for any other arguments.
 func (s *interpreter) runCommandV(args []string) bool {
 	if len(args) != 2 || args[0] != "-v" {
 		return false
@@ -94,7 +95,8 @@ func (s *interpreter) runCommandV(args []string) bool {
 	return true
 }
 
-// runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal.
+// runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal. It returns the
+// last exit code after exit, after the end of the input or when ctx ends.
 func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	s := interpreter{p: p}
 	p.console.SetInterruptHandler(nil)
@@ -105,7 +107,7 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 		line, err := p.readLine()
 		commands, whole := parseShellCommands(line)
 		for i := 0; i < len(commands) && !s.exited; i++ {
-			s.runForeground(ctx, commands[i])
+			s.runInterruptibleCommand(ctx, commands[i])
 		}
 		if !whole {
 			s.code = 2
@@ -118,12 +120,13 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	return s.code
 }
 
-// runForeground runs a command that Ctrl-C interrupts without ending the shell.
-func (s *interpreter) runForeground(ctx context.Context, c shellCommand) {
+// runInterruptibleCommand runs a command that Ctrl-C interrupts without an exit of the shell. It prints an
+// error and sets exit code 127 if no program has the name of the command.
+func (s *interpreter) runInterruptibleCommand(ctx context.Context, c shellCommand) {
 	inner, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	s.p.console.SetInterruptHandler(cancel)
-	known := s.runCommand(inner, c)
+	known := s.runCommandUnlessSkipped(inner, c)
 	s.p.console.SetInterruptHandler(nil)
 	switch {
 	case !known:
@@ -138,8 +141,8 @@ func (s *interpreter) runForeground(ctx context.Context, c shellCommand) {
 // maxInputLine limits a line of shell input, in bytes.
 const maxInputLine = 64 << 10
 
-// readLine reads one line byte by byte. It must not read further, because the next command reads
-// from the same input.
+// readLine reads one line of stdin, without the line break, up to maxInputLine bytes. It reads byte by byte
+// because the next command reads the rest of the same input.
 func (p *Process) readLine() (string, error) {
 	var line strings.Builder
 	for b := make([]byte, 1); line.Len() < maxInputLine; {

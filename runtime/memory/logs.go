@@ -32,13 +32,14 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return err
 }
 
-// readLog writes a log to w, and follows it if the request wants that.
+// readLog writes the log of a container to w. If the request says follow, it waits for new lines until the
+// container exits or ctx ends.
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	l, err := r.m.openLogReader(req, r.executor.NewEvent())
 	if err != nil {
 		return err
 	}
-	defer r.m.removeWaiter(l.c, l.changed)
+	defer r.m.removeWaiterAndUnusedExtras(l.c, l.changed)
 	for {
 		text, next, over := r.m.readNewLines(l)
 		if text != "" {
@@ -55,7 +56,8 @@ func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	}
 }
 
-// openLogReader registers a reader for the log of a container.
+// openLogReader returns a reader for the log of a container, and adds changed to the events that the container
+// signals. It returns an error if the container is unknown.
 func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Event) (*logReader, error) {
 	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
@@ -70,8 +72,8 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 	return &logReader{c: c, changed: changed, tail: req.Tail, since: req.Since, timestamps: req.Timestamps}, nil
 }
 
-// readNewLines returns the lines printed since the last call. next is when more may follow, and
-// ended reports that no more will follow.
+// readNewLines returns the log lines that were printed since the last call. The first call applies the tail
+// limit. next is when more lines may follow, and ended reports that the container has exited or was removed.
 func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
 	now := m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -97,8 +99,8 @@ func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended
 	return out.String(), next, l.c.removed || l.c.state(now) == runtime.StateExited
 }
 
-// linesUntil returns the log at a time, and when the log or the state of the container changes
-// next.
+// linesUntil returns the log lines that the container has printed by now. The returned time is when the log or
+// the state of the container changes next; zero is never.
 func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return nil, c.nextChange

@@ -42,7 +42,8 @@ type sandbox struct {
 	annotations map[string]string // must not be modified
 }
 
-// ensurePodLocked returns the pod of a UID, and creates it if necessary.
+// ensurePodLocked returns the pod with the UID of ref, and creates it if it does not exist. In both cases it
+// stores ref as the pod's newest reference.
 func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
@@ -62,7 +63,7 @@ func (m *machine) podIndexLocked(uid types.UID) (int, bool) {
 	})
 }
 
-// removePodIfEmptyLocked removes a pod that has no sandbox left.
+// removePodIfEmptyLocked deletes a pod from the machine if the pod has no sandbox left.
 func (m *machine) removePodIfEmptyLocked(p *pod) {
 	if len(p.sandboxes) > 0 {
 		return
@@ -73,8 +74,8 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 	delete(m.mu.pods, p.ref.UID)
 }
 
-// newIDLocked returns a new record ID. The ID depends only on the UID and on how many IDs that pod
-// already has. The order in which several pods call the runtime does not change their IDs.
+// newIDLocked returns an ID for a new sandbox or container. The ID depends only on the UID and on how many IDs
+// that pod already has. The order in which several pods call the runtime does not change their IDs.
 func (m *machine) newIDLocked(uid types.UID) string {
 	past := m.ensureHistoryLocked(uid)
 	past.idsMade++

@@ -101,9 +101,9 @@ func (p *Process) findCommand(name string) Command {
 // defaultDirs are the directories of every container, whatever its image.
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// containerFiles returns the file tree of a container, and creates it if necessary. The tree of a
-// removed container is closed.
-func (m *machine) containerFiles(c *container) *files.Tree {
+// ensureContainerFiles returns the file tree of a container, and creates it if it does not exist. If the
+// container was removed, it closes the tree first.
+func (m *machine) ensureContainerFiles(c *container) *files.Tree {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
@@ -124,20 +124,22 @@ func (r *Runtime) runProcess(ctx context.Context, c *container, config console.C
 	return r.runProcessOnConsole(ctx, inner, c, config.TTY, con, run)
 }
 
-// consoleConfig adds the executor to a console configuration, and the exit of the container as the
-// reason to stop.
+// consoleConfig returns config with the executor, and with a function Ended that waits for the exit of the
+// container.
 func (r *Runtime) consoleConfig(c *container, config console.Config) console.Config {
 	config.Executor = r.executor
 	config.Ended = func(ctx context.Context) error { return r.waitWhileState(ctx, c, runtime.StateRunning) }
 	return config
 }
 
-// runProcessOnConsole is runProcess with an open console. processCtx is the context of the console.
+// runProcessOnConsole runs a process in a container with an open console, and returns its exit code. It returns
+// 137 if the container exited meanwhile, and 130 after Ctrl-C. processCtx is the context of the console; an end
+// of ctx is returned as an error.
 func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
 	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
-		r: r, c: c, files: r.m.containerFiles(c), console: con,
+		r: r, c: c, files: r.m.ensureContainerFiles(c), console: con,
 	})
 	now := r.m.lockAndPublish()
 	over := c.removed || c.state(now) != runtime.StateRunning
@@ -153,7 +155,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 	return code, con.Err()
 }
 
-// sleepFor waits for the duration of a run. It returns false if the container or ctx ends earlier.
+// sleepFor waits for the duration of a run. It returns false if the container exits or ctx ends earlier.
 func (p *Process) sleepFor(ctx context.Context, run Run) bool {
 	until := time.Time{}
 	if !run.Forever {

@@ -24,7 +24,8 @@ type containerSpec struct {
 	stdin, stdinOnce bool
 }
 
-// shareSpecLocked returns a containerSpec for a request: an equal recent one, or else a deep copy.
+// shareSpecLocked returns a containerSpec with the values of a request. It reuses an equal spec that was
+// returned recently, and else makes a deep copy.
 func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containerSpec {
 	s := containerSpec{
 		image: req.Image, imageRef: req.ImageRef,
@@ -44,10 +45,11 @@ func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containe
 	own.command, own.args, own.env = slices.Clone(s.command), slices.Clone(s.args), slices.Clone(s.env)
 	own.annotations = maps.Clone(s.annotations)
 	own.resources.HugePages = maps.Clone(s.resources.HugePages)
-	return m.mu.recentSpecs.store(&own)
+	return m.mu.recentSpecs.replaceOldest(&own)
 }
 
-// sharePodRef returns earlier if it equals ref, and else a copy of ref. Sharing saves memory.
+// sharePodRef returns a pointer to a value equal to ref: earlier if it is equal, and else a new copy. Sharing
+// saves memory.
 func sharePodRef(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	if earlier != nil && *earlier == ref {
 		return earlier
@@ -73,8 +75,8 @@ func (r *recentValues[T]) findEqual(v *T) *T {
 	return nil
 }
 
-// store replaces the oldest value by v and returns v. The caller must not modify v afterwards.
-func (r *recentValues[T]) store(v *T) *T {
+// replaceOldest stores v in place of the oldest value and returns v. The caller must not modify v afterwards.
+func (r *recentValues[T]) replaceOldest(v *T) *T {
 	r.values[r.next] = v
 	r.next = (r.next + 1) % len(r.values)
 	return v

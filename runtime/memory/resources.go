@@ -30,7 +30,8 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	return res, true
 }
 
-// updateContainer merges the requested resources into the resources of a container.
+// updateContainer sets the non-zero requested resources of a container. It returns an error if the container is
+// unknown or has exited.
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

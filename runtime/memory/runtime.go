@@ -45,7 +45,7 @@ func New(cfg Config) *Runtime {
 	m.mu.pullErrors = map[string]error{}
 	m.mu.usedIPs = map[uint16]bool{}
 	for _, name := range cfg.Images {
-		m.addImageLocked(name)
+		m.ensureImageLocked(name)
 	}
 	return m.newRuntime(cfg.Clock)
 }
@@ -131,7 +131,7 @@ type startCount struct {
 	starts    int
 }
 
-// findStartCount returns the count of a container, or nil.
+// findStartCount returns the start count of a container, or nil.
 func (p *podHistory) findStartCount(container string) *startCount {
 	for i := range p.starts {
 		if p.starts[i].container == container {
@@ -141,7 +141,8 @@ func (p *podHistory) findStartCount(container string) *startCount {
 	return nil
 }
 
-// ensureStartCount returns a pointer to the count of a container, and creates it if necessary.
+// ensureStartCount returns a pointer to the start count of a container, and creates the count if it does not
+// exist.
 func (p *podHistory) ensureStartCount(container string) *int {
 	if c := p.findStartCount(container); c != nil {
 		return &c.starts
@@ -150,7 +151,7 @@ func (p *podHistory) ensureStartCount(container string) *int {
 	return &p.starts[len(p.starts)-1].starts
 }
 
-// countHandlerCall counts a call of RunHandler.
+// countHandlerCall counts a RunHandler call for a container and purpose.
 func (p *podHistory) countHandlerCall(q handlerKey) {
 	if p.handlerCalls == nil {
 		p.handlerCalls = map[handlerKey]int{}
@@ -161,7 +162,8 @@ func (p *podHistory) countHandlerCall(q handlerKey) {
 // minKeptHistories is how many UIDs without records keep their history at least.
 const minKeptHistories = 10_000
 
-// ensureHistoryLocked returns the history of a UID, and creates it if necessary.
+// ensureHistoryLocked returns the history of a pod UID: its numbers of starts, handler calls and IDs. If it
+// does not exist, it is created, and old histories are pruned before.
 func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	p := m.mu.histories[uid]
 	if p == nil {
@@ -173,8 +175,9 @@ func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	return p
 }
 
-// pruneHistoriesLocked bounds the memory of a long simulation. When the number of histories reaches
-// twice the limit, it deletes the oldest histories of UIDs without records.
+// pruneHistoriesLocked bounds the memory of a long simulation. When there are twice as many histories as
+// minKeptHistories plus the number of pods, it deletes the oldest histories of pods that the runtime does not
+// have. The newest minKeptHistories always stay.
 func (m *machine) pruneHistoriesLocked() {
 	if len(m.mu.historyOrder) < 2*(minKeptHistories+len(m.mu.pods)) {
 		return
@@ -190,7 +193,7 @@ func (m *machine) pruneHistoriesLocked() {
 	m.mu.historyOrder = kept
 }
 
-// newRuntime returns a view of the machine whose calls wait on clk.
+// newRuntime returns a Runtime that shares the state of the machine. Its calls wait with clk.
 func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	r := &Runtime{m: m, executor: executor.Over(clk)}
 	if y, ok := r.executor.(interface{ Yield() error }); ok {
@@ -199,8 +202,8 @@ func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	return r
 }
 
-// lockAndPublish locks the machine, publishes all state changes that are due, and returns the
-// current time.
+// lockAndPublish locks the machine, publishes all container state changes that are due, and returns the current
+// time.
 func (m *machine) lockAndPublish() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
@@ -208,8 +211,8 @@ func (m *machine) lockAndPublish() time.Time {
 	return now
 }
 
-// lockIfReady is lockAndPublish for methods that need a ready runtime. It returns ErrNotReady,
-// unlocked, if the runtime is not ready.
+// lockIfReady locks the machine, publishes all container state changes that are due, and returns the current
+// time. If the runtime is not ready, it returns ErrNotReady and the machine is unlocked.
 func (m *machine) lockIfReady() (time.Time, error) {
 	now := m.lockAndPublish()
 	if s := m.mu.status; !s.RuntimeReady {
@@ -219,7 +222,8 @@ func (m *machine) lockIfReady() (time.Time, error) {
 	return now, nil
 }
 
-// unlockAndSignal unlocks the machine and then signals the waiters of everything that changed.
+// unlockAndSignal unlocks the machine and then signals all events that were collected in toSignal while it was
+// locked.
 func (m *machine) unlockAndSignal() {
 	wake := m.mu.toSignal
 	m.mu.toSignal = nil
@@ -229,18 +233,20 @@ func (m *machine) unlockAndSignal() {
 	}
 }
 
-// publishDueChangesLocked publishes every state change whose time has been reached by now.
+// publishDueChangesLocked publishes every container state change with a time up to now, and schedules the
+// container's next change.
 func (m *machine) publishDueChangesLocked(now time.Time) {
 	for len(m.mu.changes) > 0 && !m.mu.changes[0].nextChange.After(now) {
 		c := m.mu.changes[0]
 		m.publishChangeLocked(c.pod, c, c.nextChange)
-		m.scheduleChangeLocked(c, now)
+		m.scheduleChangeAndSignalLocked(c, now)
 	}
 }
 
-// scheduleChangeLocked updates the position of c in the heap to the time of its next state change,
-// and signals all waiters of c. Callers call it after every change of c.
-func (m *machine) scheduleChangeLocked(c *container, now time.Time) {
+// scheduleChangeAndSignalLocked updates the position of c in the heap to the time of its next state change. It
+// also marks the waiters of c and all event streams to be signalled at unlock. Callers call it after every
+// change of c.
+func (m *machine) scheduleChangeAndSignalLocked(c *container, now time.Time) {
 	at := c.nextStateChange(now)
 	switch {
 	case c.nextChange.IsZero() && !at.IsZero():
@@ -261,8 +267,8 @@ func (m *machine) scheduleChangeLocked(c *container, now time.Time) {
 	}
 }
 
-// publishChangeLocked invalidates the cached views of a pod and sends an event to all streams. c is
-// nil if the sandbox changed.
+// publishChangeLocked invalidates the cached results of ListPods and PodStatus for a pod, and adds an event to
+// all event streams. c is nil if the sandbox changed.
 func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
 	p.cachedList, p.cachedStatus = listCache{}, nil
 	m.mu.listIsCurrent = false
@@ -279,10 +285,9 @@ func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
 // nothing is the request or result of a method that has none.
 type nothing struct{}
 
-// instrumentCall runs one method of the runtime interfaces. A simulation may crash the caller
-// before the call, or after it, when the effect has happened and the reply is lost. instrumentCall
-// then calls the hooks and writes the debug log. method is a method expression because a method
-// value would be allocated.
+// instrumentCall runs one method of the runtime interfaces, then calls the hooks and writes the debug log. A
+// simulation may crash the caller before the method, or after it: then the reply is lost. method is a method
+// expression because a method value would be allocated.
 func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req Q, method func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R
@@ -309,7 +314,8 @@ func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req 
 	return res, err
 }
 
-// yieldAndCheckCrash lets other simulated processes run, and returns an error if this process has crashed.
+// yieldAndCheckCrash lets other simulated processes run, and returns an error if the calling process has
+// crashed. Outside a simulation it returns nil.
 func (r *Runtime) yieldAndCheckCrash() error {
 	if r.yield == nil {
 		return nil
@@ -325,22 +331,23 @@ func nilIfNothing(v any) any {
 	return v
 }
 
-// waitWhileState waits until c leaves a state, or ctx ends.
+// waitWhileState waits until a container leaves a state or is removed. It returns an error only if ctx ends
+// first.
 func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtime.State) error {
 	_, err := r.waitWhileStateUntil(ctx, c, state, time.Time{})
 	return err
 }
 
-// waitWhileStateUntil waits until c leaves a state or a deadline passes; zero is no deadline. It
-// returns true if c was in the state until the deadline. If both happen at the same time, it
-// returns false.
+// waitWhileStateUntil waits until a container leaves a state or is removed, or until a deadline passes; zero is
+// no deadline. It returns true if the container stayed in the state until the deadline. If both happen at the
+// same time, it returns false.
 func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (bool, error) {
 	changed := r.executor.NewEvent()
 	r.m.lockAndPublish()
 	used := c.ensureExtras()
 	used.waiters = append(used.waiters, changed)
 	r.m.unlockAndSignal()
-	defer r.m.removeWaiter(c, changed)
+	defer r.m.removeWaiterAndUnusedExtras(c, changed)
 	for {
 		now := r.m.lockAndPublish()
 		over := c.removed || c.state(now) != state
@@ -360,9 +367,9 @@ func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state r
 	}
 }
 
-// removeWaiter removes an event from the waiters of a container, and the extras if nothing else
-// uses them.
-func (m *machine) removeWaiter(c *container, e executor.Event) {
+// removeWaiterAndUnusedExtras removes an event from the waiters of a container. It also frees the container's
+// extras (log lines, files, session) if nothing else uses them.
+func (m *machine) removeWaiterAndUnusedExtras(c *container, e executor.Event) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
@@ -372,8 +379,8 @@ func (m *machine) removeWaiter(c *container, e executor.Event) {
 	}
 }
 
-// waitForEvent waits until e is signalled, the deadline passes or ctx ends. A zero deadline is
-// none.
+// waitForEvent waits until e is signalled or the deadline passes; zero is no deadline. It returns an error only
+// if ctx ends first.
 func waitForEvent(ctx context.Context, e executor.Event, deadline time.Time) error {
 	if deadline.IsZero() {
 		return e.Wait(ctx)

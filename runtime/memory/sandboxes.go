@@ -96,19 +96,19 @@ func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequ
 	return nothing{}, nil
 }
 
-// stopSandboxLocked kills the containers of a sandbox and marks it not ready.
+// stopSandboxLocked kills the containers of a sandbox, marks it not ready and releases its IP address.
 func (m *machine) stopSandboxLocked(s *sandbox, now time.Time) {
 	for _, c := range s.pod.containers {
 		if c.sandbox == s && c.isStartingOrRunning(now) {
 			m.exitContainerLocked(c, now, exitCodeKilled)
 		}
 	}
-	m.markSandboxNotReadyLocked(s, now)
+	m.markSandboxNotReadyAndReleaseIPLocked(s, now)
 }
 
-// markSandboxNotReadyLocked marks a sandbox not ready and releases its address. Its containers run
-// on.
-func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
+// markSandboxNotReadyAndReleaseIPLocked marks a ready sandbox not ready, releases its IP address and publishes
+// the change. Its containers continue to run.
+func (m *machine) markSandboxNotReadyAndReleaseIPLocked(s *sandbox, now time.Time) {
 	if !s.ready {
 		return
 	}
@@ -120,14 +120,16 @@ func (m *machine) markSandboxNotReadyLocked(s *sandbox, now time.Time) {
 	m.publishChangeLocked(s.pod, nil, now)
 }
 
-// exitContainerLocked makes a container exit now, also during its start delay.
+// exitContainerLocked makes a container exit now with an exit code, also during its start delay, and publishes
+// the change.
 func (m *machine) exitContainerLocked(c *container, now time.Time, code int32) {
-	c.scheduleExit(now, code)
-	m.scheduleChangeLocked(c, now)
+	c.scheduleExitIfEarlier(now, code)
+	m.scheduleChangeAndSignalLocked(c, now)
 	m.publishChangeLocked(c.pod, c, now)
 }
 
-// removeSandboxLocked removes the records of a sandbox and of its containers.
+// removeSandboxLocked deletes a sandbox and its containers from the machine and publishes the changes. It also
+// deletes the pod if that was its last sandbox.
 func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 	p := s.pod
 	for _, c := range slices.Clone(p.containers) {
@@ -135,15 +137,15 @@ func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 			m.removeContainerLocked(c, now)
 		}
 	}
-	m.markSandboxNotReadyLocked(s, now)
+	m.markSandboxNotReadyAndReleaseIPLocked(s, now)
 	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(o *sandbox) bool { return o == s })
 	delete(m.mu.sandboxes, s.id)
 	m.publishChangeLocked(p, nil, now)
 	m.removePodIfEmptyLocked(p)
 }
 
-// allocateIPLocked allocates a free address. The search begins at an address that depends only on
-// the UID and the attempt, so that the order in which pods start seldom changes their addresses.
+// allocateIPLocked allocates a free IP address in 10.88.0.0/16. The search begins at an address that depends
+// only on the UID and the attempt, so that the order in which pods start seldom changes their addresses.
 func (m *machine) allocateIPLocked(uid types.UID, attempt uint32) (uint16, error) {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", uid, attempt)

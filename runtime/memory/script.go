@@ -113,7 +113,8 @@ func ParseScript(text string) (Script, error) {
 	return s, nil
 }
 
-// parseRun parses the words of one run.
+// parseRun parses the words of one run of a script. Without run= the run is endless, unless exit= is given. An
+// endless run with exit= is graceful: it exits with that code on TERM.
 func parseRun(fields []string) (Run, error) {
 	if len(fields) == 0 {
 		return Run{}, errors.New("it is empty")
@@ -138,7 +139,8 @@ func parseRun(fields []string) (Run, error) {
 	return run, nil
 }
 
-// parseWord sets the field that key names.
+// parseWord sets the field of the run that key names. It returns an error for an unknown key and for a value
+// that cannot be parsed.
 func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 	switch {
 	case key == "ignore-term" && !hasValue:
@@ -173,7 +175,7 @@ var errUnknownWord = errors.New("not a word of a script")
 // isPrintKey reports whether a key is print or print@<duration>.
 func isPrintKey(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
 
-// parsePrint appends the log line of a print word.
+// parsePrint appends the log line of a print=TEXT or print@DURATION=TEXT word to the run.
 func (r *Run) parsePrint(key, value string) (err error) {
 	var line Line
 	if _, after, ok := strings.Cut(key, "@"); ok {
@@ -186,7 +188,8 @@ func (r *Run) parsePrint(key, value string) (err error) {
 	return err
 }
 
-// parseReason checks that a reason is one word of letters and digits.
+// parseReason returns value if it is one word of letters and digits that begins with a letter. Otherwise it
+// returns an error.
 func parseReason(value string) (string, error) {
 	for i, c := range value {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -286,8 +289,8 @@ func (s Script) String() string {
 	return strings.Join(runs, "; ")
 }
 
-// runForStart returns the run for the start that follows previousStarts. A script without runs runs
-// until it is stopped.
+// runForStart returns the run for the next start after previousStarts. The last run is repeated. A script
+// without runs gives an endless run.
 func (s Script) runForStart(previousStarts int) Run {
 	if len(s.Runs) == 0 {
 		return Run{Forever: true}

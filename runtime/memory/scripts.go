@@ -62,8 +62,8 @@ func (f Selector) Matches(ref runtime.PodRef, container string) bool {
 		(f.Container == "" || f.Container == container)
 }
 
-// findScriptLocked returns the script of a container from SetScript, or else from the first
-// annotation map that has one. It returns false if there is none.
+// findScriptLocked returns the script of a container from the newest matching SetScript call, or else from the
+// first annotation map that has one. It returns false if there is none.
 func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Script, bool, error) {
 	for i := len(m.mu.scriptRules) - 1; i >= 0; i-- {
 		if a := m.mu.scriptRules[i]; a.selector.Matches(ref, container) {
@@ -105,7 +105,7 @@ func (m *machine) startCountLocked(uid types.UID, container string) int {
 	return 0
 }
 
-// countStartLocked counts a start.
+// countStartLocked increments the number of starts of a container.
 func (m *machine) countStartLocked(uid types.UID, container string) {
 	*m.ensureHistoryLocked(uid).ensureStartCount(container)++
 }

@@ -33,8 +33,9 @@ func parseShellCommands(text string) (commands []shellCommand, complete bool) {
 	}
 }
 
-// parseUnconditionalCommands is parseShellCommands up to the first command with >/dev/null, or with
-// && or || after it. The effect of the returned commands therefore does not depend on exit codes.
+// parseUnconditionalCommands parses shell text up to the first command with >/dev/null, or with && or || after
+// it. The effect of the returned commands therefore does not depend on exit codes. complete is false if text
+// remains.
 func parseUnconditionalCommands(text string) (commands []shellCommand, complete bool) {
 	commands, complete = parseShellCommands(text)
 	for i, c := range commands {
@@ -59,8 +60,8 @@ func (s *shellParser) consumeOperator() string {
 // shellParser splits the text of a shell.
 type shellParser struct{ rest string }
 
-// parseCommand parses up to a semicolon, a line break, an operator or the end. It returns false at
-// syntax that it does not support.
+// parseCommand parses one command up to a semicolon, a line break, an operator or the end of the text. ok is
+// false if the syntax is not supported.
 func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	for s.rest != "" {
 		switch next := s.rest[0]; {

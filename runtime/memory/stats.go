@@ -42,7 +42,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 	return stats, nil
 }
 
-// stats returns the usage of a running container. The memory limit bounds its memory.
+// stats returns the usage of a running container. The reported memory is never above the memory limit.
 func (c *container) stats(now time.Time) runtime.ContainerStats {
 	u := c.run.Usage
 	memory := uint64(cmp.Or(u.MemoryBytes, defaultMemoryBytes))

@@ -32,7 +32,8 @@ type usageWord struct {
 	form  resource.Format
 }
 
-// scriptWords returns the words of a script about usage.
+// scriptWords returns, for each field of the usage, its key in a script, a pointer to the field and its scale
+// and format.
 func (u *Usage) scriptWords() [5]usageWord {
 	return [5]usageWord{
 		{"cpu", &u.NanoCores, resource.Nano, resource.DecimalSI},
@@ -43,7 +44,8 @@ func (u *Usage) scriptWords() [5]usageWord {
 	}
 }
 
-// setQuantity parses a quantity and sets the field that key names.
+// setQuantity parses a quantity and sets the usage field that key names. It returns an error for an unknown key
+// and for a quantity that is not above zero or exceeds 1Ti.
 func (u *Usage) setQuantity(key, value string) error {
 	for _, word := range u.scriptWords() {
 		if word.key != key {
@@ -59,7 +61,7 @@ func (u *Usage) setQuantity(key, value string) error {
 	return errUnknownWord
 }
 
-// nonDefaultWords returns the words of a script for all fields that are set.
+// nonDefaultWords returns a key=value word for each usage field that is set.
 func (u Usage) nonDefaultWords() []string {
 	var w []string
 	for _, word := range u.scriptWords() {

@@ -46,7 +46,8 @@ func splitScript(text string) ([][]string, error) {
 // isSpace reports whether a byte is ASCII white space.
 func isSpace(c byte) bool { return strings.IndexByte(" \t\r\n\v\f", c) >= 0 }
 
-// parseText returns the text of a word, without its quotes.
+// parseText returns the text of a word, without its double quotes. It returns an error if the word is empty or
+// its quotes are invalid.
 func parseText(value string) (string, error) {
 	if !strings.Contains(value, `"`) && value != "" {
 		return value, nil
