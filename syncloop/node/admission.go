@@ -153,26 +153,29 @@ func admitSupportedFeatures(features func() podsync.Features, events runtime.Eve
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
 		if len(rejected) > 0 {
-			return unsupportedFieldsResult(rejected)
+			return rejectionForUnsupportedFields(rejected)
 		}
 		if len(ignored) > 0 && events != nil && !attrs.Trial {
-			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+describeProblems(ignored))
+			events.Event(attrs.Pod, v1.EventTypeWarning, "IgnoredField", "without effect on this node: "+describeFieldProblems(ignored))
 		}
 		return syncloop.PodAdmitResult{Admit: true}
 	})
 }
 
-func unsupportedFieldsResult(problems []podsync.Problem) syncloop.PodAdmitResult {
-	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + describeProblems(problems)}
+// rejectionForUnsupportedFields returns a rejection with reason UnsupportedField. It names each unsupported
+// field in its message and as a separate reason.
+func rejectionForUnsupportedFields(problems []podsync.Problem) syncloop.PodAdmitResult {
+	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + describeFieldProblems(problems)}
 	for _, p := range problems {
 		result.Reasons = append(result.Reasons, allocation.Reason{
-			Kind: allocation.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + describeProblems([]podsync.Problem{p}), Field: p.Field,
+			Kind: allocation.KindUnsupportedField, Reason: result.Reason, Message: "this node can not honour " + describeFieldProblems([]podsync.Problem{p}), Field: p.Field,
 		})
 	}
 	return result
 }
 
-func describeProblems(problems []podsync.Problem) string {
+// describeFieldProblems returns each field and why it is a problem, as "field (why)", separated by "; ".
+func describeFieldProblems(problems []podsync.Problem) string {
 	parts := make([]string, len(problems))
 	for i, p := range problems {
 		parts[i] = fmt.Sprintf("%s (%s)", p.Field, p.Why)

@@ -128,7 +128,7 @@ func (b *builder) buildCollectors() (err error) {
 	n := b.node
 	n.podCollector, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   n.config.Runtime,
-		Removable: n.cleaner.canRemoveRecords,
+		Removable: n.cleaner.canRemoveRuntimeRecords,
 		Removed:   n.cleaner.handlePodRemoved,
 		Clock:     n.config.Clock,
 		Log:       n.config.Log,
@@ -140,7 +140,7 @@ func (b *builder) buildCollectors() (err error) {
 	containers := gc.ContainersConfig{
 		Runtime:  n.config.Runtime,
 		Seen:     n.pleg,
-		Living:   n.cleaner.needsRecords,
+		Living:   n.cleaner.needsRuntimeRecords,
 		Removed:  n.cleaner.handleContainersRemoved,
 		Policy:   n.config.Containers.GC,
 		Clock:    n.config.Clock,

@@ -34,15 +34,15 @@ type cleaner struct {
 	}
 }
 
-// isKnown reports whether the pod is desired or has a worker.
-func (c *cleaner) isKnown(uid types.UID) bool {
+// isDesiredOrHasWorker reports whether the pod is desired or has a worker.
+func (c *cleaner) isDesiredOrHasWorker(uid types.UID) bool {
 	_, desired := c.manager.GetPodByUID(uid)
 	return desired || c.workers.View(uid).Known
 }
 
-// isKnownOrObserved reports whether the pod has a worker, or the runtime has a sandbox or a container of it. It
+// hasWorkerOrRuntimeRecords reports whether the pod has a worker, or the runtime has a sandbox or a container of it. It
 // also returns true if the pod could not be observed.
-func (c *cleaner) isKnownOrObserved(uid types.UID) bool {
+func (c *cleaner) hasWorkerOrRuntimeRecords(uid types.UID) bool {
 	if c.workers.View(uid).Known {
 		return true
 	}
@@ -50,29 +50,31 @@ func (c *cleaner) isKnownOrObserved(uid types.UID) bool {
 	return err != nil || len(observed.Sandboxes)+len(observed.Containers) > 0
 }
 
-// hasRecords reports whether the newest observation of the runtime has a sandbox or a container of the pod.
-func (c *cleaner) hasRecords(uid types.UID) bool {
+// hasRuntimeRecords reports whether the newest observation of the runtime has a sandbox or a container of the pod.
+func (c *cleaner) hasRuntimeRecords(uid types.UID) bool {
 	observed, err := c.pleg.Get(uid)
 	return err == nil && observed != nil && len(observed.Sandboxes)+len(observed.Containers) > 0
 }
 
-// canRemoveRecords reports whether all sandboxes and containers of the pod may be removed from the runtime: the
+// canRemoveRuntimeRecords reports whether all sandboxes and containers of the pod may be removed from the runtime: the
 // pod is not desired, and its worker allows the removal. The garbage collector of pods calls it before each
 // removal.
-func (c *cleaner) canRemoveRecords(uid types.UID) bool {
+func (c *cleaner) canRemoveRuntimeRecords(uid types.UID) bool {
 	_, desired := c.manager.GetPodByUID(uid)
 	return !desired && c.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
-// needsRecords reports whether the newest containers of the pod must stay in the runtime. That is so if the pod
-// is desired or has a worker, unless canRemoveRecords allows the removal.
-func (c *cleaner) needsRecords(uid types.UID) bool { return c.isKnown(uid) && !c.canRemoveRecords(uid) }
+// needsRuntimeRecords reports whether the newest containers of the pod must stay in the runtime. That is so if the pod
+// is desired or has a worker, unless canRemoveRuntimeRecords allows the removal.
+func (c *cleaner) needsRuntimeRecords(uid types.UID) bool {
+	return c.isDesiredOrHasWorker(uid) && !c.canRemoveRuntimeRecords(uid)
+}
 
 // canRemovePodDirectories reports whether the directories of the pod may be removed. Every source must have
 // delivered all its pods, and the pod must be neither desired nor have a worker. If the pod never had a worker
 // on this node, OrphanGrace must also be over, because a slow source may still deliver the pod.
 func (c *cleaner) canRemovePodDirectories(uid types.UID) bool {
-	return c.areSourcesComplete() && !c.isKnown(uid) && (c.handlers.OrphanGraceOver() || c.hasHadWorker(uid))
+	return c.areSourcesComplete() && !c.isDesiredOrHasWorker(uid) && (c.handlers.OrphanGraceOver() || c.hasHadWorker(uid))
 }
 
 // areSourcesComplete reports whether every source has delivered all its pods.

@@ -153,6 +153,8 @@ func (c *Containers) defaultContainerName(uid types.UID) string {
 	return pod.Spec.Containers[0].Name
 }
 
+// hasRegularContainer reports whether the spec has a regular container of this name. It ignores init and
+// ephemeral containers.
 func hasRegularContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
@@ -170,7 +172,7 @@ func newestOrPreviousContainerID(status *runtime.PodStatus, name string, previou
 	slices.Sort(names)
 	if name == "" {
 		if len(names) != 1 {
-			return "", fmt.Errorf("name one of its containers, %s: %w", joinNames(names), runtime.ErrNotFound)
+			return "", fmt.Errorf("name one of its containers, %s: %w", joinNamesOrNone(names), runtime.ErrNotFound)
 		}
 		name = names[0]
 	}
@@ -188,10 +190,11 @@ func newestOrPreviousContainerID(status *runtime.PodStatus, name string, previou
 	case len(ids) == 1:
 		return "", fmt.Errorf("container %q has no earlier container: %w", name, runtime.ErrNotFound)
 	}
-	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, joinNames(names), runtime.ErrNotFound)
+	return "", fmt.Errorf("the runtime has no container %q of it, but %s: %w", name, joinNamesOrNone(names), runtime.ErrNotFound)
 }
 
-func joinNames(names []string) string {
+// joinNamesOrNone returns the names separated by commas, or "none" without names.
+func joinNamesOrNone(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}

@@ -54,7 +54,7 @@ func (b *builder) buildDirectories() (err error) {
 	var stores []directoryStore
 	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{
-			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.cleaner.hasRecords, OwnRoots: n.config.Logs.OldRoots,
+			Root: n.config.Logs.Root, Records: n.config.Logs.Records, Ran: n.cleaner.hasRuntimeRecords, OwnRoots: n.config.Logs.OldRoots,
 			Links: n.config.Logs.Links, OldLinks: n.config.Logs.OldLinks,
 		}); err != nil {
 			return err
@@ -68,11 +68,11 @@ func (b *builder) buildDirectories() (err error) {
 		stores = append(stores, tearDownStore{volumes})
 	}
 	if n.config.Pods.TerminalStatuses != nil {
-		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.cleaner.isKnown, n.config.Clock)
+		n.statuses = newTerminalStatuses(n.config.Pods.TerminalStatuses, n.guard, n.cleaner.isDesiredOrHasWorker, n.config.Clock)
 		stores = append(stores, n.statuses)
 	}
 	if n.config.Pods.ContainerStates != nil {
-		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), isKnown: n.cleaner.isKnown}
+		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), isKnown: n.cleaner.isDesiredOrHasWorker}
 		stores = append(stores, n.states)
 	}
 	for _, store := range stores {

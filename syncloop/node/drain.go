@@ -107,11 +107,15 @@ type drainer struct {
 	shutdown atomic.Bool // drain was called with groups
 }
 
+// undrain makes the node admit new pods again, and makes Health no longer report a shutdown.
 func (d *drainer) undrain() {
 	d.draining.Store(false)
 	d.shutdown.Store(false)
 }
 
+// drain makes the node reject new pods, terminates all pods and waits until they have terminated. With groups
+// it terminates one group after another, each within the group's period, and begins with the lowest priority.
+// The error names the pods that have not terminated.
 func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	groups := slices.SortedStableFunc(slices.Values(options.Groups), func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
 	if len(groups) > 0 {

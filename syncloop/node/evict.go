@@ -88,8 +88,8 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	}), nil
 }
 
-// waitingEviction converts the eviction of a pod that waits for admission to the type of package syncloop.
-// completion is resolved when the waiting pod can no longer start.
+// waitingEviction converts the eviction of a pod that waits for admission to the type of package syncloop, and
+// adds the completion that Evict returns.
 func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
 	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionTargetCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
 }

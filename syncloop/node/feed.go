@@ -63,7 +63,7 @@ func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v
 func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 	f.lastUsed = v.executor.Now()
 	if f.watcher != nil {
-		for _, state := range f.watcher.changedStates(v) {
+		for _, state := range f.watcher.takeChangedStates(v) {
 			if pod := v.podAsListed(state); state.Gone {
 				f.cache.Remove(pod)
 			} else {
@@ -74,7 +74,7 @@ func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 	}
 	f.watcher = v.newWatcherWithEvent(nil, f.notifyReaders)
 	var pods []*v1.Pod
-	for _, state := range f.watcher.changedStates(v) {
+	for _, state := range f.watcher.takeChangedStates(v) {
 		if !state.Gone {
 			pods = append(pods, v.podAsListed(state))
 		}

@@ -68,7 +68,7 @@ func liveOf(b *testing.B, nodes, pods int, resync time.Duration) float64 {
 
 	begun = time.Now()
 	f.each(func(n *Node, pod *v1.Pod) { n.Delete(pod.UID) })
-	f.until(func(n *Node, pod *v1.Pod) bool { return !n.cleaner.isKnown(pod.UID) })
+	f.until(func(n *Node, pod *v1.Pod) bool { return !n.cleaner.isDesiredOrHasWorker(pod.UID) })
 	b.ReportMetric(time.Since(begun).Seconds(), "s/stopped")
 	f.end()
 	return running

@@ -243,8 +243,8 @@ func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forgetUnknownPods deletes the histories of all pods for which isKnown returns false, and returns their UIDs.
-// It calls isKnown without holding its lock.
+// forgetUnknownPods deletes the histories of all pods for which isDesiredOrHasWorker returns false, and returns their UIDs.
+// It calls isDesiredOrHasWorker without holding its lock.
 func (h *historyStore) forgetUnknownPods(isKnown func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))

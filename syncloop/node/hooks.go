@@ -68,11 +68,14 @@ func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
+// sourceHooks returns the hooks for the pod sources, with a hook that reports panics to the guard.
 func (h Hooks) sourceHooks(n *Node) source.Hooks {
 	h.Sources.Panicked = n.guard.RecordPanic
 	return h.Sources
 }
 
+// statusHooks returns the hooks for the status store. Each of them first updates the node's deadlines or
+// history and then calls the hook of the Config.
 func (h Hooks) statusHooks(n *Node) status.Hooks {
 	return status.Hooks{
 		Accepted:  chainHooks2(n.handleAcceptedStatus, h.Statuses.Accepted),
@@ -82,11 +85,14 @@ func (h Hooks) statusHooks(n *Node) status.Hooks {
 	}
 }
 
+// senderHooks returns the hooks for the status sender, with a hook that reports panics to the guard.
 func (h Hooks) senderHooks(n *Node) status.SenderHooks {
 	h.Sender.Panicked = n.guard.RecordPanic
 	return h.Sender
 }
 
+// plegHooks returns the hooks for the PLEG. They first call handleRelist or handleInspection of the node and
+// then the hook of the Config.
 func (h Hooks) plegHooks(n *Node) pleg.Hooks {
 	return pleg.Hooks{
 		Relisted: chainHooks(n.handleRelist, h.PLEG.Relisted), Inspected: chainHooks(n.handleInspection, h.PLEG.Inspected),
@@ -94,10 +100,12 @@ func (h Hooks) plegHooks(n *Node) pleg.Hooks {
 	}
 }
 
+// proberHooks returns the hooks for the prober. Each check of a probe is first recorded in the journal.
 func (h Hooks) proberHooks(n *Node) prober.Hooks {
 	return prober.Hooks{Probed: chainHooks(n.journal.recordProbeAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.RecordPanic}
 }
 
+// syncerHooks returns the hooks for the PodSyncer. Each action and back-off is first recorded in the journal.
 func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	return podsync.Hooks{
 		ActionDone: chainHooks(n.journal.recordSyncerAction, h.Syncer.ActionDone), RestartDelayed: chainHooks(n.journal.recordBackoff, h.Syncer.RestartDelayed),
@@ -105,10 +113,14 @@ func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	}
 }
 
+// imageHooks returns the hooks for the image manager. After each pull the collector of images checks the usage
+// of the disk again.
 func (h Hooks) imageHooks(n *Node) images.Hooks {
 	return images.Hooks{Pulled: chainHooks(func(images.Pull) { n.imageCollector.Changed() }, h.Images.Pulled), Panicked: n.guard.RecordPanic}
 }
 
+// loopHooks returns the hooks for the sync loop. After each housekeeping they call handleHousekeeping of the
+// node and then the hook of the Config.
 func (h Hooks) loopHooks(n *Node) syncloop.Hooks {
 	return syncloop.Hooks{Cleanup: chainHooks2(n.handleHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
 }

@@ -136,7 +136,7 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 		if !known {
 			h.specs.addInPlaceOfOldest(&pod.Spec)
 		}
-	case h.mayHaveAccepted(pod):
+	case h.mayHaveAcceptedBefore(pod):
 		h.config.Log.Warn("accepting a pod that a new validation rule rejects, because the node may have accepted it before",
 			"pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", invalidPod(faults))
 	default:
@@ -145,10 +145,10 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// mayHaveAccepted reports whether the node or an earlier process may have accepted the pod before: the node has
+// mayHaveAcceptedBefore reports whether the node or an earlier process may have accepted the pod before: the node has
 // the UID, or is not ready yet. It returns false for a pod without a name and for a pod that no node can run.
 // Such a pod is accepted although it fails validation, so that a new rule stops no running pod.
-func (h *hostPods) mayHaveAccepted(pod *v1.Pod) bool {
+func (h *hostPods) mayHaveAcceptedBefore(pod *v1.Pod) bool {
 	if pod.Name == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
 	}

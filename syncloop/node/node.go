@@ -209,10 +209,10 @@ func (n *Node) isReadyToStart() bool {
 // be listed too, the node becomes ready.
 func (n *Node) handleHousekeeping(_ time.Duration, err error) {
 	n.forgetPodsInSyncer()
-	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isKnown) {
+	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isDesiredOrHasWorker) {
 		n.journal.addToTimeline(uid, timeline.Record{Kind: timeline.KindGone})
 	}
-	n.sampler.forgetUnknownPods(n.cleaner.isKnownOrObserved)
+	n.sampler.forgetUnknownPods(n.cleaner.hasWorkerOrRuntimeRecords)
 	n.prober.CleanupPods(n.canProbe)
 	n.feed.clearIfIdle(n.view)
 	if err != nil || !n.sources.AllSeen() {

@@ -83,7 +83,8 @@ func (n *Node) handleProbeResult(r prober.Result) {
 	})
 }
 
-// canProbe reports whether the worker of the pod allows that containers of the pod may run.
+// canProbe reports whether containers of the pod may still run, as far as its worker knows. Housekeeping stops
+// the probes of other pods.
 func (n *Node) canProbe(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }

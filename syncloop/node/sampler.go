@@ -108,7 +108,7 @@ func (s *sampler) totalUsageOfSampledContainers() usage.Total {
 	return s.mu.samples.Total()
 }
 
-// forgetUnknownPods deletes the samples of pods for which isKnown returns false. A sample that a caller is
+// forgetUnknownPods deletes the samples of pods for which isDesiredOrHasWorker returns false. A sample that a caller is
 // taking stays.
 func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()

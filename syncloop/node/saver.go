@@ -220,6 +220,7 @@ func (s *saver) applyDueChanges(all bool) {
 	}
 }
 
+// hasFailedLocked reports whether a pending change has failed and waits for a retry.
 func (s *saver) hasFailedLocked() bool {
 	for _, p := range s.mu.pending {
 		if p.failed {

@@ -174,7 +174,7 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 // node or an earlier process may have accepted before.
 func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
-	if len(faults) > 0 && s.host.mayHaveAccepted(pod) {
+	if len(faults) > 0 && s.host.mayHaveAcceptedBefore(pod) {
 		return nil
 	}
 	return invalidReasons(faults)

@@ -171,7 +171,7 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 // runtime. It does nothing if the PodSyncer is no Forgetter.
 func (n *Node) forgetPodsInSyncer() {
 	if f, ok := n.syncer.(Forgetter); ok {
-		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.isKnownOrObserved) }) // The guard logs a panic.
+		_ = n.guard.Call("NewSyncer.Forget", func() { f.Forget(n.cleaner.hasWorkerOrRuntimeRecords) }) // The guard logs a panic.
 	}
 }
 

@@ -51,7 +51,7 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 		w := n.view.newWatcher()
 		defer n.view.removeWatcher(w)
 		for last := false; ; {
-			for _, state := range w.changedStates(n.view) {
+			for _, state := range w.takeChangedStates(n.view) {
 				state.Pod = state.Pod.DeepCopy()
 				if !yield(state) {
 					return
@@ -119,7 +119,7 @@ func viewMayHaveRunningContainers(view lifecycle.View) bool {
 func hasUnfinishedWorker(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
 // watcher is one call of Watch. changed has the pods that have changed since the last call of
-// changedStates.
+// takeChangedStates.
 type watcher struct {
 	event    interface{ Wait(context.Context) error }
 	changed  *dirty.Set[struct{}]
@@ -168,9 +168,9 @@ func (v *podsView) notifyWatchers(uid types.UID) {
 	}
 }
 
-// changedStates returns the state of each pod that has changed since the last call. It skips a pod whose state
+// takeChangedStates returns the state of each pod that has changed since the last call. It skips a pod whose state
 // is the same. The states share their contents and must not be modified.
-func (w *watcher) changedStates(v *podsView) []PodState {
+func (w *watcher) takeChangedStates(v *podsView) []PodState {
 	w.collectStatusUpdates()
 	var states []PodState
 	for _, c := range w.changed.TakeAll(nil) {

@@ -22,9 +22,9 @@ func TestWatcher_LeavesNothingBehind(t *testing.T) {
 	pod := &v1.Pod{}
 	pod.UID, pod.Name = "a", "a"
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
-	assert.Empty(t, w.changedStates(n.view), "nobody wants it")
+	assert.Empty(t, w.takeChangedStates(n.view), "nobody wants it")
 	n.status.RemoveOrphanedStatuses(nil)
-	assert.Empty(t, w.changedStates(n.view))
+	assert.Empty(t, w.takeChangedStates(n.view))
 	assert.Empty(t, w.newest)
 	assert.Empty(t, w.shown)
 }
@@ -66,25 +66,25 @@ func TestWatcher_ShowsAnEndWithHowItEnded(t *testing.T) {
 	running := v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Reason: "Completed"}}
 	said(v1.PodRunning, running)
-	w.changedStates(n.view)
+	w.takeChangedStates(n.view)
 	said(v1.PodFailed, running)
 	w.statuses = &between{w.statuses, func() { said(v1.PodFailed, ended) }}
-	states := w.changedStates(n.view)
+	states := w.takeChangedStates(n.view)
 	require.Len(t, states, 1)
 	assert.Equal(t, ended, states[0].Pod.Status.ContainerStatuses[0].State)
 	assert.Equal(t, uint64(3), states[0].Version)
-	assert.Empty(t, w.changedStates(n.view), "it is told once")
+	assert.Empty(t, w.takeChangedStates(n.view), "it is told once")
 }
 
 // TestWatcher_TheLastStateHasTheLastStatus: the pod is gone before its last status was taken.
 func TestWatcher_TheLastStateHasTheLastStatus(t *testing.T) {
 	n, w, pod := watched(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
-	w.changedStates(n.view)
+	w.takeChangedStates(n.view)
 	n.manager.RemovePod(pod)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning, Message: "more"})
 	w.statuses = &between{w.statuses, func() { n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed}) }}
-	states := w.changedStates(n.view)
+	states := w.takeChangedStates(n.view)
 	require.Len(t, states, 1)
 	assert.True(t, states[0].Gone)
 	assert.Equal(t, v1.PodFailed, states[0].Pod.Status.Phase)
@@ -94,15 +94,15 @@ func TestWatcher_TheLastStateHasTheLastStatus(t *testing.T) {
 func TestWatcher_AForgottenStatusCounts(t *testing.T) {
 	n, w, pod := watched(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
-	w.changedStates(n.view)
+	w.takeChangedStates(n.view)
 	n.manager.RemovePod(pod)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodFailed})
 	w.statuses = &between{w.statuses, func() { n.status.RemoveOrphanedStatuses(nil) }}
-	states := w.changedStates(n.view)
+	states := w.takeChangedStates(n.view)
 	require.Len(t, states, 1)
 	assert.True(t, states[0].Gone)
 	assert.Equal(t, v1.PodFailed, states[0].Pod.Status.Phase)
-	assert.Empty(t, w.changedStates(n.view))
+	assert.Empty(t, w.takeChangedStates(n.view))
 	assert.Empty(t, w.newest)
 }
 
@@ -111,13 +111,13 @@ func TestWatcher_AForgottenStatusCounts(t *testing.T) {
 func TestWatcher_NotGoneBeforeItsWorkerIsSeen(t *testing.T) {
 	n, w, pod := watched(t)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodPending})
-	w.changedStates(n.view)
+	w.takeChangedStates(n.view)
 	n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning})
 	w.statuses = &between{w.statuses, func() {
 		n.status.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning, Message: "more"})
 		w.statuses = &between{w.statuses, func() { n.manager.RemovePod(pod) }}
 	}}
-	states := w.changedStates(n.view)
+	states := w.takeChangedStates(n.view)
 	require.Len(t, states, 1)
 	assert.False(t, states[0].Gone)
 }

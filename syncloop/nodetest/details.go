@@ -50,7 +50,7 @@ func (tr *trace) describeMessagesIfDetailed(status *v1.PodStatus) string {
 			c := &list[i]
 			switch {
 			case c.State.Waiting != nil && c.State.Waiting.Message != "":
-				fmt.Fprintf(&b, "%s%s: %s: %s", detailIndent, c.Name, c.State.Waiting.Reason, oneLine(c.State.Waiting.Message))
+				fmt.Fprintf(&b, "%s%s: %s: %s", detailIndent, c.Name, c.State.Waiting.Reason, replaceLineBreaks(c.State.Waiting.Message))
 			case c.State.Terminated != nil:
 				fmt.Fprintf(&b, "%s%s: %s", detailIndent, c.Name, describeTermination(c.State.Terminated))
 			}

@@ -19,13 +19,15 @@ type faults struct {
 	}
 }
 
+// add formats a fault and stores it until reportAndClear fails the test with it.
 func (f *faults) add(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.list = append(f.mu.list, fmt.Sprintf("nodetest: "+format, args...))
 }
 
-func (f *faults) takeAll() []string {
+// takeAllAndClear returns all faults and deletes them.
+func (f *faults) takeAllAndClear() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.mu.list
@@ -36,7 +38,7 @@ func (f *faults) takeAll() []string {
 // reportAndClear fails the test for each fault, and deletes the faults. The test continues.
 func (f *faults) reportAndClear(t testing.TB) {
 	t.Helper()
-	for _, fault := range f.takeAll() {
+	for _, fault := range f.takeAllAndClear() {
 		t.Errorf("%s", fault)
 	}
 }

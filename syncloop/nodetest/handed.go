@@ -55,6 +55,7 @@ func (tr *trace) checkAndClearShared() {
 	tr.checkAndClearSharedLocked()
 }
 
+// checkAndClearSharedLocked is checkAndClearShared for a caller that holds the lock of the trace.
 func (tr *trace) checkAndClearSharedLocked() {
 	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {

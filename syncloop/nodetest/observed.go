@@ -55,7 +55,8 @@ func (o *recordingRuntime) Features() runtime.Features {
 // recordingRoles implements the roles that Features returns.
 type recordingRoles struct{ o *recordingRuntime }
 
-func (r recordingRoles) inner() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
+// innerFeatures returns the features of the inner runtime.
+func (r recordingRoles) innerFeatures() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
 // makeAndRecordCall makes one call of the runtime and records it in the trace. If the simulated node crashes
 // before or after the call, the result is empty and the error is the crash.
@@ -147,32 +148,32 @@ func (o *recordingRuntime) RemoveImage(ctx context.Context, req runtime.RemoveIm
 
 // RuntimeStatus implements runtime.StatusReporter.
 func (r recordingRoles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return makeAndRecordSimpleCall(ctx, r.o, "RuntimeStatus", r.inner().StatusReporter.RuntimeStatus)
+	return makeAndRecordSimpleCall(ctx, r.o, "RuntimeStatus", r.innerFeatures().StatusReporter.RuntimeStatus)
 }
 
 // ImageFilesystem implements runtime.ImageFilesystem.
 func (r recordingRoles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return makeAndRecordSimpleCall(ctx, r.o, "ImageFilesystem", r.inner().ImageFilesystem.ImageFilesystem)
+	return makeAndRecordSimpleCall(ctx, r.o, "ImageFilesystem", r.innerFeatures().ImageFilesystem.ImageFilesystem)
 }
 
 // ReopenContainerLog implements runtime.LogReopener.
 func (r recordingRoles) ReopenContainerLog(ctx context.Context, id string) error {
-	return makeAndRecordErrorCall(ctx, r.o, "ReopenContainerLog", id, r.inner().LogReopener.ReopenContainerLog)
+	return makeAndRecordErrorCall(ctx, r.o, "ReopenContainerLog", id, r.innerFeatures().LogReopener.ReopenContainerLog)
 }
 
 // Exec implements runtime.Execer.
 func (r recordingRoles) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return makeAndRecordCall(ctx, r.o, "Exec", req, r.inner().Execer.Exec)
+	return makeAndRecordCall(ctx, r.o, "Exec", req, r.innerFeatures().Execer.Exec)
 }
 
 // ReadLog implements runtime.LogReader.
 func (r recordingRoles) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	return makeAndRecordErrorCall(ctx, r.o, "ReadLog", req, func(ctx context.Context, req runtime.ReadLogRequest) error {
-		return r.inner().LogReader.ReadLog(ctx, req, w)
+		return r.innerFeatures().LogReader.ReadLog(ctx, req, w)
 	})
 }
 
 // RunHandler implements runtime.HandlerRunner.
 func (r recordingRoles) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return makeAndRecordCall(ctx, r.o, "RunHandler", req, r.inner().HandlerRunner.RunHandler)
+	return makeAndRecordCall(ctx, r.o, "RunHandler", req, r.innerFeatures().HandlerRunner.RunHandler)
 }

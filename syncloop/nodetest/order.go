@@ -144,7 +144,7 @@ func sortParallelLines(parallel []line) {
 		for end < len(parallel) && parallel[end].rank == parallel[first].rank {
 			end++
 		}
-		markGroup(parallel[first:end])
+		drawGroupBracket(parallel[first:end])
 		first = end
 	}
 }
@@ -177,8 +177,8 @@ func rankOfParallelLine(parallel []line, i int) int {
 	return most
 }
 
-// markGroup draws a bracket before the lines of a group. It does nothing for a single line.
-func markGroup(group []line) {
+// drawGroupBracket draws a bracket before the lines of a group. It does nothing for a single line.
+func drawGroupBracket(group []line) {
 	if len(group) < 2 {
 		return
 	}

@@ -127,7 +127,7 @@ func (b *Simulation) requireNodeForTime(method string) {
 // node. If the simulation itself cannot continue, it ends the test.
 func (s *simulator) runAndReportFaults(f func()) {
 	s.t.Helper()
-	fault := catchFault(f)
+	fault := callAndCatchFault(f)
 	for _, b := range s.nodes {
 		b.trace.faults.reportAndClear(s.t)
 	}
@@ -136,8 +136,8 @@ func (s *simulator) runAndReportFaults(f func()) {
 	}
 }
 
-// catchFault calls f and returns the *executor.Fault with which f panics, or nil. Any other panic continues.
-func catchFault(f func()) (fault error) {
+// callAndCatchFault calls f and returns the *executor.Fault with which f panics, or nil. Any other panic continues.
+func callAndCatchFault(f func()) (fault error) {
 	defer func() {
 		v := recover()
 		if v == nil {

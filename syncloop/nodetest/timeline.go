@@ -54,6 +54,7 @@ func (tr *trace) noteOnTimelines(text string) {
 	}
 }
 
+// timelines returns the timelines of all pods up to the present time, or nil if timelines are not recorded.
 func (tr *trace) timelines() []timeline.Timeline {
 	if tr.records == nil {
 		return nil

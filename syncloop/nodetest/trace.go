@@ -226,7 +226,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
 			tr.recordStopFromKillingEvent(ref.UID, reason, message)
-			tr.addLine(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + oneLine(message)})
+			tr.addLine(ref.Namespace+"/"+ref.Name, line{text: "event " + reason + ": " + replaceLineBreaks(message)})
 		}
 		return // Other events are about the node.
 	}
@@ -236,7 +236,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 		return
 	}
 	tr.recordStopFromKillingEvent(m.GetUID(), reason, message)
-	tr.addLine(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + oneLine(message)})
+	tr.addLine(m.GetNamespace()+"/"+m.GetName(), line{text: "event " + reason + ": " + replaceLineBreaks(message)})
 }
 
 // Eventf implements runtime.EventRecorder.
@@ -268,7 +268,7 @@ func (tr *trace) recordAndCheckCall(ctx context.Context, c memory.Call) {
 	}
 	tr.checkAndRecordCall(about, c)
 	if c.Err != nil {
-		text += ": " + oneLine(c.Err.Error())
+		text += ": " + replaceLineBreaks(c.Err.Error())
 	}
 	tr.addLine(about.String(), line{text: text, container: about.name, branch: executor.BranchOf(ctx)})
 	tr.checkPodOnRuntime(about.pod.UID)
@@ -318,4 +318,5 @@ func (tr *trace) storeObjectOfIDLocked(result any, o object) object {
 	return o
 }
 
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
+// replaceLineBreaks replaces each line break by "; ".
+func replaceLineBreaks(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

@@ -100,8 +100,9 @@ func (f *forwarder) forwardConnection(ctx context.Context, port uint16, p *strea
 }
 
 // addStreamToPair adds a stream to the pair of data stream and error stream that form one connection. It
-// returns the pair and its port if the pair is now complete, or else nil. It resets a stream that fits no pair,
-// and closes pairs that were not completed within openTimeout.
+// returns the pair and its port if the pair is now complete, or else nil. It resets a stream without a valid
+// port, a second stream of a kind, and a stream beyond maxConnections pairs; it closes pairs that were not
+// completed within openTimeout.
 func (f *forwarder) addStreamToPair(stream httpstream.Stream, now time.Time) (*streamPair, uint16) {
 	for id, p := range f.pairs {
 		if now.Sub(p.since) > openTimeout {

@@ -112,6 +112,7 @@ func (e *Explanation) formatWorker() string {
 	return s
 }
 
+// format returns the line about a container in the page of an Explanation, with times relative to now.
 func (c *Container) format(now time.Time) string {
 	s := fmt.Sprintf("%s %s: %s", c.Kind, c.Name, strings.TrimSpace(c.State+" "+c.Reason))
 	if !c.Since.IsZero() {
@@ -138,6 +139,8 @@ func (c *Container) format(now time.Time) string {
 	return s
 }
 
+// format returns the line about a probe result in the page of an Explanation, with the time since the result is
+// the same.
 func (p *Probe) format(now time.Time) string {
 	verdict := "fails"
 	if p.Success {
@@ -150,6 +153,7 @@ func (p *Probe) format(now time.Time) string {
 	return joinReasonAndMessage(s, p.Message)
 }
 
+// format returns the line about a history entry in the page of an Explanation, with its age.
 func (e *Entry) format(now time.Time) string {
 	s := fmt.Sprintf("%8s  %-6s  %s", formatAgo(now.Sub(e.At)), e.What, e.Text)
 	if e.Times > 1 {
