@@ -16,8 +16,9 @@ import (
 // pods are handled last.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addPods(pods) }
 
-// addPods adds pods. If TerminalStatus or an admission handler panics for a pod, the next housekeeping adds
-// that pod again, once.
+// addPods adds the pods to the manager, and for each pod starts a worker, stores that it waits, or rejects it.
+// If TerminalStatus or an admission handler panics for a pod, the next housekeeping adds that pod again, once.
+// For a mirror pod, addPods updates the worker of its static pod instead.
 func (h *Handlers) addPods(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -32,8 +33,8 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 			h.ensureRecord(pod.UID).undecided = false
 		}
 	}()
-	h.observeRuntimePods(h.config.Runtime.Pods())
-	h.observeChangedWorkers()
+	h.updateAllocationsFromRuntime(h.config.Runtime.Pods())
+	h.updateAllocationsOfChangedWorkers()
 	a := &addition{Handlers: h, running: h.runningPods(), earlierPods: h.podsOfEarlierAgent()}
 	ordered := h.sortAdditions(pods, a.running)
 	for _, pod := range ordered {
@@ -51,7 +52,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		}
 		a.addPod(pod)
 	}
-	h.forEachContained(mirrors, h.updateStaticPod)
+	h.forEachContained(mirrors, h.updateStaticPodOfMirror)
 }
 
 // addition is one call of addPods.
@@ -61,8 +62,9 @@ type addition struct {
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// addPod adds one pod. After a first panic the next housekeeping adds the pod again. After a second panic a
-// pod of an earlier agent gets a worker, because that agent has admitted it; any other pod is rejected.
+// addPod adds one pod. After a first panic of a function of the host program the next housekeeping adds the pod
+// again. After a second panic a pod that the runtime had before this process started gets a worker, and any
+// other pod is rejected.
 func (a *addition) addPod(pod *v1.Pod) {
 	r := a.ensureRecord(pod.UID)
 	second := r.retryChange
@@ -79,7 +81,7 @@ func (a *addition) addPod(pod *v1.Pod) {
 	case !second:
 		a.config.Log.Error("the addition of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
 		a.ensureRecord(pod.UID).retryChange = true
-		a.observePod(pod.UID)
+		a.updatePodAllocation(pod.UID)
 	case a.earlierPods[pod.UID] || a.runsWithoutWorker(pod, a.running):
 		a.startWorker(pod)
 	default:
@@ -87,8 +89,9 @@ func (a *addition) addPod(pod *v1.Pod) {
 	}
 }
 
-// addWithTerminalStatus adds a pod with the terminal status that an earlier agent has saved, and returns the
-// pod with that status. It returns an error if TerminalStatus or an admission handler panics.
+// addWithTerminalStatus starts or rejects a pod, after it has replaced the pod's status by the terminal status
+// that an earlier agent has saved, if one is saved. It returns the pod with that status. It returns an error if
+// TerminalStatus or an admission handler panics.
 func (a *addition) addWithTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	pod, err := a.withTerminalStatus(pod)
 	if err != nil {
@@ -119,12 +122,13 @@ func (a *addition) readTerminalStatus(pod *v1.Pod) (status v1.PodStatus, ok bool
 	return status, ok, nil
 }
 
-// admitAndStart gives a pod a worker unless the pod is rejected or waits. It ignores earlier decisions about
-// the UID. A pod of an earlier agent starts without admission, because that agent has admitted it (AD-8, I42).
+// admitAndStart starts the worker of a pod that needs no admission or is admitted. It clears an earlier
+// rejection or wait of the UID first. A pod that an earlier agent has started needs no admission, because that
+// agent has admitted it (AD-8, I42).
 func (a *addition) admitAndStart(pod *v1.Pod) error {
 	a.clearRejection(pod.UID)
 	a.stopWaiting(pod.UID)
-	if !skipsAdmission(pod) && a.handleIfClosed(pod, a.running) {
+	if !skipsAdmission(pod) && a.rejectOrTerminateIfClosed(pod, a.running) {
 		return nil
 	}
 	if !skipsAdmission(pod) && !a.earlierPods[pod.UID] && !a.runsWithoutWorker(pod, a.running) {
@@ -136,8 +140,8 @@ func (a *addition) admitAndStart(pod *v1.Pod) error {
 	return nil
 }
 
-// startWorker creates the worker of a pod. It first replaces the stored status if that status is the rejection
-// of a removed pod with the same UID.
+// startWorker creates the worker of a pod. If the stored status is the rejection of a removed pod with the same
+// UID, it first replaces that status by Pending.
 func (h *Handlers) startWorker(pod *v1.Pod) {
 	if r := h.ensureRecord(pod.UID); r.hasStaleRejection {
 		r.hasStaleRejection = false
@@ -154,20 +158,20 @@ func skipsAdmission(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil || podstatus.IsTerminal(pod.Status.Phase)
 }
 
-// updateStaticPod sends an update to the worker of a static pod whose mirror pod has changed. Housekeeping
-// handles a mirror pod without a static pod.
-func (h *Handlers) updateStaticPod(mirror *v1.Pod) {
+// updateStaticPodOfMirror sends an update to the worker of the static pod that a changed mirror pod belongs to.
+// It does nothing if that pod does not exist, was rejected, waits for admission, or is still to be added again
+// after a panic.
+func (h *Handlers) updateStaticPodOfMirror(mirror *v1.Pod) {
 	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.isUnstarted(pod.UID) && !h.isAdditionPending(pod.UID) {
 		h.updateWorker(podworkers.SyncPodUpdate, pod, mirror)
 	}
 }
 
-// rejectPod rejects a pod: it records one event, publishes the status Failed and calls Rejected (SL-20). The
-// published status has no conditions or container statuses of the stored one, which belong to a previous
-// incarnation of the UID.
+// rejectPod rejects a pod: it records an event, stores the rejection, publishes the status Failed and calls the
+// host program's Rejected (SL-20). The published status has no conditions or container statuses.
 func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
-	p.publishRejection(pod, v1.PodStatus{
+	p.storeAndPublishRejection(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
 		QOSClass: podstatus.QOSClass(pod),
 		Reason:   result.Reason,
@@ -177,26 +181,28 @@ func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// publishRejection stores that a pod does not start, and publishes its terminal status.
-func (p *unstartedPods) publishRejection(pod *v1.Pod, status v1.PodStatus) {
+// storeAndPublishRejection stores that a pod is rejected, ends its wait if it waits, and publishes its terminal
+// status. A waiting pod whose Pending status was published gets the terminal status at once;
+// publishOrHoldStatus publishes any other.
+func (p *unstartedPods) storeAndPublishRejection(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	own := w != nil && w.published
 	p.stopWaiting(pod.UID)
 	p.table.Reject(pod.UID)
-	p.shared.setRefused(pod.UID, true)
-	defer p.observePod(pod.UID)
+	p.shared.setRejected(pod.UID, true)
+	defer p.updatePodAllocation(pod.UID)
 	status.ObservedGeneration = pod.Generation
 	if own {
 		p.config.Status.SetPodStatus(pod, status)
 		p.saveRejection(pod)
 		return
 	}
-	p.publishStatus(pod, status)
+	p.publishOrHoldStatus(pod, status)
 }
 
-// isActive reports whether a pod runs or should run (HC-7). Rejected and waiting pods are not active. A worker
-// decides about its own pod: a stored terminal status may belong to a previous incarnation of the UID, and the
-// worker restarts the admitted pod after that incarnation.
+// isActive reports whether a pod runs or should run (HC-7). A rejected or waiting pod is not active. A pod with
+// a worker is active until the worker knows that its containers have stopped, or if it restarts afterwards; a
+// pod without a worker is active unless its status is terminal.
 func (s *podStates) isActive(pod *v1.Pod) bool {
 	if s.isUnstarted(pod.UID) {
 		return false
@@ -208,7 +214,8 @@ func (s *podStates) isActive(pod *v1.Pod) bool {
 	return view.RestartRequested && !view.RestartEvicted || !view.IsPodKnownTerminated()
 }
 
-// isTerminal reports whether the status of the source or the stored status is terminal.
+// isTerminal reports whether the phase in the pod's own status, or in the stored status, is Succeeded or
+// Failed.
 func (s *podStates) isTerminal(pod *v1.Pod) bool {
 	if podstatus.IsTerminal(pod.Status.Phase) {
 		return true

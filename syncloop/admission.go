@@ -84,7 +84,8 @@ type PodAdmitResult struct {
 // admitted is the result of a handler that admits the pod.
 var admitted = PodAdmitResult{Admit: true}
 
-// needsOtherPods reports whether a handler reads the list of other pods.
+// needsOtherPods reports whether an admission handler reads the list of the other pods. The built-in rules and
+// a PodAdmitAloneFunc do not.
 func needsOtherPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {
 	case ruleHandler, PodAdmitAloneFunc:

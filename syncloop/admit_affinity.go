@@ -21,7 +21,8 @@ func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandle
 	})
 }
 
-// selectorMismatch returns a reason for each label of the node selector that the node does not have.
+// selectorMismatch returns one reason for each label of spec.nodeSelector that the node does not have with that
+// value.
 func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Reason) {
 	for _, key := range s.missingLabels(spec.NodeSelector) {
 		r := nodeAffinityReason("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], s.describeLabel(key)))
@@ -31,8 +32,8 @@ func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Rea
 	return reasons
 }
 
-// affinityMismatch returns the reason why the required node affinity does not match the node, or nil if it
-// matches.
+// affinityMismatch returns a reason if the required node affinity does not match the node or cannot be parsed.
+// It returns nil if it matches or the pod has none.
 func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
@@ -48,7 +49,7 @@ func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	return []allocation.Reason{nodeAffinityReason(field, "no term of the required node affinity matches this node")}
 }
 
-// nodeAffinityReason returns a refusal by the node selector or the node affinity.
+// nodeAffinityReason returns a reason of the kind NodeAffinity with the given field and message.
 func nodeAffinityReason(field, message string) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindNodeAffinity, Reason: "NodeAffinity", Message: message, Field: field}
 }
@@ -56,7 +57,7 @@ func nodeAffinityReason(field, message string) allocation.Reason {
 // selectable is a node that selectors are matched against.
 type selectable struct{ podspec.Node }
 
-// missingLabels returns the sorted keys of the labels that a selector requires and the node does not have.
+// missingLabels returns the sorted keys of the selector's labels that the node lacks or has with another value.
 func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if have, ok := s.Labels[key]; !ok || have != selector[key] {
@@ -66,7 +67,7 @@ func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	return keys
 }
 
-// describeLabel returns a label of the node for messages, as key=value.
+// describeLabel returns "key=value" for a label of the node, or "no such label".
 func (s selectable) describeLabel(key string) string {
 	if value, ok := s.Labels[key]; ok {
 		return key + "=" + value

@@ -27,7 +27,7 @@ func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 
 // Admit implements PodAdmitHandler.
 func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
-	pod := podWithClaims(r.chain, attrs.Pod)
+	pod := allocationPod(r.chain, attrs.Pod)
 	if attrs.snapshot == nil || !r.chain.HasOnlyBuiltInRules() {
 		return Refused(r.chain.Check(0, &pod, snapshotWith(r.chain, attrs.OtherPods))...)
 	}
@@ -37,19 +37,21 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// podWithClaims returns a pod with the claims of its spec.
-func podWithClaims(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
+// allocationPod returns the entry of a pod for the allocation table: the pod with its resource requests, host
+// ports and full name.
+func allocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
 
-// snapshotWith returns a snapshot with the sums of the given pods.
+// snapshotWith returns a snapshot of the node that counts the resource requests and host ports of the given
+// pods. A nil pod counts as one pod without requests.
 func snapshotWith(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
 	all := make([]allocation.Pod, len(pods))
 	for i, pod := range pods {
 		if pod == nil {
 			pod = &v1.Pod{} // A nil pod counts as a pod without claims.
 		}
-		all[i] = podWithClaims(chain, pod)
+		all[i] = allocationPod(chain, pod)
 	}
 	return chain.NewSnapshot(all...)
 }
@@ -109,8 +111,9 @@ type admitChain struct {
 	guard    *contain.Guard
 }
 
-// newAdmitChain returns the chain of these handlers. The table asks the handlers that are no rules by Ask
-// effects.
+// newAdmitChain returns the chain of the given admission handlers. A built-in rule runs inside the allocation
+// table; a rule of the host program is wrapped, so that its panic is contained. The loop calls each other
+// handler when the table asks for its answer.
 func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain {
 	rules := make([]allocation.Rule, len(handlers))
 	for i, handler := range handlers {
@@ -126,7 +129,8 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}
 }
 
-// askHandler calls one handler of the chain. It returns an error if the handler panics.
+// askHandler calls one handler of the chain and returns its result. It returns an error if the handler panics.
+// beside is the node without the pod; trial is true if nothing is admitted.
 func (c *admitChain) askHandler(index int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
 	handler := c.handlers[index]
 	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, snapshot: &beside}
@@ -137,8 +141,8 @@ func (c *admitChain) askHandler(index int, pod *v1.Pod, beside allocation.Snapsh
 	return result, err
 }
 
-// collectReasons returns the first answer of the chain and the reasons of all its rules and handlers. A
-// handler that panics counts as a refusal.
+// collectReasons asks all rules and handlers about a pod as a trial. It returns the answer of the first one
+// that refuses, and the reasons of all that refuse. A rule or handler that panics counts as a refusal.
 func (c *admitChain) collectReasons(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
 	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
 	add := func(refusal PodAdmitResult) {

@@ -39,8 +39,8 @@ func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (r
 	return reasons
 }
 
-// isTolerated reports whether a toleration of the pod tolerates the taint. A toleration without a key needs
-// the operator Exists. Validation rejects any other operator without a key, but an older pod may have one.
+// isTolerated reports whether a toleration of the pod tolerates the taint. A toleration without a key counts
+// only if its operator is Exists.
 func isTolerated(pod *v1.Pod, taint *v1.Taint) bool {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

@@ -16,14 +16,14 @@ import (
 // An earlier agent has started the pods that run when this agent starts. They get their workers before new
 // pods are admitted.
 
-// runsWithoutWorker reports whether a pod is in running and has no worker. An earlier agent has started and
-// admitted it. It is not admitted again, because a restart of the agent must not terminate running pods (I35,
-// I42).
+// runsWithoutWorker reports whether the UID of a pod is in running and has no worker. An earlier agent has then
+// started the pod, and it must not be admitted again, because a restart of the agent must not terminate running
+// pods (I35, I42).
 func (v nodeView) runsWithoutWorker(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }
 
-// podsOfEarlierAgent returns the UIDs that the runtime has records of and that had no worker of this process.
+// podsOfEarlierAgent returns the UIDs that the runtime lists and that have had no worker of this process.
 func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range s.config.Runtime.Pods() {
@@ -34,9 +34,10 @@ func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	return uids
 }
 
-// clearHadWorker clears hadWorker for each UID without a worker and without a record in the runtime. No record
-// is left that could be mistaken for a record of an earlier agent.
-func (c *cleanup) clearHadWorker() {
+// clearStaleHadWorker clears the flag hadWorker of each UID that has no worker and that the runtime does not
+// list. While the flag is set, containers and sandboxes of the UID count as started by this agent and not by an
+// earlier one.
+func (c *cleanup) clearStaleHadWorker() {
 	shown := make(map[types.UID]bool, len(c.running))
 	for i := range c.running {
 		shown[c.running[i].UID] = true
@@ -46,7 +47,7 @@ func (c *cleanup) clearHadWorker() {
 	})
 }
 
-// runningPods returns the UIDs of the pods that may run according to the runtime.
+// runningPods returns the UIDs of the pods that may run according to the newest listing of the runtime.
 func (v nodeView) runningPods() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range v.config.Runtime.Pods() {
@@ -57,8 +58,8 @@ func (v nodeView) runningPods() map[types.UID]bool {
 	return uids
 }
 
-// sortAdditions returns the pods in the order of their addition (SL-15): first the running pods of an earlier
-// agent, then the highest priority if waiting pods are ordered by priority, then the oldest.
+// sortAdditions returns the pods in the order in which they are added (SL-15): first those that run without a
+// worker, then those with the higher wait rank, then the older.
 func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		if x, y := v.runsWithoutWorker(a, running), v.runsWithoutWorker(b, running); x != y {
@@ -71,10 +72,9 @@ func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v
 	})
 }
 
-// isNameInUse reports whether a static pod without a worker has to wait for its full name, because another pod
-// with the name may run that the workers do not queue by name: a pod of an earlier agent, or a pod that only
-// the runtime has. Until the runtime has been listed, every name may be in use. Housekeeping checks again
-// after each change of the runtime (I11).
+// isNameInUse reports whether a static pod without a worker must wait, because another pod with its namespace
+// and name may run and no worker holds that name. Until the runtime has been listed, every name counts as in
+// use. It returns false for any other pod (I11).
 func (v nodeView) isNameInUse(pod *v1.Pod) bool {
 	if !podmanager.IsStaticPod(pod) || v.config.Workers.View(pod.UID).Known {
 		return false
@@ -84,24 +84,22 @@ func (v nodeView) isNameInUse(pod *v1.Pod) bool {
 	}
 	pods := v.config.Runtime.Pods()
 	for i := range pods {
-		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && v.runsWithoutFullName(p) {
+		if p := &pods[i]; p.Name == pod.Name && p.Namespace == pod.Namespace && p.UID != pod.UID && v.runsWithoutHoldingFullName(p) {
 			return true
 		}
 	}
 	return false
 }
 
-// runsWithoutFullName reports whether a pod runs and no worker holds its full name: it has no worker, its
-// worker has no spec of it, or its worker was terminated before it had started anything.
-func (v nodeView) runsWithoutFullName(pod *runtime.Pod) bool {
+// runsWithoutHoldingFullName reports whether a pod may run although no worker holds its full name: it has no
+// worker, its worker has no spec of it, or its worker counts it as terminated.
+func (v nodeView) runsWithoutHoldingFullName(pod *runtime.Pod) bool {
 	view := v.config.Workers.View(pod.UID)
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// hasLostFullName reports whether another static pod of the same source has the full name of a running pod and
-// has started. The source names the other pod, so it does not desire the running one, even if it could not
-// read all its files. This happens if the runtime did not list the running pod when the other pod was admitted
-// (F60). Both must not run (I11).
+// hasLostFullName reports whether another static pod from the same source has the full name of a running pod,
+// and has a worker with its spec. The source desires only one pod of a name, and both must not run (F60, I11).
 func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
@@ -110,9 +108,9 @@ func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	return v.config.Workers.View(other.UID).HasConfig
 }
 
-// killStaticPodsWithoutName kills running static pods whose full name another pod holds. An earlier agent has
-// started them, and the runtime did not list them when the other pod got the name (F60, I11). They are
-// desired, so they start again when the name is free.
+// killStaticPodsWithoutName kills each desired static pod that runs while its worker still waits for the full
+// name, which another pod holds. It then requests the pod again, so that the pod starts when the name is free.
+// This happens if the runtime did not list the pod when the other pod got the name (F60, I11).
 func (c *cleanup) killStaticPodsWithoutName() {
 	for i := range c.running {
 		p := &c.running[i]
@@ -125,7 +123,7 @@ func (c *cleanup) killStaticPodsWithoutName() {
 		if err != nil {
 			return // The workers have stopped.
 		}
-		c.observePod(p.UID)
+		c.updatePodAllocation(p.UID)
 		c.config.Log.Info("killing a running static pod because another pod has its full name; it starts again after that pod", "pod", podmanager.FullName(wanted), "uid", p.UID)
 		mirror, _ := c.config.Manager.GetMirrorPodByPod(wanted)
 		c.updateWorker(podworkers.SyncPodCreate, wanted, mirror)
@@ -135,10 +133,10 @@ func (c *cleanup) killStaticPodsWithoutName() {
 // rejectedByShutdown is the refusal of a node that is Closed.
 var rejectedByShutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
-// handleIfClosed handles a pod if the node is Closed, and reports whether it is. A running pod of an earlier
-// agent gets a worker that terminates it within its own grace period. Any other pod is rejected, even if it
-// was admitted before.
-func (h *Handlers) handleIfClosed(pod *v1.Pod, running map[types.UID]bool) bool {
+// rejectOrTerminateIfClosed rejects a pod if the node is Closed, that is draining or shut down. If the pod runs
+// without a worker, it instead gets a worker that terminates it within its grace period. It returns false, and
+// does nothing, if the node is not Closed.
+func (h *Handlers) rejectOrTerminateIfClosed(pod *v1.Pod, running map[types.UID]bool) bool {
 	if !h.config.Closed() {
 		return false
 	}

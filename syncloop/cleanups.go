@@ -23,9 +23,9 @@ const orphanTermination = 1
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
 	h.retryPanickedPods()
-	h.recordCompleteSources()
+	h.startGracesOfCompleteSources()
 	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
-	h.observeRuntimePods(c.running)
+	h.updateAllocationsFromRuntime(c.running)
 	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()
 	all := h.config.Sources.AllSeen()
 	c.workers = h.config.Workers.SyncKnownPods(podworkers.KnownPods{
@@ -44,15 +44,15 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	}
 	c.startMissingWorkers()
 	c.startRunningWaitingPods()
-	c.finishDeletedPods()
+	c.killDeletedTerminalPods()
 	c.killOrphans()
 	c.killStaticPodsWithoutName()
-	c.clearHadWorker()
+	c.clearStaleHadWorker()
 	if all {
-		c.discardRemovedPods()
+		c.discardStoppedUndesiredPods()
 	}
-	c.observeAllPods()
-	h.unassumeKnown()
+	c.updateAllAllocations()
+	h.unassumeDesiredPods()
 	h.table.RecheckFaults()
 	if h.table.NeedsReview() || !h.OrphanGraceOver() { // The loop has to wake at the end of the orphan grace.
 		h.wake()
@@ -69,8 +69,8 @@ type cleanup struct {
 	running       []runtime.Pod                          // from the last listing of the runtime
 }
 
-// removeOrphanedStatuses removes the statuses of pods that are not desired and have no worker. A terminating
-// pod keeps its status, because its later statuses must not contradict it.
+// removeOrphanedStatuses removes the stored statuses of pods that are not desired and have no worker. It also
+// clears the mark of those UIDs that the stored status may be an old rejection.
 func (c *cleanup) removeOrphanedStatuses() {
 	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
 	for uid := range c.workers {
@@ -85,20 +85,21 @@ func (c *cleanup) removeOrphanedStatuses() {
 	c.updateEachRecord(func(uid types.UID, r *record) { r.hasStaleRejection = r.hasStaleRejection && keep[uid] })
 }
 
-// startMissingWorkers gives a worker to every active pod without one (B-130).
+// startMissingWorkers starts a worker for each active pod without one, except pods that housekeeping adds again
+// after a panic. If the node is Closed, such a pod is rejected or terminated instead (B-130).
 func (c *cleanup) startMissingWorkers() {
 	running := c.runningPods()
 	for _, pod := range c.pods {
-		if _, ok := c.workers[pod.UID]; ok || c.readRecord(pod.UID).retryChange || !c.isActive(pod) || !skipsAdmission(pod) && c.handleIfClosed(pod, running) {
+		if _, ok := c.workers[pod.UID]; ok || c.readRecord(pod.UID).retryChange || !c.isActive(pod) || !skipsAdmission(pod) && c.rejectOrTerminateIfClosed(pod, running) {
 			continue
 		}
 		c.startWorker(pod)
 	}
 }
 
-// finishDeletedPods kills deleted pods with a terminal status and without a worker, so that even a rejected
-// pod can finish (B-131, HC-8).
-func (c *cleanup) finishDeletedPods() {
+// killDeletedTerminalPods sends a kill to the workers for each deleted pod that has a terminal status, no
+// worker and nothing running. Without it a rejected pod would never be removed from the API (B-131, HC-8).
+func (c *cleanup) killDeletedTerminalPods() {
 	for _, pod := range c.pods {
 		if pod.DeletionTimestamp == nil || !c.isTerminal(pod) {
 			continue
@@ -110,18 +111,19 @@ func (c *cleanup) finishDeletedPods() {
 	}
 }
 
-// killOrphans kills the running orphans (B-132, HC-9), except those in their orphan grace.
+// killOrphans kills each running orphan: a pod without a worker that should not run. It defers the kill of a
+// pod of an earlier agent until the orphan grace is over (B-132, HC-9).
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
-		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKill(pod) {
+		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKillIfInGrace(pod) {
 			c.killOrphan(pod)
 		}
 	}
 }
 
-// isOrphan reports whether a pod has no worker and should not run. A desired pod should not run if it was
-// rejected or has terminated. A pod that is not desired should not run if its sources are complete, or if
-// another static pod has its full name.
+// isOrphan reports whether a pod of the runtime has no worker and should not run. A desired pod should not run
+// if it is not active. Any other pod should not run if all its possible sources are complete, or if another
+// static pod has its full name.
 func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	if o.config.Workers.View(pod.UID).Known {
 		return false
@@ -132,7 +134,8 @@ func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	return o.isUndesired(pod) || o.hasLostFullName(pod)
 }
 
-// killOrphan makes the workers kill a pod that only the runtime has, with a grace period of one second.
+// killOrphan makes the workers kill a pod without a worker, with a grace period of one second. It clears the
+// end of the pod's orphan grace and marks the UID as having had a worker.
 func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	grace := int64(orphanTermination)
 	err := o.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
@@ -145,7 +148,7 @@ func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	}
 	o.setOrphanGraceEnd(orphan.UID, time.Time{})
 	o.ensureRecord(orphan.UID).hadWorker = true // From now on its records belong to this agent.
-	o.observePod(orphan.UID)
+	o.updatePodAllocation(orphan.UID)
 	if err != nil {
 		o.config.Log.Error("cannot kill an orphaned pod", "pod", orphan.Name, "uid", orphan.UID, "err", err)
 		return
@@ -153,7 +156,8 @@ func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	o.config.Log.Info("killing a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
-// isUndesired reports whether a pod is not desired and all sources that it may belong to are complete.
+// isUndesired reports whether a pod is not desired and every source that it may belong to has delivered its
+// first complete list.
 func (o *orphans) isUndesired(pod *runtime.Pod) bool {
 	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
@@ -161,17 +165,17 @@ func (o *orphans) isUndesired(pod *runtime.Pod) bool {
 	return !slices.ContainsFunc(o.possibleSources(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
 }
 
-// isFromSource reports whether the annotation of a sandbox of the pod names the source.
+// isFromSource reports whether the source annotation of one of the pod's sandboxes names the source.
 func isFromSource(pod *runtime.Pod, source string) bool {
 	return slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
 		return s.Annotations[podmanager.ConfigSourceAnnotation] == source
 	})
 }
 
-// discardRemovedPods calls Discard with the pods whose records and files are no longer needed. The remover
-// checks each pod again before it removes anything. While the manifest of a pod may be late its records stay:
-// they prove that the pod has run, so that it does not run again.
-func (c *cleanup) discardRemovedPods() {
+// discardStoppedUndesiredPods calls the host program's Discard with the pods that have stopped, are not desired
+// and whose worker allows the removal. It leaves out pods of an earlier agent until their orphan grace is over,
+// because their containers prove that they have run.
+func (c *cleanup) discardStoppedUndesiredPods() {
 	var gone []types.UID
 	for i := range c.running {
 		pod := &c.running[i]
@@ -184,7 +188,7 @@ func (c *cleanup) discardRemovedPods() {
 	}
 }
 
-// isRunning reports whether the pod with the UID may run according to the runtime.
+// isRunning reports whether the pod with the UID is in pods and may run.
 func isRunning(pods []runtime.Pod, uid types.UID) bool {
 	for i := range pods {
 		if pods[i].UID == uid {

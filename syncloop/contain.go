@@ -9,7 +9,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// containPanics wraps the functions of the host program. A panic in one of them fails only that call (I50).
+// containPanics wraps the functions of the host program, so that a panic in one of them fails only that call.
+// It returns the guard that contains and logs the panics (I50).
 func (c *HandlersConfig) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
 	c.Log = g.Log()
@@ -27,8 +28,8 @@ func (c *HandlersConfig) containPanics() *contain.Guard {
 	return g
 }
 
-// forEachContained calls f for each pod. If f panics for a pod, the next housekeeping repeats the change of
-// that pod.
+// forEachContained calls f for each pod and contains a panic. After a panic for a pod it marks the pod, and the
+// next housekeeping repeats the change.
 func (h *Handlers) forEachContained(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
 		if err := h.guard.Call("SyncHandler", func() { f(pod) }); err != nil {
@@ -38,13 +39,14 @@ func (h *Handlers) forEachContained(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	}
 }
 
-// isAdditionPending reports whether a pod has no worker because its addition has panicked. The next
-// housekeeping adds it again.
+// isAdditionPending reports whether a pod has no worker and a change of it panicked. The next housekeeping adds
+// it again.
 func (s *podStates) isAdditionPending(uid types.UID) bool {
 	return s.readRecord(uid).retryChange && !s.config.Workers.View(uid).Known
 }
 
-// retryPanickedPods repeats, at the start of housekeeping, the changes of pods that have panicked.
+// retryPanickedPods repeats the changes that panicked: it adds a pod without a worker again, and sends an
+// update to the worker of any other. It clears the mark of pods that are not desired.
 func (h *Handlers) retryPanickedPods() {
 	again := h.uidsWhere(func(r *record) bool { return r.retryChange })
 	if len(again) == 0 {
@@ -70,7 +72,7 @@ func (h *Handlers) retryPanickedPods() {
 	}
 }
 
-// fullNames returns the full names of pods for log messages.
+// fullNames returns the full names (name_namespace) of the pods.
 func fullNames(pods []*v1.Pod) []string {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {

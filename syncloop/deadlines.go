@@ -100,8 +100,9 @@ func (d *Deadlines) RequestUpdate(uid types.UID) {
 // repeatExpiry is the delay before a termination that panicked is repeated.
 const repeatExpiry = 10 * time.Second
 
-// terminateDuePods updates the entries of the changed pods, terminates the pods that are due, and returns the
-// time of the next due entry. The loop calls it in each step.
+// terminateDuePods updates the queue entries of changed pods, terminates the pods whose active deadline has
+// passed, and returns the time of the next entry. timed is false if the queue is empty. After a panic it tries
+// the pod again later.
 func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
 	d.changedBuffer = d.changed.TakeAll(d.changedBuffer[:0])
 	for _, n := range d.changedBuffer {
@@ -116,7 +117,7 @@ func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
 	return d.queue.Next()
 }
 
-// updateEntry sets or removes the entry of a pod according to its current deadline.
+// updateEntry queues a pod at its active deadline, or removes it from the queue if it has none to wait for.
 func (d *Deadlines) updateEntry(uid types.UID) {
 	if _, at, ok := d.findDeadline(uid); ok {
 		d.queue.EnqueueAt(uid, at)
@@ -125,9 +126,8 @@ func (d *Deadlines) updateEntry(uid types.UID) {
 	d.queue.Remove(uid)
 }
 
-// findDeadline returns a pod and the time of its deadline. It returns false if the pod has no deadline, has
-// not started, or is already terminating (AD-1). When a UID is reused, the stored status belongs to the
-// previous incarnation until the new one publishes a status.
+// findDeadline returns a pod and the time of its active deadline. It returns false if the pod is not desired,
+// has no deadline, has no worker, has not started, is terminating, or has a terminal status (AD-1).
 func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
@@ -144,9 +144,9 @@ func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok b
 	return pod, at, ok
 }
 
-// terminateIfDue terminates a pod unless its deadline has moved. It records the event before it calls the
-// worker, so the event comes first. A terminating pod has no deadline, so the event is recorded once. The
-// kubelet records it every second.
+// terminateIfDue records an event and kills a pod if its active deadline has passed. If the deadline is later,
+// it queues the pod again. A terminating pod has no deadline, so there is one event; the kubelet records one
+// every second.
 func (d *Deadlines) terminateIfDue(uid types.UID) {
 	pod, at, ok := d.findDeadline(uid)
 	if !ok {
@@ -158,11 +158,12 @@ func (d *Deadlines) terminateIfDue(uid types.UID) {
 		return
 	}
 	d.config.Recorder.Event(pod, v1.EventTypeNormal, ReasonDeadlineExceeded, messageDeadlineExceeded)
-	d.terminatePod(pod, at)
+	d.killPastDeadline(pod, at)
 }
 
-// terminatePod makes the workers kill a pod that is past its deadline.
-func (d *Deadlines) terminatePod(pod *v1.Pod, at time.Time) {
+// killPastDeadline makes the workers kill a pod with the status Failed and the reason DeadlineExceeded. It logs
+// the result.
+func (d *Deadlines) killPastDeadline(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,
 		StartTime:  at,

@@ -28,7 +28,8 @@ type eviction struct {
 	completions []*podworkers.Completion // one for each caller
 }
 
-// terminalStatus returns the terminal status of the evicted pod.
+// terminalStatus returns the status Failed with the reason, message and condition of the first eviction
+// request.
 func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
@@ -36,8 +37,8 @@ func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
 	}
 }
 
-// resolve resolves every Completion with the error, or with success if it is nil.
-func (e *eviction) resolve(err error) {
+// resolveCompletions resolves every Completion of the eviction with err, where nil is success.
+func (e *eviction) resolveCompletions(err error) {
 	for _, c := range e.completions {
 		c.Resolve(err)
 	}
@@ -58,12 +59,12 @@ func (h *Handlers) EvictWaiting(uid types.UID, e WaitingEviction) bool {
 // StopWaiting implements WaitingHandler.
 func (h *Handlers) StopWaiting() {
 	for _, e := range h.shared.stopEvictions() {
-		e.resolve(ErrStopped)
+		e.resolveCompletions(ErrStopped)
 	}
 }
 
-// handleEvictions publishes the terminal statuses of the evicted waiting pods. An evicted pod that runs gets a
-// worker that terminates it.
+// handleEvictions publishes the terminal status of each evicted waiting pod. An evicted pod that runs gets a
+// worker that kills it instead.
 func (h *Handlers) handleEvictions() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {
@@ -72,21 +73,22 @@ func (h *Handlers) handleEvictions() {
 	running := h.runningPods()
 	for _, uid := range uids {
 		if pod := h.readRecord(uid).waiter.pod; h.runsWithoutWorker(pod, running) {
-			h.startWaitingPod(pod)
+			h.startRunningWaitingPod(pod)
 		} else {
 			h.failIfEvicted(pod)
 		}
 	}
 }
 
-// failIfEvicted publishes the terminal status of a waiting pod if it was evicted, and reports whether it was.
+// failIfEvicted publishes the status Failed of a waiting pod and resolves its eviction, if the pod was evicted.
+// It reports whether the pod was evicted.
 func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (evicted bool) {
-	e := p.shared.takeEviction(pod.UID)
+	e := p.shared.takeEvictionAndClearDeferral(pod.UID)
 	if e == nil {
 		return false
 	}
-	p.publishRejection(pod, e.terminalStatus(pod))
-	e.resolve(p.checkNotRunning(pod.UID))
+	p.storeAndPublishRejection(pod, e.terminalStatus(pod))
+	e.resolveCompletions(p.checkNotRunning(pod.UID))
 	return true
 }
 
@@ -107,16 +109,16 @@ func (v nodeView) checkNotRunning(uid types.UID) error {
 	return nil
 }
 
-// startWaitingPod gives a worker to a waiting pod that runs. If the pod was evicted, it then kills the pod and
-// resolves each Completion when the pod has stopped.
-func (h *Handlers) startWaitingPod(pod *v1.Pod) {
-	e := h.shared.takeEviction(pod.UID)
+// startRunningWaitingPod ends the wait of a pod that runs, and starts its worker. If the pod was evicted, it
+// then kills the pod, and resolves each Completion when the pod has stopped.
+func (h *Handlers) startRunningWaitingPod(pod *v1.Pod) {
+	e := h.shared.takeEvictionAndClearDeferral(pod.UID)
 	h.stopWaiting(pod.UID)
 	h.startWorker(pod)
 	if e == nil {
 		return
 	}
-	defer h.observePod(pod.UID)
+	defer h.updatePodAllocation(pod.UID)
 	kill := h.config.Workers.Kill(podworkers.UpdatePodOptions{Pod: pod, StartTime: h.config.Clock.Now(), KillPodOptions: &podworkers.KillPodOptions{
 		Evict: true, PodStatusFunc: podworkers.Fail(e.first.Reason, e.first.Message, e.first.Condition),
 		PodTerminationGracePeriodSecondsOverride: e.first.GraceSeconds,

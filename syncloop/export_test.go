@@ -17,7 +17,7 @@ import (
 func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 	var staying, ending []*v1.Pod
 	for _, pod := range h.config.Manager.GetPods() {
-		if h.isWaitingInTable(pod.UID) || h.isAdmittedToStay(pod, h.config.Workers.View(pod.UID)) {
+		if h.isWaitingInTable(pod.UID) || h.isAdmittedAndNotTerminating(pod, h.config.Workers.View(pod.UID)) {
 			staying = append(staying, pod)
 		}
 	}
@@ -37,7 +37,7 @@ func text(s allocation.Sums) string {
 	}
 	slices.Sort(uids)
 	cpu, port := s.Requested(v1.ResourceCPU), false
-	one := podWithClaims(allocation.NewChain(), withPort(80))
+	one := allocationPod(allocation.NewChain(), withPort(80))
 	s.Holders(one.Claims.Keys[1], func(allocation.Holder) bool { port = true; return true })
 	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
 }
@@ -60,7 +60,7 @@ func (h *Handlers) Noted() int {
 // runtime has been observed. gone is called before the claims are read.
 func (h *Handlers) TakesOfGiven(pod *v1.Pod, gone func()) allocation.Pod {
 	h.ensureRecord(pod.UID).lastSpec = pod
-	h.observeRuntimePods(h.config.Runtime.Pods())
+	h.updateAllocationsFromRuntime(h.config.Runtime.Pods())
 	gone()
-	return h.claimsOfTerminating(pod.UID, allocation.FromRuntime)
+	return h.allocationPodOfTerminating(pod.UID, allocation.FromRuntime)
 }

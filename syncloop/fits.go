@@ -23,22 +23,24 @@ type Scheduling struct {
 	observedChange uint64 // the last worker change that the loop has observed; only the loop uses it
 }
 
-// addWorkerChange records that the worker of a pod has changed and the loop has not observed it yet.
+// addWorkerChange counts a change of the pod's worker. Until the loop has handled the change, removeStoppedPods
+// looks at that pod itself.
 func (s *Scheduling) addWorkerChange(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AddWorkerChange(uid)
 }
 
-// recordLastChange stores the number of the last worker change. The loop calls it before it observes all
-// changed workers.
-func (s *Scheduling) recordLastChange() {
+// storeLastWorkerChange stores the number of the newest worker change. The loop calls it before it reads the
+// state of all changed workers, so every change up to that number counts as handled.
+func (s *Scheduling) storeLastWorkerChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.observedChange = s.mu.LastWorkerChange()
 }
 
-// updateUsage copies the changes of the table to the usage.
+// updateUsage copies the changes of the allocation table to the usage, which other goroutines read. It then
+// drops the worker changes that the loop has handled.
 func (s *Scheduling) updateUsage(t *allocation.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +61,8 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 		return nil
 	}
 	s.removeStoppedPods()
-	s.judgeAssumed()
-	verdict, reasons := s.judgePod(pod, gone...)
+	s.decideAboutAssumedPods()
+	verdict, reasons := s.decideAboutPod(pod, gone...)
 	if verdict == allocation.Admitted {
 		return nil
 	}
@@ -73,7 +75,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 // depends on the number of terminating pods only.
 func (s *Scheduling) Allocated() v1.ResourceList {
 	s.removeStoppedPods()
-	s.judgeAssumed()
+	s.decideAboutAssumedPods()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.Allocated()
@@ -116,8 +118,9 @@ func (s *Scheduling) Assumed() []types.UID {
 	return s.mu.Assumed()
 }
 
-// removeStoppedPods removes pods from the usage whose workers have seen their containers stop, before the loop
-// does. So a caller that has seen the end of a pod can use its resources at once.
+// removeStoppedPods removes each pod from the usage whose worker reports that all containers have stopped,
+// before the loop has handled that change. A caller that has seen a pod terminate can so use its resources at
+// once.
 func (s *Scheduling) removeStoppedPods() {
 	s.mu.Lock()
 	suspects := s.mu.Suspects()
@@ -131,9 +134,10 @@ func (s *Scheduling) removeStoppedPods() {
 	}
 }
 
-// judgeAssumed decides about each assumed pod without a verdict, in their order. It holds no lock while it
-// calls handlers and rules. Two goroutines may decide about the same pod, with the same result.
-func (s *Scheduling) judgeAssumed() {
+// decideAboutAssumedPods decides for each pod of Assume without a decision whether it would be admitted, would
+// wait or would be rejected. It goes in the order of the Assume calls, and holds no lock while it calls
+// handlers and rules. Two goroutines may decide about the same pod, with the same result.
+func (s *Scheduling) decideAboutAssumedPods() {
 	for {
 		s.mu.Lock()
 		pod := s.mu.NextWithoutVerdict()
@@ -141,26 +145,27 @@ func (s *Scheduling) judgeAssumed() {
 		if pod == nil {
 			return
 		}
-		verdict, _ := s.judgePod(pod)
-		one := podWithClaims(s.chain.rules, pod) // This calls rules of the host program, so no lock is held.
+		verdict, _ := s.decideAboutPod(pod)
+		one := allocationPod(s.chain.rules, pod) // This calls rules of the host program, so no lock is held.
 		s.mu.Lock()
 		s.mu.CountAssumed(one, s.config.waitRank(pod), verdict)
 		s.mu.Unlock()
 	}
 }
 
-// judgePod returns the decision about a pod that would arrive now if the pods gone had terminated, and all
-// reasons against the pod.
-func (s *Scheduling) judgePod(pod *v1.Pod, gone ...types.UID) (allocation.State, []allocation.Reason) {
+// decideAboutPod returns whether a pod that arrives now would be admitted, would wait or would be rejected, and
+// all reasons against it. It counts the pods in terminated as if they had terminated. If the node is Closed, it
+// returns Rejected.
+func (s *Scheduling) decideAboutPod(pod *v1.Pod, terminated ...types.UID) (allocation.State, []allocation.Reason) {
 	if s.config.Closed() {
 		return allocation.Rejected, rejectedByShutdown.Reasons
 	}
-	one, list := podWithClaims(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, needsOtherPods)
+	one, list := allocationPod(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, needsOtherPods)
 	s.mu.Lock()
-	beside := s.mu.SnapshotFor(&one, s.config.waitRank(pod), list, gone...)
+	beside := s.mu.SnapshotFor(&one, s.config.waitRank(pod), list, terminated...)
 	s.mu.Unlock()
 	var reasons [allocation.Questions][]allocation.Reason
-	verdict, _, question := allocation.Judge(&one, beside, s.config.waitsWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {
+	verdict, _, question := allocation.Judge(&one, beside, s.config.mayWaitWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {
 		answer, all := s.chain.collectReasons(&one, beside)
 		reasons[q] = all
 		return answer
@@ -168,11 +173,12 @@ func (s *Scheduling) judgePod(pod *v1.Pod, gone ...types.UID) (allocation.State,
 	return verdict, reasons[question]
 }
 
-// updateUsage copies the decisions of the loop to the usage of Scheduling.
+// updateUsage copies the changes of the loop's allocation table to the usage of Scheduling.
 func (h *Handlers) updateUsage() { h.Scheduling.updateUsage(h.table) }
 
-// unassumeKnown reverts Assume for each desired pod, because the loop has decided about it.
-func (h *Handlers) unassumeKnown() {
+// unassumeDesiredPods marks each assumed pod that is desired now as changed. The next updateUsage then replaces
+// the assumed state by the loop's decision.
+func (h *Handlers) unassumeDesiredPods() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {
 			h.table.MarkChanged(uid)

@@ -31,15 +31,18 @@ const (
 // reasonFailedScheduling is the scheduler's event reason for a pod that fits on no node.
 const reasonFailedScheduling = "FailedScheduling"
 
-// waitsWithoutLimit reports whether a pod may wait without a time limit: it does not come from an API server.
-func (c *HandlersConfig) waitsWithoutLimit(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
+// mayWaitWithoutLimit reports whether a pod may wait for admission without a time limit. This holds for a pod
+// that does not come from an API server.
+func (c *HandlersConfig) mayWaitWithoutLimit(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
 
-// waitsWhenFull reports whether a pod also waits for pods that are not terminating.
-func (c *HandlersConfig) waitsWhenFull(pod *v1.Pod) bool {
-	return c.WhenFull == Wait && c.waitsWithoutLimit(pod)
+// mayWaitWhenFull reports whether a pod waits when the node is full, even if no pod on it terminates. This
+// holds if WhenFull is Wait and the pod does not come from an API server.
+func (c *HandlersConfig) mayWaitWhenFull(pod *v1.Pod) bool {
+	return c.WhenFull == Wait && c.mayWaitWithoutLimit(pod)
 }
 
-// waitRank returns the rank of a pod among the waiting pods. The highest rank is first.
+// waitRank returns the rank of a pod among waiting pods: its priority if WhenFull is Wait, else the same for
+// all. The highest rank is first.
 func (c *HandlersConfig) waitRank(pod *v1.Pod) int32 {
 	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

@@ -10,21 +10,21 @@ type graces struct {
 	completeSince map[string]time.Time // by source: the time when it was complete for the first time
 }
 
-// newGraces returns graces of a duration for sources that are not complete yet. A duration of zero or less
-// means no grace.
+// newGraces returns graces that each last for the given duration after a source is complete. A duration of zero
+// or less means no grace.
 func newGraces(grace time.Duration) graces {
 	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }
 
-// recordComplete starts the grace of a source that is complete. Later calls for the source have no effect.
-func (g *graces) recordComplete(source string, now time.Time) {
+// startGraceOnce starts the grace of a source at now. Later calls for the source have no effect.
+func (g *graces) startGraceOnce(source string, now time.Time) {
 	if _, before := g.completeSince[source]; !before {
 		g.completeSince[source] = now
 	}
 }
 
-// graceEnd returns the time when the graces of all these sources are over. It returns false if one of them has
-// never been complete.
+// graceEnd returns the time when the graces of all these sources are over. It returns false if the grace of one
+// of them has not started.
 func (g *graces) graceEnd(sources []string) (time.Time, bool) {
 	var last time.Time
 	for _, source := range sources {

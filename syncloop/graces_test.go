@@ -30,7 +30,7 @@ func TestGraces(t *testing.T) {
 			fmt.Fprintln(&b, strings.Join(words, " "))
 			switch words[0] {
 			case "heard":
-				graces.recordComplete(words[1], now)
+				graces.startGraceOnce(words[1], now)
 			case "after":
 				length, err := time.ParseDuration(words[1])
 				require.NoError(t, err)

@@ -114,7 +114,7 @@ type Handlers struct {
 	*unstartedPods
 	// changedWorkers are the pods whose workers have reported a change.
 	changedWorkers *dirty.Set[struct{}]
-	changed        []dirty.Entry[struct{}] // reused by observeChangedWorkers
+	changed        []dirty.Entry[struct{}] // reused by updateAllocationsOfChangedWorkers
 
 	// Scheduling answers questions of other goroutines.
 	*Scheduling
@@ -157,23 +157,23 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// updateWorker sends an update of a pod to its worker.
+// updateWorker sends an update of the given kind to the worker of a pod, unless sendToWorker refuses it.
 func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }
 
-// sendToWorker calls UpdatePod of the workers and observes the pod before and after the call. It does nothing
-// if another running pod has the pod's full name. An error is a bug of the caller and is logged, except
-// podworkers.ErrStopped: the loop stops then too.
+// sendToWorker calls UpdatePod of the workers, and updates the pod's allocation before and after the call.
+// Unless the update is a kill, it does nothing while another running pod has the full name of a static pod, and
+// it stores the pod as the last spec that the worker has. An error other than podworkers.ErrStopped is logged.
 func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
 	if options.UpdateType != podworkers.SyncPodKill && h.isNameInUse(pod) {
 		return
 	}
 	h.ensureRecord(pod.UID).hadWorker = true
-	defer h.observePod(pod.UID)
+	defer h.updatePodAllocation(pod.UID)
 	if options.UpdateType != podworkers.SyncPodKill {
-		h.observePod(pod.UID) // If the UID is terminating, the previous spec terminates.
+		h.updatePodAllocation(pod.UID) // If the UID is terminating, the previous spec terminates.
 		h.ensureRecord(pod.UID).lastSpec = pod
 	}
 	options.StartTime = h.config.Clock.Now()
@@ -183,12 +183,13 @@ func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	}
 }
 
-// isUnstarted reports whether a pod was rejected or waits: it has no worker, and a sync gives it none.
+// isUnstarted reports whether a pod was rejected or waits for admission. Such a pod has no worker, and a sync
+// does not start one.
 func (s *podStates) isUnstarted(uid types.UID) bool {
 	return s.isRejected(uid) || s.awaitsAdmission(uid)
 }
 
-// isRejected reports whether a desired pod was rejected.
+// isRejected reports whether the allocation table has the pod as Rejected.
 func (s *podStates) isRejected(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Rejected
@@ -203,7 +204,8 @@ func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncPod
 // HandlePodChanges implements ChangeHandler.
 func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncPods(pods, true) }
 
-// syncPods sends a sync to the worker of each pod. observation is true if the runtime has reported a change.
+// syncPods sends a sync to the worker of each pod. It skips mirror pods, rejected and waiting pods, and pods
+// that are still to be added again after a panic. observation is true if the runtime has reported a change.
 func (h *Handlers) syncPods(pods []*v1.Pod, observation bool) {
 	for _, pod := range pods {
 		if podmanager.IsMirrorPod(pod) {

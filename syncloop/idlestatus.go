@@ -15,11 +15,11 @@ type heldStatus struct {
 	status v1.PodStatus
 }
 
-// publishStatus publishes the status of a waiting or rejected pod. While a previous incarnation of the UID
-// terminates, the stored status belongs to that incarnation, so publishStatus holds the new status back until
-// the incarnation has finished. The terminal status of the previous incarnation does not count for this pod,
-// even after a restart.
-func (p *unstartedPods) publishStatus(pod *v1.Pod, status v1.PodStatus) {
+// publishOrHoldStatus publishes the status of a waiting or rejected pod, and saves it for the next agent if it
+// is a rejection. While an earlier pod with the same UID terminates, it only stores the status, to publish it
+// after that pod has finished. The first status of a pod replaces the stored status of an earlier pod with the
+// UID, and drops that pod's saved terminal status.
+func (p *unstartedPods) publishOrHoldStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	if view := p.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
 		p.setHeldStatus(pod.UID, &heldStatus{pod, status})
@@ -38,10 +38,9 @@ func (p *unstartedPods) publishStatus(pod *v1.Pod, status v1.PodStatus) {
 	p.saveRejection(pod)
 }
 
-// saveRejection saves the terminal status of a rejected pod for the next agent, because a terminal phase must
-// never change. An API server keeps the status of its pods; pods of other sources have no such store. A static
-// pod is admitted again by the next agent. A pod that was rejected because the node drains is not saved,
-// because the pods that the drain has stopped run again too.
+// saveRejection calls SaveTerminalStatus with the stored terminal status of a rejected pod, so that the next
+// agent does not start the pod. It does not save it for a static pod, for a pod that was rejected because the
+// node is Closed, or while the status is held back.
 func (p *unstartedPods) saveRejection(pod *v1.Pod) {
 	if podmanager.IsStaticPod(pod) || !p.isRejected(pod.UID) {
 		return
@@ -55,9 +54,10 @@ func (p *unstartedPods) saveRejection(pod *v1.Pod) {
 	}
 }
 
-// clearRejection clears the rejection of a pod, and reports whether the pod was rejected.
+// clearRejection clears the rejection of a pod and a status of it that is held back. It reports whether the pod
+// was rejected.
 func (p *unstartedPods) clearRejection(uid types.UID) bool {
 	p.setHeldStatus(uid, nil)
-	p.shared.setRefused(uid, false)
+	p.shared.setRejected(uid, false)
 	return p.table.ClearRejection(uid)
 }

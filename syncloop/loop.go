@@ -104,8 +104,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForNextStep waits until the next step is due or the loop is woken. It returns an error if the context is
-// cancelled. A wake-up during the previous step ends the wait at once.
+// waitForNextStep waits until the next step is due or the loop is woken. If timed is false, only a wake-up ends
+// the wait. It returns an error if the context is cancelled.
 func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) error {
 	if !timed {
 		return l.wake.Wait(ctx)
@@ -139,8 +139,8 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	return next, timed
 }
 
-// terminateExpiredPods terminates the pods whose deadline has passed, and returns the time of the next
-// deadline.
+// terminateExpiredPods terminates the pods whose active deadline has passed, and returns the time of the next
+// deadline. timed is false if there is none.
 func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
@@ -148,7 +148,8 @@ func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	return l.config.Deadlines.terminateDuePods()
 }
 
-// handleWaitingPods calls HandleWaiting, and returns the time at which it must be called again.
+// handleWaitingPods calls the handler's HandleWaiting, and returns the time at which it must be called again.
+// After a panic it logs the error and requests housekeeping.
 func (l *Loop) handleWaitingPods(ctx context.Context) (next time.Time, timed bool) {
 	if l.waitingHandler == nil {
 		return time.Time{}, false
@@ -170,8 +171,8 @@ func (l *Loop) RequestHousekeeping() {
 	l.wake.Signal()
 }
 
-// markHousekeepingNeeded requests housekeeping within a step. It does not wake the loop, because the step
-// computes the next housekeeping before it returns.
+// markHousekeepingNeeded requests housekeeping, unless it is requested already. It does not wake the loop,
+// because the running step computes the time of the next housekeeping before it returns.
 func (l *Loop) markHousekeepingNeeded() {
 	now := l.executor.Now()
 	l.mu.Lock()
@@ -198,7 +199,7 @@ func (l *Loop) Stuck() error {
 	return nil
 }
 
-// beginStep stores the start of a step, and returns the Flush calls that wait for the step.
+// beginStep stores the time at which a step starts. It takes and returns the Flush calls that wait for a step.
 func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,7 +208,7 @@ func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
 	return flushes
 }
 
-// endStep stores that no step runs, and releases the Flush calls that waited for the step.
+// endStep stores that no step runs, and releases the given Flush calls.
 func (l *Loop) endStep(flushes []executor.Latch) {
 	l.mu.Lock()
 	l.mu.stepStart = time.Time{}
@@ -241,7 +242,7 @@ func (l *Loop) Flush(ctx context.Context) error {
 	return nil
 }
 
-// releaseFlushes releases the Flush calls when Run returns, because no step follows.
+// releaseFlushes releases all waiting Flush calls and marks the loop as stopped, because no step follows.
 func (l *Loop) releaseFlushes() {
 	l.mu.Lock()
 	l.mu.stopped = true
@@ -253,8 +254,9 @@ func (l *Loop) releaseFlushes() {
 	}
 }
 
-// waitUntilReady waits until ReadyToStart returns true, but at most StartTimeout. Without the first snapshot
-// of the sources and of the runtime the loop could reject running pods in favour of new pods.
+// waitUntilReady waits until ReadyToStart returns true, StartTimeout is over or the context is cancelled.
+// Without the first listing of the sources and of the runtime, the loop could reject running pods in favour of
+// new pods.
 func (l *Loop) waitUntilReady(ctx context.Context) {
 	end := l.executor.Now().Add(l.config.StartTimeout)
 	for !l.config.ReadyToStart() {
@@ -264,9 +266,9 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// handleUpdates calls the handlers for changes of the desired state (SL-7). Removals and updates come first,
-// because they free resources before new pods are admitted. The additions of all sources follow in one call,
-// so that the order of the sources does not matter. Updates of pods that the same batch adds come last.
+// handleUpdates calls the handlers for changes of the desired state (SL-7). Removals come first, then updates,
+// then the additions of all sources in one call, then updates of pods that the same batch adds. It also
+// requests a new deadline for each changed pod.
 func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.requestDeadlineUpdates(updates)
@@ -278,14 +280,15 @@ func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate
 			added = append(added, u.Pods...)
 		}
 	}
-	later := l.handleKnownPods(ctx, updates, added)
+	later := l.handleUpdatesAndReconciles(ctx, updates, added)
 	l.callHandler(ctx, "HandlePodAdditions", l.config.Handler.HandlePodAdditions, added)
-	l.handleKnownPods(ctx, later, nil)
+	l.handleUpdatesAndReconciles(ctx, later, nil)
 }
 
-// handleKnownPods calls the handlers for updates of known pods. It returns the updates of pods that the same
-// batch adds, which the caller handles after the additions.
-func (l *Loop) handleKnownPods(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
+// handleUpdatesAndReconciles calls HandlePodUpdates or HandlePodReconcile for the pods of each update, but not
+// for pods in added. It returns the updates of those pods, which the caller handles after the additions.
+// Removals and additions in updates have no effect.
+func (l *Loop) handleUpdatesAndReconciles(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
 	isAdded := make(map[types.UID]bool, len(added))
 	for _, pod := range added {
 		isAdded[pod.UID] = true
@@ -332,7 +335,7 @@ func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 }
 
 // callHandler calls a handler with pods and contains its panic. After a panic it requests housekeeping, which
-// compares all pods and so repeats the lost call.
+// compares all pods and so repeats the lost call. Without pods it does nothing.
 func (l *Loop) callHandler(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -343,8 +346,8 @@ func (l *Loop) callHandler(ctx context.Context, call string, handler func(contex
 	}
 }
 
-// handleRuntimeChanges syncs each desired pod that has changed in the runtime. A pod whose only change is a
-// removed record needs no sync (SL-9). Housekeeping handles the pods that are not desired.
+// handleRuntimeChanges requests housekeeping for changes in the runtime, and syncs each changed pod that is
+// desired. A pod whose only change is a removed container is not synced (SL-9).
 func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
 		l.markHousekeepingNeeded()
@@ -354,7 +357,7 @@ func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) 
 	}
 }
 
-// syncPod calls HandlePodSyncs for a desired pod.
+// syncPod calls HandlePodSyncs for the pod with the UID, if it is desired.
 func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
 		l.callHandler(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
@@ -365,8 +368,8 @@ func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
 // loop from its worker, the runtime and its source, in any order, and one housekeeping follows them all.
 const debounce = 100 * time.Millisecond
 
-// runDueHousekeeping runs housekeeping if it is due, and returns the time of the next one. timed is false if
-// none is needed.
+// runDueHousekeeping runs housekeeping if it is due, and returns the time of the next one. After an error it
+// logs the error and requests housekeeping again. timed is false if none is requested.
 func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bool) {
 	now := l.executor.Now()
 	at, wanted := l.nextHousekeeping()
@@ -393,7 +396,8 @@ func (l *Loop) callCleanups(ctx context.Context) (err error) {
 	return l.config.Handler.HandlePodCleanups(ctx)
 }
 
-// nextHousekeeping returns the time of the next housekeeping, and false if none is needed.
+// nextHousekeeping returns the time of the next housekeeping: a short delay after the first request, but not
+// before HousekeepingPeriod has passed since the last one. needed is false if none is requested.
 func (l *Loop) nextHousekeeping() (at time.Time, needed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,18 +24,19 @@ func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.Scheduling.addWorkerChange(uid)
 }
 
-// observeChangedWorkers observes the pods whose workers have changed.
-func (h *Handlers) observeChangedWorkers() {
-	h.Scheduling.recordLastChange()
+// updateAllocationsOfChangedWorkers updates the allocation of each pod whose worker has changed since the last
+// call.
+func (h *Handlers) updateAllocationsOfChangedWorkers() {
+	h.Scheduling.storeLastWorkerChange()
 	h.changed = h.changedWorkers.TakeAll(h.changed[:0])
 	for _, n := range h.changed {
-		h.observePod(n.UID)
+		h.updatePodAllocation(n.UID)
 	}
 }
 
-// observeRuntimePods observes the running pods without a worker, and the pods that have stopped running since
-// the last call.
-func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
+// updateAllocationsFromRuntime stores which pods may run according to the runtime. It updates the allocation of
+// those without a worker, and of those that ran at the last call and do not run now.
+func (s *podStates) updateAllocationsFromRuntime(pods []runtime.Pod) {
 	before := slices.DeleteFunc(s.shownUIDs, func(uid types.UID) bool { return s.readRecord(uid).shown == nil })
 	for _, uid := range before {
 		s.ensureRecord(uid).shown = nil
@@ -52,23 +53,24 @@ func (s *podStates) observeRuntimePods(pods []runtime.Pod) {
 	}
 	for i := range pods {
 		if uid := pods[i].UID; s.readRecord(uid).shown != nil && !s.config.Workers.View(uid).Known {
-			s.observePod(uid)
+			s.updatePodAllocation(uid)
 		}
 	}
 	for _, uid := range before {
 		if s.readRecord(uid).shown == nil {
-			s.observePod(uid)
+			s.updatePodAllocation(uid)
 		}
 	}
 }
 
-// observeAllPods observes all pods, because a host program need not call NotifyWorkerChange.
-func (c *cleanup) observeAllPods() {
+// updateAllAllocations updates the allocation of every pod, because a host program need not call
+// NotifyWorkerChange. It also drops the stored spec of each pod that is not desired and has no worker.
+func (c *cleanup) updateAllAllocations() {
 	for _, pod := range c.pods {
-		c.observePod(pod.UID)
+		c.updatePodAllocation(pod.UID)
 	}
 	for _, uid := range c.table.UIDs() {
-		c.observePod(uid)
+		c.updatePodAllocation(uid)
 	}
 	c.updateEachRecord(func(uid types.UID, r *record) {
 		if _, wanted := c.config.Manager.GetPodByUID(uid); r.lastSpec != nil && !wanted && !c.config.Workers.View(uid).Known {
@@ -78,40 +80,42 @@ func (c *cleanup) observeAllPods() {
 	})
 }
 
-// observePod updates the allocation of a pod from its worker, its spec and the runtime.
-func (s *podStates) observePod(uid types.UID) {
+// updatePodAllocation sets or removes the allocation of a pod from the state of its worker, its spec and the
+// runtime. A waiting pod stays as it is.
+func (s *podStates) updatePodAllocation(uid types.UID) {
 	view := s.config.Workers.View(uid)
 	pod, wanted := s.config.Manager.GetPodByUID(uid)
-	s.observeTermination(uid, view, pod)
+	s.updateTermination(uid, view, pod)
 	switch {
 	case s.isWaitingInTable(uid):
-	case wanted && s.isAdmittedToStay(pod, view):
+	case wanted && s.isAdmittedAndNotTerminating(pod, view):
 		if has, ok := s.table.StayingPod(uid); !ok || has.Pod != pod {
-			s.table.SetStaying(podWithClaims(s.chain.rules, pod))
+			s.table.SetStaying(allocationPod(s.chain.rules, pod))
 		}
 	default:
 		s.table.Remove(uid)
 	}
 }
 
-// isWaitingInTable reports whether the table of allocations has the pod as Waiting.
+// isWaitingInTable reports whether the allocation table has the pod as Waiting.
 func (s *podStates) isWaitingInTable(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Waiting
 }
 
-// isAdmittedToStay reports whether a pod was admitted and is not terminating, or restarts after its
-// termination.
-func (s *podStates) isAdmittedToStay(pod *v1.Pod, view lifecycle.View) bool {
+// isAdmittedAndNotTerminating reports whether a pod is active, addPods has decided about it, and its worker
+// does not terminate it. A terminating pod that restarts afterwards counts too.
+func (s *podStates) isAdmittedAndNotTerminating(pod *v1.Pod, view lifecycle.View) bool {
 	if s.readRecord(pod.UID).undecided || !s.isActive(pod) {
 		return false
 	}
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// observeTermination updates the termination of a pod in the table. A terminating pod keeps its allocation
-// until its containers have stopped.
-func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, desired *v1.Pod) {
+// updateTermination updates the allocation that a terminating pod keeps until its containers have stopped. It
+// also stores or clears the entry that TerminatingPods returns, and clears the orphan grace of a pod that does
+// not terminate.
+func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desired *v1.Pod) {
 	r := s.readRecord(uid)
 	now := allocation.Observed{
 		Worker: allocation.Worker{
@@ -122,7 +126,7 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, desir
 		Active: r.shown != nil && !view.Known && desired != nil && s.isActive(desired),
 		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.orphanGraceEnd,
 	}
-	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.claimsOfTerminating(uid, from) })
+	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.allocationPodOfTerminating(uid, from) })
 	if progress == allocation.StillTerminating {
 		s.shared.updateEntry(uid, func(p *sharedPod) {
 			p.terminating = &TerminatingPod{Pod: e.Pod.Pod, Since: e.Since, Until: e.Until, RuntimeOnly: e.Pod.RuntimeOnly, KillAt: now.OrphanGraceEnd}
@@ -140,14 +144,14 @@ func (s *podStates) observeTermination(uid types.UID, view lifecycle.View, desir
 	}
 }
 
-// claimsOfTerminating returns a pod that begins to terminate, with the claims of its last spec or of its
-// sandbox.
-func (s *podStates) claimsOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
+// allocationPodOfTerminating returns the entry of a terminating pod for the allocation table. from says whether
+// its requests are those of the last spec of its worker, those of its sandbox annotation, or none.
+func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
-		return podWithClaims(s.chain.rules, s.readRecord(uid).lastSpec)
+		return allocationPod(s.chain.rules, s.readRecord(uid).lastSpec)
 	case allocation.FromRuntime:
-		return s.orphanWithClaims(s.lastShownPod(uid))
+		return s.allocationPodOfOrphan(s.lastShownPod(uid))
 	}
 	pod := &v1.Pod{}
 	pod.UID = uid
@@ -160,7 +164,8 @@ func (s *podStates) claimsOfTerminating(uid types.UID, from allocation.ClaimsFro
 // from the spec.
 var shownWithoutDetails = &runtime.Pod{}
 
-// lastShownPod returns a pod as the last listing of the runtime shows it.
+// lastShownPod returns a pod as the runtime listed it last, or a pod with only the UID if the runtime does not
+// list it.
 func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	if seen := s.readRecord(uid).shown; seen != shownWithoutDetails {
 		return seen
@@ -173,9 +178,10 @@ func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// orphanWithClaims returns a pod that only the runtime has, with its claims. An agent of this library writes
-// the claims into an annotation of each sandbox; the newest sandbox counts.
-func (s *podStates) orphanWithClaims(pod *runtime.Pod) allocation.Pod {
+// allocationPodOfOrphan returns the entry for the allocation table of a pod that only the runtime has. Its
+// resource requests and host ports come from the annotation that an agent of this library writes to each
+// sandbox; the newest sandbox counts.
+func (s *podStates) allocationPodOfOrphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
 		if newest < 0 || pod.Sandboxes[i].Attempt > pod.Sandboxes[newest].Attempt {
@@ -190,8 +196,8 @@ func (s *podStates) orphanWithClaims(pod *runtime.Pod) allocation.Pod {
 	return s.chain.rules.RuntimePod(podFromRuntime(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
-// podFromRuntime returns an API object for a pod of the runtime. The runtime does not know the restart policy,
-// so a pod without a running container may have terminated, and its phase is Unknown.
+// podFromRuntime returns a v1.Pod for a pod of the runtime, with its running containers. Its phase is Running
+// if a container runs, and Unknown otherwise, because the runtime does not know the restart policy.
 func podFromRuntime(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {

@@ -30,9 +30,9 @@ type orphans struct {
 // unknown pods must not be removed. Any goroutine may call it.
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
-// recordCompleteSources starts the orphan grace of each source that is complete, and records when all graces
-// are over.
-func (o *orphans) recordCompleteSources() {
+// startGracesOfCompleteSources starts the orphan grace of each source that is complete. When the graces of all
+// sources are over, it stores that, and later calls do nothing.
+func (o *orphans) startGracesOfCompleteSources() {
 	if o.over.Load() {
 		return
 	}
@@ -40,7 +40,7 @@ func (o *orphans) recordCompleteSources() {
 	names := o.config.Sources.Names()
 	for _, name := range names {
 		if o.config.Sources.Complete(name) {
-			o.graces.recordComplete(name, now)
+			o.graces.startGraceOnce(name, now)
 		}
 	}
 	if until, heard := o.graces.graceEnd(names); heard && !now.Before(until) {
@@ -48,8 +48,8 @@ func (o *orphans) recordCompleteSources() {
 	}
 }
 
-// possibleSources returns the sources that a running pod may belong to: the sources that its sandboxes name,
-// or all sources if they name none of the node.
+// possibleSources returns the sources that a running pod may belong to: those that its sandboxes name. If they
+// name no source of this node, it returns all sources.
 func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	names := o.config.Sources.Names()
 	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFromSource(pod, name) })
@@ -59,7 +59,8 @@ func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	return owners
 }
 
-// mayHaveLateManifest reports whether a pod belongs to an earlier agent and its orphan grace is not over.
+// mayHaveLateManifest reports whether a source may still name a pod: this agent has not given the pod a worker,
+// and the orphan grace of its possible sources is not over.
 func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
@@ -68,9 +69,10 @@ func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
-// deferKill reports whether the kill of an orphan is deferred until the end of its orphan grace. It is not
-// deferred if the pod blocks another pod. The first time it records an event and the end of the grace.
-func (o *orphans) deferKill(pod *runtime.Pod) bool {
+// deferKillIfInGrace defers the kill of an undesired pod that an earlier agent has started, until its orphan
+// grace is over, and reports whether it is deferred. It does not defer the kill of a pod that blocks another
+// pod. When the end of the grace is first known, it stores that time and records an event.
+func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) bool {
 	_, desired := o.config.Manager.GetPodByUID(pod.UID)
 	if desired || !o.mayHaveLateManifest(pod) || o.blocksOtherPod(pod) {
 		return false
@@ -80,7 +82,7 @@ func (o *orphans) deferKill(pod *runtime.Pod) bool {
 		return true
 	}
 	o.setOrphanGraceEnd(pod.UID, until)
-	o.observePod(pod.UID)
+	o.updatePodAllocation(pod.UID)
 	message := "no source has named this pod of an earlier agent; the pod is killed at " + until.UTC().Format(time.RFC3339) +
 		" unless a source names it, or earlier if another pod needs its name or a host port"
 	o.config.Recorder.Event(podFromRuntime(pod), v1.EventTypeWarning, ReasonNotDesired, message)
@@ -88,8 +90,8 @@ func (o *orphans) deferKill(pod *runtime.Pod) bool {
 	return true
 }
 
-// handleOrphanGraces kills the orphans that block another pod, requests housekeeping if an orphan grace is
-// over, and returns the end of the next grace.
+// handleOrphanGraces kills the orphans with a deferred kill that block another pod. It requests housekeeping if
+// an orphan grace is over, and returns the end of the next grace. timed is false if none is left.
 func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
@@ -121,7 +123,7 @@ func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time,
 	return b, true
 }
 
-// deferredOrphans returns the UIDs of the orphans whose kill is deferred.
+// deferredOrphans returns the sorted UIDs of the orphans whose kill is deferred.
 func (o *orphans) deferredOrphans() []types.UID {
 	if o.deferredKills == 0 {
 		return nil
@@ -129,14 +131,14 @@ func (o *orphans) deferredOrphans() []types.UID {
 	return o.uidsWhere(func(r *record) bool { return !r.orphanGraceEnd.IsZero() })
 }
 
-// blocksOtherPod reports whether another pod needs the name or a host port of an orphan, or the node is Closed
-// and terminates all its pods.
+// blocksOtherPod reports whether an admitted or waiting pod needs the full name or a host port of an orphan, or
+// the node is Closed.
 func (o *orphans) blocksOtherPod(pod *runtime.Pod) bool {
-	orphan := o.orphanWithClaims(pod)
+	orphan := o.allocationPodOfOrphan(pod)
 	return o.config.Closed() || o.table.ConflictsWith(&orphan)
 }
 
-// killBlockingOrphans kills the orphans with a deferred kill that block another pod.
+// killBlockingOrphans kills each running orphan whose kill is deferred and which blocks another pod.
 func (o *orphans) killBlockingOrphans() {
 	if o.deferredKills == 0 {
 		return

@@ -54,7 +54,8 @@ type probeResults struct {
 // one. It never blocks, and any goroutine may call it.
 func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.add(r) }
 
-// add stores a result and wakes the loop.
+// add stores a result, which replaces an older result of the same probe that is not handled yet, and wakes the
+// loop.
 func (p *probeResults) add(r ProbeResult) {
 	key := probeKey{r.UID, r.ContainerID, r.Probe}
 	p.mu.Lock()
@@ -69,7 +70,8 @@ func (p *probeResults) add(r ProbeResult) {
 	p.wake()
 }
 
-// takeAll returns the stored results in order of arrival and clears them.
+// takeAll returns the newest result of each probe, in the order in which the probes first reported, and clears
+// them.
 func (p *probeResults) takeAll() []ProbeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,9 +87,9 @@ func (p *probeResults) takeAll() []ProbeResult {
 	return results
 }
 
-// handleProbeResults handles the new probe results (SL-12, SL-13). A success of a liveness probe has no
-// effect. Readiness and startup results are stored and then cause a sync. They are also stored for a pod that
-// has been removed, because its containers may still run.
+// handleProbeResults stores new readiness and startup results and syncs their pods (SL-12, SL-13). A failed
+// liveness probe only causes a sync; a successful one has no effect. Results are also stored for a pod that is
+// not desired, because its containers may still run.
 func (l *Loop) handleProbeResults(ctx context.Context) {
 	for _, r := range l.probes.takeAll() {
 		switch {

@@ -50,7 +50,7 @@ type records struct {
 	shownUIDs []types.UID
 }
 
-// ensureRecord returns the record of a UID and creates it if it is missing.
+// ensureRecord returns what the handlers store about a UID, and creates that record if it is missing.
 func (all *records) ensureRecord(uid types.UID) *record {
 	r := all.pods[uid]
 	if r == nil {
@@ -60,7 +60,7 @@ func (all *records) ensureRecord(uid types.UID) *record {
 	return r
 }
 
-// readRecord returns a copy of the record of a UID. It is zero if there is none.
+// readRecord returns a copy of what the handlers store about a UID, or the zero record if they store nothing.
 func (all *records) readRecord(uid types.UID) record {
 	if r := all.pods[uid]; r != nil {
 		return *r
@@ -68,7 +68,8 @@ func (all *records) readRecord(uid types.UID) record {
 	return record{}
 }
 
-// updateEachRecord calls change for each record and removes the records that are zero afterwards.
+// updateEachRecord calls change for each UID's record, and deletes the records that are the zero value
+// afterwards.
 func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
 		change(uid, r)
@@ -76,7 +77,7 @@ func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	})
 }
 
-// uidsWhere returns the sorted UIDs of the records that match.
+// uidsWhere returns the sorted UIDs whose record matches.
 func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	var uids []types.UID
 	for uid, r := range all.pods {
@@ -88,7 +89,8 @@ func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	return uids
 }
 
-// setHeldStatus sets or, with nil, clears the held status of a UID.
+// setHeldStatus stores the status of a pod that is held back while an earlier pod with its UID terminates, and
+// updates the count of such pods. A nil status clears it.
 func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r := all.ensureRecord(uid)
 	if (r.heldStatus == nil) != (status == nil) {
@@ -101,7 +103,8 @@ func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r.heldStatus = status
 }
 
-// setOrphanGraceEnd sets or, with the zero time, clears the end of the orphan grace of a UID.
+// setOrphanGraceEnd stores the time until which the kill of an orphan is deferred, and updates the count of
+// deferred kills. The zero time clears it.
 func (all *records) setOrphanGraceEnd(uid types.UID, until time.Time) {
 	r := all.ensureRecord(uid)
 	if r.orphanGraceEnd.IsZero() != until.IsZero() {
@@ -134,8 +137,8 @@ type sharedPod struct {
 	terminating *TerminatingPod // of a terminating pod whose containers have not stopped
 }
 
-// updateEntry calls modify with the entry of a UID, under the lock, and removes the entry if it is zero
-// afterwards.
+// updateEntry calls modify with the entry of a UID under the lock, creating the entry if it is missing. It
+// deletes the entry if it is the zero value afterwards.
 func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +157,7 @@ func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	}
 }
 
-// get returns a copy of the entry of a UID. It is zero if there is none.
+// get returns a copy of the entry of a UID, or the zero entry if there is none.
 func (t *sharedPods) get(uid types.UID) sharedPod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +167,7 @@ func (t *sharedPods) get(uid types.UID) sharedPod {
 	return sharedPod{}
 }
 
-// uidsWhere returns the sorted UIDs of the entries that match.
+// uidsWhere returns the sorted UIDs whose entry matches.
 func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,13 +180,14 @@ func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID)
 	return uids
 }
 
-// setRefused stores whether a pod was rejected and has no worker.
-func (t *sharedPods) setRefused(uid types.UID, refused bool) {
-	t.updateEntry(uid, func(p *sharedPod) { p.refused = refused })
+// setRejected stores whether a pod was rejected and has no worker.
+func (t *sharedPods) setRejected(uid types.UID, rejected bool) {
+	t.updateEntry(uid, func(p *sharedPod) { p.refused = rejected })
 }
 
-// takeEviction clears the deferral of a pod, and returns and clears its eviction; nil if it was not evicted.
-func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
+// takeEvictionAndClearDeferral clears the stored wait and the eviction of a pod, and returns the eviction. It
+// returns nil if the pod was not evicted.
+func (t *sharedPods) takeEvictionAndClearDeferral(uid types.UID) (evicted *eviction) {
 	t.updateEntry(uid, func(p *sharedPod) {
 		if evicted = p.eviction; evicted != nil {
 			t.mu.evicted--
@@ -193,8 +197,9 @@ func (t *sharedPods) takeEviction(uid types.UID) (evicted *eviction) {
 	return evicted
 }
 
-// addEviction stores the eviction of a waiting pod, so that the pod does not start. The status of the first
-// eviction counts. It returns false if the pod does not wait.
+// addEviction stores the eviction of a waiting pod, so that the pod does not start. Of a second request only
+// the Completion is added. It returns false and stores nothing if the pod does not wait or the loop has
+// stopped.
 func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits bool) {
 	t.updateEntry(uid, func(p *sharedPod) {
 		if waits = p.deferral != nil && !t.mu.stopped; !waits {
@@ -211,8 +216,8 @@ func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits 
 	return waits
 }
 
-// stopEvictions makes later calls of addEviction fail, and returns the evictions that the loop has not
-// handled.
+// stopEvictions makes later calls of addEviction return false. It clears and returns the evictions that the
+// loop has not handled.
 func (t *sharedPods) stopEvictions() (left []*eviction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -237,7 +242,7 @@ func (t *sharedPods) evictedUIDs() []types.UID {
 	return t.uidsWhere(func(p *sharedPod) bool { return p.eviction != nil })
 }
 
-// takeRecheck reports whether Recheck was called since the last takeRecheck.
+// takeRecheck reports whether Recheck was called since the last takeRecheck, and clears that request.
 func (t *sharedPods) takeRecheck() (requested bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

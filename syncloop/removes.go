@@ -20,7 +20,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	}
 	h.forEachContained(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
-			h.updateStaticPod(pod)
+			h.updateStaticPodOfMirror(pod)
 			return
 		}
 		unpublished := h.readRecord(pod.UID).heldStatus != nil
@@ -29,7 +29,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 			if !unpublished { // Otherwise the stored status belongs to the previous incarnation.
 				h.ensureRecord(pod.UID).hasStaleRejection = true
 			}
-			h.observePod(pod.UID)
+			h.updatePodAllocation(pod.UID)
 			return // It never had a worker, so nothing has to be killed.
 		}
 		h.updateWorker(podworkers.SyncPodKill, pod, nil)

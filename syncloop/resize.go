@@ -11,7 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// storePods stores changed pods in the manager, and returns them as stored.
+// storePods stores changed pods in the manager, with the resources that they were admitted with, and returns
+// them as stored.
 func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -21,9 +22,10 @@ func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	return stored
 }
 
-// withAdmittedResources returns a pod of an API server with the resources that it was admitted with. If the
-// new version asks for a resize, the pod gets the condition PodResizePending with reason Infeasible. It
-// returns any other pod unchanged.
+// withAdmittedResources returns a copy of a pod of an API server with the resources of its stored version. If
+// the resources differ, the copy gets the condition PodResizePending with reason Infeasible, and the first time
+// an event is recorded. It keeps the new resources of an unknown or waiting pod, and returns a mirror pod or a
+// pod of another source unchanged.
 func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
 		return pod
@@ -45,8 +47,8 @@ func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 
 const resizeInfeasible = "this node does not resize pods in place"
 
-// restoreResources replaces the resources of a pod by the resources of its earlier version, and reports
-// whether they differed.
+// restoreResources sets the container and pod resources in pod to those in before, and reports whether the
+// requests or limits differed.
 func restoreResources(before, pod *v1.Pod) (differ bool) {
 	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
 		differ = differ || !equalResources(now.Requests, was.Requests) || !equalResources(now.Limits, was.Limits)
@@ -65,7 +67,7 @@ func restoreResources(before, pod *v1.Pod) (differ bool) {
 	return differ
 }
 
-// equalResources reports whether two lists have equal quantities.
+// equalResources reports whether two resource lists have the same names and equal quantities.
 func equalResources(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }

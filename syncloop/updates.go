@@ -16,7 +16,7 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
 	h.forEachContained(h.storePods(pods), func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
-			h.updateStaticPod(pod)
+			h.updateStaticPodOfMirror(pod)
 			return
 		}
 		if h.awaitsAdmission(pod.UID) && pod.DeletionTimestamp == nil {
@@ -31,7 +31,7 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 		if h.isAdditionPending(pod.UID) {
 			return
 		}
-		h.shared.setRefused(pod.UID, false) // A rejected pod gets here only if it is deleted, and then gets a worker.
+		h.shared.setRejected(pod.UID, false) // A rejected pod gets here only if it is deleted, and then gets a worker.
 		h.setHeldStatus(pod.UID, nil)
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 		h.updateWorker(podworkers.SyncPodUpdate, pod, mirror)

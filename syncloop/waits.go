@@ -58,16 +58,16 @@ type waitingPod struct {
 	shortage  string // reason of the shortage, if the pod waits for room on the node
 }
 
-// admitPod decides about a new pod, and reports whether it may start now. A rejected pod stays in the manager
-// without a worker (SL-19). A waiting pod gets its worker when it is admitted. It returns an error if a
-// handler or rule panics.
+// admitPod decides whether a new pod may start now. Otherwise it rejects the pod, or stores that the pod waits
+// for admission, and returns false (SL-19). It returns an error if a panic of a rule or handler leaves the pod
+// without a decision.
 func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
-	effects, err := h.answerQuestions(h.table.Add(podWithClaims(h.chain.rules, pod), h.config.waitsWithoutLimit(pod), now, nil), now)
+	effects, err := h.answerQuestions(h.table.Add(allocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)
 	for _, e := range effects { // There is exactly one.
 		switch e.Kind {
 		case allocation.Wait:
-			h.recordWaiting(pod, e)
+			h.storeAndPublishWaiting(pod, e)
 		case allocation.Reject:
 			h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 		case allocation.Postpone:
@@ -81,8 +81,9 @@ func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 // errRule is returned if an admission rule panics, so that nothing is decided about the pod.
 var errRule = errors.New("syncloop: an admission rule panicked")
 
-// answerQuestions calls the handler of each Ask effect and passes the answer to the table, until no question
-// is open. It returns the other effects, and the last panic of a handler as an error.
+// answerQuestions calls each admission handler that the allocation table asks for, and passes the result to the
+// table, until the table asks for none. It returns the decisions of the table, and the last panic of a handler
+// as an error.
 func (s *podStates) answerQuestions(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
@@ -106,15 +107,17 @@ var rejectedByPanic = Refused(allocation.Reason{
 	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "an admission handler failed; the node's log has the details",
 })
 
-// tableAnswer converts the result of a handler to an answer for the table.
+// tableAnswer converts the result of an admission handler to an answer for the allocation table.
 func tableAnswer(r PodAdmitResult) allocation.Answer {
 	a := allocation.NewAnswer(r.Reasons...)
 	a.Admit, a.Reason, a.Message, a.Pending, a.Shortage = r.Admit, r.Reason, r.Message, r.Pending, r.short
 	return a
 }
 
-// recordWaiting stores that a pod waits and publishes the reason. The first time it also records an event.
-func (p *unstartedPods) recordWaiting(pod *v1.Pod, effect allocation.Effect) {
+// storeAndPublishWaiting stores why a pod waits for admission and publishes the status Pending. It records an
+// event when the pod begins to wait, and when its reason to wait for room or for a handler changes. If only the
+// numbers in the message of a full node have changed, it publishes nothing.
+func (p *unstartedPods) storeAndPublishWaiting(pod *v1.Pod, effect allocation.Effect) {
 	r := p.ensureRecord(pod.UID)
 	first := r.waiter == nil
 	if first {
@@ -142,7 +145,8 @@ func (p *unstartedPods) recordWaiting(pod *v1.Pod, effect allocation.Effect) {
 	p.publishWaiting(w)
 }
 
-// waitingReason returns the status reason of a pod that waits.
+// waitingReason returns the status reason of a waiting pod: Unschedulable if the node is full, the reason of a
+// handler that lets the pod wait, or else AdmissionDeferred.
 func waitingReason(answer allocation.Answer) string {
 	switch {
 	case answer.WaitsWhenFull:
@@ -153,7 +157,7 @@ func waitingReason(answer allocation.Answer) string {
 	return ReasonAdmissionDeferred
 }
 
-// recordWaitEvent records an event and a log message for a pod that waits for room on the node or for a
+// recordWaitEvent records a warning event and logs that a pod waits for room on the node or for an admission
 // handler.
 func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer) {
 	event, message := w.reason, "a pod waits for an admission handler"
@@ -164,7 +168,8 @@ func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer)
 	p.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
-// publishWaiting publishes the status Pending of a pod that waits.
+// publishWaiting publishes the status Pending of a waiting pod, with its reason and message. If the reason is
+// Unschedulable, the status has the condition PodScheduled=False, as a scheduler sets it.
 func (p *unstartedPods) publishWaiting(w *waitingPod) {
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
@@ -173,13 +178,14 @@ func (p *unstartedPods) publishWaiting(w *waitingPod) {
 	if w.reason == v1.PodReasonUnschedulable { // As a scheduler sets it.
 		status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: w.reason, Message: w.message}}
 	}
-	p.publishStatus(w.pod, status)
+	p.publishOrHoldStatus(w.pod, status)
 }
 
 // maxNamed is the number of terminating pods that a message names.
 const maxNamed = 3
 
-// waitMessage returns the status message of a pod that waits.
+// waitMessage returns the status message of a waiting pod. It names at most maxNamed of the terminating pods
+// that the pod waits for.
 func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
 	if effect.Answer.WaitsWhenFull {
 		return effect.Answer.Reason + ": " + effect.Answer.Message + "; it waits until the node has room"
@@ -203,22 +209,23 @@ func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
 	return effect.Answer.Message + "; it waits for the end of " + strings.Join(names, ", ")
 }
 
-// updateWaitingPod replaces a waiting pod by its new version. The table decides about it again.
+// updateWaitingPod replaces a waiting pod by its new version, in the handlers and in the allocation table. The
+// table then decides about it again.
 func (p *unstartedPods) updateWaitingPod(pod *v1.Pod) {
 	p.readRecord(pod.UID).waiter.pod = pod
-	p.table.SetStaying(podWithClaims(p.chain.rules, pod))
+	p.table.SetStaying(allocationPod(p.chain.rules, pod))
 }
 
-// stopWaiting removes a pod from the waiting pods and resolves its eviction. It reports whether the pod was
-// waiting.
+// stopWaiting removes a pod from the waiting pods and from the allocation table, and resolves its eviction. It
+// returns false and does nothing if the pod does not wait.
 func (p *unstartedPods) stopWaiting(uid types.UID) bool {
 	if !p.awaitsAdmission(uid) {
 		return false
 	}
 	p.ensureRecord(uid).waiter = nil
 	p.setHeldStatus(uid, nil)
-	if e := p.shared.takeEviction(uid); e != nil { // The pod was removed meanwhile, or its UID belongs to a new pod.
-		e.resolve(p.checkNotRunning(uid))
+	if e := p.shared.takeEvictionAndClearDeferral(uid); e != nil { // The pod was removed meanwhile, or its UID belongs to a new pod.
+		e.resolveCompletions(p.checkNotRunning(uid))
 	}
 	p.table.Remove(uid)
 	return true
@@ -230,7 +237,7 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.requestHousekeeping =
 // HandleWaiting implements WaitingHandler.
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
-	h.observeChangedWorkers()
+	h.updateAllocationsOfChangedWorkers()
 	graceOver, timed := h.handleOrphanGraces()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
@@ -258,17 +265,18 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	if h.heldStatuses > 0 {
 		for _, uid := range h.uidsWhere(func(r *record) bool { return r.heldStatus != nil }) {
 			next := h.readRecord(uid).heldStatus
-			h.publishStatus(next.pod, next.status)
+			h.publishOrHoldStatus(next.pod, next.status)
 		}
 	}
 	return earlierTime(graceOver, timed, limit, limited)
 }
 
-// applyDecision performs a decision of the table about a waiting pod.
+// applyDecision performs a decision about a waiting pod: it updates the reason of the wait, rejects the pod, or
+// starts its worker. An evicted pod fails instead of starting.
 func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	switch e.Kind {
 	case allocation.Wait:
-		h.recordWaiting(pod, e)
+		h.storeAndPublishWaiting(pod, e)
 	case allocation.Reject:
 		h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 	case allocation.Admit:
@@ -285,12 +293,13 @@ func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	}
 }
 
-// startRunningWaitingPods gives a worker to each waiting pod that runs: an earlier agent has started it, and
-// the runtime did not list it when the pod was added (F60). If the pod was evicted, its worker terminates it.
+// startRunningWaitingPods starts a worker for each waiting pod that runs without one. An earlier agent has
+// started such a pod, and the runtime did not list it when the pod was added (F60). If the pod was evicted, its
+// worker kills it.
 func (c *cleanup) startRunningWaitingPods() {
 	for i := range c.running {
 		if w := c.readRecord(c.running[i].UID).waiter; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
-			c.startWaitingPod(w.pod)
+			c.startRunningWaitingPod(w.pod)
 		}
 	}
 }
