@@ -29,7 +29,7 @@ import (
 //	attempt | creating | made a0 | failed | replaced    the executor notes it of the last start
 //	made-sandbox s1            or of the last sandbox
 //	forget                     the process is started again
-//	decide                     what is decided is printed
+//	decide                     print the decision
 func TestMemory(t *testing.T) {
 	files, err := filepath.Glob("testdata/memory/*.txt")
 	require.NoError(t, err)
