@@ -64,12 +64,14 @@ type podView interface {
 	drawUntilDone(ctx context.Context)
 }
 
-// newAgent does everything that can fail because of the command line.
+// newAgent returns an agent with a node that does not run yet. It locks the state directory, adds the pods of
+// the command run to the node, and opens all listeners. After an error it closes the listeners and unlocks the
+// directory.
 func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	a := &agent{options: o, view: newRowPrinter(stdout)}
 	defer func() {
 		if err != nil {
-			a.releaseResources()
+			a.closeListenersAndUnlock()
 			a.flushLogs()
 		}
 	}()
@@ -94,10 +96,10 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if config.Pods.Sources, err = a.podSources(); err != nil {
+	if config.Pods.Sources, err = a.newPodSources(); err != nil {
 		return nil, err
 	}
-	if config.Recorder, err = a.withAPIEvents(o.newEventPrinter(stderr, a.log)); err != nil {
+	if config.Recorder, err = a.addLocalAPIRecorder(o.newEventPrinter(stderr, a.log)); err != nil {
 		return nil, err
 	}
 	if a.listen != "" || a.socket != "" {
@@ -109,17 +111,18 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		return nil, err
 	}
 	a.metrics.Observe(a.node)
-	if err := a.applyPods(stdout); err != nil {
+	if err := a.applyRunCommandPods(stdout); err != nil {
 		return nil, err
 	}
 	if err := a.listenAll(); err != nil {
 		return nil, err
 	}
-	return a, a.listenForAPI(&config)
+	return a, a.listenForLocalAPI(&config)
 }
 
-// applyPods adds the pods of the command run to the node.
-func (a *agent) applyPods(stdout io.Writer) error {
+// applyRunCommandPods adds the pods of the command run to the node, and prepares the printing of their logs for
+// --logs. It does nothing for an agent that runs a directory of manifests.
+func (a *agent) applyRunCommandPods(stdout io.Writer) error {
 	if a.pods == nil {
 		return nil
 	}
@@ -138,15 +141,15 @@ func (a *agent) applyPods(stdout io.Writer) error {
 	return errors.Join(faults...)
 }
 
-// flushLogs waits a while for the reader of the log.
+// flushLogs waits until the buffered lines of the agent's log are written, for at most outputFlushTimeout.
 func (a *agent) flushLogs() {
 	if a.logs != nil {
 		a.logs.Flush(outputFlushTimeout)
 	}
 }
 
-// releaseResources closes the listeners and unlocks the state directory.
-func (a *agent) releaseResources() {
+// closeListenersAndUnlock closes the listeners and unlocks the state directory. It ignores errors.
+func (a *agent) closeListenersAndUnlock() {
 	for _, e := range []*endpoint{a.local, a.port} {
 		if e != nil {
 			_ = e.listener.Close() // The server may have closed it already.
@@ -157,14 +160,16 @@ func (a *agent) releaseResources() {
 	}
 }
 
-// runUntilStopped runs the node until a signal arrives, the time of --for is over, or the node fails.
+// runUntilStopped runs the node and its servers until a signal arrives, the time of --for is over, all pods of
+// the command run have terminated, or the node fails. With --on-exit stop it then stops the pods. At the end it
+// closes the listeners and unlocks the state directory.
 func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	defer a.flushLogs()
-	defer a.releaseResources()
+	defer a.closeListenersAndUnlock()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	defer a.startServers()()
-	defer a.startAPI()()
+	defer a.startLocalAPI()()
 	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.containerKind(), "manifests", a.manifestsText(), "listen", a.portAddress(), "socket", a.local.String())
 	a.logConfigWarnings(a.warnings)
 	defer a.reloadOnSIGHUP(ctx)()
@@ -186,15 +191,16 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 		a.batch.waitForLogs()
 		end()
 		if over, err := a.waitForNode(ended, signals, late); over {
-			return errors.Join(left, a.waitForView(err, end, shown))
+			return errors.Join(left, a.cancelAndWaitForView(err, end, shown))
 		}
 		a.log.Warn("the agent does not wait for pending calls to the runtime")
 		return errors.Join(left, errRuntimeNotAwaited)
 	}
-	return a.waitForView(err, end, shown)
+	return a.cancelAndWaitForView(err, end, shown)
 }
 
-// containerKind says whether containers are real. The in-memory runtime runs no program of an image.
+// containerKind returns "simulated" for the in-memory runtime, which runs no program of an image, and otherwise
+// "real".
 func (o *options) containerKind() string {
 	if o.runtime == "memory" {
 		return "simulated"
@@ -202,8 +208,9 @@ func (o *options) containerKind() string {
 	return "real"
 }
 
-// waitForNode waits until the node has stopped, which happens when all pending calls to the runtime have returned. It
-// returns false if another signal arrives or the deadline passes.
+// waitForNode waits until the node has stopped, and returns true and the node's error. It returns false if
+// another signal arrives or the deadline passes before that. The node stops when all pending calls to the
+// runtime have returned.
 func (a *agent) waitForNode(nodeErr <-chan error, signals <-chan os.Signal, deadline <-chan time.Time) (stopped bool, err error) {
 	unexpected := time.NewTimer(waitLogDelay)
 	defer unexpected.Stop()
@@ -224,8 +231,9 @@ func (a *agent) waitForNode(nodeErr <-chan error, signals <-chan os.Signal, dead
 // errRuntimeNotAwaited means that the agent exits without waiting for the runtime.
 var errRuntimeNotAwaited = errors.New("gave up: pending calls to the runtime may still take effect")
 
-// waitForView waits until the view has shown the last changes, or for outputFlushTimeout.
-func (a *agent) waitForView(err error, cancel func(), shown <-chan struct{}) error {
+// cancelAndWaitForView calls cancel, and waits until the view has shown the last changes, or for
+// outputFlushTimeout. It returns err unchanged.
+func (a *agent) cancelAndWaitForView(err error, cancel func(), shown <-chan struct{}) error {
 	cancel() // If the node failed by itself, the context is not canceled yet.
 	select {
 	case <-shown:
@@ -234,7 +242,9 @@ func (a *agent) waitForView(err error, cancel func(), shown <-chan struct{}) err
 	return err
 }
 
-// waitForStopReason waits for a reason to stop the agent. nodeStopped reports whether the node itself has stopped.
+// waitForStopReason waits until a signal arrives, the time of --for is over, all pods of the command run have
+// terminated, or the node stops. It logs the reason, and remembers a signal in a.interrupted. Only if the node
+// stops, it returns the node's error and true.
 func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal) (err error, nodeStopped bool) {
 	var late <-chan time.Time
 	if a.runFor > 0 {
@@ -258,8 +268,8 @@ func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal
 	return nil, false
 }
 
-// drainPods stops all pods within their grace periods, or within seconds after a second signal. The error leftBehind
-// names the pods that still run.
+// drainPods stops all pods within their grace periods, or within seconds after a second signal. leftBehind is
+// the error of the drain if pods still run. killed reports whether a second signal has arrived.
 func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
@@ -282,7 +292,8 @@ func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBe
 	return leftBehind, killed
 }
 
-// killPods stops all pods within seconds. It gives up at the next signal.
+// killPods stops all pods within killGrace and a margin for the runtime. At the next signal it cancels that,
+// and returns the error.
 func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, killGrace+killRuntimeMargin)
 	defer cancel()
@@ -299,7 +310,8 @@ func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// unfinishedPods returns the names of the pods that have not terminated, at most ten of them.
+// unfinishedPods returns the sorted names of the pods whose phase is neither Succeeded nor Failed. After ten
+// names it adds only how many more there are.
 func (a *agent) unfinishedPods() (names []string) {
 	const most = 10
 	for _, pod := range a.node.Pods() {
@@ -314,7 +326,7 @@ func (a *agent) unfinishedPods() (names []string) {
 	return names
 }
 
-// drainTimeout returns how long the slowest pod may take to stop.
+// drainTimeout returns the longest termination grace period of all pods plus stopMargin.
 func (a *agent) drainTimeout() time.Duration {
 	var longest int64
 	for _, pod := range a.node.Pods() {
@@ -325,7 +337,7 @@ func (a *agent) drainTimeout() time.Duration {
 	return time.Duration(longest)*time.Second + stopMargin
 }
 
-// watchPods shows the pods, and watches the pods of the command run, until the node has stopped.
+// watchPods shows the pods until the node has stopped, and waits for the pods of the command run to terminate.
 func (a *agent) watchPods(ctx context.Context) {
 	var both sync.WaitGroup
 	defer both.Wait()
@@ -333,7 +345,8 @@ func (a *agent) watchPods(ctx context.Context) {
 	a.showUntilDone(ctx)
 }
 
-// showUntilDone shows the pods until the node has stopped.
+// showUntilDone shows every change of the pods until the node has stopped, and then waits until the view has
+// drawn the last one.
 func (a *agent) showUntilDone(ctx context.Context) {
 	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
 	drawn := make(chan struct{})
@@ -343,7 +356,8 @@ func (a *agent) showUntilDone(ctx context.Context) {
 	<-drawn
 }
 
-// showChanges shows every change until ctx is done, and then the final state of the pods.
+// showChanges shows every change until ctx is done. Then it waits until the node has stopped, and shows the
+// final state of the pods. It returns early if the output is closed.
 func (a *agent) showChanges(ctx context.Context) {
 	if !a.watchAndShow(ctx) {
 		return
@@ -352,9 +366,9 @@ func (a *agent) showChanges(ctx context.Context) {
 	a.watchAndShow(ctx) // The node has stopped, so the watch returns each pod once.
 }
 
-// watchAndShow shows the changes of the pods. It returns false if the output is closed. The node continues in that
-// case.
-func (a *agent) watchAndShow(ctx context.Context) bool {
+// watchAndShow passes every change of the pods to the view until ctx is done or the node has stopped, and
+// returns true. If the output is closed it logs that and returns false; the node continues.
+func (a *agent) watchAndShow(ctx context.Context) (outputOpen bool) {
 	for state := range a.node.Watch(ctx) {
 		if err := a.view.updatePod(state); err != nil {
 			a.log.Warn("cannot write to the output; no more changes are printed", "err", err)

@@ -27,7 +27,8 @@ const (
 // client sends requests to the agent at an address, which is a host and port or the path of a socket.
 type client struct{ server string }
 
-// getBody returns the body of the response for a path. Its error tells the user what to do.
+// getBody sends a GET request and returns the body of the response. It returns an error if the status is not
+// 200, if the body has more than clientLimit bytes, or if no agent answers.
 func (c client) getBody(ctx context.Context, query url.Values, path ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
@@ -48,7 +49,8 @@ func (c client) getBody(ctx context.Context, query url.Values, path ...string) (
 	return string(body), nil
 }
 
-// sendRequest sends a request. The caller must close the body of the response.
+// sendRequest sends a request over TCP or a Unix socket, and returns the response, whatever its status is. The
+// caller must close the body of the response.
 func (c client) sendRequest(ctx context.Context, method string, query url.Values, path ...string) (*http.Response, error) {
 	host := c.server
 	transport := &http.Transport{DisableKeepAlives: true} // It connects to the given address without a proxy.

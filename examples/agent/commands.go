@@ -58,7 +58,8 @@ type request struct {
 	argsAfterDash []string // arguments after --
 }
 
-// selectFlags returns the flags with the given names, which set the fields of r.
+// selectFlags returns the flags with the given names, which are separated by spaces. Setting such a flag sets a
+// field of r.
 func (r *request) selectFlags(names string) (chosen flagSet) {
 	put := func(name string, check func(string) error) func(string) error {
 		return func(s string) error { r.query.Set(name, s); return check(s) }
@@ -79,7 +80,7 @@ func (r *request) selectFlags(names string) (chosen flagSet) {
 	return chosen
 }
 
-// applyCommandLine sets the fields of r from a command line and checks them.
+// applyCommandLine sets the fields of r from a command line. It returns an error for faulty flags or arguments.
 func (r *request) applyCommandLine(a *clientCommand, line *commandLine) error {
 	var faults []error
 	for i := range line.items {
@@ -124,8 +125,9 @@ func commandsHelp() string {
 	return s.String()
 }
 
-// requestExitCode prints the error of a request and returns the exit code.
-func requestExitCode(ctx context.Context, err error, stderr io.Writer) int {
+// printRequestError prints the error of a request, if any, and returns the exit code. If ctx is done, it prints
+// nothing and returns exitInterrupted.
+func printRequestError(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case ctx.Err() != nil:
 		return exitInterrupted
@@ -136,8 +138,8 @@ func requestExitCode(ctx context.Context, err error, stderr io.Writer) int {
 	return exitOK
 }
 
-// terminalSafeWriter returns a writer for the output of a container. It escapes control characters if stdout is a
-// terminal, unless the flag --raw is set.
+// terminalSafeWriter returns a writer to stdout for the output of a container. It escapes control characters if
+// stdout is a terminal and the flag --raw is not set.
 func (r *request) terminalSafeWriter(stdout io.Writer) io.Writer {
 	if _, is := stdout.(terminal); is && !r.raw {
 		return command.Visible(stdout)
@@ -145,7 +147,8 @@ func (r *request) terminalSafeWriter(stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// printErrors prints each of several joined errors on its own line.
+// printErrors prints each line of an error on its own line, with the prefix "agent: " and escaped control
+// characters.
 func printErrors(w io.Writer, err error) {
 	for line := range strings.SplitSeq(plain.Text(err.Error()), "\n") {
 		fmt.Fprintf(w, "agent: %s\n", plain.Visible(line))

@@ -22,7 +22,7 @@ type flagSource struct {
 	line        int // in the file; 0 on the command line
 }
 
-// setConfig stores the path of the configuration file.
+// setConfig stores the path of the configuration file. An empty path is an error.
 func (o *options) setConfig(path string) error {
 	o.config = path
 	if path == "" {
@@ -34,8 +34,10 @@ func (o *options) setConfig(path string) error {
 // criFlags are the flags that have no effect on the in-memory runtime.
 var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
 
-// readConfig applies a configuration file. A field that has no effect on the runtime is a warning, whatever its value.
-func (o *options) readConfig(flags flagSet, path string, usesCRI func(settings []fieldSetting) bool) error {
+// applyConfigFile reads a KubeletConfiguration file and sets the options that its fields stand for. It adds a
+// warning for each field that has no effect. With the in-memory runtime these include all fields for a CRI
+// runtime.
+func (o *options) applyConfigFile(flags flagSet, path string, usesCRI func(settings []fieldSetting) bool) error {
 	text, err := readFileAtMost(path, maxConfigSize)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		err = cause.Err // The caller names the path.
@@ -77,9 +79,9 @@ func (o *options) flagName(flag string) string {
 	return dashedName(flag)
 }
 
-// noEffectError returns an error about a flag that has no effect. For a field of the configuration file it adds a
-// warning and returns nil, because a kubelet may read the same file.
-func (o *options) noEffectError(flag, without string) error {
+// noEffectErrorOrWarn returns an error about a flag that has no effect without another flag. If a field of the
+// configuration file set the flag, it adds a warning and returns nil, because a kubelet may read the same file.
+func (o *options) noEffectErrorOrWarn(flag, without string) error {
 	at := o.setFlags[flag]
 	if at.line == 0 {
 		return fmt.Errorf("%s has no effect without %s", dashedName(flag), without)
@@ -108,14 +110,15 @@ func changedFlags(before, after map[string]flagSource) (reloadable, needRestart 
 	return reloadable, needRestart
 }
 
-// logConfigWarnings logs the fields of a configuration file that have no effect.
+// logConfigWarnings logs each warning about a field of the configuration file that has no effect.
 func (a *agent) logConfigWarnings(warnings []string) {
 	for _, warning := range warnings {
 		a.log.Warn("a field of the configuration file has no effect on this agent", "field", warning)
 	}
 }
 
-// reloadConfig reads the configuration again. A faulty file changes nothing. Changes that need a restart are logged.
+// reloadConfig reads the configuration again, and replaces the manifest sources whose flags have changed. It
+// logs every other change, because it needs a restart. A faulty file changes nothing.
 func (a *agent) reloadConfig() {
 	next, err := parseAgentOptions(a.args)
 	if err != nil {
@@ -129,7 +132,7 @@ func (a *agent) reloadConfig() {
 	for _, field := range cold {
 		a.log.Warn("a change of the configuration needs a restart of the agent", "field", field)
 	}
-	if err := a.replaceSources(&next, hot); err != nil {
+	if err := a.replaceChangedSources(&next, hot); err != nil {
 		a.log.Error("cannot use the configuration; nothing was changed", "err", err)
 		return
 	}
@@ -142,8 +145,8 @@ func (a *agent) reloadConfig() {
 	a.log.Info("the configuration was read again", "changed", len(hot), "restart", len(cold))
 }
 
-// reloadOnSIGHUP reads the configuration file again at each SIGHUP, until the returned function is called. Without such
-// a file SIGHUP terminates the process.
+// reloadOnSIGHUP starts to reload the configuration file at each SIGHUP, as soon as its content no longer
+// changes. The returned function stops that. Without a configuration file SIGHUP still terminates the process.
 func (a *agent) reloadOnSIGHUP(ctx context.Context) (stop func()) {
 	if a.config == "" {
 		return func() {}
@@ -186,8 +189,8 @@ const (
 	maxRereads  = 25
 )
 
-// waitUntilStable waits until a file no longer changes. The first half of a file may be valid, and would remove the
-// pods of a source that the second half names. It returns false if pause does.
+// waitUntilStable reads a file until two reads in a row are equal, at most maxRereads times, because the first
+// half of a file may be valid too. It calls pause between the reads. It returns false if pause returns false.
 func waitUntilStable(read func() string, pause func() bool) bool {
 	before := read()
 	for range maxRereads {
@@ -203,9 +206,10 @@ func waitUntilStable(read func() string, pause func() bool) bool {
 	return true
 }
 
-// replaceSources replaces the sources that have changed. The new sources use the old values of the other flags: node
-// name, state directory and objects need a restart.
-func (a *agent) replaceSources(latest *options, changed []string) error {
+// replaceChangedSources creates both manifest sources from the latest options, and replaces those for which a
+// flag has changed. The new sources keep the node name, the state directory and the objects, which need a
+// restart. After an error nothing is replaced.
+func (a *agent) replaceChangedSources(latest *options, changed []string) error {
 	web := func(flag string) bool { return strings.HasPrefix(flag, "manifest-url") }
 	next := a.options
 	next.manifests, next.filePeriod = latest.manifests, latest.filePeriod
@@ -219,10 +223,10 @@ func (a *agent) replaceSources(latest *options, changed []string) error {
 		return err
 	}
 	if slices.ContainsFunc(changed, func(flag string) bool { return !web(flag) }) {
-		a.files.replace(files)
+		a.files.replaceCurrent(files)
 	}
 	if slices.ContainsFunc(changed, web) {
-		a.web.replace(server)
+		a.web.replaceCurrent(server)
 	}
 	return nil
 }

@@ -38,9 +38,10 @@ type podEvents struct {
 	leftOut     int
 }
 
-// lineIfAllowed returns the line of an event, and false if the event must not be printed.
-func (d *eventLimiter) lineIfAllowed(e event, now time.Time) (string, bool) {
-	p := d.podEntry(podKey{e.uid, e.pod}, now)
+// formatIfAllowed counts an event and returns its line. It returns false if the event must not be printed: if
+// its count is not a power of two, or if its pod has no token left.
+func (d *eventLimiter) formatIfAllowed(e event, now time.Time) (string, bool) {
+	p := d.podEntryOrNew(podKey{e.uid, e.pod}, now)
 	if len(p.seen) >= maxPodEvents && p.seen[e] == 0 {
 		clear(p.seen)
 	}
@@ -64,9 +65,9 @@ func (d *eventLimiter) lineIfAllowed(e event, now time.Time) (string, bool) {
 	return text, true
 }
 
-// podEntry returns the state of a pod. If there are too many pods it forgets all of them, so that at worst some events
-// more are printed.
-func (d *eventLimiter) podEntry(key podKey, now time.Time) *podEvents {
+// podEntryOrNew returns the counts and tokens of a pod, and creates them if they are missing. At maxLimitedPods
+// pods it first removes the entries of all pods, so at worst some more events are printed.
+func (d *eventLimiter) podEntryOrNew(key podKey, now time.Time) *podEvents {
 	if d.pods[key] == nil {
 		if d.pods == nil || len(d.pods) >= maxLimitedPods {
 			d.pods = make(map[podKey]*podEvents)
@@ -76,7 +77,8 @@ func (d *eventLimiter) podEntry(key podKey, now time.Time) *podEvents {
 	return d.pods[key]
 }
 
-// takeToken takes a token. It returns false if there is none.
+// takeToken adds a token for each eventPeriod since the last call, up to eventBurst, and takes one. It returns
+// false if there is no token.
 func (p *podEvents) takeToken(now time.Time) bool {
 	if grown := int(now.Sub(p.tokensSince) / eventPeriod); grown > 0 {
 		p.tokens = min(p.tokens+grown, eventBurst)

@@ -24,15 +24,15 @@ func requirePodAndCommand(r *request) error {
 func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	path, err := r.podPath(ctx, "exec")
 	if err != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	after, err := r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodPost, url.Values{"command": r.argsAfterDash}, path...)
 	if err != nil || ctx.Err() != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	code, err := parseExitCode(after.Get(debug.ExitCodeTrailer))
 	if err != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	return code
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// runExplain prints the explanation of a pod's state.
+// runExplain prints the agent's explanation of a pod's state, as text or JSON, and returns the exit code.
 func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	query := url.Values{}
 	if r.output == "json" {
@@ -21,16 +21,16 @@ func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	}
 	path, err := r.podPath(ctx, "explain")
 	if err != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	page, err := r.getBody(ctx, query, path...)
 	if err != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	if r.output == "json" {
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, []byte(page), "", "  "); err != nil {
-			return requestExitCode(ctx, fmt.Errorf("the answer of %s is not JSON: %w", r.server, err), stderr)
+			return printRequestError(ctx, fmt.Errorf("the answer of %s is not JSON: %w", r.server, err), stderr)
 		}
 		fmt.Fprintf(stdout, "%s\n", visibleJSON(indented.Bytes()))
 		return exitOK
@@ -68,7 +68,7 @@ func mustEscapeInJSON(r rune) bool { return r == utf8.RuneError || r >= 0x7f && 
 // visibleJSONWriter escapes and forwards the records of a JSON log.
 type visibleJSONWriter struct{ out io.Writer }
 
-// Write receives whole lines.
+// Write implements io.Writer. It escapes control characters in the JSON text. Each call must have whole lines.
 func (l visibleJSONWriter) Write(line []byte) (int, error) {
 	if _, err := l.out.Write(visibleJSON(line)); err != nil {
 		return 0, err

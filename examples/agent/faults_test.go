@@ -59,7 +59,7 @@ func TestFaults_AreShown(t *testing.T) {
 			assert.Empty(t, stderr)
 
 			if a.files != nil {
-				require.NoError(t, a.replaceSources(&a.options, []string{"manifest-period"}), "another source is in its place, and knows what was kept")
+				require.NoError(t, a.replaceChangedSources(&a.options, []string{"manifest-period"}), "another source is in its place, and knows what was kept")
 				log.until(t, "level=WARN", "web.yaml", "its last good version stays in force")
 			}
 			write("new.yaml", "kind: Pod")

@@ -17,7 +17,7 @@ import (
 // allFlags returns the flags of the agent, in the order of the help. Setting one changes o. A flag that the kubelet has
 // under another name also has that name.
 func (o *options) allFlags() flagSet {
-	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.apiFlags())
+	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.localAPIFlags())
 }
 
 // nodeFlags returns the flags about the node, its pods and who can connect.
@@ -81,7 +81,7 @@ func (o *options) timingFlags() flagSet {
 	}
 }
 
-// setAddress changes the address on which the agent listens, but not the port.
+// setAddress stores the IP address on which the agent listens, and keeps the port.
 func (o *options) setAddress(s string) error {
 	if net.ParseIP(s) == nil {
 		return errors.New("expected an address, as 127.0.0.1")
@@ -94,7 +94,7 @@ func (o *options) setAddress(s string) error {
 	return nil
 }
 
-// setPort changes the port on which the agent listens.
+// setPort stores the port on which the agent listens, and keeps the address.
 func (o *options) setPort(s string) error {
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
 		return errors.New("expected a port from 1 to 65535")
@@ -107,7 +107,7 @@ func (o *options) setPort(s string) error {
 	return nil
 }
 
-// setMaxPods parses the maximum number of pods, at least 1.
+// setMaxPods parses and stores the maximum number of pods, which is at least 1.
 func (o *options) setMaxPods(s string) (err error) {
 	if o.maxPods, err = strconv.Atoi(s); err != nil || o.maxPods < 1 || o.maxPods > 1<<20 {
 		o.maxPods = 0
@@ -116,7 +116,7 @@ func (o *options) setMaxPods(s string) (err error) {
 	return nil
 }
 
-// setTaints parses the taints of the node.
+// setTaints parses and stores the taints of the node.
 func (o *options) setTaints(s string) error {
 	var taints []v1.Taint
 	err := command.TaintsFlag(&taints)(s)
@@ -148,14 +148,14 @@ func (o *options) applyAgentCommandLine(line *commandLine) error {
 	return errors.Join(err, unknownWordErrors(words), errors.Join(o.conflictingFlagErrors()...))
 }
 
-// applyCommandLine sets the options from the configuration file and the flags of a command line. Flags override the
-// file.
+// applyCommandLine sets the options from the configuration file and the flags of a command line, and then the
+// defaults that depend on other options. Flags override the file. It records in setFlags what set each option.
 func (o *options) applyCommandLine(line *commandLine) error {
 	items := line.items
 	var faults []error
 	if path := lastValue(items, "config"); path != "" {
 		o.config = path
-		faults = append(faults, o.readConfig(line.known, path, func(settings []fieldSetting) bool {
+		faults = append(faults, o.applyConfigFile(line.known, path, func(settings []fieldSetting) bool {
 			if runtime := lastValue(items, "runtime"); runtime != "" {
 				return runtime == "cri"
 			}
@@ -191,7 +191,8 @@ func lastValue(items []flagUse, name string) (value string) {
 	return value
 }
 
-// applyImpliedDefaults sets options that follow from other options.
+// applyImpliedDefaults chooses the runtime if no flag names it: cri with a CRI endpoint, and otherwise memory.
+// It disables the socket if the agent listens on no address and no flag names a socket.
 func (o *options) applyImpliedDefaults() {
 	if o.runtime == "" && o.criEndpoint != "" {
 		o.runtime = "cri"
@@ -208,7 +209,8 @@ var kubectlEquivalents = map[string]string{"get": "ps", "describe": "explain", "
 // kubectlOnlyCommands are commands of kubectl that work with the API of the agent and have no equivalent in it.
 const kubectlOnlyCommands = "attach cp debug delete drain edit events label patch port-forward replace top wait"
 
-// unknownWordErrors returns an error for each word that is not a command.
+// unknownWordErrors returns an error for each word of the command line that is not a command, with a suggestion
+// if a command is similar. For the first word that is a command of kubectl it returns only that error.
 func unknownWordErrors(words []string) error {
 	var faults []error
 	for _, word := range words {

@@ -24,13 +24,13 @@ type cliFlag struct {
 	aliases []string
 }
 
-// withAliases returns the flag with other names.
+// withAliases returns a copy of the flag that has the given other names instead of its aliases.
 func (f cliFlag) withAliases(names ...string) cliFlag {
 	f.aliases = names
 	return f
 }
 
-// dashedName returns a name with one or two dashes.
+// dashedName returns a flag's name with one dash in front if it has one letter, and otherwise with two.
 func dashedName(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -84,7 +84,8 @@ type flagValue struct {
 	item flagUse
 }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value. It only appends the flag and its value to the command line; setFlag sets the
+// option later.
 func (v flagValue) Set(value string) error {
 	v.item.value = value
 	v.line.items = append(v.line.items, v.item)
@@ -139,8 +140,8 @@ func (l *commandLine) splitArgs(words []string, dash int) {
 	l.args, l.argsAfterDash = words[:dash], words[dash:]
 }
 
-// normalizeArgs converts a command line for pflag. A faulty argument becomes a flag that records the fault, so that all
-// faults are reported in their order.
+// normalizeArgs converts a command line to arguments that pflag accepts. It replaces a faulty argument by a new
+// hidden flag that stores the fault, so that all faults are reported in their order.
 func (l *commandLine) normalizeArgs(args []string) []string {
 	faults := 0
 	return command.NormalizeArguments(l.pflag, args, func(arg string, fault error) string {
@@ -177,7 +178,8 @@ func (s flagSet) argumentError(arg string, fault error) error {
 	return fmt.Errorf("unknown flag %s (--help lists the flags)", dashedName(name))
 }
 
-// setFlag sets the flag. Its error has the flag and its value.
+// setFlag sets the option of the flag to the value on the command line. Its error names the flag and the value.
+// For a faulty argument it returns the stored fault.
 func (i *flagUse) setFlag() error {
 	if i.fault != nil {
 		return i.fault
@@ -217,7 +219,7 @@ func (s flagSet) helpText() string {
 	return b.String()
 }
 
-// boolFlag returns a setter that accepts true or false.
+// boolFlag returns a setter that accepts true or false and stores it in to.
 func boolFlag(to *bool) func(string) error {
 	return func(s string) error {
 		switch s {

@@ -117,7 +117,8 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	return p, nil
 }
 
-// addSettings adds the fields that the document has as settings.
+// addSettings adds a setting for each field of the document that stands for a flag and is not null. It adds a
+// warning if registerNode is true.
 func (p *parsedConfig) addSettings(doc *document.Value, c *kubeletConfig) {
 	for _, f := range c.flagSettings() {
 		for _, field := range doc.Fields {
@@ -134,9 +135,9 @@ func (p *parsedConfig) addSettings(doc *document.Value, c *kubeletConfig) {
 	}
 }
 
-// flagSettings converts the fields to values of flags, in the order in which they are set. A field that has nothing to
-// set has no flag. An example is a field whose zero value stands for the kubelet's default: kubeadm writes many of
-// these.
+// flagSettings returns every supported field with its flag and the flag's value, in the order in which the
+// flags are set. The flag is "" if the field must set nothing, for example if a zero stands for the kubelet's
+// default. kubeadm writes many such zeros.
 func (c *kubeletConfig) flagSettings() []fieldSetting {
 	text := func(field, flag, value string) fieldSetting {
 		return fieldSetting{field: field, flag: flag, value: value}
@@ -180,7 +181,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 	}
 }
 
-// isZeroValue reports whether a value is zero, as a number or as a duration.
+// isZeroValue reports whether a text is 0 or a duration of zero, such as 0s.
 func isZeroValue(value string) bool {
 	d, err := time.ParseDuration(value)
 	return err == nil && d == 0

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// setCapacity parses the capacity of the node.
+// setCapacity parses and stores the capacity of the node.
 func (o *options) setCapacity(s string) error {
 	o.capacity = v1.ResourceList{}
 	return parsePairs(s, "NAME=QUANTITY", func(name, value string) error {
@@ -29,7 +29,7 @@ func (o *options) setCapacity(s string) error {
 	})
 }
 
-// setLabels parses the labels of the node.
+// setLabels parses and stores the labels of the node.
 func (o *options) setLabels(s string) error {
 	o.labels = map[string]string{}
 	return parsePairs(s, "KEY=VALUE", func(key, value string) error {
@@ -44,7 +44,7 @@ func (o *options) setLabels(s string) error {
 	})
 }
 
-// setRuntimeClasses parses the handlers of runtime classes.
+// setRuntimeClasses parses and stores the runtime's handlers of RuntimeClasses.
 func (o *options) setRuntimeClasses(s string) error {
 	o.handlers = map[string]string{}
 	return parsePairs(s, "CLASS=HANDLER", func(class, handler string) error {
@@ -78,7 +78,7 @@ func parsePairs(s, syntax string, set func(name, value string) error) error {
 	return nil
 }
 
-// setClusterDNS parses the IP addresses of the cluster's name servers.
+// setClusterDNS parses and stores the IP addresses of the cluster's name servers.
 func (o *options) setClusterDNS(s string) error {
 	o.dns.ClusterDNS = nil
 	for address := range strings.SplitSeq(s, ",") {
@@ -90,7 +90,7 @@ func (o *options) setClusterDNS(s string) error {
 	return nil
 }
 
-// setClusterDomain sets the DNS domain of the cluster.
+// setClusterDomain checks and stores the DNS domain of the cluster, in lower case and without a final dot.
 func (o *options) setClusterDomain(s string) error {
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(s, "."))
 	if len(validation.IsDNS1123Subdomain(o.dns.ClusterDomain)) > 0 {
@@ -99,7 +99,7 @@ func (o *options) setClusterDomain(s string) error {
 	return nil
 }
 
-// percentFlag returns a setter that parses a percentage from 1 to 100.
+// percentFlag returns a setter that parses a percentage from 1 to 100 and stores it in n.
 func percentFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 1 || *n > 100 {

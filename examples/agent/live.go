@@ -51,7 +51,8 @@ func newLiveTable(t terminal) *liveTable {
 	return l
 }
 
-// updatePod implements podView. It returns the error of an earlier draw.
+// updatePod implements podView. It stores the state of the pod, or deletes the pod if it is gone, and requests
+// a redraw. It returns the error of an earlier draw.
 func (l *liveTable) updatePod(state node.PodState) error {
 	l.mu.Lock()
 	if state.Gone {
@@ -65,8 +66,8 @@ func (l *liveTable) updatePod(state node.PodState) error {
 	return err
 }
 
-// Write implements io.Writer for lines above the table. It does not wait for the terminal, and drops lines if too many
-// wait.
+// Write implements io.Writer. It adds lines to be drawn above the table. It never waits for the terminal, and
+// drops lines if too many are not drawn yet.
 func (l *liveTable) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	l.addLinesLocked(p)
@@ -90,7 +91,8 @@ func (l *liveTable) addLinesLocked(p []byte) {
 // single lines.
 type blockingLines struct{ *liveTable }
 
-// Write implements io.Writer. It returns the error of an earlier draw.
+// Write implements io.Writer. It adds a line to be drawn above the table, and waits while too many lines are
+// not drawn yet. It returns the error of an earlier draw.
 func (l blockingLines) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	for len(l.mu.above) >= maxAbove && l.mu.err == nil && !l.mu.over {
@@ -103,7 +105,7 @@ func (l blockingLines) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// requestRedraw wakes drawUntilDone.
+// requestRedraw wakes drawUntilDone, which redraws the table. It never blocks.
 func (l *liveTable) requestRedraw() {
 	select {
 	case l.redraw <- struct{}{}:
@@ -111,12 +113,12 @@ func (l *liveTable) requestRedraw() {
 	}
 }
 
-// drawUntilDone implements podView. It redraws after each change until ctx is done or the terminal fails, and then once
-// more.
+// drawUntilDone implements podView. It redraws after each change, and every agePeriod, until ctx is done or the
+// terminal fails. Then it draws once more and wakes the writers that wait for the terminal.
 func (l *liveTable) drawUntilDone(ctx context.Context) {
 	ages := time.NewTicker(agePeriod)
 	defer ages.Stop()
-	defer l.markClosed()
+	defer l.markClosedAndWakeWriters()
 	for l.drawOnce() && ctx.Err() == nil {
 		sleep(ctx, redrawPause)
 		select {
@@ -128,8 +130,9 @@ func (l *liveTable) drawUntilDone(ctx context.Context) {
 	l.drawOnce()
 }
 
-// markClosed wakes the writers that wait for the terminal.
-func (l *liveTable) markClosed() {
+// markClosedAndWakeWriters records that nothing more is drawn, and wakes the writers that wait for the
+// terminal.
+func (l *liveTable) markClosedAndWakeWriters() {
 	l.mu.Lock()
 	l.mu.over = true
 	l.mu.Unlock()
@@ -143,8 +146,9 @@ func sleep(ctx context.Context, d time.Duration) {
 	<-ctx.Done()
 }
 
-// drawOnce draws the waiting lines and the table. It returns false if the terminal has failed.
-func (l *liveTable) drawOnce() bool {
+// drawOnce draws the lines that wait and the table, and wakes the writers that wait for the terminal. It
+// returns false if the terminal has failed.
+func (l *liveTable) drawOnce() (terminalOK bool) {
 	l.mu.Lock()
 	above, lost, failed := l.mu.above, l.mu.lost, l.mu.err != nil
 	l.mu.above, l.mu.lost = nil, 0
@@ -158,7 +162,7 @@ func (l *liveTable) drawOnce() bool {
 		above = append(above, fmt.Sprintf("... %d lines were dropped while the terminal was paused", lost))
 	}
 	width, height := l.term.Size()
-	text := l.screen.renderChanges(above, formatColumns(cells, width), width, height)
+	text := l.screen.renderIfChanged(above, formatColumns(cells, width), width, height)
 	if len(text) == 0 {
 		return true
 	}
@@ -170,7 +174,8 @@ func (l *liveTable) drawOnce() bool {
 	return err == nil
 }
 
-// tableCellsLocked returns the cells of the table, sorted by name, or nil if there are no pods.
+// tableCellsLocked returns the headings and a row of cells for each pod, sorted by name. It returns nil if
+// there are no pods.
 func (l *liveTable) tableCellsLocked() [][]string {
 	if len(l.mu.pods) == 0 {
 		return nil

@@ -38,11 +38,12 @@ type apiOptions struct {
 	write      bool
 }
 
-// defaultAPIListen is a port on loopback: see listenAPI.
+// defaultAPIListen is a port on loopback: see listenLocalAPI.
 const defaultAPIListen = "127.0.0.1:0"
 
-// apiFlags returns the flags of the Kubernetes API.
-func (o *options) apiFlags() flagSet {
+// localAPIFlags returns the flags of the local API: the part of the Kubernetes API that the agent itself
+// serves, for kubectl.
+func (o *options) localAPIFlags() flagSet {
 	return flagSet{
 		{name: "write-kubeconfig", value: "FILE", description: "serve the Kubernetes API for kubectl, and write its kubeconfig there (none)", set: func(s string) error {
 			o.api.kubeconfig = s
@@ -66,8 +67,9 @@ type kubernetes struct {
 // credentialsFile is the file in the state directory with the CA and the token.
 const credentialsFile = "api-credentials.json"
 
-// withAPIEvents returns a recorder that also records events in the Kubernetes API, if the API is enabled.
-func (a *agent) withAPIEvents(printed runtime.EventRecorder) (runtime.EventRecorder, error) {
+// addLocalAPIRecorder returns a recorder that passes each event to printed and to the agent's local API, from
+// which kubectl reads it. If the local API is disabled, it returns printed.
+func (a *agent) addLocalAPIRecorder(printed runtime.EventRecorder) (runtime.EventRecorder, error) {
 	if a.options.api.kubeconfig == "" {
 		return printed, nil
 	}
@@ -91,22 +93,24 @@ func (r recorderPair) Eventf(object k8sruntime.Object, eventtype, reason, format
 	r.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// listenForAPI opens the port of the API and writes the kubeconfig.
-func (a *agent) listenForAPI(config *node.Config) error {
+// listenForLocalAPI creates the local API that the agent serves for kubectl, opens its port, and writes the
+// kubeconfig. It does nothing if --write-kubeconfig is not set. It first returns an error if created pods would
+// be terminated.
+func (a *agent) listenForLocalAPI(config *node.Config) error {
 	o := a.options.api
 	if err := a.checkNoCreatedPods(); err != nil || o.kubeconfig == "" {
 		return err
 	}
-	secrets, changed, err := a.credentials()
+	secrets, changed, err := a.loadOrCreateCredentials()
 	if err != nil {
 		return err
 	}
-	api, err := a.newAPI(config, localapi.Token(secrets.Token))
+	api, err := a.newLocalAPI(config, localapi.Token(secrets.Token))
 	if err != nil {
 		return err
 	}
 	a.kubernetes.api = api
-	listener, err := listenAPI(o.listen, secrets.Token, a.log)
+	listener, err := listenLocalAPI(o.listen, secrets.Token, a.log)
 	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
 	}
@@ -126,13 +130,14 @@ func (a *agent) listenForAPI(config *node.Config) error {
 	return err
 }
 
-// firstPort and ports define the range from which listenAPI chooses: below the ephemeral ports of Linux, and above the
+// firstPort and ports define the range from which listenLocalAPI chooses: below the ephemeral ports of Linux, and above the
 // ports of services.
 const firstPort, ports = 20_000, 10_000
 
-// listenAPI listens on the address. By default it derives the port from the token, which a state directory keeps, so
-// that clients find the agent again after a restart. If that port is in use, it chooses a free port and logs that.
-func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
+// listenLocalAPI listens on the address. For the default address it derives the port from the token, which a
+// state directory keeps, so that clients find the agent again after a restart. If that port is in use, it logs
+// that and chooses a free port.
+func listenLocalAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	if address == defaultAPIListen {
 		sum := sha256.Sum256([]byte(token))
 		usual := firstPort + int(binary.BigEndian.Uint32(sum[:4])%ports)
@@ -145,8 +150,9 @@ func listenAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// newAPI returns the API of the node. With --api-write the API creates pods and saves them.
-func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
+// newLocalAPI returns the local API that the agent serves for kubectl. With --api-write that API may create,
+// change and delete pods, and saves the pods in the state directory.
+func (a *agent) newLocalAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
 	served := localapi.Config{
 		Node: a.node, NodeName: a.nodeName, Labels: config.Scheduling.Labels, Taints: config.Scheduling.Taints, Facts: a.nodeFactsFunc(config), Events: a.kubernetes.events,
 		Stats: a.node.Containers(), Finder: a.node.Containers(), Logs: a.node.Containers(), Exec: a.node.Containers(), Attach: a.node.Containers(), PortForward: a.node.Containers(), Authenticator: who, Log: a.log,
@@ -161,10 +167,10 @@ func (a *agent) newAPI(config *node.Config, who server.Authenticator) (*localapi
 	return localapi.New(served)
 }
 
-// credentials returns the credentials in the state directory, so that a kubeconfig stays valid, or creates new ones.
-// changed reports whether credentials that clients may use were replaced. A fault in their file does not stop the
-// agent.
-func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err error) {
+// loadOrCreateCredentials returns the credentials in the state directory, so that a kubeconfig stays valid. If
+// there are none or their file is faulty, it creates new ones. changed reports whether credentials that clients
+// may use were replaced.
+func (a *agent) loadOrCreateCredentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
 		secrets, err = localapi.NewCredentials()
 		return secrets, false, err
@@ -189,8 +195,8 @@ func (a *agent) credentials() (secrets *localapi.Credentials, changed bool, err 
 // createdPodsDir is the directory of created pods, in the state directory.
 const createdPodsDir = "api-pods"
 
-// checkNoCreatedPods returns an error if the state directory has created pods and this agent does not run them. The
-// node would terminate those pods and delete their volumes.
+// checkNoCreatedPods returns an error if the state directory has pods that the local API created, and
+// --api-write is not set. The node would terminate those pods and delete their volumes.
 func (a *agent) checkNoCreatedPods() error {
 	if a.stateDir == "" || a.options.api.write {
 		return nil
@@ -210,7 +216,8 @@ func (a *agent) checkNoCreatedPods() error {
 	return nil
 }
 
-// createdPodStore returns the store of created pods. Without a state directory nothing is stored.
+// createdPodStore returns the store for pods that the local API creates. Without a state directory the store
+// saves nothing.
 func (a *agent) createdPodStore() (localapi.Saved, error) {
 	if a.stateDir == "" {
 		return localapi.Unsaved{}, nil
@@ -225,7 +232,8 @@ func (a *agent) createdPodStore() (localapi.Saved, error) {
 // defaultMaxPods is the default number of pods of a node.
 const defaultMaxPods = 110
 
-// nodeFactsFunc returns a function that collects the facts of the node object beside its name and labels.
+// nodeFactsFunc returns a function that collects the facts for the status of the Node object: capacity,
+// addresses, versions, the state of the runtime and problems.
 func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodestatus.Facts {
 	ask := runtimeStatusFunc(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
@@ -250,8 +258,9 @@ func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodesta
 	}
 }
 
-// runtimeStatusFunc returns a function that calls the runtime's RuntimeStatus. The function returns the last status and
-// its time. Before the first one the runtime counts as ready.
+// runtimeStatusFunc returns a function that requests the runtime's status, and returns the last status that the
+// runtime reported and the time of it. Until the first report the status is ready. For a runtime that does not
+// report its status it returns the current time.
 func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
 	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
@@ -268,9 +277,9 @@ func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Co
 	}
 }
 
-// startAPI serves the API until the returned function is called. The API also completes deletions of created pods if it
-// serves no clients.
-func (a *agent) startAPI() (stop func()) {
+// startLocalAPI starts to serve the local API until the returned function is called. If the kubeconfig could
+// not be written, the API serves no clients and only completes deletions of pods.
+func (a *agent) startLocalAPI() (stop func()) {
 	serve := func(ctx context.Context) error { return a.kubernetes.api.Run(ctx) }
 	switch {
 	case a.kubernetes.api == nil:

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// runLogs prints the log of a container.
+// runLogs prints the log of a container and returns the exit code.
 func runLogs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	path, err := r.podPath(ctx, "logs")
 	if err == nil {
 		_, err = r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodGet, r.query, path...)
 	}
-	return requestExitCode(ctx, err, stderr)
+	return printRequestError(ctx, err, stderr)
 }
 
-// checkTail checks that the value is a number from 1.
+// checkTail returns an error unless the value is a number from 1.
 func checkTail(s string) error {
 	if n, err := strconv.Atoi(s); err != nil || n < 1 {
 		return errors.New("expected a number from 1")
@@ -26,7 +26,7 @@ func checkTail(s string) error {
 	return nil
 }
 
-// checkSince checks that the value is a duration or a time.
+// checkSince returns an error unless the value is a duration or a time.
 func checkSince(s string) error {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return nil

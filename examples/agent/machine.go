@@ -30,9 +30,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig returns the configuration of the node. The default runtime is the in-memory runtime. gRPC probes and HTTP
-// hooks are used by runtimes that do not run handlers themselves. The state directory is locked until the closer is
-// closed, which may be nil. The closer is also returned with an error.
+// nodeConfig returns the configuration of the node. It locks and prepares the state directory, and configures
+// the CRI runtime, if they are set. The state directory stays locked until claimed is closed; claimed may be
+// nil, and is also returned with an error.
 func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
 	c := node.Config{
 		Log:        log,
@@ -59,7 +59,7 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
 	if o.stateDir != "" {
-		claimed, faults[1] = o.configureStateDir(&c)
+		claimed, faults[1] = o.lockAndConfigureStateDir(&c)
 	}
 	if o.runtime == "cri" && faults[1] == nil {
 		faults[2] = o.configureCRI(&c)
@@ -67,15 +67,18 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 	return c, claimed, errors.Join(faults[:]...)
 }
 
-// mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets.
+// mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets, which needs --objects or the
+// embedded examples.
 func (o *options) mayReferToObjects() bool { return o.objects != "" || o.usesEmbeddedExamples() }
 
-// usesEmbeddedExamples reports whether the agent runs the embedded examples.
+// usesEmbeddedExamples reports whether the agent runs the embedded examples, because no flag and no file names
+// manifests.
 func (o *options) usesEmbeddedExamples() bool {
 	return o.manifests == "" && o.manifestURL == "" && o.config == "" && o.pods == nil
 }
 
-// newObjectSource returns the ConfigMaps and Secrets; nil if there are none.
+// newObjectSource returns the ConfigMaps and Secrets of --objects or of the embedded examples. It returns nil
+// if there are neither.
 func (o *options) newObjectSource() (podsync.Objects, error) {
 	switch {
 	case o.objects != "":
@@ -92,9 +95,9 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// configureStateDir creates the state directory, so that a failure is reported at the start, and configures volumes on
+// lockAndConfigureStateDir creates and locks the state directory, and configures volumes and saved statuses on
 // disk. It locks the directory before it changes anything in it, because another agent may use it.
-func (o *options) configureStateDir(c *node.Config) (lock io.Closer, err error) {
+func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {
 		err = os.MkdirAll(dir, 0o750)
@@ -142,7 +145,8 @@ func (o *options) lockStateDir() (io.Closer, error) {
 	return f, nil
 }
 
-// conflictingFlagErrors returns errors about flags that are valid, but not together.
+// conflictingFlagErrors returns errors about flags that are valid alone, but not together. Some flags that have
+// no effect are reset, and a field of the configuration file without effect is only a warning.
 func (o *options) conflictingFlagErrors() (faults []error) {
 	low, high := cmp.Or(o.imageGC.LowThresholdPercent, policy.DefaultLowThresholdPercent), o.imageGC.Complete().HighThresholdPercent
 	switch {
@@ -153,16 +157,16 @@ func (o *options) conflictingFlagErrors() (faults []error) {
 		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.flagName("image-gc-high"), high, low))
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
-		faults = append(faults, o.noEffectError("cri-endpoint", "--runtime cri"))
+		faults = append(faults, o.noEffectErrorOrWarn("cri-endpoint", "--runtime cri"))
 	}
 	if o.runtime == "cri" && o.usesEmbeddedExamples() {
 		faults = append(faults, errors.New("--runtime cri needs --manifests PATH: the embedded examples are for the runtime in memory"))
 	}
 	if o.logs.Dir != "" && o.runtime != "cri" {
-		faults = append(faults, o.noEffectError("log-dir", "--runtime cri"))
+		faults = append(faults, o.noEffectErrorOrWarn("log-dir", "--runtime cri"))
 	}
 	if o.logs.Links != "" && o.runtime != "cri" {
-		faults = append(faults, o.noEffectError("log-links", "--runtime cri"))
+		faults = append(faults, o.noEffectErrorOrWarn("log-links", "--runtime cri"))
 	}
 	if o.api.kubeconfig == "" {
 		if o.api.write {
@@ -173,23 +177,24 @@ func (o *options) conflictingFlagErrors() (faults []error) {
 		}
 	}
 	if len(o.urlHeader) > 0 && o.manifestURL == "" {
-		faults = append(faults, o.noEffectError("manifest-url-header", "--manifest-url"))
+		faults = append(faults, o.noEffectErrorOrWarn("manifest-url-header", "--manifest-url"))
 		o.urlHeader = nil
 	}
 	if o.resolver != nil && o.runtime != "cri" {
-		faults = append(faults, o.noEffectError("resolv-conf", "--runtime cri"))
+		faults = append(faults, o.noEffectErrorOrWarn("resolv-conf", "--runtime cri"))
 	}
 	if said := o.capacity.Pods().Value(); o.maxPods != 0 && said != 0 && said != int64(o.maxPods) {
 		faults = append(faults, fmt.Errorf("%s %d: --capacity says pods=%d", o.flagName("max-pods"), o.maxPods, said))
 	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
-		faults = append(faults, o.noEffectError("cluster-domain", "--cluster-dns"))
+		faults = append(faults, o.noEffectErrorOrWarn("cluster-domain", "--cluster-dns"))
 		o.dns.ClusterDomain = ""
 	}
 	return faults
 }
 
-// setOrphanGrace parses a duration. 0 becomes -1, which means "no grace" in the node's configuration.
+// setOrphanGrace parses and stores a duration. It stores 0 as -1, which means "no grace" in the node's
+// configuration.
 func (o *options) setOrphanGrace(s string) (err error) {
 	if o.orphanGrace, err = time.ParseDuration(s); err != nil || o.orphanGrace < 0 {
 		return errors.New("expected a duration, such as 30s or 2m, or 0 for none")
@@ -200,7 +205,7 @@ func (o *options) setOrphanGrace(s string) (err error) {
 	return nil
 }
 
-// setMaxPulls parses a count. 0 becomes -1, which means "no limit" in the node's configuration.
+// setMaxPulls parses and stores a count. It stores 0 as -1, which means "no limit" in the node's configuration.
 func (o *options) setMaxPulls(s string) error {
 	err := countFlag(&o.maxPulls)(s)
 	if o.maxPulls == 0 {
@@ -209,7 +214,8 @@ func (o *options) setMaxPulls(s string) error {
 	return err
 }
 
-// setLogMaxSize parses a size. 0 becomes -1, which means "no limit" in the node's configuration.
+// setLogMaxSize parses and stores a size. It stores 0 as -1, which means "no limit" in the node's
+// configuration.
 func (o *options) setLogMaxSize(s string) error {
 	q, err := podspec.ParseQuantity(s)
 	if err != nil || q.Sign() < 0 {
@@ -221,7 +227,7 @@ func (o *options) setLogMaxSize(s string) error {
 	return nil
 }
 
-// setLogMaxFiles parses a number from 2: the current log and at least one older log.
+// setLogMaxFiles parses and stores a number from 2: the current log and at least one older log.
 func (o *options) setLogMaxFiles(s string) (err error) {
 	if o.logMaxFiles, err = strconv.Atoi(s); err != nil || o.logMaxFiles < 2 {
 		return errors.New("expected a number from 2")
@@ -229,19 +235,20 @@ func (o *options) setLogMaxFiles(s string) (err error) {
 	return nil
 }
 
-// setStateDir checks that the path is a directory, or does not exist yet.
+// setStateDir stores the path, and returns an error unless it is a directory or does not exist yet.
 func (o *options) setStateDir(path string) error {
 	o.stateDir = path
 	return checkDirectory(path, true)
 }
 
-// setObjects checks that the path is a directory.
+// setObjects stores the path, and returns an error unless it is a directory.
 func (o *options) setObjects(path string) error {
 	o.objects = path
 	return checkDirectory(path, false)
 }
 
-// checkDirectory checks a path once, so that a typing error is reported at the start.
+// checkDirectory returns an error if the path is not a directory. A missing directory is no error if
+// mayBeMissing is true.
 func checkDirectory(path string, mayBeMissing bool) error {
 	info, err := os.Stat(path)
 	switch {

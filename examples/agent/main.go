@@ -102,13 +102,13 @@ const (
 	exitInterrupted = 130
 )
 
-// run is main without the process around it.
+// run runs the command of a command line and returns the exit code. Tests call it without a process.
 func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int {
 	p := &program{args: args, signals: signals, stdout: stdout, stderr: stderr}
 	return p.execute()
 }
 
-// runAgent runs a directory of manifests, and returns the exit code.
+// runAgent creates the agent for a directory of manifests, runs it until it stops, and returns the exit code.
 func (p *program) runAgent(o *options, line *commandLine) int {
 	err := o.applyAgentCommandLine(line)
 	o.args = p.args

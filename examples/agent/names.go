@@ -17,7 +17,7 @@ type podName struct{ namespace, name, short string }
 // String formats the name as namespace/name.
 func (p podName) String() string { return p.namespace + "/" + p.name }
 
-// podNameOf returns the name of a pod.
+// podNameOf returns the name of a pod, with a short form that lacks the suffix -NODE of a static pod.
 func podNameOf(pod *v1.Pod) podName {
 	short := pod.Name
 	if node := pod.Spec.NodeName; node != "" {
@@ -26,9 +26,9 @@ func podNameOf(pod *v1.Pod) podName {
 	return podName{pod.Namespace, pod.Name, short}
 }
 
-// resolvePodName returns the pod that a text names: NAMESPACE/NAME or NAME, with or without the name of the node, or a
-// prefix that no other pod has. A name in the namespace default takes precedence over names in other namespaces, and a
-// full name over a prefix. If no pod matches, the text is used as written. If several match, that is an error.
+// resolvePodName returns the pod that a text names: NAMESPACE/NAME or NAME, with or without the suffix -NODE,
+// or a prefix of the name. A pod in the namespace default takes precedence, and a full name over a prefix. If
+// no pod matches, it returns the text as a name; if several match, an error.
 func resolvePodName(text string, pods []podName) (podName, error) {
 	namespace, name, both := strings.Cut(text, "/")
 	if !both {

@@ -47,9 +47,9 @@ type nodeHealth struct {
 	healthy func() error
 }
 
-// notifyUntilDone sends READY=1 when the node is ready. Then it sends WATCHDOG=1 periodically while the node's loop
-// makes progress, and the health of the node when it changes, until ctx is done. It calls reportError with each error
-// of sending.
+// notifyUntilDone sends READY=1 when the node is ready. If the service manager has a watchdog, it then sends,
+// until ctx is done, WATCHDOG=1 periodically while the node makes progress, and the node's health when it
+// changes. It calls reportError with each error of sending.
 func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, reportError func(error)) {
 	select {
 	case <-health.ready:
@@ -83,19 +83,19 @@ func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, repor
 	}
 }
 
-// sendStopping reports that the agent is stopping.
+// sendStopping sends to the service manager that the agent is stopping.
 func (n *notifier) sendStopping(reportError func(error)) {
 	n.sendState("STOPPING=1\nSTATUS=ending", reportError)
 }
 
-// sendState sends a state and calls reportError if that fails.
+// sendState sends a state to the service manager and calls reportError if that fails.
 func (n *notifier) sendState(state string, reportError func(error)) {
 	if err := n.send(state); err != nil {
 		reportError(err)
 	}
 }
 
-// systemdStatus returns the line that systemctl status shows.
+// systemdStatus returns the STATUS line for systemctl status: healthy, or the error on one line.
 func systemdStatus(err error) string {
 	if err == nil {
 		return "STATUS=healthy"
@@ -103,8 +103,8 @@ func systemdStatus(err error) string {
 	return "STATUS=" + visibleOneLine(err.Error())
 }
 
-// startNotifying starts to report the state of the node to the service manager, if the environment names one. The
-// returned function stops that and reports that the agent is stopping.
+// startNotifying starts to send the state of the node to the service manager, if the environment names one. The
+// returned function stops that and sends that the agent is stopping.
 func (a *agent) startNotifying(ctx context.Context) (stop func()) {
 	n, err := newNotifier()
 	if err != nil {

@@ -104,7 +104,7 @@ func oneOfFlag(words string, set func(string)) func(string) error {
 	}
 }
 
-// positiveDurationFlag returns a setter that parses a duration above zero.
+// positiveDurationFlag returns a setter that parses a duration above zero and stores it in d.
 func positiveDurationFlag(d *time.Duration) func(string) error {
 	return func(s string) (err error) {
 		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
@@ -114,7 +114,7 @@ func positiveDurationFlag(d *time.Duration) func(string) error {
 	}
 }
 
-// countFlag returns a setter that parses a number from 0.
+// countFlag returns a setter that parses a number from 0 and stores it in n.
 func countFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 0 {
@@ -124,13 +124,13 @@ func countFlag(n *int) func(string) error {
 	}
 }
 
-// setListen sets the address of the debug handler; an empty address disables it.
+// setListen stores the address of the HTTP server for all users. An empty address disables it.
 func (o *options) setListen(s string) error {
 	o.listen, o.listenGiven = s, true
 	return nil
 }
 
-// setSocket sets the path of the socket; an empty path disables it.
+// setSocket stores the absolute path of the Unix socket. An empty path disables it.
 func (o *options) setSocket(s string) (err error) {
 	o.socketGiven = true
 	if o.socket = s; s != "" {
@@ -139,7 +139,7 @@ func (o *options) setSocket(s string) (err error) {
 	return err
 }
 
-// setNodeName sets the name of the node, in lower case.
+// setNodeName checks and stores the name of the node, in lower case.
 func (o *options) setNodeName(s string) error {
 	o.nodeName = strings.ToLower(s)
 	if len(validation.IsDNS1123Subdomain(o.nodeName)) > 0 {
@@ -148,8 +148,8 @@ func (o *options) setNodeName(s string) error {
 	return nil
 }
 
-// setManifests checks the path once, so that a typing error is reported at the start. The source handles later changes
-// of the path.
+// setManifests stores the path of the manifests, and returns an error if it is not a readable directory or
+// file. The source handles later changes of the path.
 func (o *options) setManifests(path string) error {
 	o.manifests = path
 	info, err := os.Stat(path)
@@ -174,7 +174,8 @@ func checkReadable(path string) error {
 	return f.Close()
 }
 
-// hostName returns the default name of the node.
+// hostName returns the host name in lower case, as the default name of the node. If the host name is unknown or
+// invalid in a pod's name, it returns "localhost".
 func hostName() string {
 	name, err := os.Hostname()
 	name = strings.ToLower(name)
@@ -198,7 +199,8 @@ func (o *options) reportDropped(w io.Writer, lines int) {
 	o.newLogger(w).Warn("lines of the log were dropped, because standard error was not read", "lines", lines)
 }
 
-// newEventPrinter returns a printer that writes events to the log's output.
+// newEventPrinter returns a printer of events: to w as text, or to the log if the log format is JSON. Without
+// --events it prints nothing.
 func (o *options) newEventPrinter(w io.Writer, log *slog.Logger) *eventPrinter {
 	e := &eventPrinter{now: time.Now}
 	switch {

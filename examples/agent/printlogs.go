@@ -35,12 +35,12 @@ type logPrinter struct {
 
 	mu      sync.Mutex
 	started map[string]bool // IDs of the containers whose logs are being read or were read
-	stopped bool            // waitUntilPrinted was called: no more reader is started
+	stopped bool            // stopAndWaitUntilPrinted was called: no more reader is started
 }
 
-// startNewContainers starts to print the logs of the pod's containers that are not printed yet. It is called for each
-// new state of a pod.
-func (p *logPrinter) startNewContainers(ctx context.Context, pod *v1.Pod) {
+// startLogReaders starts to print the logs of those containers of the pod that are started and not printed yet.
+// It does nothing after stopAndWaitUntilPrinted.
+func (p *logPrinter) startLogReaders(ctx context.Context, pod *v1.Pod) {
 	if p == nil {
 		return
 	}
@@ -56,7 +56,8 @@ func (p *logPrinter) startNewContainers(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// startedContainerIDs returns the IDs of the containers in a status that were started, oldest first.
+// startedContainerIDs returns the IDs of the containers in a status that are running or terminated: the
+// previous container and then the current one.
 func startedContainerIDs(c *v1.ContainerStatus) (ids []string) {
 	add := func(id string) {
 		if _, id, ok := strings.Cut(id, "://"); ok {
@@ -75,7 +76,7 @@ func startedContainerIDs(c *v1.ContainerStatus) (ids []string) {
 	return ids
 }
 
-// followLog prints the log of a container until the container stops.
+// followLog prints the log of a container, each line with the prefix, until the container stops.
 func (p *logPrinter) followLog(ctx context.Context, id, prefix string) {
 	lines := &linePrefixer{printer: p, prefix: prefix}
 	err := p.reader.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, lines)
@@ -85,9 +86,9 @@ func (p *logPrinter) followLog(ctx context.Context, id, prefix string) {
 	}
 }
 
-// waitUntilPrinted returns when the logs of all containers are printed, or after logDrainTimeout. The containers have
-// stopped.
-func (p *logPrinter) waitUntilPrinted() {
+// stopAndWaitUntilPrinted starts no more log readers, and waits until the readers that run have printed
+// everything, or for logDrainTimeout. The caller has stopped the containers.
+func (p *logPrinter) stopAndWaitUntilPrinted() {
 	if p == nil {
 		return
 	}
@@ -111,7 +112,8 @@ type linePrefixer struct {
 	lastLineCut bool   // the last line was printed before its end
 }
 
-// Write implements io.Writer. It prints the complete lines.
+// Write implements io.Writer. It prints the complete lines and keeps the rest for the next call. A line longer
+// than maxLogLine is printed in pieces.
 func (w *linePrefixer) Write(text []byte) (int, error) {
 	w.partialLine = append(w.partialLine, text...)
 	for {
@@ -134,14 +136,14 @@ func (w *linePrefixer) Write(text []byte) (int, error) {
 	}
 }
 
-// flush prints the text after the last line break.
+// flush prints the text after the last line break, if any.
 func (w *linePrefixer) flush() {
 	if len(w.partialLine) > 0 {
 		_ = w.printLine(w.partialLine) // No reader is left to receive the error.
 	}
 }
 
-// printLine prints one line with the prefix, escaped for a terminal.
+// printLine prints one line with the prefix. It escapes control characters, unless the output already does.
 func (w *linePrefixer) printLine(line []byte) error {
 	text := strings.TrimSuffix(string(line), "\r")
 	if !w.printer.unescaped {

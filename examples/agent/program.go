@@ -79,9 +79,9 @@ func (p *program) configureCommand(c *cobra.Command, flags flagSet, help func() 
 	}
 }
 
-// newClientCommand returns the cobra command of a client command.
+// newClientCommand returns the cobra command for a command that queries a running agent. A signal cancels it.
 func (p *program) newClientCommand(a *clientCommand) *cobra.Command {
-	r := &request{client: client{server: findSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
+	r := &request{client: client{server: clientSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
 	c := &cobra.Command{Use: strings.TrimSpace(a.name + " " + a.args), Short: a.description, ValidArgsFunction: cobra.NoFileCompletions}
 	p.configureCommand(c, r.selectFlags(a.flagNames), a.helpText, func(line *commandLine) int {
 		if err := r.applyCommandLine(a, line); err != nil {
@@ -139,8 +139,8 @@ func (r *request) completePod(line *commandLine, words []string) (names []string
 	return slices.Compact(names)
 }
 
-// cobraArgs converts the command line for cobra. The command must be the first word. cobra would also find a command
-// after flags, which then belong to the agent.
+// cobraArgs converts the command line for cobra: "help X" becomes "X --help", and faulty arguments become
+// hidden flags. The command must be the first word, because cobra would also find a command after flags.
 func (p *program) cobraArgs() []string {
 	args := p.args
 	switch {
@@ -168,8 +168,8 @@ func (p *program) cobraArgs() []string {
 // shells are the shells for which cobra has completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// checkShell returns an error if the completion script of an unknown shell is requested. cobra would print the help of
-// completion and exit with 0.
+// checkShell returns an error if the command line requests the completion script of an unknown shell. cobra
+// would print the help of completion and exit with 0.
 func checkShell(args []string) error {
 	if len(args) < 2 || args[0] != completionName || strings.HasPrefix(args[1], "-") || slices.Contains(shells, args[1]) {
 		return nil
@@ -177,7 +177,7 @@ func checkShell(args []string) error {
 	return fmt.Errorf("%s has no script for %q; expected one of %s", completionName, args[1], strings.Join(shells, ", "))
 }
 
-// moveWordsLast moves the words behind the flags and --.
+// moveWordsLast returns the flags first, then --, and then all other words.
 func moveWordsLast(args []string) []string {
 	var flags, words []string
 	for i, arg := range args {

@@ -13,16 +13,17 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// runPs prints the table of the pods once, or all pods as JSON.
+// runPs prints the table of the pods once, or all pods as JSON, and returns the exit code. After the table it
+// prints the faults of the agent's manifests to stderr.
 func runPs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	if r.output == "json" {
-		return requestExitCode(ctx, r.printPodsJSON(ctx, stdout), stderr)
+		return printRequestError(ctx, r.printPodsJSON(ctx, stdout), stderr)
 	}
 	t := newRowPrinter(stdout)
 	cells := [][]string{columnHeadings()}
 	err := r.forEachPod(ctx, func(pod *v1.Pod) { cells = append(cells, t.rowCells(podRowOf(node.PodState{Pod: pod}), pod)) })
 	if err != nil {
-		return requestExitCode(ctx, err, stderr)
+		return printRequestError(ctx, err, stderr)
 	}
 	for _, row := range formatColumns(cells, math.MaxInt) {
 		fmt.Fprintln(stdout, row)
@@ -43,7 +44,8 @@ func (r *request) manifestFaults(ctx context.Context) string {
 	return source.Describe(all)
 }
 
-// printPodsJSON prints a v1.PodList, one pod at a time.
+// printPodsJSON prints a v1.PodList in which each pod is printed as it arrives. If the agent does not answer,
+// it prints nothing.
 func (r *request) printPodsJSON(ctx context.Context, out io.Writer) error {
 	const head = `{"apiVersion":"v1","kind":"PodList","items":[`
 	var failed error

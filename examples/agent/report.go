@@ -56,8 +56,8 @@ func (e *eventPrinter) Event(object k8sruntime.Object, eventtype, reason, messag
 	e.printEvent(what)
 }
 
-// visibleOneLine returns a text on one line, with control characters escaped. Events contain output of containers,
-// which must not control the terminal.
+// visibleOneLine replaces line breaks by semicolons and escapes control characters. Events contain output of
+// containers, which must not control the terminal.
 func visibleOneLine(text string) string {
 	return plain.Visible(strings.ReplaceAll(text, "\n", "; "))
 }
@@ -67,13 +67,13 @@ func (e *eventPrinter) Eventf(object k8sruntime.Object, eventtype, reason, forma
 	e.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// printEvent prints or logs one event, unless the limiter drops it.
+// printEvent prints or logs one event, unless events are disabled or the limiter drops the event.
 func (e *eventPrinter) printEvent(what event) {
 	if e.out == nil && e.log == nil {
 		return
 	}
 	e.mu.Lock()
-	line, ok := e.digest.lineIfAllowed(what, e.now())
+	line, ok := e.digest.formatIfAllowed(what, e.now())
 	e.mu.Unlock()
 	switch {
 	case !ok:

@@ -19,7 +19,8 @@ const (
 	maxResolver = 64 << 10
 )
 
-// setResolverFile reads the file once, so that a typing error is reported at the start.
+// setResolverFile stores the path of the resolver configuration, and returns an error if the file cannot be
+// read. An empty path is valid.
 func (o *options) setResolverFile(path string) error {
 	o.resolver = &path
 	if path == "" {
@@ -29,8 +30,9 @@ func (o *options) setResolverFile(path string) error {
 	return err
 }
 
-// hostResolverReader returns a function that reads the host's resolver configuration. The node calls it for each pod,
-// because networks change. Nil leaves the configuration to the runtime.
+// hostResolverReader returns a function that reads the host's resolver configuration. The node calls it for
+// each pod, because networks change. It returns nil for an empty path, which leaves the configuration to the
+// runtime.
 func (o *options) hostResolverReader() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true
 	if o.resolver != nil {
@@ -55,7 +57,8 @@ func (o *options) hostResolverReader() (func() (runtime.DNS, error), error) {
 	}, nil
 }
 
-// readResolver parses a resolver configuration. The path may be a link, as /etc/resolv.conf often is.
+// readResolver reads and parses a resolver configuration. The path may be a symbolic link, as /etc/resolv.conf
+// often is.
 func readResolver(path string) (runtime.DNS, error) {
 	text, err := readFileAtMost(path, maxResolver)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {

@@ -34,7 +34,8 @@ func runHelp() string {
 		"their grace periods, with exit code 130; a second one kills them.\n\nFlags:\n\n" + o.runCommandFlags().helpText()
 }
 
-// runCommandFlags returns the flags of the agent that make sense for the command run.
+// runCommandFlags returns the flags of the command run: those of the agent, without the ones about manifests
+// and configuration files, and --logs. Some have other defaults in their descriptions.
 func (o *options) runCommandFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.allFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
@@ -49,7 +50,8 @@ func (o *options) runCommandFlags() flagSet {
 	return append(flags, cliFlag{name: "logs", description: "print the logs of containers, each line after [pod/POD/CONTAINER] (false)", set: boolFlag(&o.printLogs)})
 }
 
-// runPodFiles is the command run: it runs the pods of files and returns the exit code.
+// runPodFiles runs the pods of files until all terminate, and returns the exit code: that of the container that
+// failed first, or that of an error or a signal.
 func (p *program) runPodFiles(o *options, line *commandLine) int {
 	err := o.applyRunCommandLine(line)
 	var a *agent
@@ -86,7 +88,8 @@ func runCommandDefaults() options {
 	return o
 }
 
-// applyRunCommandLine sets the options from the command line of run, and reads the files.
+// applyRunCommandLine sets the options from the command line of the command run, and reads the pods from its
+// files. Nothing is read if a flag is faulty.
 func (o *options) applyRunCommandLine(line *commandLine) error {
 	if err := o.applyCommandLine(line); err != nil {
 		return err
@@ -105,8 +108,8 @@ func (o *options) applyRunCommandLine(line *commandLine) error {
 	return errors.Join(o.conflictingFlagErrors()...)
 }
 
-// readPodFiles reads the pods of files. Each pod gets a new UID, even if the file has one, because a pod of an earlier
-// run is another pod.
+// readPodFiles reads the pods of files. Two pods with one name are an error. Each pod gets a new UID, even if
+// the file has one, because a pod of an earlier run is another pod.
 func readPodFiles(files []string) ([]*v1.Pod, error) {
 	var faults []error
 	all := []*v1.Pod{}
@@ -166,19 +169,20 @@ type podBatch struct {
 	pods      []*v1.Pod // with their newest statuses, in the order of the files
 }
 
-// newPodBatch returns a podBatch.
+// newPodBatch returns a podBatch that waits for the given pods.
 func newPodBatch(pods []*v1.Pod) *podBatch {
 	return &podBatch{allTerminated: make(chan struct{}), remaining: len(pods), pods: slices.Clone(pods)}
 }
 
-// waitForLogs waits until the logs of the containers are printed, if they are.
+// waitForLogs waits until the logs of the containers are printed, if --logs is set.
 func (b *podBatch) waitForLogs() {
 	if b != nil {
-		b.logs.waitUntilPrinted()
+		b.logs.stopAndWaitUntilPrinted()
 	}
 }
 
-// watchUntilTerminated watches the pods until all have terminated or ctx is done.
+// watchUntilTerminated stores the newest states of the pods, and starts the printing of their logs, until all
+// have terminated or ctx is done. It closes allTerminated when all have terminated.
 func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	if b == nil {
 		return
@@ -188,7 +192,7 @@ func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 		return
 	}
 	for state := range n.Watch(ctx) {
-		b.logs.startNewContainers(ctx, state.Pod)
+		b.logs.startLogReaders(ctx, state.Pod)
 		if b.updatePod(state) {
 			close(b.allTerminated)
 			return
@@ -196,8 +200,9 @@ func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	}
 }
 
-// updatePod stores the new state of a pod. It reports whether all pods have terminated.
-func (b *podBatch) updatePod(state node.PodState) bool {
+// updatePod stores the new state of a pod, unless the stored one has terminated. It reports whether all pods
+// have terminated or are gone.
+func (b *podBatch) updatePod(state node.PodState) (allTerminated bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, pod := range b.pods {
@@ -226,9 +231,8 @@ func hasTerminated(pod *v1.Pod) bool {
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// batchExitCode returns the exit code of the container that failed first, in time and then in the order of the files.
-// The result is 1 if a pod failed without such a container, and 0 if no pod has failed. Sidecars and pods that have not
-// terminated do not count.
+// batchExitCode returns the exit code of the container that failed first, among the pods whose phase is Failed
+// and without sidecars. The result is 1 if a pod failed without such a container, and 0 if no pod has failed.
 func batchExitCode(pods []*v1.Pod) int {
 	var first *v1.ContainerStateTerminated
 	failed := false

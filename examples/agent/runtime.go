@@ -23,7 +23,8 @@ const (
 	versionTimeout = 2 * time.Second
 )
 
-// configureCRI configures the node for the CRI runtime at the endpoint. The runtime need not be running yet.
+// configureCRI sets the CRI runtime at the endpoint and all settings that need a real runtime: logs, DNS,
+// seccomp profiles and the node's addresses. The runtime need not be running yet.
 func (o *options) configureCRI(c *node.Config) error {
 	dir, err := filepath.Abs(o.stateDir)
 	if err != nil {
@@ -71,7 +72,7 @@ func firstGlobalIP() []string {
 	return nil
 }
 
-// setNodeIPs parses the addresses of the node, the primary address first.
+// setNodeIPs parses and stores the addresses of the node, the primary address first.
 func (o *options) setNodeIPs(s string) error {
 	o.nodeIPs = nil
 	for ip := range strings.SplitSeq(s, ",") {
@@ -83,7 +84,8 @@ func (o *options) setNodeIPs(s string) error {
 	return nil
 }
 
-// setCRIEndpoint checks that the endpoint is the path of a socket. The socket need not exist yet.
+// setCRIEndpoint stores the endpoint, and returns an error unless it is the absolute path of a socket. The
+// socket need not exist yet.
 func (o *options) setCRIEndpoint(s string) error {
 	o.criEndpoint = s
 	path, isURL := strings.CutPrefix(s, "unix://")

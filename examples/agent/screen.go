@@ -14,11 +14,10 @@ type redrawnScreen struct {
 	rows          []string // the rows on the terminal now
 }
 
-// renderChanges returns the bytes that make the terminal show the lines of above, which stay, and below them rows in
-// place of the previous rows. Rows are cut to the width. If not all rows fit, the last line says how many are hidden.
-// The result is nil if nothing has changed. After a change of size the terminal is cleared, because the position of the
-// old rows is unknown.
-func (s *redrawnScreen) renderChanges(above, rows []string, width, height int) []byte {
+// renderIfChanged returns the bytes that print the lines of above and redraw the rows below them, or nil if
+// nothing has changed. It cuts the rows to the size of the terminal. After a change of size the bytes first
+// clear the terminal, because the position of the old rows is unknown.
+func (s *redrawnScreen) renderIfChanged(above, rows []string, width, height int) []byte {
 	var b bytes.Buffer
 	rows = fitRows(rows, width, height)
 	resized := s.width != width || s.height != height
@@ -44,8 +43,8 @@ func (s *redrawnScreen) renderChanges(above, rows []string, width, height int) [
 	return b.Bytes()
 }
 
-// fitRows cuts the rows, heading first, to the size of the terminal. One line is left for the
-// cursor.
+// fitRows cuts the rows to the size of the terminal, and leaves one line for the cursor. If not all rows fit,
+// the last line says how many are not shown. The first row is the heading.
 func fitRows(rows []string, width, height int) []string {
 	room := height - 1
 	shown := rows
@@ -65,8 +64,8 @@ func fitRows(rows []string, width, height int) []string {
 	return cut
 }
 
-// replaceUnprintable replaces control characters by "?". Unless keepWide is true it also replaces characters that may
-// not be one column wide.
+// replaceUnprintable replaces control characters by "?". If keepWide is false it also replaces all characters
+// that are not ASCII, because they may not be one column wide.
 func replaceUnprintable(text string, keepWide bool) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x80 && !keepWide {

@@ -33,7 +33,7 @@ func TestScreen(t *testing.T) {
 				continue
 			}
 			above, rows := parseDraw(strings.Fields(line)[1:])
-			_, err := e.Write(s.renderChanges(above, rows, width, height))
+			_, err := e.Write(s.renderIfChanged(above, rows, width, height))
 			require.NoError(t, err)
 		}
 		scrolled := ""
@@ -60,18 +60,18 @@ func parseDraw(words []string) (above, rows []string) {
 func TestScreen_NothingNew(t *testing.T) {
 	var s redrawnScreen
 	rows := []string{"NAME", "web"}
-	assert.NotEmpty(t, s.renderChanges(nil, rows, 80, 24))
-	assert.Empty(t, s.renderChanges(nil, rows, 80, 24))
-	assert.NotEmpty(t, s.renderChanges([]string{"log"}, rows, 80, 24))
-	assert.NotEmpty(t, s.renderChanges(nil, rows, 81, 24))
-	assert.NotEmpty(t, s.renderChanges(nil, rows[:1], 81, 24))
+	assert.NotEmpty(t, s.renderIfChanged(nil, rows, 80, 24))
+	assert.Empty(t, s.renderIfChanged(nil, rows, 80, 24))
+	assert.NotEmpty(t, s.renderIfChanged([]string{"log"}, rows, 80, 24))
+	assert.NotEmpty(t, s.renderIfChanged(nil, rows, 81, 24))
+	assert.NotEmpty(t, s.renderIfChanged(nil, rows[:1], 81, 24))
 }
 
 // TestScreen_EscapesControlCharacters: control characters in lines and rows do not move the cursor.
 func TestScreen_EscapesControlCharacters(t *testing.T) {
 	e := newEmulator(t, 40, 5)
 	var s redrawnScreen
-	_, err := e.Write(s.renderChanges([]string{"a\x1b[2Jb\rc\u009bd\u00e9"}, []string{"web\x1b[5A\u4e16"}, 40, 5))
+	_, err := e.Write(s.renderIfChanged([]string{"a\x1b[2Jb\rc\u009bd\u00e9"}, []string{"web\x1b[5A\u4e16"}, 40, 5))
 	require.NoError(t, err)
 	assert.Equal(t, "a?[2Jb?c?d\u00e9\nweb?[5A?\n_\n", e.String())
 }
@@ -84,7 +84,7 @@ func TestScreen_AnySize(t *testing.T) {
 			e := newEmulator(t, width, height)
 			var s redrawnScreen
 			for i := range 4 {
-				_, err := e.Write(s.renderChanges([]string{strings.Repeat("x", i*10)}, rows[:5-i], width, height))
+				_, err := e.Write(s.renderIfChanged([]string{strings.Repeat("x", i*10)}, rows[:5-i], width, height))
 				require.NoError(t, err)
 			}
 			assert.LessOrEqual(t, len(s.rows), height-1)

@@ -21,9 +21,9 @@ type endpoint struct {
 	server   *debug.Server
 }
 
-// listenAll opens the socket and the port now, so that an address in use is reported at the start. The socket serves
-// everything. The port serves everything if a flag sets the port or its address. Otherwise it serves health and metrics
-// only, because every local user can connect to it.
+// listenAll opens the socket and the port, so that an address in use is reported at the start. The socket
+// serves everything. If no flag sets the port or its address, the port serves health and metrics only, because
+// every local user can connect to it.
 func (a *agent) listenAll() error {
 	if a.listen == "" && a.socket == "" {
 		return nil
@@ -33,7 +33,7 @@ func (a *agent) listenAll() error {
 	if err != nil {
 		return err
 	}
-	if err := a.listenOnSocket(full); err != nil || a.listen == "" {
+	if err := a.listenOnSocketIfSet(full); err != nil || a.listen == "" {
 		return err
 	}
 	handler := full
@@ -53,14 +53,15 @@ func (a *agent) listenAll() error {
 	return err
 }
 
-// listenOnSocket opens the socket. If the default socket cannot be opened, the agent runs without it.
-func (a *agent) listenOnSocket(handler http.Handler) error {
+// listenOnSocketIfSet opens the socket, unless it is disabled. If the default socket cannot be opened, it logs
+// a warning and the agent runs without it.
+func (a *agent) listenOnSocketIfSet(handler http.Handler) error {
 	if a.socket == "" {
 		return nil
 	}
 	var err error
 	if !a.socketGiven {
-		err = makeSocketDir(a.socket)
+		err = createPrivateSocketDir(a.socket)
 	}
 	var l *socket
 	if err == nil {
@@ -77,7 +78,7 @@ func (a *agent) listenOnSocket(handler http.Handler) error {
 	return nil
 }
 
-// newEndpoint returns an endpoint that serves the handler on a listener.
+// newEndpoint returns an endpoint that serves the handler on a listener. After an error the listener is closed.
 func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, error) {
 	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
 	if err != nil {
@@ -86,7 +87,8 @@ func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, er
 	return &endpoint{l, server}, nil
 }
 
-// debugConfig returns the functions that the debug handlers call.
+// debugConfig returns the configuration of the HTTP server for all users: the functions that return pods,
+// health, logs, metrics and so on. Exec is set only with --exec.
 func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
@@ -113,9 +115,10 @@ func hostWithoutPort(address string) string {
 	return host
 }
 
-// startServers serves requests until the returned function is called.
+// startServers serves the socket and the port until the returned function is called, which waits for the
+// servers. It first warns if other users can read the pods.
 func (a *agent) startServers() (stop func()) {
-	a.warnAboutReaders()
+	a.warnIfPodsAreReadable()
 	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for _, e := range []*endpoint{a.local, a.port} {
@@ -134,8 +137,9 @@ func (a *agent) startServers() (stop func()) {
 	}
 }
 
-// warnAboutReaders logs who can read the pods on a port that a flag names.
-func (a *agent) warnAboutReaders() {
+// warnIfPodsAreReadable logs which users can read the pods without credentials. It does nothing unless a flag
+// names the port.
+func (a *agent) warnIfPodsAreReadable() {
 	if a.port == nil || !a.listenGiven {
 		return
 	}

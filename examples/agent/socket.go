@@ -50,11 +50,12 @@ func defaultSocket(env func(string) string, user int) string {
 	return filepath.Join(os.TempDir(), "podkeel-"+strconv.Itoa(user), socketName)
 }
 
-// findSocket returns the socket to which a command of a user connects: the user's own, or the system's if the user has
-// none. A directory that another user created does not count as the user's own.
-func findSocket(env func(string) string, user int) string {
+// clientSocket returns the socket to which a command connects: the socket of the user's agent if it exists,
+// otherwise the socket of root's agent if that exists, and otherwise the path of the first. A socket in a
+// directory of another user does not count.
+func clientSocket(env func(string) string, user int) string {
 	own := defaultSocket(env, user)
-	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDir(own) == nil {
+	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDirPrivate(own) == nil {
 		return own
 	}
 	if _, err := os.Lstat(systemSocket()); !errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +64,8 @@ func findSocket(env func(string) string, user int) string {
 	return own
 }
 
-// socketPath returns the path in an address of --server, and false if the address is a host and port.
+// socketPath returns the path if an address of --server is a path, with or without unix:// in front. It returns
+// isSocket false if the address is a host and port.
 func socketPath(address string) (path string, isSocket bool) {
 	path, scheme := strings.CutPrefix(address, "unix://")
 	return path, scheme || strings.ContainsRune(address, filepath.Separator)
@@ -86,7 +88,7 @@ func listenSocket(path string) (*socket, error) {
 	if err := checkSocketFree(path); err != nil {
 		return nil, err
 	}
-	dir, claim, err := lockSocketDir(path)
+	dir, claim, err := createAndLockSocketDir(path)
 	if err != nil {
 		return nil, err
 	}
@@ -123,10 +125,10 @@ func listenSocket(path string) (*socket, error) {
 	return s, nil
 }
 
-// lockSocketDir creates a directory beside the path of a socket, which only this user can enter, and locks it until the
-// file is closed. No two agents can then replace one socket at once. The error is errSocketTaken if another agent holds
-// the lock.
-func lockSocketDir(path string) (dir string, lock *os.File, err error) {
+// createAndLockSocketDir creates a directory beside the path of a socket, which only this user can enter, and
+// locks it until the file is closed. Two agents can then not replace one socket at once. The error is
+// errSocketTaken if another agent holds the lock.
+func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) {
 	name := fnv.New32a()
 	_, _ = name.Write([]byte(filepath.Base(path))) // Writing to a hash does not fail.
 	dir = filepath.Join(filepath.Dir(path), fmt.Sprintf(".podkeel-%08x", name.Sum32()))
@@ -135,7 +137,7 @@ func lockSocketDir(path string) (dir string, lock *os.File, err error) {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", nil, withoutPath(err)
 		}
-		if err := checkSocketDir(filepath.Join(dir, "s")); errors.Is(err, fs.ErrNotExist) {
+		if err := checkSocketDirPrivate(filepath.Join(dir, "s")); errors.Is(err, fs.ErrNotExist) {
 			continue
 		} else if err != nil {
 			return "", nil, err
@@ -188,12 +190,12 @@ func (s *socket) Close() error {
 	return s.Listener.Close()
 }
 
-// Addr returns the address with the path at which clients find the socket.
+// Addr returns the path of the socket at which clients connect. The listener itself has a temporary path.
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// makeSocketDir creates the directory of a default socket. It returns an error if another user owns the directory or
-// may write to it. Any user may have created one below /tmp.
-func makeSocketDir(path string) error {
+// createPrivateSocketDir creates the directory of a default socket. It returns an error if another user owns
+// the directory or may write to it, because any user may have created one below /tmp.
+func createPrivateSocketDir(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return withoutPath(err)
@@ -201,11 +203,12 @@ func makeSocketDir(path string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return withoutPath(err)
 	}
-	return checkSocketDir(path)
+	return checkSocketDirPrivate(path)
 }
 
-// checkSocketDir returns an error if another user may have created the socket.
-func checkSocketDir(path string) error {
+// checkSocketDirPrivate returns an error if the directory of the socket does not exist, or if another user may
+// write to it and may have created the socket.
+func checkSocketDirPrivate(path string) error {
 	info, err := os.Lstat(filepath.Dir(path))
 	switch {
 	case err != nil:

@@ -193,7 +193,7 @@ func TestSocket_AtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "the last socket only")
 
-	left, claim, err := lockSocketDir(path)
+	left, claim, err := createAndLockSocketDir(path)
 	require.NoError(t, err)
 	_, err = listenSocket(path)
 	require.ErrorIs(t, err, errSocketTaken, "another agent is about to listen")
@@ -253,22 +253,22 @@ func TestDefaultSocket(t *testing.T) {
 	run := t.TempDir()
 	own := env(map[string]string{"XDG_RUNTIME_DIR": run})
 	path := defaultSocket(own, 7)
-	require.NoError(t, makeSocketDir(path))
+	require.NoError(t, createPrivateSocketDir(path))
 	info, err := os.Stat(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
 	s, err := listenSocket(path)
 	require.NoError(t, err)
 	defer s.Close()
-	assert.Equal(t, path, findSocket(own, 7))
+	assert.Equal(t, path, clientSocket(own, 7))
 	require.NoError(t, os.Chmod(filepath.Dir(path), 0o777))
-	assert.EqualError(t, makeSocketDir(path), "another user may write to "+filepath.Dir(path))
+	assert.EqualError(t, createPrivateSocketDir(path), "another user may write to "+filepath.Dir(path))
 	if _, err := os.Lstat(systemSocket()); err != nil {
-		assert.Equal(t, path, findSocket(own, 7), "there is no other")
+		assert.Equal(t, path, clientSocket(own, 7), "there is no other")
 	}
 	require.NoError(t, os.RemoveAll(filepath.Dir(path)))
 	require.NoError(t, os.Symlink(run, filepath.Dir(path)))
-	assert.EqualError(t, makeSocketDir(path), filepath.Dir(path)+" is not a directory")
+	assert.EqualError(t, createPrivateSocketDir(path), filepath.Dir(path)+" is not a directory")
 }
 
 // TestClient_Unreachable: a command tells the user what to do about an agent that cannot be reached.

@@ -20,8 +20,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// podSources returns the sources of pods, by name.
-func (a *agent) podSources() (map[string]source.Source, error) {
+// newPodSources returns the source of manifest files and the source of a manifest URL, by name. The command run
+// has none. With a configuration file the sources can be replaced later.
+func (a *agent) newPodSources() (map[string]source.Source, error) {
 	all := map[string]source.Source{}
 	if a.pods != nil {
 		return all, nil
@@ -47,7 +48,8 @@ func (a *agent) podSources() (map[string]source.Source, error) {
 	return all, nil
 }
 
-// newFileSource returns the source of manifest files; nil if there is none.
+// newFileSource returns the source of manifest files, or of the embedded examples if no flag names manifests.
+// It returns nil if only a URL or a configuration file is given.
 func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.filePeriod, Report: problemLogger(log), Resolved: resolvedLogger(log)}
 	switch {
@@ -65,8 +67,8 @@ func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 	return manifest.New(c)
 }
 
-// newURLSource returns the source for --manifest-url; nil if there is none. The state directory stores its last good
-// answer.
+// newURLSource returns the source for --manifest-url, or nil if the flag is not set. The state directory stores
+// the last valid manifest of the server.
 func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 	if o.manifestURL == "" {
 		return nil, nil
@@ -81,7 +83,8 @@ func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 	return manifest.NewURL(c)
 }
 
-// sourceStateDir returns where sources store what they have read; empty without a state directory.
+// sourceStateDir returns the directory in which sources store valid manifests. It is "" without a state
+// directory.
 func (o *options) sourceStateDir() (string, error) {
 	if o.stateDir == "" {
 		return "", nil
@@ -90,7 +93,7 @@ func (o *options) sourceStateDir() (string, error) {
 	return filepath.Join(dir, "sources"), err
 }
 
-// setManifestURL checks that the value is an http or https URL, or empty.
+// setManifestURL stores the URL, and returns an error unless it is an http or https URL, or empty.
 func (o *options) setManifestURL(s string) error {
 	o.manifestURL = s
 	u, err := url.Parse(s)
@@ -100,7 +103,8 @@ func (o *options) setManifestURL(s string) error {
 	return nil
 }
 
-// setManifestURLHeader adds headers, separated by commas or, if there is a line break, by line breaks.
+// setManifestURLHeader adds headers to those of earlier flags. The headers are separated by commas or, if there
+// is a line break, by line breaks.
 func (o *options) setManifestURLHeader(s string) error {
 	separator := ","
 	if strings.Contains(s, "\n") {
@@ -122,7 +126,7 @@ func (o *options) setManifestURLHeader(s string) error {
 // isInvalidHeaderRune reports whether a header must not contain the character.
 func isInvalidHeaderRune(r rune) bool { return unicode.IsControl(r) && r != '\t' }
 
-// setManifestURLPeriod parses a duration of at least a second.
+// setManifestURLPeriod parses and stores a duration of at least a second.
 func (o *options) setManifestURLPeriod(s string) error {
 	if err := positiveDurationFlag(&o.urlPeriod)(s); err != nil || o.urlPeriod < time.Second {
 		return errors.New("expected a duration from 1s")
@@ -137,13 +141,14 @@ type replaceableSource struct {
 	changed chan struct{} // closed when current is replaced
 }
 
-// newReplaceableSource returns a replaceableSource.
+// newReplaceableSource returns a source that runs the source first until it is replaced.
 func newReplaceableSource(first source.Source) *replaceableSource {
 	return &replaceableSource{current: first, changed: make(chan struct{})}
 }
 
-// replace replaces the current source; nil stands for a source without pods.
-func (s *replaceableSource) replace(next source.Source) {
+// replaceCurrent replaces the current source, and makes Run stop the previous one. nil stands for a source
+// without pods.
+func (s *replaceableSource) replaceCurrent(next source.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.changed)
@@ -192,7 +197,8 @@ func (s *replaceableSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// runUntilReplaced runs a source until ctx is done or the source is replaced.
+// runUntilReplaced runs a source until ctx is done or changed is closed. For nil it delivers a snapshot without
+// pods and returns.
 func runUntilReplaced(ctx context.Context, current source.Source, sink source.Sink, changed <-chan struct{}) error {
 	if current == nil {
 		sink.Set(source.Snapshot{})

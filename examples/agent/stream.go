@@ -20,8 +20,8 @@ const (
 	listLimit     = 512 << 20
 )
 
-// forEachPod calls each for every pod of the agent as it arrives, so that only one pod is in memory. A list beyond
-// maxListedPods or listLimit is an error.
+// forEachPod requests the list of the agent's pods and calls each for every pod as it arrives, so that only one
+// pod is in memory. A list of more than maxListedPods pods or listLimit bytes is an error.
 func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -46,10 +46,11 @@ func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
 	return nil
 }
 
-// decodePods decodes a v1.PodList item by item.
+// decodePods decodes a v1.PodList and calls each for every item. A list of more than maxListedPods items is an
+// error.
 func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 	d := json.NewDecoder(body)
-	if err := expectToken(d, json.Delim('{')); err != nil {
+	if err := readExpectedToken(d, json.Delim('{')); err != nil {
 		return err
 	}
 	for d.More() {
@@ -63,7 +64,7 @@ func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 			}
 			continue
 		}
-		if err := expectToken(d, json.Delim('[')); err != nil {
+		if err := readExpectedToken(d, json.Delim('[')); err != nil {
 			return err
 		}
 		for n := 0; d.More(); n++ {
@@ -77,15 +78,15 @@ func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 			}
 			each(pod)
 		}
-		if err := expectToken(d, json.Delim(']')); err != nil {
+		if err := readExpectedToken(d, json.Delim(']')); err != nil {
 			return err
 		}
 	}
-	return expectToken(d, json.Delim('}'))
+	return readExpectedToken(d, json.Delim('}'))
 }
 
-// expectToken reads one JSON token and returns an error if it is another one.
-func expectToken(d *json.Decoder, expected json.Token) error {
+// readExpectedToken reads the next JSON token, and returns an error if it differs from expected.
+func readExpectedToken(d *json.Decoder, expected json.Token) error {
 	switch token, err := d.Token(); {
 	case err != nil:
 		return err
@@ -109,7 +110,8 @@ var (
 	errTooMany = fmt.Errorf("it has more than %d pods, or %d MiB", maxListedPods, listLimit>>20)
 )
 
-// Read implements io.Reader.
+// Read implements io.Reader. It returns errTooLong after the limit of one pod, and errTooMany after the limit
+// of the list.
 func (l *boundedReader) Read(p []byte) (int, error) {
 	switch {
 	case l.itemBytesLeft <= 0:

@@ -35,7 +35,7 @@ func newRowPrinter(out io.Writer) *rowPrinter {
 
 const format = "%-28s  %-5s  %-22s  %-14s  %s\n"
 
-// podRowOf returns the row of a pod.
+// podRowOf returns the row of a pod for the table: name, ready containers, status and restarts.
 func podRowOf(state node.PodState) podRow {
 	s := state.Summary()
 	return podRow{plain.Visible(nameWithoutDefaultNamespace(state.Pod)), s.Ready, plain.Visible(s.Status), s.Restarts}
@@ -44,13 +44,14 @@ func podRowOf(state node.PodState) podRow {
 // columnHeadings returns the names of the columns.
 func columnHeadings() []string { return []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"} }
 
-// rowCells returns the cells of a row, including those that depend on the time.
+// rowCells returns the cells of a row. It formats the times of the last restart and of the creation relative to
+// now.
 func (t *rowPrinter) rowCells(row podRow, pod *v1.Pod) []string {
 	return []string{row.name, row.ready, row.status, t.restartsText(pod, row.restarts), t.ageText(pod)}
 }
 
-// printRow prints the cells of a row.
-func (t *rowPrinter) printRow(cells []string) error {
+// printCells prints the cells of a row.
+func (t *rowPrinter) printCells(cells []string) error {
 	_, err := fmt.Fprintf(t.out, format, cells[0], cells[1], cells[2], cells[3], cells[4])
 	return err
 }
@@ -58,7 +59,8 @@ func (t *rowPrinter) printRow(cells []string) error {
 // drawUntilDone implements podView. It only waits, because updatePod prints each line at once.
 func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
-// updatePod prints the row of the pod if it has changed. It returns the error of the write.
+// updatePod implements podView. It prints the row of the pod if it has changed, and the headings before the
+// first row. A pod that is gone gets the status Gone, unless another pod with its name is in the table.
 func (t *rowPrinter) updatePod(state node.PodState) error {
 	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {
@@ -74,11 +76,11 @@ func (t *rowPrinter) updatePod(state node.PodState) error {
 	}
 	if !t.headingPrinted {
 		t.headingPrinted = true
-		if err := t.printRow(columnHeadings()); err != nil {
+		if err := t.printCells(columnHeadings()); err != nil {
 			return err
 		}
 	}
-	return t.printRow(t.rowCells(l, state.Pod))
+	return t.printCells(t.rowCells(l, state.Pod))
 }
 
 // showsName reports whether a pod of this name is in the table.
@@ -99,7 +101,8 @@ func nameWithoutDefaultNamespace(pod *v1.Pod) string {
 	return pod.Namespace + "/" + pod.Name
 }
 
-// restartsText formats the number of restarts and the time since a container was last terminated.
+// restartsText formats the number of restarts, and how long ago a container was last terminated if that is
+// known.
 func (t *rowPrinter) restartsText(pod *v1.Pod, n int32) string {
 	if n == 0 {
 		return "0"
@@ -118,7 +121,8 @@ func (t *rowPrinter) restartsText(pod *v1.Pod, n int32) string {
 	return fmt.Sprintf("%d (%s ago)", n, t.timeSince(last))
 }
 
-// ageText formats the time since the pod was created, or was started on the node if the creation time is unknown.
+// ageText formats the time since the pod was created, or since it was started on the node if the creation time
+// is unknown. Without both times the age is 0.
 func (t *rowPrinter) ageText(pod *v1.Pod) string {
 	if !pod.CreationTimestamp.IsZero() {
 		return t.timeSince(pod.CreationTimestamp.Time)
@@ -129,7 +133,7 @@ func (t *rowPrinter) ageText(pod *v1.Pod) string {
 	return t.timeSince(pod.Status.StartTime.Time)
 }
 
-// timeSince formats a duration as kubectl does.
+// timeSince formats the duration from past until now as kubectl does. A time in the future counts as now.
 func (t *rowPrinter) timeSince(past time.Time) string {
 	return duration.HumanDuration(max(t.now().Sub(past), 0))
 }

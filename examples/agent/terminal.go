@@ -17,7 +17,8 @@ type terminal interface {
 // tty is a terminal of the system.
 type tty struct{ *os.File }
 
-// Size returns 80 by 24 if the system does not know the size.
+// Size returns the number of columns and rows of the terminal. It returns 80 by 24 if the system does not
+// report them.
 func (t tty) Size() (width, height int) {
 	width, height, err := term.GetSize(int(t.Fd()))
 	if err != nil || width < 1 || height < 1 {
@@ -26,7 +27,8 @@ func (t tty) Size() (width, height int) {
 	return width, height
 }
 
-// asTerminal returns the file as a terminal, if it is one, and otherwise the file.
+// asTerminal returns a terminal for the file if it is one. It returns the file itself if it is no terminal, or
+// if TERM is dumb or not set.
 func asTerminal(f *os.File) io.Writer {
 	if kind := os.Getenv("TERM"); kind == "dumb" || kind == "" || !term.IsTerminal(int(f.Fd())) {
 		return f

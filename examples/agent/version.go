@@ -19,7 +19,8 @@ type versionInfo struct {
 	Platform  string `json:"platform"`
 }
 
-// versionFromBuild returns the version that the Go toolchain has recorded in the program.
+// versionFromBuild returns the version that the Go toolchain has recorded in the program. The version is
+// "unknown" if info is nil.
 func versionFromBuild(info *debug.BuildInfo) versionInfo {
 	v := versionInfo{Version: "unknown", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
@@ -37,7 +38,7 @@ func versionFromBuild(info *debug.BuildInfo) versionInfo {
 	return v
 }
 
-// runVersion prints the version.
+// runVersion prints the version as text or JSON, and returns exit code 0.
 func runVersion(_ context.Context, r *request, stdout, _ io.Writer) int {
 	info, _ := debug.ReadBuildInfo()
 	v := versionFromBuild(info)
