@@ -140,15 +140,15 @@ func healthRoutes(config Config) []route {
 	return all
 }
 
-// withManifestFaults returns a handler that calls brief. If the query has "verbose" and the node is healthy, it
+// withManifestFaults returns a handler that calls next. If the query has "verbose" and the node is healthy, it
 // responds with "ok" and the faults of manifests instead.
-func withManifestFaults(config Config, brief http.HandlerFunc) http.HandlerFunc {
+func withManifestFaults(config Config, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
 			respond.WriteText(w, http.StatusOK, "ok\n"+describeFaults(config, ""))
 			return
 		}
-		brief(w, r)
+		next(w, r)
 	}
 }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// indexRoutes returns the routes that list the paths of the given routes and the timelines of all pods. They
+// indexRoutes returns the routes that list the paths of the listed routes and the timelines of all pods. They
 // respond with text and no links, because a request from a link on a page would be rejected.
-func indexRoutes(config Config, all []route) []route {
+func indexRoutes(config Config, listed []route) []route {
 	var patterns []string
-	for _, r := range all {
+	for _, r := range listed {
 		patterns = append(patterns, r.pattern)
 	}
 	lists := []route{{"GET /{$}", listHandler("the paths of this node:", func() []string { return patterns })}}

@@ -249,15 +249,15 @@ func (c *Containers) explainStoppedContainer(id string, err error) error {
 
 // describeWaitingReason returns the waiting reason of a container as text that begins with a comma. It returns
 // "" if the container does not wait.
-func (c *Containers) describeWaitingReason(uid types.UID, name string) (why string) {
+func (c *Containers) describeWaitingReason(uid types.UID, name string) (text string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 			if c.Name == name && c.State.Waiting != nil {
-				why = ", it waits (" + c.State.Waiting.Reason + ")"
+				text = ", it waits (" + c.State.Waiting.Reason + ")"
 			}
 		}
 	})
-	return why
+	return text
 }
 
 // Attach implements runtime.Attacher with the node's runtime. If the runtime is no Attacher, the error

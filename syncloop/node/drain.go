@@ -171,31 +171,31 @@ type killedPod struct {
 // killDesiredPods requests the termination of every selected desired pod that has a worker, and returns these
 // pods. If the pod itself waits or was rejected, the worker terminates an earlier incarnation of its UID, so
 // the request does not carry the pod's spec.
-func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (all []killedPod) {
+func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (killed []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
 			if _, waits := d.handlers.Deferred(pod.UID); waits || d.handlers.IsRefused(pod.UID) {
 				options = podworkers.UpdatePodOptions{RunningPod: &runtime.Pod{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}}
 			}
-			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, graceSeconds))})
+			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, graceSeconds))})
 		}
 	}
-	return all
+	return killed
 }
 
 // killUndesiredTerminatingPods calls Kill for each terminating pod that is no longer desired, and returns these
-// pods. Their termination was requested before; the call only shortens their grace period and returns when they
-// have terminated. It skips the pods in killed.
-func (d *drainer) killUndesiredTerminatingPods(killed []killedPod, graceSeconds *int64) (all []killedPod) {
+// pods. Their termination was requested before, so the call only shortens their grace period. It skips the pods
+// in alreadyKilled.
+func (d *drainer) killUndesiredTerminatingPods(alreadyKilled []killedPod, graceSeconds *int64) (killed []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
-		wanted = wanted || slices.ContainsFunc(killed, func(e killedPod) bool { return e.uid == pod.UID })
+		wanted = wanted || slices.ContainsFunc(alreadyKilled, func(e killedPod) bool { return e.uid == pod.UID })
 		if !wanted && d.workers.View(pod.UID).IsPodTerminationRequested() {
-			all = append(all, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
+			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
 		}
 	}
-	return all
+	return killed
 }
 
 // withGracePeriod returns the options with this grace period. If graceSeconds is nil it returns them unchanged.
@@ -233,10 +233,10 @@ func shutdownGroupIndex(groups []ShutdownGroup, priority int32) int {
 
 // waitForPodsWithin waits until all pods have terminated or the period is over. The error names the pods that
 // have not terminated.
-func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, all []killedPod) error {
+func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, killed []killedPod) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(period))
 	defer cancel()
-	return waitForPods(ctx, all)
+	return waitForPods(ctx, killed)
 }
 
 // undrainedStatuses does not save the terminal status of a pod that Drain has terminated, because the
@@ -257,9 +257,9 @@ func (e undrainedStatuses) Save(pod *v1.Pod, status *v1.PodStatus) error {
 
 // waitForPods waits until all pods have terminated, or until ctx ends. The error names the pods that have not
 // terminated.
-func waitForPods(ctx context.Context, all []killedPod) error {
+func waitForPods(ctx context.Context, killed []killedPod) error {
 	var errs []error
-	for _, e := range all {
+	for _, e := range killed {
 		if err := e.done.Wait(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("node: pod %s has not terminated: %w", e.name, err))
 		}

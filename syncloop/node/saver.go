@@ -75,15 +75,15 @@ func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err e
 	}
 }
 
-// tryLockPod locks the pod with the latch own and returns nil. If another call has locked the pod, it returns
-// the latch that opens when that call unlocks the pod.
-func (s *saver) tryLockPod(uid types.UID, own executor.Latch) (other executor.Latch) {
+// tryLockPod locks the pod with the latch and returns nil. If another call has locked the pod, it returns that
+// call's latch, which opens when the pod is unlocked.
+func (s *saver) tryLockPod(uid types.UID, latch executor.Latch) (lockedBy executor.Latch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if other, busy := s.mu.busy[uid]; busy {
-		return other
+	if lockedBy, busy := s.mu.busy[uid]; busy {
+		return lockedBy
 	}
-	s.mu.busy[uid] = own
+	s.mu.busy[uid] = latch
 	return nil
 }
 
@@ -199,23 +199,24 @@ func (s *saver) nextDue() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// applyDueChanges applies the changes that are due, or all pending changes. After a failure it continues with
-// the other pods. It then sets the time of the next retry, or resets the back-off if no failed change is left.
-func (s *saver) applyDueChanges(all bool) {
-	due, again := s.duePods(all)
+// applyDueChanges applies the changes that are due, or all pending changes if evenIfNotDue is set. After a
+// failure it continues with the other pods. It then sets the time of the next retry, or resets the back-off if
+// no failed change is left.
+func (s *saver) applyDueChanges(evenIfNotDue bool) {
+	due, retriesFailed := s.duePods(evenIfNotDue)
 	failed := false
 	for _, uid := range due {
-		failed = s.applyPending(uid, all) != nil || failed
+		failed = s.applyPending(uid, evenIfNotDue) != nil || failed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch left := s.hasFailedLocked(); {
 	case !left:
 		s.mu.backoff, s.mu.due = backoff.State{}, time.Time{}
-	case again && !failed: // The failed changes were added meanwhile.
+	case retriesFailed && !failed: // The failed changes were added meanwhile.
 		s.mu.backoff = backoff.State{}
 		s.setNextRetryLocked()
-	case again, s.mu.due.IsZero():
+	case retriesFailed, s.mu.due.IsZero():
 		s.setNextRetryLocked()
 	}
 }
@@ -230,25 +231,25 @@ func (s *saver) hasFailedLocked() bool {
 	return false
 }
 
-// duePods returns the UIDs of the pods whose change is due, or of all pods with a pending change. They are
-// sorted, so that simulations with the same seed are equal. again reports whether failed changes are retried
-// now.
-func (s *saver) duePods(all bool) (due []types.UID, again bool) {
+// duePods returns the UIDs of the pods whose change is due, or of all pods with a pending change if
+// evenIfNotDue is set. They are sorted, so that simulations with the same seed are equal. retriesFailed reports
+// whether failed changes are retried now.
+func (s *saver) duePods(evenIfNotDue bool) (due []types.UID, retriesFailed bool) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	again = all || !s.mu.due.IsZero() && !s.mu.due.After(now)
+	retriesFailed = evenIfNotDue || !s.mu.due.IsZero() && !s.mu.due.After(now)
 	for _, uid := range slices.Sorted(maps.Keys(s.mu.pending)) {
-		if p := s.mu.pending[uid]; all || p.failed && again || !p.failed && !p.at.After(now) {
+		if p := s.mu.pending[uid]; evenIfNotDue || p.failed && retriesFailed || !p.failed && !p.at.After(now) {
 			due = append(due, uid)
 		}
 	}
-	return due, again
+	return due, retriesFailed
 }
 
 // applyPending applies the pending change of a pod. It does nothing if there is none, or if the change was
-// postponed to a later time and all is false. A failed change stays pending, marked as failed.
-func (s *saver) applyPending(uid types.UID, all bool) error {
+// postponed to a later time and evenIfNotDue is false. A failed change stays pending, marked as failed.
+func (s *saver) applyPending(uid types.UID, evenIfNotDue bool) error {
 	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {
 		return err
@@ -257,7 +258,7 @@ func (s *saver) applyPending(uid types.UID, all bool) error {
 	s.mu.Lock()
 	p := s.mu.pending[uid]
 	s.mu.Unlock()
-	if p == nil || !all && !p.failed && p.at.After(s.executor.Now()) {
+	if p == nil || !evenIfNotDue && !p.failed && p.at.After(s.executor.Now()) {
 		return nil
 	}
 	err = p.apply()

@@ -20,8 +20,8 @@ type terminalStatuses struct {
 	isKnown func(types.UID) bool
 }
 
-func newTerminalStatuses(e TerminalStatuses, guard *contain.Guard, known func(types.UID) bool, clk clock.Clock) *terminalStatuses {
-	return &terminalStatuses{TerminalStatuses: e, saver: newSaver(guard, clk), isKnown: known}
+func newTerminalStatuses(store TerminalStatuses, guard *contain.Guard, isKnown func(types.UID) bool, clk clock.Clock) *terminalStatuses {
+	return &terminalStatuses{TerminalStatuses: store, saver: newSaver(guard, clk), isKnown: isKnown}
 }
 
 // Save implements podsync.TerminalStatuses. If the store fails, Run tries to save the status again later.

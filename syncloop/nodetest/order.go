@@ -28,9 +28,9 @@ func orderParallelLines(did []line) []line {
 // putPreStopBeforeStop exchanges the line of a container's stop and the line of its preStop hook if the hook
 // follows at the same instant. When a hook uses up the grace period, it runs until the container exits, and
 // then either call may return first.
-func putPreStopBeforeStop(all []line) {
-	for i := 1; i < len(all); i++ {
-		stop, hook := &all[i-1], &all[i]
+func putPreStopBeforeStop(lines []line) {
+	for i := 1; i < len(lines); i++ {
+		stop, hook := &lines[i-1], &lines[i]
 		if stop.at == hook.at && stop.container == hook.container && strings.HasPrefix(stop.text, "StopContainer ") && strings.HasPrefix(hook.text, "Hook pre-stop ") {
 			*stop, *hook = *hook, *stop
 		}
@@ -40,9 +40,9 @@ func putPreStopBeforeStop(all []line) {
 // putPreStopBeforeFailureEvent exchanges the FailedPreStopHook event of a container and the line of its preStop
 // hook if the hook follows at the same instant. When a container exits during the hook, the event and the
 // return of the hook come in either order.
-func putPreStopBeforeFailureEvent(all []line) {
-	for i := 1; i < len(all); i++ {
-		event, hook := &all[i-1], &all[i]
+func putPreStopBeforeFailureEvent(lines []line) {
+	for i := 1; i < len(lines); i++ {
+		event, hook := &lines[i-1], &lines[i]
 		if event.at == hook.at && strings.HasPrefix(event.text, preStopEvent) && event.killedContainer() == hook.container && strings.HasPrefix(hook.text, "Hook pre-stop ") {
 			*event, *hook = *hook, *event
 		}
@@ -58,27 +58,27 @@ func (l *line) isParallelWith(other line) bool {
 // assignForkToKillEvents sets the fork of every line; a fork is the place where the node has started parallel
 // calls. A call has its own fork. A Killing or FailedPreStopHook event has no context, so it gets the fork of
 // the next call that stops its container, or else the fork of a neighbouring line.
-func assignForkToKillEvents(all []line) {
-	unknown := make([]bool, len(all))
-	for i := range all {
-		l := &all[i]
+func assignForkToKillEvents(lines []line) {
+	unknown := make([]bool, len(lines))
+	for i := range lines {
+		l := &lines[i]
 		l.fork = l.branch.GroupKey()
 		name := l.killedContainer()
 		if name == "" {
 			continue
 		}
-		if j := slices.IndexFunc(all[i+1:], func(later line) bool { return later.isKillOf(name) }); j >= 0 && all[i+1+j].killedContainer() == "" {
-			l.fork = all[i+1+j].branch.GroupKey()
+		if j := slices.IndexFunc(lines[i+1:], func(later line) bool { return later.isKillOf(name) }); j >= 0 && lines[i+1+j].killedContainer() == "" {
+			l.fork = lines[i+1+j].branch.GroupKey()
 			continue
 		}
 		unknown[i] = true
-		if i == 0 || !joinForkOfNeighbour(all, i, i-1) {
+		if i == 0 || !joinForkOfNeighbour(lines, i, i-1) {
 			l.fork = new(line)
 		}
 	}
-	for i := len(all) - 2; i >= 0; i-- {
+	for i := len(lines) - 2; i >= 0; i-- {
 		if unknown[i] {
-			joinForkOfNeighbour(all, i, i+1)
+			joinForkOfNeighbour(lines, i, i+1)
 		}
 	}
 }
@@ -86,14 +86,14 @@ func assignForkToKillEvents(all []line) {
 // joinForkOfNeighbour gives an event the fork of a neighbouring line of the same instant, and reports whether
 // it did. A fork is the place where the node has started parallel calls. It returns false if that fork already
 // has a line about the container at this instant, because another termination has then begun.
-func joinForkOfNeighbour(all []line, i, neighbour int) bool {
-	l, fork := &all[i], all[neighbour].fork
-	if fork == nil || all[neighbour].at != l.at {
+func joinForkOfNeighbour(lines []line, i, neighbour int) bool {
+	l, fork := &lines[i], lines[neighbour].fork
+	if fork == nil || lines[neighbour].at != l.at {
 		return false
 	}
 	name := l.killedContainer()
-	for j := range all {
-		if j != i && all[j].at == l.at && all[j].fork == fork && (all[j].container == name || all[j].killedContainer() == name) {
+	for j := range lines {
+		if j != i && lines[j].at == l.at && lines[j].fork == fork && (lines[j].container == name || lines[j].killedContainer() == name) {
 			return false
 		}
 	}

@@ -201,10 +201,10 @@ func (f *Facts) newestRuntimeState(name string) (runtime.State, bool) {
 
 // describeAllReady returns a sentence with the number of running regular containers, for a pod without
 // problems.
-func describeAllReady(all []Container) string {
+func describeAllReady(containers []Container) string {
 	n := 0
-	for i := range all {
-		if all[i].State == "running" && all[i].Kind == Regular {
+	for i := range containers {
+		if containers[i].State == "running" && containers[i].Kind == Regular {
 			n++
 		}
 	}

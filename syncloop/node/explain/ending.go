@@ -28,11 +28,11 @@ func (f *Facts) terminationReason() string {
 
 // describeTermination returns which containers of a terminating pod still run, and within which grace period
 // they must stop. It adds the error of the last sync.
-func (f *Facts) describeTermination(all []Container) []string {
+func (f *Facts) describeTermination(containers []Container) []string {
 	var running []string
-	for i := range all {
-		if all[i].State == "running" {
-			running = append(running, all[i].Name)
+	for i := range containers {
+		if containers[i].State == "running" {
+			running = append(running, containers[i].Name)
 		}
 	}
 	var what string
@@ -59,12 +59,12 @@ func (f *Facts) hasTerminated() bool {
 
 // describeHowTerminated returns how a pod has terminated: the reason of its status, or else the container that
 // failed, or the phase.
-func (f *Facts) describeHowTerminated(all []Container) string {
+func (f *Facts) describeHowTerminated(containers []Container) string {
 	if f.Status.Reason != "" {
 		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 	}
-	for i := range all {
-		if c := &all[i]; c.LastEnd != nil && c.LastEnd.ExitCode != 0 && c.State == "terminated" && f.Status.Phase == v1.PodFailed {
+	for i := range containers {
+		if c := &containers[i]; c.LastEnd != nil && c.LastEnd.ExitCode != 0 && c.State == "terminated" && f.Status.Phase == v1.PodFailed {
 			return fmt.Sprintf("%s %q terminated with %s, and is not started again", c.Kind, c.Name, c.LastEnd)
 		}
 	}

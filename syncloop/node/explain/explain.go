@@ -46,7 +46,7 @@ func (f *Facts) phaseOrPending() v1.PodPhase {
 
 // describeState returns the sentence about the state of the pod, without its subject, and everything that the
 // pod waits for.
-func (f *Facts) describeState(all []Container) (sentence string, waits []string) {
+func (f *Facts) describeState(containers []Container) (sentence string, waits []string) {
 	phase := string(f.phaseOrPending())
 	switch {
 	case f.isRejected():
@@ -58,24 +58,24 @@ func (f *Facts) describeState(all []Container) (sentence string, waits []string)
 		waits = append([]string{f.describeDeferral()}, f.externalWaits()...)
 		return "Pending: " + waits[0], waits
 	case f.Worker.PreviousIncarnation:
-		waits = append(f.describePreviousIncarnation(), f.describeTermination(all)...)
+		waits = append(f.describePreviousIncarnation(), f.describeTermination(containers)...)
 		return "Pending: " + waits[0], waits
 	case f.StatusRefused != "":
 		waits = append([]string{f.describeRefusedStatus()}, f.externalWaits()...)
 		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:
-		waits = append(f.describeTermination(all), f.externalWaits()...)
+		waits = append(f.describeTermination(containers), f.externalWaits()...)
 		return "terminating: " + f.terminationReason() + "; " + waits[0], waits
 	case f.hasTerminated():
 		waits = f.describeCleanup()
-		return strings.Join(append([]string{phase + ": " + f.describeHowTerminated(all)}, waits...), "; "), waits
+		return strings.Join(append([]string{phase + ": " + f.describeHowTerminated(containers)}, waits...), "; "), waits
 	}
-	outside, inside := f.externalWaits(), f.containerWaits(all)
+	outside, inside := f.externalWaits(), f.containerWaits(containers)
 	waits = append(outside, inside...)
 	if len(inside) > 0 {
 		return phase + ": " + waits[0], waits
 	}
-	sentence = phase + ": " + describeAllReady(all)
+	sentence = phase + ": " + describeAllReady(containers)
 	if len(outside) > 0 {
 		sentence += "; but " + outside[0]
 	}
@@ -104,13 +104,13 @@ func isAdverseCondition(t v1.PodConditionType) bool {
 
 // probesOfRunningContainers returns the last probe results of the running containers, in the order of the
 // containers and by kind. It skips stopped containers, because their results are out of date.
-func (f *Facts) probesOfRunningContainers(all []Container) (probes []Probe) {
-	for i := range all {
-		if all[i].State != "running" {
+func (f *Facts) probesOfRunningContainers(containers []Container) (probes []Probe) {
+	for i := range containers {
+		if containers[i].State != "running" {
 			continue
 		}
 		first := len(probes)
-		for _, p := range f.index.probes[all[i].Name] {
+		for _, p := range f.index.probes[containers[i].Name] {
 			p.Message = sanitizeLine(p.Message)
 			probes = append(probes, p)
 		}

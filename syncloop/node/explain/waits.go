@@ -103,18 +103,18 @@ func (f *Facts) describePreviousIncarnation() []string {
 
 // containerWaits returns what the pod waits for in its sandbox and containers. If they have no problem, it
 // returns the readiness gates that are not True, or else the error of the last sync.
-func (f *Facts) containerWaits(all []Container) (waits []string) {
+func (f *Facts) containerWaits(containers []Container) (waits []string) {
 	noSandbox := f.conditionStatus(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.hasReadySandbox()
 	switch {
 	case len(f.Status.ContainerStatuses) == 0:
 		return append(waits, f.appendLastSyncError("the state of its containers is not known yet"))
 	case noSandbox:
-		waits = append(waits, f.appendLastSyncError(f.describeMissingSandbox(all)))
+		waits = append(waits, f.appendLastSyncError(f.describeMissingSandbox(containers)))
 	case f.conditionStatus(v1.AllContainersRestarting) == v1.ConditionTrue:
 		waits = append(waits, "all its containers restart, because a restart rule of one of them requires it")
 	}
-	for i := range all {
-		if c := &all[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !waitsOnlyForSandbox(c)) {
+	for i := range containers {
+		if c := &containers[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !waitsOnlyForSandbox(c)) {
 			waits = append(waits, c.Problem)
 		}
 	}
@@ -141,9 +141,9 @@ func (f *Facts) hasReadySandbox() bool {
 
 // describeMissingSandbox returns that the sandbox is lost if a container has run before, or else that it has
 // not been created yet.
-func (f *Facts) describeMissingSandbox(all []Container) string {
-	for i := range all {
-		if all[i].LastEnd != nil || all[i].Restarts > 0 {
+func (f *Facts) describeMissingSandbox(containers []Container) string {
+	for i := range containers {
+		if containers[i].LastEnd != nil || containers[i].Restarts > 0 {
 			return "its sandbox is lost, and has to be created again"
 		}
 	}
