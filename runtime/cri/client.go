@@ -42,7 +42,7 @@ var (
 // New creates a Runtime. It does not connect. The first call connects, and each call after a lost
 // connection connects again. Close closes the connection.
 func New(cfg Config) (*Runtime, error) {
-	if err := cfg.setDefaults(); err != nil {
+	if err := cfg.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	r := &Runtime{cfg: cfg, executor: executor.Over(cfg.Clock)}
@@ -71,7 +71,8 @@ func New(cfg Config) (*Runtime, error) {
 // Close closes the connection and cancels the calls in progress. Later calls fail.
 func (r *Runtime) Close() error { return r.conn.Close() }
 
-// dialAndCount opens a connection and counts it, so that ensureHandshake runs once per connection.
+// dialAndCount opens a connection to the runtime's socket and increments the number of connections.
+// ensureHandshake compares that number to run once per connection.
 func (r *Runtime) dialAndCount(ctx context.Context, _ string) (net.Conn, error) {
 	conn, err := r.cfg.DialContext(ctx, "unix", r.cfg.Endpoint)
 	if err == nil {
@@ -90,8 +91,9 @@ type handshakeInfo struct {
 	noListStreams     bool            // streaming list calls are not supported
 }
 
-// ensureHandshake fetches version and features of the runtime once per connection, because the
-// runtime may have been replaced (F73).
+// ensureHandshake fetches the version and the features of the runtime and stores them, once per connection,
+// because the runtime may have been replaced. After a handshake on a new connection it calls Hooks.Connected.
+// It returns ErrUnsupported if the runtime's CRI version is not v1 (F73).
 func (r *Runtime) ensureHandshake(ctx context.Context) error {
 	r.mu.Lock()
 	known := r.handshake.connection
@@ -138,7 +140,8 @@ func (r *Runtime) lastHandshake() handshakeInfo {
 // grpcMethod is a generated method of a CRI client.
 type grpcMethod[Q, R any] func(context.Context, Q, ...grpc.CallOption) (R, error)
 
-// callMethod makes one CRI call with handshake and timeout, and translates its error.
+// callMethod makes one CRI call with a timeout, after a handshake if the connection is new. It translates the
+// gRPC error to an error of package runtime.
 func callMethod[Q, R any](ctx context.Context, r *Runtime, verb string, timeout time.Duration, f grpcMethod[Q, R], req Q) (R, error) {
 	var none R
 	if err := ctx.Err(); err != nil {
@@ -154,7 +157,8 @@ func callMethod[Q, R any](ctx context.Context, r *Runtime, verb string, timeout 
 	return res, nil
 }
 
-// callRead is callMethod with the timeout for calls that change nothing.
+// callRead makes one CRI call that changes nothing, with the timeout Deadlines.Read. Like callMethod it runs
+// the handshake first and translates the error.
 func callRead[Q, R any](ctx context.Context, r *Runtime, verb string, f grpcMethod[Q, R], req Q) (R, error) {
 	return callMethod(ctx, r, verb, r.cfg.Deadlines.Read, f, req)
 }

@@ -85,8 +85,9 @@ const (
 	maxOwnerBytes          = 63
 )
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the Config.
-func (c *Config) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of a Config by their defaults and the endpoint by its socket
+// path. It returns all errors of the Config together.
+func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("cri: Config")
 	done.AddError(c.normalizeEndpoint())
 	done.FaultIf(!isValidOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, maxOwnerBytes))
@@ -108,7 +109,8 @@ func (c *Config) setDefaults() error {
 	return done.Err()
 }
 
-// normalizeEndpoint replaces Endpoint by the path of the socket.
+// normalizeEndpoint removes unix:// from Endpoint. It returns an error if Endpoint is empty, no absolute path
+// or too long for a socket address.
 func (c *Config) normalizeEndpoint() error {
 	if c.Endpoint == "" {
 		return errors.New("cri: Config.Endpoint is missing")
@@ -124,7 +126,8 @@ func (c *Config) normalizeEndpoint() error {
 	return nil
 }
 
-// isValidOwner reports whether an owner can be the value of a label in every runtime.
+// isValidOwner reports whether an owner can be the value of a label in every runtime: 1 to maxOwnerBytes
+// letters, digits, dots, dashes and underscores.
 func isValidOwner(owner string) bool {
 	for _, r := range owner {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

@@ -21,18 +21,18 @@ import (
 func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
 	const verb = "CreateContainer"
 	name := string(req.Pod.UID) + "/" + req.Name + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
-	if !r.inProgress.start(name) {
+	if !r.inProgress.startUnlessInProgress(name) {
 		return "", existsError(verb, "the container is being created")
 	}
 	defer r.inProgress.finish(name)
-	sandbox, err := r.findOwnSandbox(ctx, req.SandboxID)
+	sandbox, err := r.findSandboxOfOwner(ctx, req.SandboxID)
 	if err != nil {
 		return "", err
 	}
 	if err := checkPathLengths(verb, &req); err != nil {
 		return "", err
 	}
-	if err := r.checkContainerSupported(ctx, &req, sandbox.handler); err != nil {
+	if err := r.checkAndAdaptContainerRequest(ctx, &req, sandbox.handler); err != nil {
 		return "", err
 	}
 	if req.LogPath != "" && sandbox.paths.LogDir != "" {
@@ -45,7 +45,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 		convert.CreateContainer(req, sandbox.paths, sandbox.attempt, r.cfg.Owner))
 	switch {
 	case err != nil:
-		return "", r.explainCreateFailure(ctx, &req, err)
+		return "", r.explainCreateContainerFailure(ctx, &req, err)
 	case res.GetContainerId() == "":
 		return "", fmt.Errorf("%w: a container without an ID", ErrMalformed)
 	}
@@ -53,10 +53,10 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 	return res.GetContainerId(), nil
 }
 
-// checkContainerSupported returns ErrUnsupported for a request that the runtime would silently
-// ignore or misinterpret. It removes optional recursive read-only mounts that the runtime does not
-// support.
-func (r *Runtime) checkContainerSupported(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
+// checkAndAdaptContainerRequest returns ErrUnsupported for a request that the runtime would silently ignore or
+// misinterpret. If the runtime cannot make mounts read-only recursively, it disables that in the request's
+// mounts where it is optional.
+func (r *Runtime) checkAndAdaptContainerRequest(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
 	}
@@ -97,8 +97,10 @@ func strictGroupsError(g handshakeInfo) error {
 	return fmt.Errorf("cri: %w: %s %s cannot ignore the groups of the user in the image", runtime.ErrUnsupported, g.name, g.version)
 }
 
-// explainCreateFailure is explainRunFailure for CreateContainer.
-func (r *Runtime) explainCreateFailure(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
+// explainCreateContainerFailure finds the reason of a failed CreateContainer from the sandbox, the existing
+// containers and the images. It returns err unchanged if it finds no reason. If the sandbox was removed, it
+// marks the sandbox's cached records as removed.
+func (r *Runtime) explainCreateContainerFailure(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
 	const verb = "CreateContainer"
 	if isInconclusive(ctx, err) {
 		return err
@@ -142,7 +144,7 @@ func (r *Runtime) explainCreateFailure(ctx context.Context, req *runtime.CreateC
 
 // StartContainer implements runtime.Containers.
 func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	known, err := r.findOwnContainer(ctx, req.ContainerID)
+	known, err := r.findContainerOfOwner(ctx, req.ContainerID)
 	if err != nil {
 		return err
 	}
@@ -151,13 +153,13 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	if err == nil || isInconclusive(ctx, err) {
 		return err
 	}
-	return r.explainStartFailure(ctx, req.ContainerID, known.sandbox, began, err)
+	return r.explainStartContainerFailure(ctx, req.ContainerID, known.sandbox, began, err)
 }
 
-// explainStartFailure finds the reason of a failed StartContainer in the states of the container
-// and the sandbox. A running container is no failure. A container that exited before began did not
-// fail in this call: it is ErrWrongState.
-func (r *Runtime) explainStartFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
+// explainStartContainerFailure finds the reason of a failed StartContainer from the states of the container and
+// the sandbox. It returns nil if the container runs. If the container had exited before the call began, it
+// returns ErrWrongState.
+func (r *Runtime) explainStartContainerFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
 	c, look := r.fetchContainerStatus(ctx, id)
 	switch {
 	case errors.Is(look, runtime.ErrNotFound):
@@ -184,7 +186,7 @@ func (r *Runtime) explainStartFailure(ctx context.Context, id, sandbox string, b
 // run.
 func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
 	id := req.ContainerID
-	known, err := r.findOwnContainer(ctx, id)
+	known, err := r.findContainerOfOwner(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,8 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	return err
 }
 
-// stopInQueue calls StopContainer as soon as the stop queue of the sandbox has a free slot.
+// stopInQueue calls StopContainer as soon as the stop queue of the sandbox has a free slot. It returns an error
+// if ctx ends first.
 func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace time.Duration) error {
 	leave, err := r.containerStops.acquire(ctx, sandbox)
 	if err != nil {
@@ -218,8 +221,8 @@ func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace tim
 	return err
 }
 
-// stopTimeouts rounds a grace period up to whole seconds, because zero seconds would send no
-// signal. It also returns the timeout of the call.
+// stopTimeouts returns the grace period of StopContainer and the timeout of the call. The grace period is
+// rounded up to whole seconds, because zero seconds would send no signal.
 func (r *Runtime) stopTimeouts(grace time.Duration) (seconds int64, limit time.Duration) {
 	grace, limit = max(grace, 0), r.cfg.Deadlines.Remove
 	seconds = int64(grace / time.Second)
@@ -233,7 +236,7 @@ func (r *Runtime) stopTimeouts(grace time.Duration) (seconds int64, limit time.D
 // is checked before.
 func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	id := req.ContainerID
-	_, err := r.findOwnContainer(ctx, id)
+	_, err := r.findContainerOfOwner(ctx, id)
 	if err == nil {
 		err = r.checkRemovable(ctx, req)
 	}
@@ -247,9 +250,9 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	return nil
 }
 
-// checkRemovable returns ErrWrongState if the container runs, or with NeverRan if it has run. A
-// start by a crashed agent may still take effect between this check and the removal; see the
-// package comment.
+// checkRemovable returns ErrWrongState if the container runs, or if the request says NeverRan and the container
+// has run. A start by a crashed agent may still take effect between this check and the removal; see the package
+// comment.
 func (r *Runtime) checkRemovable(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	c, err := r.fetchContainerStatus(ctx, req.ContainerID)
 	switch {
@@ -265,7 +268,7 @@ func (r *Runtime) checkRemovable(ctx context.Context, req runtime.RemoveContaine
 
 // UpdateContainer implements runtime.Updater. It does not send a request without resources.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	if _, err := r.findOwnContainer(ctx, req.ContainerID); err != nil {
+	if _, err := r.findContainerOfOwner(ctx, req.ContainerID); err != nil {
 		return err
 	}
 	resources := convert.Resources(r.dropUnsupportedPIDLimit(req.Resources, "id", req.ContainerID))
@@ -281,9 +284,9 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 // cgroupRoot is the mount point of the cgroup file system.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// dropUnsupportedPIDLimit removes the PID limit on a host with cgroup v1, and logs a warning. CRI
-// can pass a PID limit only as a cgroup v2 setting. On cgroup v1 a runtime fails to start a
-// container with any such setting.
+// dropUnsupportedPIDLimit returns the resources without a PID limit on a host with cgroup v1, and logs a
+// warning if there was a limit. CRI can pass a PID limit only as a cgroup v2 setting. On cgroup v1 a runtime
+// fails to start a container with any such setting.
 func (r *Runtime) dropUnsupportedPIDLimit(resources runtime.Resources, logAttrs ...any) runtime.Resources {
 	if r.cfg.CgroupVersion != 1 || resources.PIDs == 0 {
 		return resources
@@ -316,8 +319,8 @@ func checkPathLength(verb, what, path string) error {
 	return nil
 }
 
-// checkPathLengths checks the program, the mounts and the working directory of a container.
-// Arguments are not paths, not even the first one when the image defines the program.
+// checkPathLengths returns an error if the program, a mount path or the working directory of a container is
+// longer than maxPathBytes. It does not check the arguments, which are no paths.
 func checkPathLengths(verb string, req *runtime.CreateContainerRequest) error {
 	if len(req.Command) > 0 {
 		if err := checkCommand(verb, req.Command); err != nil {

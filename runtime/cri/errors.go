@@ -23,9 +23,9 @@ var (
 	ErrMalformed = errors.New("cri: malformed response")
 )
 
-// translateError translates a gRPC error to an error of package runtime. If the caller's context
-// has ended, it returns the context error. A timeout of this package, or a lost connection, is
-// ErrNotReady: the effect of the call is unknown.
+// translateError translates a gRPC error to an error of package runtime. If the caller's context has ended, it
+// returns the context error. A timeout of this package or a lost connection gives ErrNotReady; whether the call
+// took effect is then unknown.
 func (r *Runtime) translateError(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil
@@ -83,16 +83,15 @@ func grpcCode(err error) codes.Code {
 	return codes.OK
 }
 
-// isInconclusive reports whether reading the state now would not explain the error: the context has
-// ended, or the runtime is not ready or does not support the call.
+// isInconclusive reports whether the state of the runtime cannot explain the error. That is so if the context
+// has ended, or if the runtime is not ready or does not support the call.
 func isInconclusive(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }
 
-// isNameReserved reports whether a call in progress has reserved the name, perhaps one whose reply
-// was lost. It compares the error text of containerd, which has no code for this, and lists do not
-// show the reserved record. If the text ever changes, the error has no sentinel, and the caller
-// repeats the same attempt all the same (F56).
+// isNameReserved reports whether a create call failed because another call in progress has reserved the name.
+// It compares the error text of containerd, which has no code for this. If the text ever changes, the error has
+// no sentinel, and the caller still repeats the same attempt (F56).
 func isNameReserved(err error) bool {
 	f, ok := contain.AsType[*callError](err)
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")

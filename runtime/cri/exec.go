@@ -32,7 +32,7 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	if err := checkCommand(verb, req.Command); err != nil {
 		return runtime.ExecResult{}, err
 	}
-	if _, err := r.findOwnContainer(ctx, req.ContainerID); err != nil {
+	if _, err := r.findContainerOfOwner(ctx, req.ContainerID); err != nil {
 		return runtime.ExecResult{}, err
 	}
 	asked := &cri.ExecSyncRequest{ContainerId: req.ContainerID, Cmd: req.Command, Timeout: r.secondsUntilDeadline(ctx)}
@@ -47,8 +47,8 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	return runtime.ExecResult{ExitCode: res.GetExitCode(), Output: combineOutput(res, req.OutputLimit)}, nil
 }
 
-// secondsUntilDeadline returns the remaining time of a context, rounded up, or zero without a
-// deadline.
+// secondsUntilDeadline returns the remaining seconds of a context, rounded up and at least 1. It returns zero
+// if the context has no deadline.
 func (r *Runtime) secondsUntilDeadline(ctx context.Context) int64 {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -67,8 +67,8 @@ func combineOutput(res *cri.ExecSyncResponse, limit int) []byte {
 	return append(out[:len(out):len(out)], rest...)
 }
 
-// explainExecFailure returns ErrNotFound or ErrWrongState if the container does not run, and
-// otherwise err. If the runtime reports a timeout, it is the deadline of the context.
+// explainExecFailure returns ErrNotFound or ErrWrongState if the container does not run, and otherwise err. If
+// the runtime reports a timeout and ctx has a deadline, it returns context.DeadlineExceeded.
 func (r *Runtime) explainExecFailure(ctx context.Context, id string, err error) error {
 	if _, bounded := ctx.Deadline(); bounded && grpcCode(err) == codes.DeadlineExceeded {
 		return fmt.Errorf("cri: %w: %w", context.DeadlineExceeded, err)
@@ -92,7 +92,7 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 	if err := checkCommand("Exec", req.Command); err != nil {
 		return 0, err
 	}
-	if err := r.checkRunning(ctx, req.ContainerID); err != nil {
+	if err := r.checkOwnedAndRunning(ctx, req.ContainerID); err != nil {
 		return 0, err
 	}
 	res, err := callRead(ctx, r, "Exec", r.runtime.Exec, &cri.ExecRequest{
@@ -111,7 +111,7 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 // Attach implements runtime.Attacher with the streaming server of the runtime.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	began := r.executor.Now()
-	if err := r.checkRunning(ctx, req.ContainerID); err != nil {
+	if err := r.checkOwnedAndRunning(ctx, req.ContainerID); err != nil {
 		return err
 	}
 	printed := new(byteCounter)
@@ -139,9 +139,9 @@ const attachWindow = time.Second
 // pause is twice as long, so that a running container costs eight calls.
 const firstAttachPause = 10 * time.Millisecond
 
-// checkAttachedInTime returns an error if the container exited while the client was attaching. In
-// that case the runtime sends no output and no error. kubectl would print nothing. After an error
-// kubectl prints the log.
+// checkAttachedInTime checks the container's status until attachWindow is over. It returns an error if the
+// container exited within attachWindow after began, because the client was then probably not attached yet.
+// After an error kubectl prints the log instead of nothing.
 func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time.Time) error {
 	end := r.executor.Now().Add(attachWindow)
 	for pause := firstAttachPause; ; pause *= 2 {
@@ -168,8 +168,8 @@ func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time
 // byteCounter counts written bytes.
 type byteCounter struct{ bytes atomic.Int64 }
 
-// count returns a writer that counts the bytes and writes them to another writer. Nil discards
-// them.
+// count returns a writer that counts the bytes and writes them to another writer. If that writer is nil, the
+// bytes are discarded.
 func (c *byteCounter) count(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		c.bytes.Add(int64(len(p)))
@@ -194,9 +194,10 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return nil
 }
 
-// portForwardURL returns the URL of the streaming server for a port of an own sandbox.
+// portForwardURL returns the streaming server's URL for a port of a sandbox. It returns an error if the sandbox
+// belongs to another owner or is not ready.
 func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardRequest) (string, error) {
-	if _, err := r.findOwnSandbox(ctx, req.SandboxID); err != nil {
+	if _, err := r.findSandboxOfOwner(ctx, req.SandboxID); err != nil {
 		return "", err
 	}
 	s, err := r.fetchSandboxStatus(ctx, req.SandboxID)
@@ -210,9 +211,9 @@ func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardReq
 	return res.GetUrl(), err
 }
 
-// checkRunning returns an error unless a container belongs to this owner and runs.
-func (r *Runtime) checkRunning(ctx context.Context, id string) error {
-	if _, err := r.findOwnContainer(ctx, id); err != nil {
+// checkOwnedAndRunning returns an error unless a container belongs to this owner and runs.
+func (r *Runtime) checkOwnedAndRunning(ctx context.Context, id string) error {
+	if _, err := r.findContainerOfOwner(ctx, id); err != nil {
 		return err
 	}
 	c, err := r.fetchContainerStatus(ctx, id)

@@ -26,8 +26,9 @@ func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (
 	return res.GetImageRef(), nil
 }
 
-// explainPullFailure returns ErrImage for a failed pull if the runtime still responds. A runtime
-// that is down and a registry that is down both have the gRPC code Unavailable.
+// explainPullFailure returns ErrImage for a failed pull if the runtime still responds, and otherwise err. A
+// check is necessary because an unreachable registry has the same gRPC code Unavailable as an unreachable
+// runtime.
 func (r *Runtime) explainPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -114,8 +115,9 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	return used, nil
 }
 
-// fetchSandboxImages returns the sandbox image from the runtime's verbose status, if present. No
-// list shows this image, and containerd before 1.7 does not pin it.
+// fetchSandboxImages returns the sandbox (pause) image from the runtime's verbose status. It returns nil if the
+// call fails or shows no image. The image must be asked for because containerd before 1.7 neither lists nor
+// pins it.
 func (r *Runtime) fetchSandboxImages(ctx context.Context) []string {
 	status, err := callRead(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
 	if err != nil {

@@ -26,7 +26,7 @@ type ownedRecords struct {
 // ListPods implements runtime.PodLister. It returns ErrNotReady if the runtime reports that it is
 // not ready.
 func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	l, err := r.listRecords(ctx, "")
+	l, err := r.listRecordsIfReady(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	return pods, nil
 }
 
-// reportSkipped logs records that belong to no pod, and passes them to Hooks.Skipped.
+// reportSkipped logs each record that belongs to no pod of this owner, and passes it to Hooks.Skipped.
 func (r *Runtime) reportSkipped(ctx context.Context, skipped []convert.Skipped) {
 	for _, s := range skipped {
 		r.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "the runtime lists a record that belongs to no pod of this owner",
@@ -45,9 +45,9 @@ func (r *Runtime) reportSkipped(ctx context.Context, skipped []convert.Skipped) 
 	}
 }
 
-// listRecords lists sandboxes and containers and checks that the runtime is ready, all
-// concurrently.
-func (r *Runtime) listRecords(ctx context.Context, uid types.UID) (*ownedRecords, error) {
+// listRecordsIfReady lists the sandboxes and containers of a pod, or of all pods of this owner if uid is empty.
+// Concurrently it checks that the runtime is ready, and returns an error if it is not.
+func (r *Runtime) listRecordsIfReady(ctx context.Context, uid types.UID) (*ownedRecords, error) {
 	var l ownedRecords
 	var errs [3]error
 	labels := convert.Selector(r.cfg.Owner, uid)
@@ -79,8 +79,8 @@ func (r *Runtime) checkReady(ctx context.Context) error {
 	return err
 }
 
-// listSandboxes lists sandboxes in one message. If the list is too large, it reads a stream, or
-// lists by state if the runtime has no streams (F63).
+// listSandboxes lists sandboxes in one message. If the list is too large for a message, it reads the list as a
+// stream. If that is not possible either, it makes one list call per state (F63).
 func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilter) ([]*cri.PodSandbox, error) {
 	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: filter})
 	if grpcCode(err) != codes.ResourceExhausted {
@@ -103,14 +103,14 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	return all, nil
 }
 
-// isTooLongOrUnsupported reports whether a list cannot be streamed, or a part of the stream is
-// itself too large for a message: containerd 2.4 sends one part.
+// isTooLongOrUnsupported reports whether the runtime has no list streams, or a part of a stream is too large
+// for a message. For example, containerd 2.4 sends the whole list as one part.
 func isTooLongOrUnsupported(err error) bool {
 	return errors.Is(err, runtime.ErrUnsupported) || grpcCode(err) == codes.ResourceExhausted
 }
 
-// listContainers is listSandboxes for containers. There are more of them, so that the list of one
-// state may be too large as well.
+// listContainers lists containers in one message. If the list is too large for a message, it reads the list as
+// a stream. If that is not possible either, it makes one list call per state, and per sandbox where necessary.
 func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: filter})
 	if grpcCode(err) != codes.ResourceExhausted {
@@ -121,12 +121,12 @@ func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilte
 	if !isTooLongOrUnsupported(err) {
 		return all, err
 	}
-	return r.containersByState(ctx, filter.GetLabelSelector())
+	return r.listContainersByState(ctx, filter.GetLabelSelector())
 }
 
-// containersByState lists containers in four parts, one per state. It lists a part by sandbox if
-// the part is too large.
-func (r *Runtime) containersByState(ctx context.Context, labels map[string]string) ([]*cri.Container, error) {
+// listContainersByState makes one list call per container state. If the result for a state is too large for a
+// message, it lists that state sandbox by sandbox.
+func (r *Runtime) listContainersByState(ctx context.Context, labels map[string]string) ([]*cri.Container, error) {
 	var all []*cri.Container
 	for _, state := range []cri.ContainerState{
 		cri.ContainerState_CONTAINER_CREATED, cri.ContainerState_CONTAINER_RUNNING,
@@ -136,7 +136,7 @@ func (r *Runtime) containersByState(ctx context.Context, labels map[string]strin
 		list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: part})
 		found := list.GetContainers()
 		if grpcCode(err) == codes.ResourceExhausted {
-			found, err = r.containersBySandbox(ctx, part)
+			found, err = r.listContainersBySandbox(ctx, part)
 		}
 		if err != nil {
 			return nil, err
@@ -146,9 +146,9 @@ func (r *Runtime) containersByState(ctx context.Context, labels map[string]strin
 	return all, nil
 }
 
-// containersBySandbox lists containers per sandbox. It misses containers whose sandbox was removed,
+// listContainersBySandbox makes one list call per sandbox. It misses containers whose sandbox was removed,
 // because no filter finds them.
-func (r *Runtime) containersBySandbox(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
+func (r *Runtime) listContainersBySandbox(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	sandboxes, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: filter.GetLabelSelector()})
 	if err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (r *Runtime) containersBySandbox(ctx context.Context, filter *cri.Container
 	return all, nil
 }
 
-// readListStream reads a list from a stream. It tries a runtime without streams once per
-// connection.
+// readListStream reads a whole list from a stream. If the runtime does not support streams, it stores that fact
+// and returns ErrUnsupported without a call until the next connection.
 func readListStream[Q, S, E any](ctx context.Context, r *Runtime, verb string, open grpcMethod[Q, grpc.ServerStreamingClient[S]], req Q, items func(*S) []E) ([]E, error) {
 	if r.lastHandshake().noListStreams {
 		return nil, fmt.Errorf("cri: %s: %w", verb, runtime.ErrUnsupported)

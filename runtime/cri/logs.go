@@ -18,7 +18,7 @@ import (
 // machine. A container that was created without log path is ErrUnsupported. A missing log file is
 // ErrNotFound.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
-	if _, err := r.findOwnContainer(ctx, req.ContainerID); err != nil {
+	if _, err := r.findContainerOfOwner(ctx, req.ContainerID); err != nil {
 		return err
 	}
 	c, err := r.fetchContainerStatus(ctx, req.ContainerID)
@@ -67,7 +67,7 @@ func isExited(c *cri.ContainerStatus) bool {
 // ReopenContainerLog implements runtime.LogReopener. For a container that was created without log
 // path it succeeds and has no effect.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
-	if _, err := r.findOwnContainer(ctx, containerID); err != nil {
+	if _, err := r.findContainerOfOwner(ctx, containerID); err != nil {
 		return err
 	}
 	_, err := callMethod(ctx, r, "ReopenContainerLog", r.cfg.Deadlines.Make, r.runtime.ReopenContainerLog,

@@ -24,14 +24,14 @@ type stopPace struct {
 // hence maxHold.
 var containerStopPace = stopPace{slots: 8, maxHold: 400 * time.Millisecond}
 
-// sandboxStopPace runs stops and removals of one sandbox one after the other. Two concurrent ones
-// make containerd remove the network twice, and the second CNI call fails because the device is
-// gone.
+// sandboxStopPace returns a pace with which stops and removals of one sandbox run one after the other. Two
+// concurrent calls make containerd remove the network twice, and the second CNI call fails because the device
+// is gone.
 func sandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1, maxHold: limit} }
 
 // sandboxQueue is the queue of stops of one sandbox, as a plain value.
 //
-//	enqueue ──▶ waiting ──tryAcquire──▶ holders ──remove, or maxHold is over──▶ (removed)
+//	enqueue ──▶ waiting ──tryAcquireAndWakeNext──▶ holders ──remove, or maxHold is over──▶ (removed)
 type sandboxQueue struct {
 	stopPace
 	holders []slotHolder
@@ -47,8 +47,9 @@ type slotHolder struct {
 // enqueue adds a stop to the end of the queue.
 func (l *sandboxQueue) enqueue(stop uint64) { l.waiting = append(l.waiting, stop) }
 
-// tryAcquire gives a slot to a stop if it is first in the queue and a slot is free. If it is first
-// and no slot is free, next is when one becomes free at the latest.
+// tryAcquire moves a stop from the queue to a slot if the stop is first and a slot is free. If the stop is
+// first and no slot is free, next is when a slot becomes free at the latest. Slots whose time is over are freed
+// before.
 func (l *sandboxQueue) tryAcquire(stop uint64, now time.Time) (ok bool, next time.Time) {
 	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return !p.until.After(now) })
 	switch {
@@ -84,13 +85,13 @@ type stopQueue struct {
 	}
 }
 
-// acquire waits until a stop of a sandbox may begin. The caller must call release when the runtime
-// has returned. After an error, acquire has called it.
+// acquire waits until a stop of a sandbox may begin. The caller must call leave after the stop call has
+// returned. After an error, acquire has already left the queue.
 func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), err error) {
 	stop, wake := q.enqueue(sandbox)
-	leave = func() { q.release(sandbox, stop) }
+	leave = func() { q.releaseAndWakeNext(sandbox, stop) }
 	for {
-		ok, next := q.tryAcquire(sandbox, stop)
+		ok, next := q.tryAcquireAndWakeNext(sandbox, stop)
 		switch {
 		case ok:
 			return leave, nil
@@ -106,7 +107,8 @@ func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), 
 	}
 }
 
-// enqueue adds a new stop to the queue of a sandbox.
+// enqueue adds a new stop to the queue of a sandbox. It returns the number of the stop, and the event that is
+// signalled when the stop becomes first.
 func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	wake = q.executor.NewEvent()
 	q.mu.Lock()
@@ -124,8 +126,10 @@ func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	return stop, wake
 }
 
-// tryAcquire is sandboxQueue.tryAcquire, and wakes the next stop after a success.
-func (q *stopQueue) tryAcquire(sandbox string, stop uint64) (ok bool, next time.Time) {
+// tryAcquireAndWakeNext gives a slot to a stop if the stop is first in the queue of its sandbox and a slot is
+// free, and then wakes the next stop. Otherwise ok is false, and next is when a slot becomes free at the
+// latest; zero if the stop is not first.
+func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stop uint64) (ok bool, next time.Time) {
 	now := q.executor.Now()
 	q.mu.Lock()
 	l := q.mu.lanes[sandbox]
@@ -140,8 +144,9 @@ func (q *stopQueue) tryAcquire(sandbox string, stop uint64) (ok bool, next time.
 	return ok, next
 }
 
-// release removes a stop and wakes the first one in the queue.
-func (q *stopQueue) release(sandbox string, stop uint64) {
+// releaseAndWakeNext removes a stop from the queue or slot of its sandbox, and wakes the first stop that waits.
+// It deletes the queue if it is empty.
+func (q *stopQueue) releaseAndWakeNext(sandbox string, stop uint64) {
 	q.mu.Lock()
 	var first executor.Event
 	delete(q.mu.wake, stop)

@@ -46,23 +46,25 @@ func (k *recordCache) add(id string, r cachedRecord) {
 	k.known[id] = r
 }
 
-// get returns a cached record that was not removed.
-func (k *recordCache) get(id string) (cachedRecord, bool) {
+// getUnlessRemoved returns a cached record. It returns false if the record is not cached or is marked as
+// removed.
+func (k *recordCache) getUnlessRemoved(id string) (cachedRecord, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r, ok := k.known[id]
 	return r, ok && !r.removed
 }
 
-// podUID returns the pod of a cached record, also of a removed one.
+// podUID returns the pod UID of a cached record, also of a removed one. It returns an empty UID if the record
+// is not cached.
 func (k *recordCache) podUID(id string) types.UID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.known[id].uid
 }
 
-// markRemoved marks a record as removed, and for a sandbox also its containers. An empty ID is
-// ignored, because every sandbox record has an empty sandbox field.
+// markRemoved marks a cached sandbox or container as removed, and for a sandbox also its containers. An empty
+// ID is ignored, because every sandbox record has an empty sandbox field.
 func (k *recordCache) markRemoved(id string) {
 	if id == "" {
 		return
@@ -77,19 +79,19 @@ func (k *recordCache) markRemoved(id string) {
 	}
 }
 
-// updateFromList adds the records of a complete list, and deletes records that are missing for the
-// second time.
+// updateFromList adds the sandboxes and containers of a complete list to the cache. It deletes cached records
+// that are missing from the list for the second time.
 func (k *recordCache) updateFromList(l *ownedRecords) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	seen := make(map[string]bool, len(l.sandboxes)+len(l.containers))
 	for _, s := range l.sandboxes {
 		seen[s.GetId()] = true
-		k.addLocked(s.GetId(), func() cachedRecord { return sandboxRecord(s) })
+		k.addUnlessCachedLocked(s.GetId(), func() cachedRecord { return sandboxRecord(s) })
 	}
 	for _, c := range l.containers {
 		seen[c.GetId()] = true
-		k.addLocked(c.GetId(), func() cachedRecord { return containerRecord(c) })
+		k.addUnlessCachedLocked(c.GetId(), func() cachedRecord { return containerRecord(c) })
 	}
 	for id, r := range k.known {
 		switch {
@@ -103,9 +105,9 @@ func (k *recordCache) updateFromList(l *ownedRecords) {
 	}
 }
 
-// addLocked adds a listed record unless it is cached. A removed record stays removed: the list may
-// be older than the removal.
-func (k *recordCache) addLocked(id string, newRecord func() cachedRecord) {
+// addUnlessCachedLocked adds a listed record unless it is cached. It also resets the missing mark of a cached
+// record. A removed record stays removed, because the list may be older than the removal.
+func (k *recordCache) addUnlessCachedLocked(id string, newRecord func() cachedRecord) {
 	r, ok := k.known[id]
 	if !ok {
 		r = newRecord()
@@ -125,28 +127,30 @@ func containerRecord(c *cri.Container) cachedRecord {
 	return cachedRecord{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
-// findOwnSandbox returns the record of a sandbox of this owner, from the cache or from the runtime.
-func (r *Runtime) findOwnSandbox(ctx context.Context, id string) (cachedRecord, error) {
-	if known, ok := r.records.get(id); ok && known.sandbox == "" {
+// findSandboxOfOwner returns the record of a sandbox from the cache, or else from the runtime. It returns
+// ErrNotFound if the sandbox is unknown, and ErrForeign if it belongs to another owner.
+func (r *Runtime) findSandboxOfOwner(ctx context.Context, id string) (cachedRecord, error) {
+	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox == "" {
 		return known, nil
 	}
 	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{Id: id}})
 	if err != nil {
 		return cachedRecord{}, err
 	}
-	return findOwnInList(r, "sandbox", id, list.GetItems(), sandboxRecord)
+	return findOwnedInListAndCache(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
-// findOwnContainer returns the record of a container of this owner, from the cache or from the runtime.
-func (r *Runtime) findOwnContainer(ctx context.Context, id string) (cachedRecord, error) {
-	if known, ok := r.records.get(id); ok && known.sandbox != "" {
+// findContainerOfOwner returns the record of a container from the cache, or else from the runtime. It returns
+// ErrNotFound if the container is unknown, and ErrForeign if it belongs to another owner.
+func (r *Runtime) findContainerOfOwner(ctx context.Context, id string) (cachedRecord, error) {
+	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox != "" {
 		return known, nil
 	}
 	list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{Id: id}})
 	if err != nil {
 		return cachedRecord{}, err
 	}
-	return findOwnInList(r, "container", id, list.GetContainers(), containerRecord)
+	return findOwnedInListAndCache(r, "container", id, list.GetContainers(), containerRecord)
 }
 
 // listItem is a sandbox or container in a list.
@@ -155,9 +159,10 @@ type listItem interface {
 	GetLabels() map[string]string
 }
 
-// findOwnInList finds the record with an ID in a filtered list and caches it. It compares the ID because
-// a runtime may also match a prefix.
-func findOwnInList[T listItem](r *Runtime, kind, id string, list []T, newRecord func(T) cachedRecord) (cachedRecord, error) {
+// findOwnedInListAndCache returns the record with an ID from a filtered list and caches it. It returns
+// ErrForeign if the record belongs to another owner. It compares the ID because a runtime may also match a
+// prefix.
+func findOwnedInListAndCache[T listItem](r *Runtime, kind, id string, list []T, newRecord func(T) cachedRecord) (cachedRecord, error) {
 	i := slices.IndexFunc(list, func(e T) bool { return e.GetId() == id && id != "" })
 	switch {
 	case i < 0:
@@ -177,8 +182,9 @@ type createsInProgress struct {
 	names map[string]bool
 }
 
-// start adds a name. It returns false if the name is already being created.
-func (m *createsInProgress) start(name string) bool {
+// startUnlessInProgress adds a name to the creations in progress. It returns false if the name is already being
+// created.
+func (m *createsInProgress) startUnlessInProgress(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names[name] {
@@ -202,17 +208,17 @@ const ownerFileName = "owner"
 // node belong to no owner any longer and are never stopped. Concurrent callers get the same owner.
 func OwnerFile(dir string) (string, error) {
 	path := filepath.Join(dir, ownerFileName)
-	owner, err := readOwner(path)
+	owner, err := readOwnerFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return owner, err
 	}
-	if err := writeOwner(dir, path, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := createOwnerFile(dir, path, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("cri: %w", err)
 	}
-	return readOwner(path)
+	return readOwnerFile(path)
 }
 
-func readOwner(path string) (string, error) {
+func readOwnerFile(path string) (string, error) {
 	f, err := osfile.OpenPath(path) // It rejects a FIFO, which would block.
 	if err != nil {
 		return "", fmt.Errorf("cri: %s: %w", path, err)
@@ -233,9 +239,9 @@ func readOwner(path string) (string, error) {
 	return owner, nil
 }
 
-// writeOwner creates the owner file atomically. It fails if the file exists: a hard link, unlike a
-// rename, replaces nothing.
-func writeOwner(dir, path, owner string) error {
+// createOwnerFile creates the owner file atomically. It returns an error if the file exists, because it uses a
+// hard link, which replaces nothing.
+func createOwnerFile(dir, path, owner string) error {
 	f, err := os.CreateTemp(dir, "."+ownerFileName+"-*") // new, with mode 0600
 	if err != nil {
 		return err

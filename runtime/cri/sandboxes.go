@@ -17,7 +17,7 @@ import (
 func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
 	const verb = "RunPodSandbox"
 	name := string(req.Pod.UID) + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
-	if !r.inProgress.start(name) {
+	if !r.inProgress.startUnlessInProgress(name) {
 		return "", existsError(verb, "the sandbox is being created")
 	}
 	defer r.inProgress.finish(name)
@@ -38,7 +38,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	res, err := callMethod(ctx, r, verb, r.cfg.Deadlines.Make, r.runtime.RunPodSandbox, asked)
 	switch {
 	case err != nil:
-		return "", r.explainRunFailure(ctx, &req, err)
+		return "", r.explainRunSandboxFailure(ctx, &req, err)
 	case res.GetPodSandboxId() == "":
 		return "", fmt.Errorf("%w: a sandbox without an ID", ErrMalformed)
 	}
@@ -48,9 +48,10 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	return res.GetPodSandboxId(), nil
 }
 
-// explainRunFailure finds the reason of a failed RunPodSandbox, because its gRPC code does not show
-// it. It returns err unchanged if it finds no reason.
-func (r *Runtime) explainRunFailure(ctx context.Context, req *runtime.RunSandboxRequest, err error) error {
+// explainRunSandboxFailure finds the reason of a failed RunPodSandbox: an existing sandbox, a reserved name or
+// a network that is not ready. It returns err unchanged if it finds no reason. The gRPC code does not show the
+// reason.
+func (r *Runtime) explainRunSandboxFailure(ctx context.Context, req *runtime.RunSandboxRequest, err error) error {
 	const verb = "RunPodSandbox"
 	if isInconclusive(ctx, err) {
 		return err
@@ -83,7 +84,7 @@ func (r *Runtime) explainRunFailure(ctx context.Context, req *runtime.RunSandbox
 // containers do not run.
 func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
 	id := req.SandboxID
-	if _, err := r.findOwnSandbox(ctx, id); err != nil {
+	if _, err := r.findSandboxOfOwner(ctx, id); err != nil {
 		return err
 	}
 	if err := stopOrRemoveSandbox(ctx, r, id, "StopPodSandbox", r.runtime.StopPodSandbox, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
@@ -100,8 +101,8 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 	return errors.Join(errs[:]...)
 }
 
-// stopOrRemoveSandbox calls StopPodSandbox or RemovePodSandbox when no other such call for the
-// sandbox is in progress.
+// stopOrRemoveSandbox makes a StopPodSandbox or RemovePodSandbox call, after it has waited until no other such
+// call for the sandbox is in progress.
 func stopOrRemoveSandbox[Q, R any](ctx context.Context, r *Runtime, id, verb string, f grpcMethod[Q, R], req Q) error {
 	leave, err := r.sandboxStops.acquire(ctx, id)
 	if err != nil {
@@ -112,7 +113,7 @@ func stopOrRemoveSandbox[Q, R any](ctx context.Context, r *Runtime, id, verb str
 	return err
 }
 
-// checkSandboxStopped returns ErrStillRuns if a sandbox is ready.
+// checkSandboxStopped returns ErrStillRuns if a sandbox is ready. A sandbox that was removed is stopped.
 func (r *Runtime) checkSandboxStopped(ctx context.Context, id string) error {
 	s, err := r.fetchSandboxStatus(ctx, id)
 	if err == nil && s.GetState() == cri.PodSandboxState_SANDBOX_READY {
@@ -141,7 +142,7 @@ func (r *Runtime) checkContainersStopped(ctx context.Context, sandbox string) er
 // RemoveSandbox implements runtime.Sandboxes.
 func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
 	id := req.SandboxID
-	_, err := r.findOwnSandbox(ctx, id)
+	_, err := r.findSandboxOfOwner(ctx, id)
 	if errors.Is(err, runtime.ErrNotFound) {
 		return nil
 	}

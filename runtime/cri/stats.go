@@ -30,7 +30,7 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 			stats, errs[1] = callRead(ctx, r, "ListContainerStats", r.runtime.ListContainerStats,
 				&cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{LabelSelector: labels}})
 		case 2:
-			pod = r.fetchSandboxStats(ctx, labels)
+			pod = r.fetchSandboxStatsOrEmpty(ctx, labels)
 		}
 	})
 	for _, err := range errs {
@@ -45,7 +45,8 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 	return pod, nil
 }
 
-// statsOfRunning converts the figures of the running containers.
+// statsOfRunning returns the converted stats of the containers in running. Stats of other containers are left
+// out.
 func statsOfRunning(running []*cri.Container, all []*cri.ContainerStats) []runtime.ContainerStats {
 	runs := make(map[string]bool, len(running))
 	for _, c := range running {
@@ -60,9 +61,9 @@ func statsOfRunning(running []*cri.Container, all []*cri.ContainerStats) []runti
 	return out
 }
 
-// fetchSandboxStats returns the figures of the pod's ready sandbox. They are empty if there is
-// none, or the runtime does not support the call.
-func (r *Runtime) fetchSandboxStats(ctx context.Context, labels map[string]string) runtime.PodStats {
+// fetchSandboxStatsOrEmpty returns the stats of the pod's ready sandbox. The stats are empty if there is not
+// exactly one ready sandbox, or if a call fails.
+func (r *Runtime) fetchSandboxStatsOrEmpty(ctx context.Context, labels map[string]string) runtime.PodStats {
 	ready, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{
 		LabelSelector: labels, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},
 	})

@@ -17,7 +17,7 @@ import (
 // PodStatus implements runtime.PodLister. It omits a record that is removed between the list and
 // the status call.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	l, err := r.listRecords(ctx, uid)
+	l, err := r.listRecordsIfReady(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +27,12 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	if i < 0 {
 		return &runtime.PodStatus{UID: uid}, nil
 	}
-	return r.statusesOfPod(ctx, pods[i])
+	return r.fetchPodStatus(ctx, pods[i])
 }
 
-// statusesOfPod fetches the status of every listed record of a pod.
-func (r *Runtime) statusesOfPod(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
+// fetchPodStatus fetches the status of every listed sandbox and container of a pod. It leaves out those that
+// were removed meanwhile.
+func (r *Runtime) fetchPodStatus(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
 	sandboxes, containers := len(listed.Sandboxes), len(listed.Containers)
 	st := &runtime.PodStatus{
 		UID: listed.UID, Name: listed.Name, Namespace: listed.Namespace,
@@ -75,7 +76,7 @@ func (r *Runtime) containerStatus(ctx context.Context, listed runtime.Container)
 	return convert.ContainerStatus(listed, s), nil
 }
 
-// fetchSandboxStatus returns the status of a sandbox, and checks its ID.
+// fetchSandboxStatus returns the CRI status of a sandbox. It returns ErrMalformed if the status has another ID.
 func (r *Runtime) fetchSandboxStatus(ctx context.Context, id string) (*cri.PodSandboxStatus, error) {
 	res, err := callRead(ctx, r, "PodSandboxStatus", r.runtime.PodSandboxStatus, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil {
@@ -84,7 +85,8 @@ func (r *Runtime) fetchSandboxStatus(ctx context.Context, id string) (*cri.PodSa
 	return res.GetStatus(), checkStatusID("sandbox", id, res.GetStatus())
 }
 
-// fetchContainerStatus returns the status of a container, and checks its ID.
+// fetchContainerStatus returns the CRI status of a container. It returns ErrMalformed if the status has another
+// ID.
 func (r *Runtime) fetchContainerStatus(ctx context.Context, id string) (*cri.ContainerStatus, error) {
 	res, err := callRead(ctx, r, "ContainerStatus", r.runtime.ContainerStatus, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
