@@ -81,7 +81,7 @@ type Containers struct {
 
 // NewContainers creates a collector. It starts nothing before Run.
 func NewContainers(config ContainersConfig) (*Containers, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	retryQueue := newRetryQueue(retryConfig{
@@ -95,22 +95,23 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 
 // Changed enqueues a pod that may have something to remove. It is called after each sync of the
 // pod. It never blocks.
-func (c *Containers) Changed(uid types.UID) { c.retryQueue.add([]types.UID{uid}) }
+func (c *Containers) Changed(uid types.UID) { c.retryQueue.enqueue([]types.UID{uid}) }
 
 // Run removes dead containers until ctx ends, and then returns nil. While nothing changes, it wakes
 // only when a container reaches an age of Policy. The end of ctx does not cancel a removal that was
 // sent. A second call returns runtime.ErrSecondRun.
 func (c *Containers) Run(ctx context.Context) error {
-	return c.retryQueue.runSteps(ctx, c.Step)
+	return c.retryQueue.runStepWhenDue(ctx, c.Step)
 }
 
 // Step processes every pod that is due, and returns after their removals.
 func (c *Containers) Step(ctx context.Context) {
-	c.retryQueue.processDue(ctx, c.config.MaxRemovals, c.collectPod)
+	c.retryQueue.attemptDuePods(ctx, c.config.MaxRemovals, c.collectPod)
 }
 
-// collectPod removes the dead containers of one pod. The snapshot decides whether to call the
-// runtime, and the status from the runtime decides what to remove.
+// collectPod removes the dead containers and sandboxes of one pod according to the policy. The snapshot decides
+// whether to call the runtime, and the status from the runtime decides what to remove. It does nothing if
+// Living returns false for the pod.
 func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResult {
 	if !c.config.Living(uid) {
 		return attemptResult{}
@@ -119,7 +120,7 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 	if err != nil {
 		return attemptResult{} // The pod is synced when it can be observed, and Changed follows.
 	}
-	removals := c.decideRemovals(status)
+	removals := c.decideRemovalsAndEnqueueOthers(status)
 	if removals.Empty() {
 		return attemptResult{nextAttempt: removals.Next}
 	}
@@ -127,11 +128,11 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 		return attemptResult{err: err}
 	}
 	for range maxRemovalRounds {
-		removals = c.decideRemovals(status)
+		removals = c.decideRemovalsAndEnqueueOthers(status)
 		if removals.Empty() || ctx.Err() != nil || !c.config.Living(uid) {
 			return attemptResult{nextAttempt: removals.Next}
 		}
-		if status, err = c.removeAndConfirm(ctx, status, &removals); err != nil {
+		if status, err = c.removeContainersAndSandboxes(ctx, status, &removals); err != nil {
 			return attemptResult{err: err}
 		}
 	}
@@ -143,9 +144,9 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 // delayed.
 const maxRemovalRounds = 10
 
-// decideRemovals applies the policy to a pod. If the policy has a limit for all pods, it also
-// enqueues the other pods that exceed it.
-func (c *Containers) decideRemovals(status *runtime.PodStatus) policy.Removals {
+// decideRemovalsAndEnqueueOthers applies the policy to a pod and returns what to remove. If the policy has a
+// limit for all pods, it also enqueues the other pods that have something to remove.
+func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) policy.Removals {
 	pods := []*runtime.PodStatus{status}
 	if c.config.Policy.MaxContainers > 0 {
 		for _, p := range c.config.Seen.Pods() {
@@ -164,13 +165,14 @@ func (c *Containers) decideRemovals(status *runtime.PodStatus) policy.Removals {
 			others = append(others, pods[i].UID)
 		}
 	}
-	c.retryQueue.add(others)
+	c.retryQueue.enqueue(others)
 	return removals[0]
 }
 
-// removeAndConfirm removes the chosen records, and returns the new status of the pod. A record that
-// still exists afterwards is an error.
-func (c *Containers) removeAndConfirm(ctx context.Context, status *runtime.PodStatus, removals *policy.Removals) (*runtime.PodStatus, error) {
+// removeContainersAndSandboxes removes the chosen containers, with their logs, and the chosen sandboxes. It
+// stops early if ctx ends or Living returns false for the pod. It returns the new status of the pod, and an
+// error if something that was removed still exists.
+func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *runtime.PodStatus, removals *policy.Removals) (*runtime.PodStatus, error) {
 	uid := status.UID
 	for _, id := range removals.Containers {
 		if ctx.Err() != nil || !c.config.Living(uid) {
@@ -201,9 +203,9 @@ func (c *Containers) removeAndConfirm(ctx context.Context, status *runtime.PodSt
 	return c.confirmRemoved(ctx, uid, removals)
 }
 
-// removeAttemptLogs removes the logs of a container whose record will be removed, and of older
-// attempts without a record (KC-17). It keeps the logs of the remaining records and of newer
-// attempts, because the file name of the newest log has the number of the last attempt.
+// removeAttemptLogs removes the logs of a container that is about to be removed, and of older attempts that the
+// runtime does not have. It keeps the logs of the remaining containers and of newer attempts, because the file
+// name of the newest log has the number of the last attempt. It does nothing if Config.Logs is nil (KC-17).
 func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []string, id string) error {
 	i := slices.IndexFunc(status.Containers, func(s runtime.ContainerStatus) bool { return s.ID == id })
 	if c.config.Logs == nil || i < 0 {
@@ -219,8 +221,8 @@ func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []str
 	return c.config.Logs.RemoveAttempts(runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}, name, keep)
 }
 
-// confirmRemoved reads the pod after a removal. It returns an error if a removed record still
-// exists.
+// confirmRemoved returns the status of the pod from the runtime. It returns an error if a removed container or
+// sandbox still exists and Living returns true for the pod.
 func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
 	status, err := fetchPodStatus(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout)
 	if err != nil {
@@ -239,8 +241,8 @@ func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals
 	return status, nil
 }
 
-// callWithTimeout makes a removal call with a timeout. The end of ctx does not cancel the call.
-// ErrNotFound is a success.
+// callWithTimeout makes a removal call with the timeout CallTimeout. The end of ctx does not cancel the call.
+// It returns nil for ErrNotFound.
 func (c *Containers) callWithTimeout(ctx context.Context, remove func(context.Context) error) error {
 	ctx, cancel := c.executor.WithDeadline(executor.Detach(ctx), c.executor.Now().Add(c.config.CallTimeout))
 	defer cancel()
@@ -250,8 +252,9 @@ func (c *Containers) callWithTimeout(ctx context.Context, remove func(context.Co
 	return nil
 }
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
-func (c *ContainersConfig) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
+// config.
+func (c *ContainersConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: ContainersConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Seen == nil, "Seen")

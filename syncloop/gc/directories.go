@@ -87,7 +87,7 @@ type Directories struct {
 
 // NewDirectories creates a collector. It starts nothing before Run.
 func NewDirectories(config DirectoriesConfig) (*Directories, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	retryQueue := newRetryQueue(retryConfig{
@@ -103,44 +103,46 @@ func NewDirectories(config DirectoriesConfig) (*Directories, error) {
 // listKey is the queue key of the search for directories. No pod has that UID.
 const listKey types.UID = ""
 
-// sweepKey is the queue key of the removal of the trash. No pod has that UID.
-const sweepKey types.UID = "."
+// emptyTrashKey is the queue key of the removal of the trash. No pod has that UID.
+const emptyTrashKey types.UID = "."
 
 // Changed requests a search for directories of removed pods. It never blocks.
-func (d *Directories) Changed() { d.retryQueue.add([]types.UID{listKey}) }
+func (d *Directories) Changed() { d.retryQueue.enqueue([]types.UID{listKey}) }
 
 // Run removes directories until ctx ends, and then returns nil. Without a call of Changed it wakes
 // only to retry failures. A second call returns runtime.ErrSecondRun.
 func (d *Directories) Run(ctx context.Context) error {
-	return d.retryQueue.runSteps(ctx, d.Step)
+	return d.retryQueue.runStepWhenDue(ctx, d.Step)
 }
 
 // Step processes the searches and removals that are due, and returns after them.
 func (d *Directories) Step(ctx context.Context) {
-	d.retryQueue.processDue(ctx, d.config.MaxRemovals, d.handleKey)
+	d.retryQueue.attemptDuePods(ctx, d.config.MaxRemovals, d.listOrRemoveDirectories)
 }
 
-// handleKey searches for directories, removes the trash, or removes the directories of a pod.
-func (d *Directories) handleKey(ctx context.Context, uid types.UID) attemptResult {
+// listOrRemoveDirectories makes the attempt for one key of the retry queue. listKey enqueues the pods whose
+// directories may be removed, and emptyTrashKey continues incomplete removals. Any other key is a pod UID, and
+// the directories of that pod are removed.
+func (d *Directories) listOrRemoveDirectories(ctx context.Context, uid types.UID) attemptResult {
 	switch uid {
 	case listKey:
 		return d.enqueueRemovableDirs()
-	case sweepKey:
-		return attemptResult{err: d.sweepTrash(ctx)}
+	case emptyTrashKey:
+		return attemptResult{err: d.emptyTrash(ctx)}
 	}
-	return attemptResult{err: d.removeDirectories(ctx, uid)}
+	return attemptResult{err: d.removeDirectoriesIfGone(ctx, uid)}
 }
 
-// enqueueRemovableDirs enqueues the pods whose directories may be removed. If the search has
-// reached its limit, it is repeated later.
+// enqueueRemovableDirs enqueues the pods whose directories may be removed, and the removal of the trash. If it
+// has found MaxDirectories pods, it requests another search after Retry.
 func (d *Directories) enqueueRemovableDirs() attemptResult {
 	uids, err := d.config.Store.Pods(d.config.Gone, d.config.MaxDirectories)
 	if err != nil {
 		return attemptResult{err: fmt.Errorf("gc: search for directories: %w", err)}
 	}
-	d.retryQueue.add(uids)
+	d.retryQueue.enqueue(uids)
 	if d.sweeper != nil {
-		d.retryQueue.add([]types.UID{sweepKey})
+		d.retryQueue.enqueue([]types.UID{emptyTrashKey})
 	}
 	if len(uids) < d.config.MaxDirectories {
 		return attemptResult{}
@@ -148,9 +150,9 @@ func (d *Directories) enqueueRemovableDirs() attemptResult {
 	return attemptResult{nextAttempt: d.executor.Now().Add(d.config.Retry)}
 }
 
-// removeDirectories removes the directories of a pod that has no records. It returns nil, too, if
-// the pod must keep them: when its records are removed, Changed follows.
-func (d *Directories) removeDirectories(ctx context.Context, uid types.UID) error {
+// removeDirectoriesIfGone removes the directories of a pod if Gone returns true and the runtime has no sandbox
+// or container of the pod. It then calls Removed. It also returns nil if the directories stay.
+func (d *Directories) removeDirectoriesIfGone(ctx context.Context, uid types.UID) error {
 	if !d.config.Gone(uid) {
 		return nil
 	}
@@ -177,9 +179,9 @@ func (d *Directories) removeDirectories(ctx context.Context, uid types.UID) erro
 	return nil
 }
 
-// sweepTrash continues incomplete removals. The error has the number of entries that remain, so
-// that a growing number is logged each time.
-func (d *Directories) sweepTrash(ctx context.Context) error {
+// emptyTrash continues removals of directories that were interrupted. The error contains the number of
+// directories that remain, so that each change of the number is logged.
+func (d *Directories) emptyTrash(ctx context.Context) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
 	left, err := d.sweeper.Sweep(ctx)
@@ -192,8 +194,9 @@ func (d *Directories) sweepTrash(ctx context.Context) error {
 	return fmt.Errorf("gc: %d removals are incomplete: %w", left, err)
 }
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
-func (c *DirectoriesConfig) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
+// config.
+func (c *DirectoriesConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: DirectoriesConfig")
 	done.MissingIf(c.Store == nil, "Store")
 	done.MissingIf(c.Runtime == nil, "Runtime")

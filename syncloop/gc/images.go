@@ -93,7 +93,7 @@ type imageHistory struct{ firstSeen, lastUsed time.Time }
 
 // NewImages creates a collector. It starts nothing before Run.
 func NewImages(config ImagesConfig) (*Images, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	g := newGuard(config.Clock, &config.Log, config.Panicked)
@@ -118,7 +118,7 @@ func (i *Images) Changed() {
 // change, and every Period while that may have a result. The end of ctx does not cancel a removal
 // that was sent. A second call returns runtime.ErrSecondRun.
 func (i *Images) Run(ctx context.Context) error {
-	if err := i.once.start(); err != nil {
+	if err := i.once.checkFirstRun(); err != nil {
 		return err
 	}
 	i.Changed() // A former agent may have left unused images.
@@ -150,9 +150,10 @@ func (i *Images) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForChangeOrTime waits for Changed, or until next. It then waits for Delay.
+// waitForChangeOrTime waits until next, or until Changed is called and then for Delay, which combines several
+// changes. A zero next means no time. It returns an error if ctx ends.
 func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error {
-	for !i.consumeChanged() {
+	for !i.consumeChangedFlag() {
 		if next.IsZero() {
 			if err := i.changedEvent.Wait(ctx); err != nil {
 				return err
@@ -167,8 +168,8 @@ func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error 
 	return i.executor.Sleep(ctx, i.config.Delay)
 }
 
-// consumeChanged reports whether Changed was called, and resets that.
-func (i *Images) consumeChanged() bool {
+// consumeChangedFlag reports whether Changed was called since the last call of consumeChangedFlag.
+func (i *Images) consumeChangedFlag() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := i.mu.changed
@@ -190,29 +191,29 @@ func (i *Images) Step(ctx context.Context) (again bool, err error) {
 	tooMuch := p.BytesToFree(disk)
 	again = p.MaxAge > 0 || disk.CapacityBytes > 0 && disk.Percent() >= p.LowThresholdPercent
 	now := i.executor.Now()
-	list, err := i.surveyImages(ctx, now, i.imagesUsedInSnapshot())
+	list, err := i.listImagesAndUpdateHistory(ctx, now, i.imagesUsedInSnapshot())
 	if err != nil {
 		return again, err
 	}
 	if tooMuch == 0 && len(p.Expired(list.candidates, list.firstListed, now)) == 0 {
-		i.reportDiskFull(0, 0)
+		i.recordDiskFullEventOnce(0, 0)
 		return again, nil
 	}
-	freed, err := i.removePicked(ctx, func(list imageSurvey) []policy.Image {
+	freed, err := i.removePickedUnlessUsed(ctx, func(list imageSurvey) []policy.Image {
 		return p.ToRemove(list.candidates, list.firstListed, now, tooMuch > 0)
 	}, tooMuch)
 	if err == nil && freed < tooMuch && ctx.Err() == nil {
 		err = ErrDiskFull
 	}
 	if ctx.Err() == nil {
-		i.reportDiskFull(tooMuch, freed)
+		i.recordDiskFullEventOnce(tooMuch, freed)
 	}
 	return again, err
 }
 
-// reportDiskFull records an event if too little could be freed, once until enough can be freed
-// again (IG-4).
-func (i *Images) reportDiskFull(required, freed uint64) {
+// recordDiskFullEventOnce records an event if fewer bytes than required were freed. It does not record another
+// one before enough bytes could be freed (IG-4).
+func (i *Images) recordDiskFullEventOnce(required, freed uint64) {
 	i.mu.Lock()
 	news := freed < required && !i.mu.full
 	i.mu.full = freed < required
@@ -228,19 +229,20 @@ func (i *Images) reportDiskFull(required, freed uint64) {
 // DeleteUnusedImages removes all unused images, whatever the policy is, and returns how many bytes
 // it has freed.
 func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
-	return i.removePicked(ctx, func(list imageSurvey) []policy.Image { return policy.Unused(list.candidates) }, 0)
+	return i.removePickedUnlessUsed(ctx, func(list imageSurvey) []policy.Image { return policy.Unused(list.candidates) }, 0)
 }
 
-// removePicked removes the images that pick chooses from the current survey, until enough bytes are
-// freed; zero means all. It continues after an image that cannot be removed.
-func (i *Images) removePicked(ctx context.Context, pick func(imageSurvey) []policy.Image, enough uint64) (freed uint64, err error) {
+// removePickedUnlessUsed removes the images that pick chooses from the present ones, until enough bytes are
+// freed; zero means all. Expired images are removed also after that. It skips an image that a container in
+// creation uses, and continues after an image that cannot be removed.
+func (i *Images) removePickedUnlessUsed(ctx context.Context, pick func(imageSurvey) []policy.Image, enough uint64) (freed uint64, err error) {
 	sweep := i.config.Images.Sweep() // Before the survey, so that a container created meanwhile has a lease.
 	defer sweep.End()
 	used, err := i.imagesUsedInRuntime(ctx)
 	if err != nil {
 		return 0, err
 	}
-	list, err := i.surveyImages(ctx, i.executor.Now(), used)
+	list, err := i.listImagesAndUpdateHistory(ctx, i.executor.Now(), used)
 	if err != nil {
 		return 0, err
 	}
@@ -269,8 +271,9 @@ type imageSurvey struct {
 	firstListed time.Time                // time of the first list of this agent
 }
 
-// surveyImages lists the images and updates when each was first listed and last used.
-func (i *Images) surveyImages(ctx context.Context, now time.Time, usedNames map[string]bool) (imageSurvey, error) {
+// listImagesAndUpdateHistory lists the images of the runtime. It also stores when each image was first listed
+// and last used, and deletes that history for absent images.
+func (i *Images) listImagesAndUpdateHistory(ctx context.Context, now time.Time, usedNames map[string]bool) (imageSurvey, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, now.Add(i.config.CallTimeout))
 	defer cancel()
 	list, err := i.config.Runtime.ListImages(ctx)
@@ -324,8 +327,9 @@ func (i *Images) imagesUsedInSnapshot() map[string]bool {
 	return used
 }
 
-// imagesUsedInRuntime returns the names of the images in use from the runtime: of all its containers if
-// it is a UsedImageLister, and otherwise of the containers of ListPods.
+// imagesUsedInRuntime returns the names of the images that containers in the runtime use. It asks the runtime's
+// UsedImageLister, which includes containers of other owners. Without a UsedImageLister it reads the status of
+// every listed pod.
 func (i *Images) imagesUsedInRuntime(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()
@@ -345,8 +349,8 @@ func (i *Images) imagesUsedInRuntime(ctx context.Context) (map[string]bool, erro
 	return i.imagesUsedByListedPods(ctx)
 }
 
-// imagesUsedByListedPods returns the names of the images of all containers of ListPods. It returns an
-// error if the status of one pod cannot be read.
+// imagesUsedByListedPods returns the names of the images that the containers of all pods in ListPods use. It
+// returns an error if the status of one pod cannot be read.
 func (i *Images) imagesUsedByListedPods(ctx context.Context) (map[string]bool, error) {
 	pods, err := i.config.Runtime.ListPods(ctx)
 	if err != nil {
@@ -384,7 +388,7 @@ func addUsedImages(usedNames map[string]bool, status *runtime.PodStatus) {
 	}
 }
 
-// addAliases adds all forms of an image name.
+// addAliases adds all forms of an image name to usedNames, for example with and without the default registry.
 func addAliases(usedNames map[string]bool, ref string) {
 	if ref == "" {
 		return
@@ -394,7 +398,8 @@ func addAliases(usedNames map[string]bool, ref string) {
 	}
 }
 
-// diskUsage returns the usage of the image disk; zero if it is unknown.
+// diskUsage returns the usage of the disk that stores the images. It returns zero if the runtime does not
+// report it.
 func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	disk := runtime.FeaturesOf(i.config.Runtime).ImageFilesystem
 	if disk == nil {
@@ -409,8 +414,9 @@ func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	return policy.Disk(usage), nil
 }
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
-func (c *ImagesConfig) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
+// config.
+func (c *ImagesConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: ImagesConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Images == nil, "Images")

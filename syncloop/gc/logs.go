@@ -92,7 +92,7 @@ type rotationState struct {
 
 // NewLogs creates a rotator. It starts nothing before Run.
 func NewLogs(config LogsConfig) (*Logs, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	g := newGuard(config.Clock, &config.Log, config.Panicked)
@@ -109,7 +109,7 @@ func (l *Logs) Changed() { l.wake.Signal() }
 // last rotation has been completed or undone. While no container runs, it waits for Changed. A
 // second call returns runtime.ErrSecondRun.
 func (l *Logs) Run(ctx context.Context) error {
-	if err := l.once.start(); err != nil {
+	if err := l.once.checkFirstRun(); err != nil {
 		return err
 	}
 	defer l.group.Wait()
@@ -144,29 +144,30 @@ func (l *Logs) Step(ctx context.Context) bool {
 				continue
 			}
 			running[c.ID] = true
-			l.rotateIfDue(ctx, c.ID, logfiles.Log{Pod: ref, Container: c.Name, Attempt: c.Attempt}, now)
+			l.startRotationIfDue(ctx, c.ID, logfiles.Log{Pod: ref, Container: c.Name, Attempt: c.Attempt}, now)
 		}
 	}
-	l.forgetStopped(running)
+	l.deleteStateOfStopped(running)
 	return len(running) > 0
 }
 
-// rotateIfDue starts the rotation of a log that is due, if MaxRotations allows.
-func (l *Logs) rotateIfDue(ctx context.Context, id string, log logfiles.Log, now time.Time) {
+// startRotationIfDue starts the rotation of a log in the background if the log is due. It does nothing if the
+// log is already being rotated or MaxRotations rotations are in progress.
+func (l *Logs) startRotationIfDue(ctx context.Context, id string, log logfiles.Log, now time.Time) {
 	due, err := contain.CallWithResult(l.guard, "Store.Due", func() (bool, error) { return l.config.Store.Due(log, l.config.Policy.MaxBytes) })
 	switch {
 	case err != nil:
-		l.logResult(ctx, id, log, err)
-	case due && l.tryStartRotation(id):
+		l.logRotationResult(ctx, id, log, err)
+	case due && l.reserveRotation(id):
 		l.group.Go(func() {
 			err := l.rotateLog(ctx, id, log, now)
-			l.finishRotation(id)
-			l.logResult(ctx, id, log, err)
+			l.releaseRotation(id)
+			l.logRotationResult(ctx, id, log, err)
 		})
 	}
 }
 
-// rotateLog calls Store.Rotate, and returns a panic as an error.
+// rotateLog rotates one log through Store.Rotate. It returns a panic of the store as an error.
 func (l *Logs) rotateLog(ctx context.Context, id string, log logfiles.Log, now time.Time) (err error) {
 	defer l.guard.Recover("Store.Rotate", &err)
 	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
@@ -176,15 +177,15 @@ func (l *Logs) rotateLog(ctx context.Context, id string, log logfiles.Log, now t
 	})
 }
 
-// reopenLog makes the runtime reopen a log, and returns a panic as an error.
+// reopenLog calls ReopenContainerLog of the runtime. It returns a panic of the runtime as an error.
 func (l *Logs) reopenLog(ctx context.Context, id string) (err error) {
 	defer l.guard.Recover("Runtime.ReopenContainerLog", &err)
 	return l.config.Runtime.ReopenContainerLog(ctx, id)
 }
 
-// tryStartRotation reserves one of MaxRotations. It returns false if the log is already being
-// rotated or all are in use.
-func (l *Logs) tryStartRotation(id string) bool {
+// reserveRotation marks a log as being rotated and counts it against MaxRotations. It returns false if the log
+// is already being rotated or MaxRotations is reached.
+func (l *Logs) reserveRotation(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.mu.logs[id]
@@ -197,8 +198,8 @@ func (l *Logs) tryStartRotation(id string) bool {
 	return true
 }
 
-// finishRotation releases the reservation of tryStartRotation.
-func (l *Logs) finishRotation(id string) {
+// releaseRotation resets the mark and the count of reserveRotation after a rotation.
+func (l *Logs) releaseRotation(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.busy--
@@ -207,24 +208,25 @@ func (l *Logs) finishRotation(id string) {
 	l.mu.logs[id] = r
 }
 
-// logResult logs the result of a rotation. It logs a failure as a warning once, and again when the
-// reason changes.
-func (l *Logs) logResult(ctx context.Context, id string, log logfiles.Log, err error) {
+// logRotationResult logs the result of a rotation and stores its failure. A failure is a warning if it differs
+// from the last one and ctx has not ended. Everything else is logged at debug level.
+func (l *Logs) logRotationResult(ctx context.Context, id string, log logfiles.Log, err error) {
 	if err == nil {
-		l.recordFailure(id, "")
+		l.storeFailure(id, "")
 		l.config.Log.Debug("a log was rotated", "uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt)
 		return
 	}
 	level := slog.LevelDebug
-	if l.recordFailure(id, err.Error()) && ctx.Err() == nil {
+	if l.storeFailure(id, err.Error()) && ctx.Err() == nil {
 		level = slog.LevelWarn
 	}
 	l.config.Log.Log(ctx, level, "a log could not be rotated; retrying",
 		"uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt, "err", err)
 }
 
-// recordFailure stores the failure of a log, and reports whether it differs from the last one.
-func (l *Logs) recordFailure(id, failure string) (isNew bool) {
+// storeFailure stores the failure text of a log, or an empty string after a success. It reports whether the
+// text differs from the last one.
+func (l *Logs) storeFailure(id, failure string) (isNew bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.mu.logs[id]
@@ -234,15 +236,17 @@ func (l *Logs) recordFailure(id, failure string) (isNew bool) {
 	return isNew
 }
 
-// forgetStopped deletes the state of containers that do not run.
-func (l *Logs) forgetStopped(running map[string]bool) {
+// deleteStateOfStopped deletes the rotation state of each container that does not run and whose log is not
+// being rotated.
+func (l *Logs) deleteStateOfStopped(running map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.mu.logs, func(id string, r rotationState) bool { return !running[id] && !r.busy })
 }
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
-func (c *LogsConfig) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
+// config.
+func (c *LogsConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: LogsConfig")
 	done.MissingIf(c.Store == nil, "Store")
 	done.MissingIf(c.Runtime == nil, "Runtime")

@@ -53,7 +53,7 @@ type Pods struct {
 
 // NewPods creates a collector. It starts nothing before Run.
 func NewPods(config PodsConfig) (*Pods, error) {
-	if err := config.setDefaults(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	retryQueue := newRetryQueue(retryConfig{
@@ -67,19 +67,19 @@ func NewPods(config PodsConfig) (*Pods, error) {
 
 // Discard enqueues pods whose records may be removed. It never blocks. A pod that is already
 // waiting keeps its place and its backoff.
-func (p *Pods) Discard(uids []types.UID) { p.retryQueue.add(uids) }
+func (p *Pods) Discard(uids []types.UID) { p.retryQueue.enqueue(uids) }
 
 // Run removes the enqueued pods until ctx ends, and then returns nil. The end of ctx does not
 // cancel a removal that was sent; only its timeout does. A second call returns
 // runtime.ErrSecondRun.
 func (p *Pods) Run(ctx context.Context) error {
-	return p.retryQueue.runSteps(ctx, p.Step)
+	return p.retryQueue.runStepWhenDue(ctx, p.Step)
 }
 
 // Step processes every pod that is due, several concurrently, and returns after them.
 func (p *Pods) Step(ctx context.Context) {
-	p.retryQueue.processDue(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) attemptResult {
-		err := p.removePod(ctx, uid)
+	p.retryQueue.attemptDuePods(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) attemptResult {
+		err := p.removePodIfStopped(ctx, uid)
 		if errors.Is(err, errPodRuns) {
 			return attemptResult{nextAttempt: p.executor.Now().Add(p.config.Retry)}
 		}
@@ -87,9 +87,10 @@ func (p *Pods) Step(ctx context.Context) {
 	})
 }
 
-// removePod removes the sandboxes of a pod, the oldest first. After a crash in the middle the
-// newest record remains. It returns nil, too, if the pod must be kept.
-func (p *Pods) removePod(ctx context.Context, uid types.UID) error {
+// removePodIfStopped removes the sandboxes of a pod, the oldest first, and then calls Removed. After a crash in
+// the middle the newest sandbox remains. It returns errPodRuns if the pod may still run, and nil if Removable
+// returns false.
+func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
 	status, err := p.podStatus(ctx, uid)
 	if err != nil {
 		return err
@@ -115,9 +116,9 @@ func (p *Pods) removePod(ctx context.Context, uid types.UID) error {
 // errPodRuns is returned for a pod that still runs. It is inspected again later.
 var errPodRuns = errors.New("gc: the pod still runs")
 
-// podRunsErrorIfRemovable returns errPodRuns if the pod may still be removed. Either the caller of
-// Discard did not know that the pod runs, or the runtime shows its exit late. The pod must be
-// inspected again, because no other event may follow.
+// podRunsErrorIfRemovable returns errPodRuns if Removable returns true for a pod that still runs, and otherwise
+// nil. With the error the pod is inspected again later. That is necessary because the runtime may show the exit
+// late and no other event may follow.
 func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	if !p.config.Removable(uid) {
 		return nil
@@ -125,8 +126,8 @@ func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	return errPodRuns
 }
 
-// confirmRemoved reads the pod after a removal. It returns an error if a removed sandbox still
-// exists. New sandboxes are ignored.
+// confirmRemoved returns an error if a sandbox of the earlier status still exists in the runtime. New sandboxes
+// are ignored.
 func (p *Pods) confirmRemoved(ctx context.Context, removed *runtime.PodStatus) error {
 	status, err := p.podStatus(ctx, removed.UID)
 	if err != nil {
@@ -142,7 +143,7 @@ func (p *Pods) confirmRemoved(ctx context.Context, removed *runtime.PodStatus) e
 	return nil
 }
 
-// podStatus reads the records of a pod.
+// podStatus returns the status of a pod from the runtime.
 func (p *Pods) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	return fetchPodStatus(ctx, p.executor, p.config.Runtime, uid, p.config.CallTimeout)
 }
@@ -161,8 +162,8 @@ func fetchPodStatus(ctx context.Context, exec executor.Executor, rt runtime.PodL
 	return status, nil
 }
 
-// removeSandbox removes one sandbox. The end of ctx does not cancel the call: a cancelled removal
-// may leave a half-removed sandbox.
+// removeSandbox removes one sandbox. The end of ctx does not cancel the call, because a cancelled removal may
+// leave a half-removed sandbox. It returns nil for ErrNotFound.
 func (p *Pods) removeSandbox(ctx context.Context, id string) error {
 	ctx, cancel := p.executor.WithDeadline(executor.Detach(ctx), p.executor.Now().Add(p.config.CallTimeout))
 	defer cancel()
@@ -173,8 +174,9 @@ func (p *Pods) removeSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// setDefaults replaces unset fields by their defaults, and returns all errors of the config.
-func (c *PodsConfig) setDefaults() error {
+// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
+// config.
+func (c *PodsConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: PodsConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Removable == nil, "Removable")

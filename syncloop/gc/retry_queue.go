@@ -30,7 +30,7 @@ type retryQueue struct {
 	guard          *contain.Guard
 	name           string        // name of an attempt in the report of a panic
 	failureMessage string        // log message of a failed attempt
-	delay          time.Duration // between add and the attempt
+	delay          time.Duration // between enqueue and the attempt
 	mu             struct {
 		sync.Mutex
 		pods map[types.UID]queuedPod // added and not finished
@@ -40,7 +40,7 @@ type retryQueue struct {
 // queuedPod is the state of a pod in the queue.
 type queuedPod struct {
 	waiting     bool // in the queue; otherwise an attempt is in progress
-	dueLater    bool // it waits for a time of its own; add makes it due earlier
+	dueLater    bool // it waits for a time of its own; enqueue makes it due earlier
 	backoff     backoff.State
 	lastFailure string
 }
@@ -73,20 +73,20 @@ func newRetryQueue(c retryConfig) *retryQueue {
 	return t
 }
 
-// add enqueues pods. It never blocks. A pod that waits after a failure keeps its place and its
-// backoff.
-func (t *retryQueue) add(uids []types.UID) {
+// enqueue adds pods to the queue and never blocks. A pod that already waits, for example for its backoff after
+// a failure, keeps its time.
+func (t *retryQueue) enqueue(uids []types.UID) {
 	for _, uid := range uids {
-		if t.markWaiting(uid) {
+		if t.markWaitingUnlessQueued(uid) {
 			t.queue.Enqueue(uid, t.delay)
 		}
 	}
 }
 
-// markWaiting marks a pod as waiting. It returns false if the pod is already in the queue. It
-// returns true for a pod whose attempt is in progress, because the attempt may have read an older
-// state.
-func (t *retryQueue) markWaiting(uid types.UID) bool {
+// markWaitingUnlessQueued marks a pod as waiting in the queue. It returns false if the pod already waits,
+// unless the pod waits only for the time that a successful attempt requested. It returns true for a pod whose
+// attempt is in progress, because the attempt may have read an older state.
+func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
@@ -101,17 +101,18 @@ func (t *retryQueue) markWaiting(uid types.UID) bool {
 // runOnce detects a second call of Run.
 type runOnce struct{ ran atomic.Bool }
 
-// start returns ErrSecondRun if it was called before.
-func (o *runOnce) start() error {
+// checkFirstRun returns nil for the first call and ErrSecondRun for any other one.
+func (o *runOnce) checkFirstRun() error {
 	if o.ran.Swap(true) {
 		return fmt.Errorf("gc: %w", runtime.ErrSecondRun)
 	}
 	return nil
 }
 
-// runSteps calls step whenever a pod is due, until ctx ends. A second call returns ErrSecondRun.
-func (t *retryQueue) runSteps(ctx context.Context, step func(context.Context)) error {
-	if err := t.once.start(); err != nil {
+// runStepWhenDue calls step at once, and again whenever a pod is due or added, until ctx ends. A second call of
+// runStepWhenDue returns ErrSecondRun.
+func (t *retryQueue) runStepWhenDue(ctx context.Context, step func(context.Context)) error {
+	if err := t.once.checkFirstRun(); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
@@ -123,7 +124,7 @@ func (t *retryQueue) runSteps(ctx context.Context, step func(context.Context)) e
 	return nil
 }
 
-// waitForNextDue waits until the next pod is due or a pod is added.
+// waitForNextDue waits until the next pod is due or a pod is added. It returns an error if ctx ends.
 func (t *retryQueue) waitForNextDue(ctx context.Context) error {
 	next, ok := t.queue.Next()
 	if !ok {
@@ -133,29 +134,29 @@ func (t *retryQueue) waitForNextDue(ctx context.Context) error {
 	return err
 }
 
-// processDue makes an attempt for every pod that is due, up to limit concurrently, and returns
-// after them.
-func (t *retryQueue) processDue(ctx context.Context, limit int, attempt func(context.Context, types.UID) attemptResult) {
+// attemptDuePods calls attempt for every pod that is due, up to limit concurrently, and waits for all of them.
+// Each pod is then removed from the queue or enqueued again, unless ctx has ended.
+func (t *retryQueue) attemptDuePods(ctx context.Context, limit int, attempt func(context.Context, types.UID) attemptResult) {
 	due := t.queue.GetWork(t.executor.Now(), nil)
 	executor.Each(t.executor, limit, len(due), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		t.markProcessing(due[i])
+		t.markAttemptStarted(due[i])
 		if o := t.attemptRecoveringPanics(ctx, due[i], attempt); ctx.Err() == nil { // After the end of ctx nothing is retried.
-			t.recordResult(ctx, due[i], o)
+			t.removeOrEnqueueAgain(ctx, due[i], o)
 		}
 	})
 }
 
-// attemptRecoveringPanics makes one attempt, and returns a panic as an error.
+// attemptRecoveringPanics calls attempt for one pod, and returns a panic as an error.
 func (t *retryQueue) attemptRecoveringPanics(ctx context.Context, uid types.UID, attempt func(context.Context, types.UID) attemptResult) (result attemptResult) {
 	defer t.guard.Recover(t.name, &result.err)
 	return attempt(ctx, uid)
 }
 
-// markProcessing marks a pod as not waiting.
-func (t *retryQueue) markProcessing(uid types.UID) {
+// markAttemptStarted marks a pod as not waiting in the queue.
+func (t *retryQueue) markAttemptStarted(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]
@@ -163,18 +164,20 @@ func (t *retryQueue) markProcessing(uid types.UID) {
 	t.mu.pods[uid] = l
 }
 
-// recordResult removes a pod after a success, or enqueues it again.
-func (t *retryQueue) recordResult(ctx context.Context, uid types.UID, result attemptResult) {
+// removeOrEnqueueAgain handles the result of an attempt. After a success it removes the pod, or enqueues it if
+// the result has a next time or the pod was enqueued during the attempt. After a failure it enqueues the pod
+// with a backoff and logs the error, as a warning if the error is new.
+func (t *retryQueue) removeOrEnqueueAgain(ctx context.Context, uid types.UID, result attemptResult) {
 	if result.err == nil {
 		if !result.nextAttempt.IsZero() {
-			t.queue.EnqueueAt(uid, result.nextAttempt) // Before recordSuccess: a later add must be able to make it due earlier.
+			t.queue.EnqueueAt(uid, result.nextAttempt) // Before updateAfterSuccess: a later add must be able to make it due earlier.
 		}
-		if t.recordSuccess(uid, !result.nextAttempt.IsZero()) {
+		if t.updateAfterSuccess(uid, !result.nextAttempt.IsZero()) {
 			t.queue.Enqueue(uid, t.delay)
 		}
 		return
 	}
-	delay, news := t.recordFailure(uid, result.err)
+	delay, news := t.updateAfterFailure(uid, result.err)
 	t.queue.Enqueue(uid, delay)
 	level := slog.LevelDebug
 	if news {
@@ -183,9 +186,9 @@ func (t *retryQueue) recordResult(ctx context.Context, uid types.UID, result att
 	t.log.Log(ctx, level, t.failureMessage, "uid", uid, "after", delay, "err", result.err)
 }
 
-// recordSuccess updates the state of a pod. It returns true if the pod was added again during the
-// attempt.
-func (t *retryQueue) recordSuccess(uid types.UID, hasNext bool) bool {
+// updateAfterSuccess resets the backoff of a pod, and deletes the pod if it has no next attempt. It returns
+// true if the pod was enqueued again during the attempt.
+func (t *retryQueue) updateAfterSuccess(uid types.UID, hasNext bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -202,9 +205,9 @@ func (t *retryQueue) recordSuccess(uid types.UID, hasNext bool) bool {
 	return false
 }
 
-// recordFailure stores a failure. It returns the backoff, and whether the error differs from the
-// last one.
-func (t *retryQueue) recordFailure(uid types.UID, err error) (delay time.Duration, isNew bool) {
+// updateAfterFailure stores the error of a pod and increases its backoff. It returns the backoff, and whether
+// the error differs from the last one.
+func (t *retryQueue) updateAfterFailure(uid types.UID, err error) (delay time.Duration, isNew bool) {
 	now := t.executor.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,15 +234,15 @@ const (
 	DefaultMaxRemovals = 4
 )
 
-// setRetryDefaults replaces the unset times that all configs with a retryQueue have.
+// setRetryDefaults replaces the unset retry times and call timeout of a config that has a retryQueue.
 func setRetryDefaults(done *contain.ConfigCheck, retry, maxRetry, callTimeout *time.Duration) {
 	contain.DefaultNumber(done, "Retry", retry, DefaultRetry)
 	contain.DefaultNumber(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
 	contain.DefaultNumber(done, "CallTimeout", callTimeout, DefaultCallTimeout)
 }
 
-// newGuard returns a guard that recovers panics of callbacks. It also replaces the log by one whose
-// panics are recovered.
+// newGuard returns a guard that recovers panics of callbacks. It also replaces *log by a logger whose panics
+// are recovered.
 func newGuard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
 	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, OnPanic: panicked})
 	*log = g.Log()
