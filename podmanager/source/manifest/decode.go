@@ -53,9 +53,9 @@ type decodedPod struct {
 	missing []*document.Path
 }
 
-// decodePods decodes the pods of a file and counts their memory. It sets no defaults and validates nothing. In spite of
-// faults it returns the pods that can be validated further. err means that there are none. ignored are the unknown and
-// duplicate fields, which are faults if strict is true.
+// decodePods decodes the pods of a file and counts their memory. It sets no defaults and validates nothing. If
+// err is nil, docs has the pods that can be validated further, also if there are faults. ignored are the
+// unknown and duplicate fields, which are faults if strict is true.
 func decodePods(data []byte, strict bool) (docs []decodedPod, memory int64, faults, ignored Faults, err error) {
 	file, found := document.Read(data, document.Bounds{Bytes: MaxFileSize, Memory: maxMemory})
 	file.Lenient = !strict
@@ -82,13 +82,15 @@ type faultCollector struct {
 	faults, ignored Faults // at most maxCollected of each
 }
 
-// addFaults adds the faults of a document, or of the named pod.
+// addFaults adds the faults of a document, or of the named pod. If the collector is not strict, unknown and
+// duplicate fields go to the list of ignored fields.
 func (g *faultCollector) addFaults(found document.Faults, pod string) {
 	ignored, wrong := convertFaults(found, pod, g.strict).splitIgnored()
 	g.faults, g.ignored = g.faults.appendBounded(wrong), g.ignored.appendBounded(ignored)
 }
 
-// isFull reports whether no more faults are collected. Ignored fields do not count, because the pods after them run.
+// isFull reports whether maxCollected faults are collected. Ignored fields do not count, because pods with
+// ignored fields run.
 func (g *faultCollector) isFull() bool { return len(g.faults) >= maxCollected }
 
 // typeMeta identifies the kind of a document.
@@ -104,7 +106,8 @@ type listMeta struct {
 	Items    []any           `json:"items"`
 }
 
-// decodeDocument decodes the pods of one document.
+// decodeDocument decodes the pods of one document: a Pod, or the items of a PodList or List. It adds the faults
+// that it finds.
 func (g *faultCollector) decodeDocument(file *document.File, doc *document.Value) []decodedPod {
 	if doc.Kind != document.Object {
 		g.addFaults(document.Faults{{Line: doc.Line, Reason: doc.Describe() + ": expected a Pod, a PodList or a List of pods"}}, "")
@@ -134,12 +137,13 @@ func (g *faultCollector) decodeDocument(file *document.File, doc *document.Value
 	return docs
 }
 
-// checkAPIVersion checks that apiVersion is v1, the only version of pods.
+// checkAPIVersion returns a fault unless apiVersion is v1, the only version of pods.
 func checkAPIVersion(doc *document.Value) document.Faults {
 	return checkField(doc, "apiVersion", "v1", "v1")
 }
 
-// checkKind checks that the kind is Pod.
+// checkKind returns a fault unless the kind is Pod. For a Deployment or another controller the fault suggests
+// its pod template.
 func checkKind(doc *document.Value) document.Faults {
 	expected := "Pod, PodList or List"
 	if doc.Get("spec").Get("template") != nil {
@@ -148,7 +152,8 @@ func checkKind(doc *document.Value) document.Faults {
 	return checkField(doc, "kind", "Pod", expected)
 }
 
-// checkField checks that a field has the text want.
+// checkField returns a fault unless a field of the document has the text want. The fault names what is
+// expected.
 func checkField(doc *document.Value, field, want, expected string) document.Faults {
 	at := (*document.Path)(nil).Field(field)
 	reason := "missing"
@@ -162,7 +167,8 @@ func checkField(doc *document.Value, field, want, expected string) document.Faul
 	return document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: reason + ": expected " + expected}}
 }
 
-// decodePod decodes one pod. Only an item of a PodList may lack apiVersion and kind.
+// decodePod decodes one pod and adds the faults that it finds. It returns nothing if the document is not a pod.
+// apiVersion and kind may be missing only if requireType is false, as in a PodList.
 func (g *faultCollector) decodePod(file *document.File, doc *document.Value, requireType bool) []decodedPod {
 	var faults document.Faults
 	if requireType || doc.Get("apiVersion") != nil {
@@ -182,7 +188,8 @@ func (g *faultCollector) decodePod(file *document.File, doc *document.Value, req
 	return []decodedPod{{pod, doc, missing}}
 }
 
-// podName returns the name of a pod in the document, or "" if it is not a string.
+// podName returns the name of the pod in the document, shortened if it is too long. It returns "" if the name
+// is missing or not a string.
 func podName(doc *document.Value) string {
 	if name := doc.Get("metadata").Get("name"); name != nil && name.Kind == document.Text {
 		return plain.Shorten(name.Text)
@@ -194,7 +201,8 @@ func podName(doc *document.Value) string {
 // has accepted.
 type checkPod func(pod *v1.Pod, unread []string) field.ErrorList
 
-// validate checks the parts of the pod that could be decoded.
+// validate validates the pod with check, except for the fields that could not be decoded. It also rejects a
+// deletionTimestamp and a mirror pod.
 func (d decodedPod) validate(check checkPod) field.ErrorList {
 	unread := make([]string, 0, len(d.missing))
 	for _, m := range d.missing {
@@ -207,7 +215,8 @@ func (d decodedPod) validate(check checkPod) field.ErrorList {
 	return append(errs, validation.ValidateNotMirror(d.pod)...)
 }
 
-// locateErrors converts the errors of a pod to faults with lines. It skips errors that only follow from another fault.
+// locateErrors converts the errors of a pod to faults with lines. It skips errors about fields that could not
+// be decoded, because the collector has their faults already.
 func (d decodedPod) locateErrors(errs field.ErrorList) Faults {
 	var faults Faults
 	for _, e := range errs {

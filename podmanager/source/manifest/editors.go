@@ -22,15 +22,17 @@ var (
 // vimProbe is the file that vim creates to test whether it may write to a directory.
 const vimProbe = "4913"
 
-// isIgnoredName reports whether a name belongs to a hidden file or to a file that an editor leaves behind (F9).
+// isIgnoredName reports whether a name belongs to a hidden file or to a temporary or backup file of an editor
+// (F9).
 func isIgnoredName(name string) bool { return isAlwaysIgnored(name) || isNewlyIgnored(name) }
 
-// isAlwaysIgnored reports whether every version of this package has ignored files of this name.
+// isAlwaysIgnored reports whether every version of this package ignores files of this name.
 func isAlwaysIgnored(name string) bool {
 	return strings.HasPrefix(name, ".") || hasAnySuffix(name, alwaysIgnoredSuffixes)
 }
 
-// isNewlyIgnored reports whether earlier versions of this package have read files of this name.
+// isNewlyIgnored reports whether this version of the package ignores files of this name, but earlier versions
+// have read them.
 func isNewlyIgnored(name string) bool {
 	return name == vimProbe || hasAnySuffix(name, newlyIgnoredSuffixes) ||
 		len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") // Emacs saves its buffers under such a name.
@@ -44,8 +46,9 @@ func hasAnySuffix(name string, suffixes []string) bool {
 // errEditorFileName is the fault of a file that is read although its name is ignored.
 var errEditorFileName = errors.New("its name is that of a file that an editor leaves behind, and new files of such a name are ignored: rename it")
 
-// wasReadByEarlierVersion reports whether an earlier version of this package has read a file with a newly ignored name.
-// Its pods may run, and an upgrade must not terminate them. stateDir is Config.StateDir.
+// wasReadByEarlierVersion reports whether stateDir has a saved version of a file with a newly ignored name.
+// Earlier versions of this package have then read the file. Its pods may run, and an upgrade must not terminate
+// them.
 func wasReadByEarlierVersion(stateDir, path string) bool {
 	if stateDir == "" || !isNewlyIgnored(filepath.Base(path)) {
 		return false

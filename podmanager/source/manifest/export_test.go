@@ -21,12 +21,12 @@ func Load(data []byte, node, path string, objects bool) ([]*v1.Pod, error) {
 const KeptAtOnce = saveBatch
 
 // MaxHeld bounds the texts that wait to be saved; Held returns their size.
-const MaxHeld = maxHeldBytes
+const MaxHeld = maxKeptBytes
 
-func (s *Source) Held() int { return s.saving.heldBytes }
+func (s *Source) Held() int { return s.saving.keptBytes }
 
 // KeepSome does what Run does between two scans.
-func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.saveNextVersions(ctx) }
+func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.saveNextBatch(ctx) }
 
 // News replaces fsnotify in a test.
 type News struct {

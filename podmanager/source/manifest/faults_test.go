@@ -280,7 +280,7 @@ func TestKeep_ChangesComeFirst(t *testing.T) {
 	})
 }
 
-// TestKeep_HeldTexts: texts are held up to a bound, and other files are read again. A text is released as soon as it is
+// TestKeep_HeldTexts: texts are kept up to a bound, and other files are read again. A text is dropped as soon as it is
 // saved.
 func TestKeep_HeldTexts(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")

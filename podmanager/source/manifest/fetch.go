@@ -51,8 +51,8 @@ func newFetcher(c *URLConfig) fetcher {
 	return f
 }
 
-// checkRedirect decides whether a redirect is followed. It removes the configured header if the target is another
-// scheme or host.
+// checkRedirect returns an error for too many redirects, and for a redirect from https to http. For a redirect
+// to another scheme or host it removes the configured headers and the ETag from the request.
 func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	switch {
@@ -69,12 +69,12 @@ func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) erro
 	return nil
 }
 
-// fetch requests the manifest, unless it still has the given ETag. It returns the body, complete and decompressed, only
-// with status 200.
+// fetch requests the manifest. With an etag the server may answer that the manifest has not changed. It returns
+// a body only with status 200, complete and decompressed.
 func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
-		return poll.Response{Err: unwrapURLError(err)}, nil
+		return poll.Response{Err: withoutURL(err)}, nil
 	}
 	for name, values := range f.header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -85,7 +85,7 @@ func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return poll.Response{Err: unwrapURLError(err)}, nil
+		return poll.Response{Err: withoutURL(err)}, nil
 	}
 	defer func() { _ = response.Body.Close() }()
 	a := poll.Response{
@@ -100,20 +100,22 @@ func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte
 		err = errBodyTooLarge
 	}
 	if err != nil {
-		return poll.Response{Err: fmt.Errorf("the answer is not whole: %w", unwrapURLError(err))}, nil
+		return poll.Response{Err: fmt.Errorf("the answer is not whole: %w", withoutURL(err))}, nil
 	}
 	return a, body
 }
 
-// unwrapURLError removes the URL from an error. The URL may have secrets, and the report names it.
-func unwrapURLError(err error) error {
+// withoutURL returns the cause of an HTTP client's error, which lacks the URL. The URL may have secrets, and
+// the report names it already.
+func withoutURL(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err
 	}
 	return err
 }
 
-// redactURL removes the user and the query from a URL, because they may be secret.
+// redactURL returns the scheme, host and path of a URL. The user and the query are left out, because they may
+// be secret.
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

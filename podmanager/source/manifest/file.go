@@ -59,22 +59,24 @@ const (
 // times can be wrong (F34). The zero value stands for no content.
 type contentHash [sha256.Size]byte
 
-// lacksGoodVersion reports whether the file is not good and no good version of it is known.
+// lacksGoodVersion reports whether the file has a problem and no valid version of it is known, so that its pods
+// are unknown.
 func (f *manifestFile) lacksGoodVersion() bool {
 	return f.state != stateGood && f.good == contentHash{}
 }
 
-// mayHavePods reports whether pods of the file may run.
+// mayHavePods reports whether pods of the file may run: pods are known, or the saved version could not be read.
 func (f *manifestFile) mayHavePods() bool { return len(f.pods) > 0 || f.state == stateLost }
 
-// parseIfChanged updates the file from its content, and returns the problem to report. It parses the content only if it
-// has changed. The pods may use memoryLimit bytes.
+// parseIfChanged updates the file from its content, and returns the problem to report, or nil. It parses the
+// content only if it has changed, or if it now fits the memory limit. After a problem the file keeps the pods
+// of the last good version.
 func (f *manifestFile) parseIfChanged(data []byte, c *Config, memoryLimit int64) *Problem {
 	version := contentHash(sha256.Sum256(data))
 	switch {
 	case version == f.good && f.newRuleErr != nil:
 		f.lastSeen, f.state, f.neededMemory = version, max(f.state, stateBroken), 0
-		return f.problemIfNew(fmt.Sprintf("%x", version), f.newRuleErr)
+		return f.problemIfUnreported(fmt.Sprintf("%x", version), f.newRuleErr)
 	case version == f.good: // Also after a problem: the pods are the same objects.
 		f.lastSeen, f.state, f.reported, f.neededMemory = version, stateGood, "", 0
 		return nil
@@ -97,11 +99,11 @@ func (f *manifestFile) parseIfChanged(data []byte, c *Config, memoryLimit int64)
 	default:
 		f.state = max(f.state, stateBroken)
 	}
-	return f.problemIfNew(fmt.Sprintf("%x", version), err)
+	return f.problemIfUnreported(fmt.Sprintf("%x", version), err)
 }
 
-// loadSaved parses the last good version that an earlier process has saved. It returns an error if this process cannot
-// use that version. Pods keep running even if they would be rejected as new pods.
+// loadSaved parses the last good version, which an earlier process has saved. Pods that would be rejected as
+// new pods are accepted, because they may run. It returns an error if this process cannot use that version.
 func (f *manifestFile) loadSaved(body []byte, c *Config, memoryLimit int64) error {
 	l, newRuleErr, err := loadAcceptedPods(body, manifestOrigin{c.NodeName, f.path, f.isURL, f.legacyUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && newRuleErr != nil && l.memory <= memoryLimit {
@@ -115,22 +117,24 @@ func (f *manifestFile) loadSaved(body []byte, c *Config, memoryLimit int64) erro
 	return nil
 }
 
-// setReadError records that the file cannot be read, and returns the problem to report.
+// setReadError stores that the file cannot be read, and returns the problem to report, or nil. The file keeps
+// its pods. A path that is no regular file and never had pods is skipped without effect on other files.
 func (f *manifestFile) setReadError(err error) *Problem {
 	f.lastSeen = contentHash{} // The next version is parsed in any case.
 	if errors.Is(err, ErrNotFile) && !f.mayHavePods() {
 		f.state = stateGood // It cannot contain a pod.
-		return f.problemIfNew(err.Error(), err)
+		return f.problemIfUnreported(err.Error(), err)
 	}
 	f.state = max(f.state, stateBroken)
 	if !errors.Is(err, ErrNotFile) {
 		err = fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	return f.problemIfNew(err.Error(), err)
+	return f.problemIfUnreported(err.Error(), err)
 }
 
-// problemIfNew returns the problem to report, or nil if the problem with this key was reported before.
-func (f *manifestFile) problemIfNew(key string, err error) *Problem {
+// problemIfUnreported returns a problem with this error, or nil if the last problem had the same key. It stores
+// the key.
+func (f *manifestFile) problemIfUnreported(key string, err error) *Problem {
 	if f.reported == key {
 		return nil
 	}

@@ -41,21 +41,22 @@ func newIOLimit(limit time.Duration) *ioLimit {
 	return &ioLimit{limit: limit, pending: map[string]*pendingCall{}}
 }
 
-// runOne makes one call and waits for its result.
+// runOne starts a call of f and waits for its result until the time limit. It waits for the pending call with
+// this key if there is one.
 func (p *ioLimit) runOne(ctx context.Context, key string, f func() (any, error)) (any, error) {
-	a := p.waitForCall(ctx, p.startCall(key, f))
+	a := p.waitForCall(ctx, p.startCallUnlessPending(key, f))
 	return a.value, a.err
 }
 
-// runEach makes a call for every key, several at once, and passes the results to handle in order. It returns early only
-// if ctx is done.
+// runEach calls f for every key, several at once, and passes the results to handle in the order of the keys. A
+// call beyond the time limit has errTimeout as its result. It returns early only if ctx is done.
 func (p *ioLimit) runEach(ctx context.Context, keys []string, f func(key string) (any, error), handle func(key string, value any, err error)) error {
 	p.batchStart, p.timeouts = time.Now(), 0
 	var window []*pendingCall
 	for next := 0; next < len(keys) || len(window) > 0; {
 		for ; next < len(keys) && len(window) < maxConcurrentCalls; next++ {
 			key := keys[next]
-			window = append(window, p.startCall(key, func() (any, error) { return f(key) }))
+			window = append(window, p.startCallUnlessPending(key, func() (any, error) { return f(key) }))
 		}
 		a := p.waitForCall(ctx, window[0])
 		if ctx.Err() != nil {
@@ -67,8 +68,9 @@ func (p *ioLimit) runEach(ctx context.Context, keys []string, f func(key string)
 	return nil
 }
 
-// startCall starts a call, unless the last call for this key has not returned.
-func (p *ioLimit) startCall(key string, f func() (any, error)) *pendingCall {
+// startCallUnlessPending starts a call in a goroutine. If the last call for this key has not returned, it
+// returns that call.
+func (p *ioLimit) startCallUnlessPending(key string, f func() (any, error)) *pendingCall {
 	if c, ok := p.pending[key]; ok {
 		return c
 	}
@@ -89,7 +91,8 @@ func callRecovering(f func() (any, error)) (a callResult) {
 	return callResult{value, err}
 }
 
-// waitForCall waits for the result of a call, until the time limit.
+// waitForCall returns the result of a call, errTimeout after the time limit, or the error of ctx. A call that
+// has timed out stays pending and is not started again before it returns.
 func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	select {
 	case a := <-c.result:
@@ -113,8 +116,8 @@ func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	}
 }
 
-// remainingTime returns how long to wait for a call. If as many calls as run at once have timed out, the rest of the
-// batch gets a fiftieth of the limit. Otherwise a thousand hung files would delay a good file by an hour.
+// remainingTime returns how long to wait for a call. If maxConcurrentCalls calls of the batch have timed out,
+// the limit is a fiftieth. Otherwise a thousand hung files would delay a good file by an hour.
 func (p *ioLimit) remainingTime(c *pendingCall) time.Duration {
 	limit := p.limit
 	if p.timeouts >= maxConcurrentCalls {

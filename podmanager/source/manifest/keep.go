@@ -47,7 +47,8 @@ const (
 	currentUIDs = 2
 )
 
-// uidRuleVersion returns the version of the UID rule of a file.
+// uidRuleVersion returns the number of the rule by which the UIDs of a file's pods are computed: legacyUIDs or
+// currentUIDs.
 func uidRuleVersion(legacy bool) int {
 	if legacy {
 		return legacyUIDs
@@ -58,7 +59,8 @@ func uidRuleVersion(legacy bool) int {
 // versionStore saves the last good version of a URL or a path in a file of the state directory.
 type versionStore struct{ dir, name, source string }
 
-// fileVersionStore returns the store for a manifest file.
+// fileVersionStore returns the store of the saved version of a manifest file. The name of the saved file is
+// derived from the path.
 func fileVersionStore(dir, path string) versionStore {
 	return versionStore{dir, savedFilePrefix + hexSHA256([]byte(path)) + ".json", path}
 }
@@ -69,7 +71,8 @@ func hexSHA256(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load returns the saved version. Its body is nil if none was saved, or if it was saved for another source.
+// load reads the saved version. Its body is nil if none was saved, or if it was saved for another URL. A
+// damaged file is an error.
 func (k versionStore) load() (saved savedVersion, err error) {
 	if k.dir == "" {
 		return savedVersion{}, nil
@@ -97,7 +100,8 @@ func (k versionStore) load() (saved savedVersion, err error) {
 	return k.parse(text)
 }
 
-// parse decodes and checks the content of a saved file.
+// parse decodes the content of a saved file and checks its size, format and checksum. It returns a zero version
+// and no error if the file was saved for another URL.
 func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
 	switch err := json.Unmarshal(text, &saved); {
 	case len(text) > maxSavedSize, err != nil, saved.Version != savedFormatVersion, hexSHA256(saved.Body) != saved.Sum:
@@ -111,7 +115,8 @@ func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
 	return savedVersion{}, nil
 }
 
-// save replaces the saved version. After a power failure the file has the old version or the new one.
+// save replaces the saved version. After a power failure the file has the old version or the new one. Without a
+// directory it does nothing.
 func (k versionStore) save(etag string, body []byte, legacy bool) error {
 	if k.dir == "" {
 		return nil
@@ -142,7 +147,8 @@ func (k versionStore) remove() error {
 	return nil
 }
 
-// writeFileAtomically writes a temporary file and renames it to name.
+// writeFileAtomically writes a temporary file, syncs it and renames it to name. After an error it removes the
+// temporary file.
 func writeFileAtomically(root *os.Root, name string, text []byte) (err error) {
 	newName := "." + name
 	defer func() {

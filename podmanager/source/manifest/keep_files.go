@@ -18,15 +18,15 @@ import (
 // saveProgress is how far a Source has saved the good versions of its files for the next process. The fields saved and
 // text of each file belong to it.
 type saveProgress struct {
-	heldBytes    int    // bytes of the texts of all files, at most maxHeldBytes
+	keptBytes    int    // bytes of the texts of all files, at most maxKeptBytes
 	lastPath     string // the last path that the current round has saved
 	staleRemoved bool   // the saved versions of removed files were deleted
 }
 
-// restoreSavedVersion loads the last good version of a file that an earlier process has saved. It reports whether the
-// content of the file must be processed again. If the saved version cannot be read, it may have pods. The file then has
-// stateLost until it is good, or until the saved version is removed.
-func (s *Source) restoreSavedVersion(f *manifestFile) bool {
+// replaceWithSavedVersion replaces a file by its last good version, which an earlier process has saved. It
+// reports whether the file was replaced and its content must be parsed again. If the saved version cannot be
+// read, the file gets stateLost, because pods of it may run.
+func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
 	if s.cfg.StateDir == "" {
 		return false
 	}
@@ -41,20 +41,20 @@ func (s *Source) restoreSavedVersion(f *manifestFile) bool {
 		s.reportSaveError(f.path, err)
 		restored = manifestFile{path: f.path, state: stateLost}
 	default:
-		s.faults.resolve(fileSaveFault(f.path))
+		s.faults.resolveIfActive(fileSaveFault(f.path))
 	}
 	if (f.state == stateLost) == (restored.state == stateLost) && restored.pods == nil {
 		return false
 	}
 	restored.saved = restored.good
-	s.releaseText(f)
+	s.dropKeptText(f)
 	*f = restored
 	s.memory += f.memory
 	return true
 }
 
-// hasLegacyUIDs reports whether pods of a file have UIDs by the rule of an earlier version of this package. The pods
-// then keep them.
+// hasLegacyUIDs reports whether the saved version of a file has UIDs by the rule of an earlier version of this
+// package. Only a PodList can have them. Its pods keep those UIDs.
 func (s *Source) hasLegacyUIDs(path string, data any) bool {
 	text, _ := data.([]byte)
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
@@ -67,10 +67,10 @@ func (s *Source) hasLegacyUIDs(path string, data any) bool {
 // saveBatch is how many versions are saved before the source checks for events. A disk may take seconds for a thousand.
 const saveBatch = 256
 
-// saveNextVersions saves the next new good versions, in order of their paths. At the end of a round it deletes the
-// saved versions of removed files. It returns true if the round is not complete. It reads files again whose text was
-// not held. A file that has changed since then is saved after a later scan.
-func (s *Source) saveNextVersions(ctx context.Context) (more bool) {
+// saveNextBatch saves up to saveBatch good versions that are not saved, in order of their paths, and reads
+// those files again whose text is not kept. After the last path it deletes the saved versions of removed files.
+// It returns true if more versions remain.
+func (s *Source) saveNextBatch(ctx context.Context) (more bool) {
 	if s.cfg.StateDir == "" {
 		return false
 	}
@@ -81,20 +81,21 @@ func (s *Source) saveNextVersions(ctx context.Context) (more bool) {
 	} else {
 		s.saving.lastPath = ""
 	}
-	var unheld []string
+	var notKept []string
 	for _, path := range unsaved {
-		if !s.saveHeldText(ctx, path) {
-			unheld = append(unheld, path)
+		if !s.saveKeptText(ctx, path) {
+			notKept = append(notKept, path)
 		}
 	}
-	_ = s.io.runEach(ctx, unheld, s.readFile, s.saveVersion) // The caller checks ctx.
+	_ = s.io.runEach(ctx, notKept, s.readFile, s.saveOrDeleteVersion) // The caller checks ctx.
 	if !more && !s.saving.staleRemoved {
 		s.removeStaleVersions()
 	}
 	return more
 }
 
-// unsavedFiles returns the files of the round with a good version that is not saved.
+// unsavedFiles returns the paths after saving.lastPath whose good version is not saved and is either on disk or
+// kept as text.
 func (s *Source) unsavedFiles() (paths []string) {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		if f := s.files[path]; path > s.saving.lastPath && f.saved != f.good && (f.state == stateGood || f.text != nil) {
@@ -104,36 +105,37 @@ func (s *Source) unsavedFiles() (paths []string) {
 	return paths
 }
 
-// maxHeldBytes bounds the texts that wait to be saved, in bytes.
-const maxHeldBytes = 4 << 20
+// maxKeptBytes bounds the texts that wait to be saved, in bytes.
+const maxKeptBytes = 4 << 20
 
-// holdText keeps the text that was just read until it is saved, if it is a good version. The file may have another
-// content by then.
-func (s *Source) holdText(f *manifestFile, text []byte) {
+// keepTextUntilSaved keeps the text that was read, if it is a good version that is not saved, because the file
+// may have another content later. It does nothing without a state directory, or if the texts would exceed
+// maxKeptBytes.
+func (s *Source) keepTextUntilSaved(f *manifestFile, text []byte) {
 	if f.state != stateGood {
-		return // The held text belongs to the last good version.
+		return // The kept text belongs to the last good version.
 	}
-	s.releaseText(f)
-	if s.cfg.StateDir != "" && f.saved != f.good && s.saving.heldBytes+len(text) <= maxHeldBytes {
+	s.dropKeptText(f)
+	if s.cfg.StateDir != "" && f.saved != f.good && s.saving.keptBytes+len(text) <= maxKeptBytes {
 		f.text = text
-		s.saving.heldBytes += len(text)
+		s.saving.keptBytes += len(text)
 	}
 }
 
-// releaseText drops the held text of a file.
-func (s *Source) releaseText(f *manifestFile) {
-	s.saving.heldBytes -= len(f.text)
+// dropKeptText drops the kept text of a file.
+func (s *Source) dropKeptText(f *manifestFile) {
+	s.saving.keptBytes -= len(f.text)
 	f.text = nil
 }
 
-// saveHeldText saves the held text of a file. It returns false if no text is held.
-func (s *Source) saveHeldText(ctx context.Context, path string) bool {
+// saveKeptText saves the kept text of a file, unless ctx is done. It returns false if no text is kept.
+func (s *Source) saveKeptText(ctx context.Context, path string) bool {
 	f := s.files[path]
 	if f.text == nil {
 		return false
 	}
 	if ctx.Err() == nil {
-		s.saveVersion(path, f.text, nil)
+		s.saveOrDeleteVersion(path, f.text, nil)
 	}
 	return true
 }
@@ -141,22 +143,23 @@ func (s *Source) saveHeldText(ctx context.Context, path string) bool {
 // exitSaveTimeout is how long Run continues to save after ctx is done.
 const exitSaveTimeout = 5 * time.Second
 
-// saveBeforeExit saves the held texts when Run returns.
-func (s *Source) saveBeforeExit() {
-	if s.saving.heldBytes == 0 {
+// saveKeptTextsBeforeExit saves the kept texts of all files when Run returns. It stops after exitSaveTimeout.
+func (s *Source) saveKeptTextsBeforeExit() {
+	if s.saving.keptBytes == 0 {
 		return
 	}
 	s.saving.lastPath = ""
 	late := s.cfg.Clock.Now().Add(exitSaveTimeout)
 	for _, path := range s.unsavedFiles() {
-		if s.saveHeldText(context.Background(), path); s.cfg.Clock.Now().After(late) {
+		if s.saveKeptText(context.Background(), path); s.cfg.Clock.Now().After(late) {
 			return
 		}
 	}
 }
 
-// saveVersion saves the good version of a file. For a version without pods it deletes the saved version.
-func (s *Source) saveVersion(path string, data any, err error) {
+// saveOrDeleteVersion saves the text that was read, if it still is the good version of the file. For a version
+// without pods it deletes the saved version. It drops the kept text after success and reports an error.
+func (s *Source) saveOrDeleteVersion(path string, data any, err error) {
 	f, text := s.files[path], []byte(nil)
 	if err == nil {
 		text = data.([]byte)
@@ -175,29 +178,31 @@ func (s *Source) saveVersion(path string, data any, err error) {
 		return
 	}
 	f.saved = f.good
-	s.releaseText(f)
-	s.faults.resolve(fileSaveFault(path))
+	s.dropKeptText(f)
+	s.faults.resolveIfActive(fileSaveFault(path))
 }
 
-// reportSaveError reports that the version of a file cannot be saved or loaded.
+// reportSaveError reports that the good version of a file cannot be saved or loaded, unless the same error was
+// reported.
 func (s *Source) reportSaveError(path string, err error) {
-	s.faults.reportIfNew(fileSaveFault(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
+	s.faults.storeAndReportIfNew(fileSaveFault(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 
 // errRemoveStale is an ErrKeep: the saved version of a removed file could not be deleted.
 var errRemoveStale = fmt.Errorf("%w: cannot delete the saved versions of removed files", ErrKeep)
 
-// removeStaleVersions deletes the saved versions of removed files, and reports an error.
+// removeStaleVersions deletes the saved versions of removed files. It reports an error, or resolves the
+// previous one.
 func (s *Source) removeStaleVersions() {
 	err := s.deleteUnlistedVersions()
 	if s.saving.staleRemoved = err == nil; s.saving.staleRemoved {
-		s.faults.resolve(cleanupFault)
+		s.faults.resolveIfActive(cleanupFault)
 		return
 	}
-	s.faults.reportIfNew(cleanupFault, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errRemoveStale, err)}, nil)
+	s.faults.storeAndReportIfNew(cleanupFault, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errRemoveStale, err)}, nil)
 }
 
-// deleteUnlistedVersions deletes the saved versions of files that the last listing lacks.
+// deleteUnlistedVersions deletes the saved versions of the files that are missing in the last listing.
 func (s *Source) deleteUnlistedVersions() error {
 	known := map[string]bool{}
 	for _, path := range s.listed {

@@ -26,7 +26,8 @@ type listing struct {
 	paths []string // sorted
 }
 
-// listFiles returns the paths of all manifest files. A file counts as removed only if a successful listing lacks it.
+// listFiles returns the paths of all manifest files, and stores whether the path is a file or a directory. A
+// file counts as removed only if it is missing in a successful listing.
 func (s *Source) listFiles(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
 	got, err := s.io.runOne(ctx, "", func() (any, error) { return listPath(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
@@ -38,11 +39,13 @@ func (s *Source) listFiles(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// listPath lists the configured path. kind is what the path was before. stateDir is Config.StateDir.
+// listPath lists the configured path, which is a file or a directory. It leaves out names of editors' files,
+// unless an earlier version of this package has read them. It returns an error if the path is now of another
+// kind than before.
 func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (listing, error) {
 	info, err := tree.stat()
 	if err != nil {
-		if kind == singleFilePath && tree.isGone() {
+		if kind == singleFilePath && tree.isRemoved() {
 			return listing{kind: singleFilePath}, nil
 		}
 		return listing{}, err

@@ -20,9 +20,9 @@ type fileTree interface {
 	stat() (fs.FileInfo, error)
 	// listNames lists the directory. It fails if there are more than limit names.
 	listNames(limit int) ([]string, error)
-	// isGone reports whether the configured path, which was a file, is missing from its directory. It is false if the
+	// isRemoved reports whether the configured path, which was a file, is missing from its directory. It is false if the
 	// directory cannot be listed.
-	isGone() bool
+	isRemoved() bool
 	// filePath returns the path of a file in the directory.
 	filePath(name string) string
 	// isMissing reports whether the path does not exist. A link to a missing file exists.
@@ -39,7 +39,7 @@ var errTooMany = errors.New("too many files")
 // (F32).
 const listBatch = 1000
 
-// readNames reads the names in an open directory.
+// readNames reads the names in an open directory. More names than the limit are an error.
 func readNames(dir fs.ReadDirFile, limit int) ([]string, error) {
 	var names []string
 	for {
@@ -72,13 +72,13 @@ func (p osTree) listNames(limit int) ([]string, error) {
 	return readNames(dir, limit)
 }
 
-// isMissing does not follow a link (F30).
+// isMissing reports whether no file is at the path. A symbolic link without a target is not missing (F30).
 func (p osTree) isMissing(file string) bool {
 	_, err := os.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func (p osTree) isGone() bool {
+func (p osTree) isRemoved() bool {
 	if !p.isMissing(p.path) {
 		return false
 	}
@@ -105,7 +105,7 @@ func (p osTree) readFile(file string, limit int64) ([]byte, error) {
 	return readRegular(f, limit)
 }
 
-// readRegular reads an open file up to one byte beyond the limit.
+// readRegular reads an open regular file up to one byte beyond the limit. Any other kind of file is an error.
 func readRegular(f fs.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -153,7 +153,7 @@ func (p fsTree) isMissing(file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func (p fsTree) isGone() bool {
+func (p fsTree) isRemoved() bool {
 	if !p.isMissing(p.path) {
 		return false
 	}
@@ -163,7 +163,8 @@ func (p fsTree) isGone() bool {
 
 func (p fsTree) filePath(name string) string { return path.Join(p.path, name) }
 
-// readFile calls Stat before Open, because the file system may be an os.DirFS, where opening a pipe blocks.
+// readFile reads a regular file. It calls Stat before Open, because the file system may be an os.DirFS, where
+// opening a pipe blocks.
 func (p fsTree) readFile(file string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(p.fs, file)
 	if err != nil {

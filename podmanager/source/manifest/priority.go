@@ -36,8 +36,9 @@ func priorityWarning(pod *v1.Pod) string {
 // maxWarnings is how many reported warnings are remembered.
 const maxWarnings = 1000
 
-// warnAboutPriorities reports unusual priorities of pods. It reports each text once.
-func (s *activeFaults) warnAboutPriorities(shown string, pods []*v1.Pod) {
+// reportUnusualPriorities logs and reports the unusual priorities of pods, each text once. After maxWarnings
+// texts it may report them again.
+func (s *activeFaults) reportUnusualPriorities(shown string, pods []*v1.Pod) {
 	for _, pod := range pods {
 		text := priorityWarning(pod)
 		if text == "" || s.warned[text] {

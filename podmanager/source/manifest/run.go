@@ -33,13 +33,13 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 		last *source.Snapshot
 	)
 	defer func() { w.close() }()
-	defer s.saveBeforeExit()
+	defer s.saveKeptTextsBeforeExit()
 	for {
 		if s.kind == unknownPath {
 			_, _ = s.listFiles(ctx) // The kind of path decides what to watch. Scan reports errors.
 		}
-		w = s.watchForPath(w)
-		s.updateWatch(ctx, w)
+		w = s.pathWatchForKind(w)
+		s.ensureWatchAndReport(ctx, w)
 		snapshot, err := s.Scan(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -48,7 +48,7 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 			last = &snapshot
 			sink.Set(snapshot)
 		}
-		if err != nil || !s.saveUntilEvent(ctx, w) {
+		if err != nil || !s.saveAllUnlessEvent(ctx, w) {
 			_ = s.waitForChange(ctx, w) // It fails only if ctx is done.
 		}
 		if ctx.Err() != nil {
@@ -57,13 +57,13 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	}
 }
 
-// saveUntilEvent saves new versions, a batch at a time, until a change is reported. It then debounces and returns true.
-// It returns false if everything is saved or ctx is done.
-func (s *Source) saveUntilEvent(ctx context.Context, w *pathWatch) (changed bool) {
-	for s.saveNextVersions(ctx) && ctx.Err() == nil {
+// saveAllUnlessEvent saves new versions, a batch at a time. At a change of the files it stops saving, waits
+// until the files no longer change, and returns true. It returns false if everything is saved or ctx is done.
+func (s *Source) saveAllUnlessEvent(ctx context.Context, w *pathWatch) (changed bool) {
+	for s.saveNextBatch(ctx) && ctx.Err() == nil {
 		select {
 		case e := <-w.events():
-			if w.isRelevant(e) {
+			if w.isRelevantAndUpdateState(e) {
 				return s.debounce(ctx, w, e) == nil
 			}
 		case <-w.errors():
@@ -74,12 +74,14 @@ func (s *Source) saveUntilEvent(ctx context.Context, w *pathWatch) (changed bool
 	return false
 }
 
-// sameSnapshot reports whether both snapshots have the same pods. A changed pod is another object.
+// sameSnapshot reports whether both snapshots have the same pod objects and the same Incomplete. A changed pod
+// is another object.
 func sameSnapshot(a, b source.Snapshot) bool {
 	return a.Incomplete == b.Incomplete && slices.Equal(a.Pods, b.Pods)
 }
 
-// waitForChange waits for a change and debounces it, or waits for the end of the period. It fails only if ctx is done.
+// waitForChange waits for a change of the files, and then until they no longer change, or it waits for
+// Config.Period. It fails only if ctx is done.
 func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
 	timer := s.cfg.Clock.NewTimer(s.cfg.Period)
 	defer timer.Stop()
@@ -90,7 +92,7 @@ func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
 		case <-timer.C():
 			return nil
 		case e := <-w.events():
-			if w.isRelevant(e) {
+			if w.isRelevantAndUpdateState(e) {
 				return s.debounce(ctx, w, e)
 			}
 		case <-w.errors():
@@ -102,14 +104,15 @@ func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
 // missedEvents stands for lost events, probably after an overflow. Anything may have changed.
 var missedEvents = fsnotify.Event{Op: fsnotify.Rename}
 
-// debounce waits until nothing has changed for a while.
+// debounce waits until no event has arrived for a quiet period, or until maxDebounce is over. Events for one
+// file, and a recent earlier change, make the quiet period longer. It fails only if ctx is done.
 func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
 	defer func() { s.lastDebounce = s.cfg.Clock.Now() }()
 	limit := s.cfg.Clock.NewTimer(maxDebounce)
 	defer limit.Stop()
 	recentChange := !s.lastDebounce.IsZero() && s.cfg.Clock.Since(s.lastDebounce) < longPause
 	for p := newQuietPeriod(recentChange); ; {
-		p.extend(event)
+		p.extendForEvent(event)
 		calm := s.cfg.Clock.NewTimer(p.length)
 		next, more, err := s.waitForNextEvent(ctx, w, calm.C(), limit.C())
 		calm.Stop()
@@ -126,7 +129,8 @@ type quietPeriod struct {
 	changed map[string]bool // the names that have changed meanwhile
 }
 
-// newQuietPeriod returns the period before the first event. recentChange means that another change came just before.
+// newQuietPeriod returns how long to wait for another event. The period is longer if recentChange is true,
+// because another change happened shortly before.
 func newQuietPeriod(recentChange bool) *quietPeriod {
 	p := &quietPeriod{length: shortPause, changed: map[string]bool{}}
 	if recentChange {
@@ -135,8 +139,8 @@ func newQuietPeriod(recentChange bool) *quietPeriod {
 	return p
 }
 
-// extend lengthens the period for an event.
-func (p *quietPeriod) extend(event fsnotify.Event) {
+// extendForEvent lengthens the period after a rename, and after a second event for the same file.
+func (p *quietPeriod) extendForEvent(event fsnotify.Event) {
 	switch {
 	case event.Has(fsnotify.Rename):
 		p.length = longPause
@@ -146,7 +150,8 @@ func (p *quietPeriod) extend(event fsnotify.Event) {
 	p.changed[event.Name] = true
 }
 
-// waitForNextEvent waits for one more event. more is false if it is time to scan.
+// waitForNextEvent waits for one more event that concerns a manifest. more is false if the quiet period (calm)
+// or the limit is over, or if ctx is done.
 func (s *Source) waitForNextEvent(ctx context.Context, w *pathWatch, calm, limit <-chan time.Time) (next fsnotify.Event, more bool, err error) {
 	for {
 		select {
@@ -157,7 +162,7 @@ func (s *Source) waitForNextEvent(ctx context.Context, w *pathWatch, calm, limit
 		case <-limit:
 			return missedEvents, false, nil
 		case e := <-w.events():
-			if w.isRelevant(e) {
+			if w.isRelevantAndUpdateState(e) {
 				return e, true, nil
 			}
 		case <-w.errors():

@@ -86,15 +86,15 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 		return s.last, ctx.Err()
 	}
 	if err != nil {
-		s.faults.reportIfNew(listingFault, Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err}, s.last.Pods)
+		s.faults.storeAndReportIfNew(listingFault, Problem{Path: s.cfg.Path, Kept: len(s.last.Pods) > 0, Err: err}, s.last.Pods)
 		return s.last, err
 	}
-	s.faults.resolve(listingFault)
-	if err := s.io.runEach(ctx, paths, s.readFile, s.processFile); err != nil {
+	s.faults.resolveIfActive(listingFault)
+	if err := s.io.runEach(ctx, paths, s.readFile, s.updateFileAndFaults); err != nil {
 		return s.last, err
 	}
 	s.listed = paths
-	s.forgetRemovedFiles(paths)
+	s.removeUnlistedFiles(paths)
 	s.last = s.buildSnapshot()
 	return s.last, nil
 }
@@ -102,7 +102,8 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 // errFileMissing means that a listed file no longer exists.
 var errFileMissing = errors.New("it has gone since it was listed")
 
-// readFile reads a file. It is called for several files concurrently, and may block as long as the system does.
+// readFile returns the content of a file as []byte, or errFileMissing if the file no longer exists. Several
+// calls run concurrently, and a call may block as long as the system does.
 func (s *Source) readFile(path string) (any, error) {
 	data, err := s.tree.readFile(path, MaxFileSize)
 	if errors.Is(err, fs.ErrNotExist) && s.tree.isMissing(path) {
@@ -111,8 +112,10 @@ func (s *Source) readFile(path string) (any, error) {
 	return data, err
 }
 
-// processFile handles the result of reading one file.
-func (s *Source) processFile(path string, data any, err error) {
+// updateFileAndFaults updates a file and its faults from the result of reading it. If a new file has a problem,
+// it first loads the version that an earlier process has saved. A missing file changes nothing, because the
+// next listing decides whether it was removed.
+func (s *Source) updateFileAndFaults(path string, data any, err error) {
 	if errors.Is(err, errFileMissing) {
 		return // The next listing decides whether it was removed.
 	}
@@ -123,13 +126,14 @@ func (s *Source) processFile(path string, data any, err error) {
 		s.files[path] = f
 	}
 	p := s.updateFile(f, data, err)
-	if (first && p != nil || f.state == stateLost) && s.restoreSavedVersion(f) {
+	if (first && p != nil || f.state == stateLost) && s.replaceWithSavedVersion(f) {
 		p = s.updateFile(f, data, err)
 	}
-	s.faults.updateFileFaults(f, p)
+	s.faults.storeAndReportFileFaults(f, p)
 }
 
-// updateFile updates a file from its content, or from the error of the read, and returns the problem to report.
+// updateFile updates a file from its content, or from the error of the read, and returns the problem to report,
+// or nil. It also updates the memory of all files and keeps the text until it is saved.
 func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	if err != nil {
 		return f.setReadError(err)
@@ -137,39 +141,40 @@ func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	others := s.memory - f.memory
 	p = f.parseIfChanged(data.([]byte), &s.cfg, s.cfg.MaxMemory-others)
 	s.memory = others + f.memory
-	s.holdText(f, data.([]byte))
+	s.keepTextUntilSaved(f, data.([]byte))
 	return p
 }
 
-// forgetRemovedFiles forgets the files that a successful listing lacks. Only then are they, and their pods, removed.
-func (s *Source) forgetRemovedFiles(listed []string) {
+// removeUnlistedFiles removes the files, with their pods and faults, that are missing in a successful listing.
+func (s *Source) removeUnlistedFiles(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
 			s.memory -= s.files[path].memory
-			s.releaseText(s.files[path])
+			s.dropKeptText(s.files[path])
 			delete(s.files, path)
-			s.faults.resolve(fileFault(path))
-			s.faults.resolve(fileSaveFault(path))
-			s.faults.resolve(ignoredNameFault(path))
-			s.faults.resolve(ignoredFieldsFault(path))
+			s.faults.resolveIfActive(fileFault(path))
+			s.faults.resolveIfActive(fileSaveFault(path))
+			s.faults.resolveIfActive(ignoredNameFault(path))
+			s.faults.resolveIfActive(ignoredFieldsFault(path))
 			s.saving.staleRemoved = false
 		}
 	}
 }
 
-// buildSnapshot builds the snapshot of all files in order of path. If two pods have one name or UID, the pod of the
-// first path is used, also if the other pod ran before. The result after a restart is therefore the same (F8).
+// buildSnapshot returns the pods of all files in order of path. If two pods have one name or UID, it uses the
+// pod of the first path and reports the other, also if the other ran before. The result after a restart is
+// therefore the same (F8).
 func (s *Source) buildSnapshot() source.Snapshot {
 	var snapshot source.Snapshot
 	owners, duplicates, paths := map[string]podOwner{}, map[faultKey]bool{}, map[types.UID]string{}
-	for _, path := range s.sortedFiles() {
+	for _, path := range s.sortedPathsIgnoredLast() {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
 		for _, pod := range f.pods {
-			if first, err := registerPod(owners, pod, path); err != nil {
+			if first, err := addPodUnlessDuplicate(owners, pod, path); err != nil {
 				what := duplicatePodFault(path, string(pod.UID)+err.Error())
 				duplicates[what] = true
-				s.faults.reportIfNew(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
+				s.faults.storeAndReportIfNew(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
 				continue
 			}
 			snapshot.Pods = append(snapshot.Pods, pod)
@@ -181,16 +186,16 @@ func (s *Source) buildSnapshot() source.Snapshot {
 	return snapshot
 }
 
-// sortedFiles returns the paths of all files. Files that are read although their names are ignored come last, so that
-// their pods do not replace the pods of a manifest. Each of them is a fault.
-func (s *Source) sortedFiles() []string {
+// sortedPathsIgnoredLast returns the paths of all files, sorted. Files that are read although their names are
+// ignored are last, so that their pods do not replace other pods. It reports each of them as a fault.
+func (s *Source) sortedPathsIgnoredLast() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
 		if s.kind != directoryPath || !isIgnoredName(filepath.Base(path)) {
 			return false
 		}
 		last = append(last, path)
-		s.faults.reportIfNew(ignoredNameFault(path), Problem{Path: path, Kept: true, Err: errEditorFileName}, s.files[path].pods)
+		s.faults.storeAndReportIfNew(ignoredNameFault(path), Problem{Path: path, Kept: true, Err: errEditorFileName}, s.files[path].pods)
 		return true
 	})
 	return append(paths, last...)
@@ -202,16 +207,16 @@ type podOwner struct {
 	pod  *v1.Pod
 }
 
-// registerPod records the name and the UID of a pod. If another pod has one of them, it returns that pod and an error
-// with the path of its file.
-func registerPod(owners map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
+// addPodUnlessDuplicate stores a pod by its name and its UID. If another pod has one of them, it stores
+// nothing, and returns that pod and an error with the path of its file.
+func addPodUnlessDuplicate(podsByNameAndUID map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
 	name, uid := pod.Namespace+"/"+pod.Name, string(pod.UID) // A UID has no slash.
 	for _, key := range []string{name, uid} {
-		if o, ok := owners[key]; ok {
+		if o, ok := podsByNameAndUID[key]; ok {
 			return o.pod, fmt.Errorf("%w: %s has a pod %s", ErrDuplicate, o.path, key)
 		}
 	}
-	owners[name], owners[uid] = podOwner{path, pod}, podOwner{path, pod}
+	podsByNameAndUID[name], podsByNameAndUID[uid] = podOwner{path, pod}, podOwner{path, pod}
 	return nil, nil
 }
 
@@ -263,7 +268,7 @@ type Config struct {
 	StateDir string
 }
 
-// complete fills in the defaults and returns all faults.
+// complete sets the defaults and returns one error with all faults of the configuration.
 func (c *Config) complete() error {
 	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)
@@ -281,7 +286,7 @@ func (c *Config) complete() error {
 	return done.Err()
 }
 
-// completeNodeName converts the name to lower case and checks it.
+// completeNodeName converts the name to lower case, and adds a fault to done if it is not a DNS name.
 func completeNodeName(done *contain.ConfigCheck, name *string) {
 	*name = strings.ToLower(*name)
 	done.FaultIf(*name == "", "NodeName is empty")

@@ -58,7 +58,8 @@ func TestSource_PromisesOfFS(t *testing.T) {
 	})
 }
 
-// writeFileAtomically writes a temporary file and renames it, as an author of manifests should.
+// writeFileAtomically writes a temporary file, syncs it and renames it to name. After an error it removes the
+// temporary file.
 func writeFileAtomically(dir string, text []byte) error {
 	path := filepath.Join(dir, "pods.yaml")
 	if err := os.WriteFile(path+".tmp", text, 0o600); err != nil {

@@ -25,9 +25,9 @@ var (
 	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// fileFault is the key of a bad version of a file, fileSaveFault of a version that cannot be saved, ignoredFieldsFault
-// of fields that are ignored, ignoredNameFault of a file whose name is ignored, and duplicatePodFault of a pod that
-// another file has too.
+// fileFault is the key of the fault that the current version of a file is bad. fileSaveFault is about a version
+// that cannot be saved, ignoredFieldsFault about ignored fields, and ignoredNameFault about an ignored name.
+// duplicatePodFault is about a pod that another file has too.
 func fileFault(path string) faultKey              { return faultKey{"file", path} }
 func fileSaveFault(path string) faultKey          { return faultKey{saveFault.kind, path} }
 func ignoredFieldsFault(path string) faultKey     { return faultKey{"ignored", path} }
@@ -56,7 +56,8 @@ type activeFault struct {
 	pods  []*v1.Pod
 }
 
-// newActiveFaults returns an empty set of faults that calls report for new and resolved for removed faults.
+// newActiveFaults returns an empty set of faults. It calls report for each new fault and resolved for each
+// fault that no longer exists.
 func newActiveFaults(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *activeFaults {
 	return &activeFaults{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, byKey: map[faultKey]*activeFault{}}
 }
@@ -82,9 +83,9 @@ func (s *activeFaults) logAndReport(p Problem) {
 	s.report(p)
 }
 
-// setFault stores a fault, and reports whether its text differs from the previous fault with this key. The start time
-// of the previous fault is kept.
-func (s *activeFaults) setFault(key faultKey, p Problem, pods []*v1.Pod) (isNew bool) {
+// storeFault stores a fault, and reports whether its text differs from the previous fault with this key. A
+// fault that replaces another keeps the start time of the other.
+func (s *activeFaults) storeFault(key faultKey, p Problem, pods []*v1.Pod) (isNew bool) {
 	fault := source.Fault{Path: p.Path, Reason: p.Reason(), Effect: p.Effect(), Since: s.now()}
 	text := p.Err.Error()
 	s.mu.Lock()
@@ -99,36 +100,39 @@ func (s *activeFaults) setFault(key faultKey, p Problem, pods []*v1.Pod) (isNew 
 	return isNew
 }
 
-// reportIfNew stores a fault, and reports the problem unless the previous fault with this key had the same text.
-func (s *activeFaults) reportIfNew(key faultKey, p Problem, pods []*v1.Pod) {
-	if s.setFault(key, p, pods) {
+// storeAndReportIfNew stores a fault. It logs the problem and passes it to Config.Report, unless the previous
+// fault with this key had the same text.
+func (s *activeFaults) storeAndReportIfNew(key faultKey, p Problem, pods []*v1.Pod) {
+	if s.storeFault(key, p, pods) {
 		s.logAndReport(p)
 	}
 }
 
-// updateFileFaults stores or resolves the faults of a file after its state has changed. It reports the problem, if any.
-func (s *activeFaults) updateFileFaults(f *manifestFile, p *Problem) {
+// storeAndReportFileFaults stores the fault of a file, or resolves it if the file is good. It logs and reports
+// p unless p is nil. It does the same for ignored fields, and reports unusual priorities.
+func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	key := fileFault(f.path)
 	switch {
 	case f.state == stateGood:
-		s.resolve(key)
+		s.resolveIfActive(key)
 	case p != nil:
-		s.setFault(key, *p, f.pods)
+		s.storeFault(key, *p, f.pods)
 	}
 	if p != nil {
 		s.logAndReport(*p)
 	}
-	s.warnAboutPriorities(cmp.Or(f.displayPath, f.path), f.pods)
+	s.reportUnusualPriorities(cmp.Or(f.displayPath, f.path), f.pods)
 	ignoredKey := ignoredFieldsFault(f.path)
 	if len(f.ignored) == 0 {
-		s.resolve(ignoredKey)
+		s.resolveIfActive(ignoredKey)
 		return
 	}
-	s.reportIfNew(ignoredKey, Problem{Path: cmp.Or(f.displayPath, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
+	s.storeAndReportIfNew(ignoredKey, Problem{Path: cmp.Or(f.displayPath, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
 }
 
-// resolve removes a fault, if it exists, and passes it to Config.Resolved.
-func (s *activeFaults) resolve(key faultKey) {
+// resolveIfActive removes the fault with this key, if it exists, logs that, and passes the fault to
+// Config.Resolved.
+func (s *activeFaults) resolveIfActive(key faultKey) {
 	s.mu.Lock()
 	fault := s.byKey[key]
 	delete(s.byKey, key)
@@ -139,11 +143,11 @@ func (s *activeFaults) resolve(key faultKey) {
 	}
 }
 
-// resolveOthers resolves all faults of a kind whose keys are not in keep.
+// resolveOthers resolves all active faults of a kind, except those whose keys are in keep.
 func (s *activeFaults) resolveOthers(kind string, keep map[faultKey]bool) {
 	for _, what := range s.keysOfKind(kind) {
 		if !keep[what] {
-			s.resolve(what)
+			s.resolveIfActive(what)
 		}
 	}
 }
@@ -175,7 +179,8 @@ func (s *activeFaults) list() source.Faults {
 	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}
 }
 
-// faultOfPod returns the fault that concerns a pod. If there are several, it returns the first by kind.
+// faultOfPod returns the fault that concerns a pod. If there are several, it returns the one with the smallest
+// kind and subject.
 func (s *activeFaults) faultOfPod(uid types.UID) (fault source.Fault, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

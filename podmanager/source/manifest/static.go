@@ -37,14 +37,15 @@ type loadedPods struct {
 	ignored Faults
 }
 
-// loadPods parses and validates a manifest as new static pods of a node. available says which objects they may refer
-// to. With an error only the memory is set.
+// loadPods parses a manifest, validates its pods as new pods, and makes them static pods of a node. available
+// says whether they may refer to ConfigMaps and Secrets. With an error the result has no pods, only the memory
+// that the manifest needs.
 func loadPods(data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
 	return loadPodsWith(validation.ValidatePartial, data, src, available)
 }
 
-// loadAcceptedPods is loadPods for a manifest that an earlier process has accepted. newRuleErr is the error with which
-// these pods would be rejected if they were new, or nil.
+// loadAcceptedPods loads a manifest as loadPods does. If that fails, it loads it again with the weaker rules
+// for pods that an earlier process has accepted. newRuleErr is the error of the first attempt, or nil.
 func loadAcceptedPods(data []byte, src manifestOrigin, available validation.Available) (l loadedPods, newRuleErr, err error) {
 	l, err = loadPods(data, src, available)
 	if err == nil {
@@ -55,7 +56,9 @@ func loadAcceptedPods(data []byte, src manifestOrigin, available validation.Avai
 	return l, newRuleErr, err
 }
 
-// loadPodsWith parses a manifest, validates its pods with check, and makes them static pods of the node.
+// loadPodsWith parses a manifest, validates its pods with check, and makes them static pods of the node. One
+// fault rejects the whole manifest. With an error the result has no pods, only the memory that the manifest
+// needs.
 func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
 	docs, memory, faults, ignored, err := decodePods(data, src.strict)
 	if err != nil {
@@ -72,7 +75,7 @@ func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available val
 		if full := len(d.pod.Name) + 1 + len(src.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}
-		faults = faults.appendBounded(d.locateErrors(append(errs, duplicates.checkAndRecord(d)...)))
+		faults = faults.appendBounded(d.locateErrors(append(errs, duplicates.checkAndAdd(d)...)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -84,7 +87,8 @@ func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available val
 	return loadedPods{pods, memory, ignored.sortAndBound()}, nil
 }
 
-// makeStaticPod sets the UID, name, node, annotation and toleration of a static pod (CF-10 to CF-12).
+// makeStaticPod sets the UID, name, node and annotation of a static pod, and its toleration if it does not come
+// from a URL. It clears the status and the creation time. A UID in the manifest is kept (CF-10 to CF-12).
 func makeStaticPod(d decodedPod, src manifestOrigin) {
 	pod := d.pod
 	if pod.UID == "" {
@@ -109,8 +113,8 @@ func makeStaticPod(d decodedPod, src manifestOrigin) {
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// addMissingType returns the document of a pod with apiVersion and kind. An item of a PodList may lack them. Its UID
-// must not depend on that.
+// addMissingType returns a copy of the document of a pod that has apiVersion and kind. An item of a PodList may
+// lack them, and its UID must not depend on that.
 func addMissingType(doc *document.Value) *document.Value {
 	fields := slices.Clone(doc.Fields)
 	for _, f := range [...]struct{ name, value string }{{"apiVersion", "v1"}, {"kind", "Pod"}} {
@@ -121,8 +125,9 @@ func addMissingType(doc *document.Value) *document.Value {
 	return &document.Value{Kind: document.Object, Line: doc.Line, Fields: fields}
 }
 
-// staticUID returns 128 bits of a hash of the canonical document and the URL, or the node and the file. It depends on
-// no Go type, so a new version of a library restarts no pod (kubernetes/kubernetes#67537).
+// staticUID returns 128 bits of a hash of the canonical document and either the URL, or the node and the path
+// of the file. It depends on no Go type, so a new version of a library restarts no pod
+// (kubernetes/kubernetes#67537).
 func staticUID(canonical []byte, src manifestOrigin) types.UID {
 	h := sha256.New()
 	h.Write(canonical)
@@ -141,8 +146,9 @@ type duplicateChecker struct {
 	uids  map[types.UID]int
 }
 
-// checkAndRecord returns an error if an earlier pod has the same name or UID, and otherwise records the pod.
-func (s *duplicateChecker) checkAndRecord(d decodedPod) (errs field.ErrorList) {
+// checkAndAdd returns an error for each of name and UID that an earlier pod of the manifest has too. It stores
+// the pod's name and UID for later calls.
+func (s *duplicateChecker) checkAndAdd(d decodedPod) (errs field.ErrorList) {
 	if s.names == nil {
 		s.names, s.uids = map[types.NamespacedName]int{}, map[types.UID]int{}
 	}

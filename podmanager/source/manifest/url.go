@@ -113,7 +113,7 @@ func NewURL(cfg URLConfig) (*URLSource, error) {
 // snapshot is empty. If ctx is done, the error is ctx.Err(). The first call loads the answer that an earlier process
 // has saved.
 func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
-	s.loadSavedAnswer()
+	s.loadSavedAnswerOnce()
 	deadline, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
 	answer, body := s.fetcher.fetch(deadline, s.state.ETag())
 	cancel()
@@ -123,34 +123,36 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	meaning, err := s.state.HandleResponse(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
-		s.reportIfNew(fetchFault, err, s.file.pods)
+		s.storeAndReportIfNew(fetchFault, err, s.file.pods)
 		return s.snapshot(), err
 	}
-	s.faults.resolve(fetchFault)
+	s.faults.resolveIfActive(fetchFault)
 	if meaning == poll.Changed {
-		s.handleBody(body)
+		s.parseAndSaveBody(body)
 	}
 	return s.snapshot(), nil
 }
 
-// handleBody parses a body and saves it if it is a new good version.
-func (s *URLSource) handleBody(body []byte) {
+// parseAndSaveBody parses the body of an answer, and saves the body if it is a new good version. If it cannot
+// be saved, it forgets the ETag, so that the server sends the body again.
+func (s *URLSource) parseAndSaveBody(body []byte) {
 	before := s.file.good
-	s.faults.updateFileFaults(&s.file, s.file.parseIfChanged(body, &s.fileConfig, maxMemory))
+	s.faults.storeAndReportFileFaults(&s.file, s.file.parseIfChanged(body, &s.fileConfig, maxMemory))
 	if s.file.state != stateGood || s.file.good == before && !s.unsaved {
 		return
 	}
 	err := s.store.save(s.state.ETag(), body, s.file.legacyUIDs)
 	if s.unsaved = err != nil; s.unsaved {
 		s.state = poll.Resume("") // Without an ETag the server sends the body again, and it can be saved then.
-		s.reportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
+		s.storeAndReportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
-	s.faults.resolve(saveFault)
+	s.faults.resolveIfActive(saveFault)
 }
 
-// loadSavedAnswer loads, once, the answer that an earlier process has saved.
-func (s *URLSource) loadSavedAnswer() {
+// loadSavedAnswerOnce loads the answer that an earlier process has saved, at the first call. An error is
+// reported, and the source then waits for the server.
+func (s *URLSource) loadSavedAnswerOnce() {
 	if s.loaded {
 		return
 	}
@@ -163,20 +165,21 @@ func (s *URLSource) loadSavedAnswer() {
 		} else if err != nil {
 			s.file = manifestFile{path: s.file.path, isURL: true, displayPath: s.file.displayPath, legacyUIDs: s.file.legacyUIDs} // An earlier version of this package could parse it.
 		} else if s.file.newRuleErr != nil {
-			s.faults.updateFileFaults(&s.file, s.file.problemIfNew(fmt.Sprintf("%x", s.file.good), s.file.newRuleErr))
+			s.faults.storeAndReportFileFaults(&s.file, s.file.problemIfUnreported(fmt.Sprintf("%x", s.file.good), s.file.newRuleErr))
 		}
 	}
 	if err != nil {
-		s.reportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
+		s.storeAndReportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
 		return
 	}
 	s.state = poll.Resume(saved.ETag)
 }
 
-// hasAnswer reports whether the server, now or in an earlier process, has returned a manifest, good or bad.
+// hasAnswer reports whether the server has returned a manifest, valid or not, to this process or an earlier
+// one.
 func (s *URLSource) hasAnswer() bool { return s.file.lastSeen != contentHash{} }
 
-// snapshot returns the pods of the last good answer.
+// snapshot returns the pods of the last good answer. It is incomplete if no answer was good.
 func (s *URLSource) snapshot() source.Snapshot {
 	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.lacksGoodVersion()}
 }
@@ -193,7 +196,7 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 			sink.Set(now)
 		}
 	}
-	s.loadSavedAnswer()
+	s.loadSavedAnswerOnce()
 	deliver(s.snapshot())
 	for ctx.Err() == nil {
 		snapshot, err := s.Poll(ctx)
@@ -207,13 +210,13 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// reportIfNew reports a problem unless the previous one with this key was the same. The pods are those that may differ
-// from what their author wants.
-func (s *URLSource) reportIfNew(key faultKey, err error, pods []*v1.Pod) {
-	s.faults.reportIfNew(key, Problem{Path: s.file.displayPath, Kept: len(s.file.pods) > 0, Err: err}, pods)
+// storeAndReportIfNew stores a fault of this source, and reports it unless the previous fault with this key had
+// the same text. pods are the pods that may differ from the manifest of the server.
+func (s *URLSource) storeAndReportIfNew(key faultKey, err error, pods []*v1.Pod) {
+	s.faults.storeAndReportIfNew(key, Problem{Path: s.file.displayPath, Kept: len(s.file.pods) > 0, Err: err}, pods)
 }
 
-// complete fills in the defaults and returns all faults.
+// complete sets the defaults and returns one error with all faults of the configuration.
 func (c *URLConfig) complete() error {
 	done := contain.CheckConfigAs(ErrConfig)
 	completeNodeName(done, &c.NodeName)

@@ -20,7 +20,7 @@ type dirWatcher struct {
 	errors      <-chan error
 }
 
-// newDirWatcher returns a dirWatcher that uses fsnotify.
+// newDirWatcher returns a watcher of directories that uses fsnotify.
 func newDirWatcher() (*dirWatcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -49,9 +49,10 @@ type watchState struct {
 	name   string      // the name in parent that leads to the directory
 }
 
-// watchForPath returns the watch for the path. For a single file it watches the directory, because the file may be
-// replaced. A path that does not exist yet counts as a directory until a file is found there.
-func (s *Source) watchForPath(last *pathWatch) *pathWatch {
+// pathWatchForKind returns last, or a new watch if the path is now known to be a single file. For a single file
+// it watches the directory, because the file may be replaced. It returns nil for an fs.FS, which cannot be
+// watched.
+func (s *Source) pathWatchForKind(last *pathWatch) *pathWatch {
 	switch {
 	case s.cfg.FS != nil:
 		return nil
@@ -64,22 +65,23 @@ func (s *Source) watchForPath(last *pathWatch) *pathWatch {
 	return last
 }
 
-// updateWatch watches the directory that exists now, and reports once if it cannot be watched.
-func (s *Source) updateWatch(ctx context.Context, w *pathWatch) {
+// ensureWatchAndReport makes sure that the directory at the path is watched. It reports once if that fails,
+// except for a missing directory, and resolves the fault if it succeeds.
+func (s *Source) ensureWatchAndReport(ctx context.Context, w *pathWatch) {
 	if w == nil {
 		return
 	}
 	switch err := s.ensureWatch(ctx, w); {
 	case err == nil:
-		s.faults.resolve(watchFault)
+		s.faults.resolveIfActive(watchFault)
 	case errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil: // The listing reports a missing path.
 	default:
-		s.faults.reportIfNew(watchFault, Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)}, nil)
+		s.faults.storeAndReportIfNew(watchFault, Problem{Path: w.dir, Err: fmt.Errorf("%w, changes are found by polling: %w", ErrNoWatch, err)}, nil)
 	}
 }
 
-// ensureWatch watches the directory that exists now, unless it is already watched. It is called before each scan, so
-// that a change after the scan causes an event.
+// ensureWatch watches the directory that is at the path now, unless it is already watched. The source calls it
+// before each scan, so that a change after the scan causes an event.
 func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
 	if w.watcher == nil {
 		system, err := w.newWatcher()
@@ -105,9 +107,9 @@ type rewatchResult struct {
 	err   error
 }
 
-// rewatch watches dir unless that directory is already watched. It also watches the nearest directory above if dir is
-// missing or a link. It does that first, so that a directory that is created at the same time is either found or causes
-// an event.
+// rewatch watches dir unless that directory is already watched. If dir is missing or a link, it first watches
+// the nearest existing directory above, so that the creation of dir causes an event. It stops watching
+// directories that it no longer needs.
 func (a *dirWatcher) rewatch(dir string, state watchState) rewatchResult {
 	link, err := os.Lstat(dir)
 	var above, name string
@@ -168,8 +170,9 @@ func (w *pathWatch) errors() <-chan error {
 	return w.watcher.errors
 }
 
-// isRelevant reports whether an event can concern a manifest.
-func (w *pathWatch) isRelevant(e fsnotify.Event) bool {
+// isRelevantAndUpdateState reports whether an event can concern a manifest. If the event is about the directory
+// itself or the one above, it also clears the state, so that the directory is watched again.
+func (w *pathWatch) isRelevantAndUpdateState(e fsnotify.Event) bool {
 	if e.Name == w.dir {
 		w.state.dir = nil // Moved, removed or created: check what the path is now.
 		return true
