@@ -72,7 +72,8 @@ func (d *Dir) Problems(pod *v1.Pod) []podsync.Problem {
 	return out
 }
 
-// openPodsDir opens the directory of all pods. It returns fs.ErrNotExist if there is none.
+// openPodsDir opens the directory that has the directories of all pods. It returns fs.ErrNotExist if the
+// directory does not exist.
 func (d *Dir) openPodsDir() (*os.Root, error) {
 	root, err := osfile.OpenDir(d.cfg.Root)
 	if err != nil {
@@ -82,9 +83,9 @@ func (d *Dir) openPodsDir() (*os.Root, error) {
 	return osfile.OpenSubdir(root, podsDir)
 }
 
-// openOrMakePodDir opens the directory of a pod, and creates it if necessary. The caller holds the lock
-// of the UID. If the directory belongs to another pod with this UID, and allowed is true, it is
-// discarded and a new one is created.
+// openOrMakePodDir opens the directory of a pod, and creates it and its parents if they are missing. If it
+// belongs to another pod with this UID and allowed is true, it discards that directory and creates a new one;
+// if allowed is false, it returns an error. The caller holds the lock of the UID.
 func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return nil, false, err
@@ -105,8 +106,8 @@ func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Roo
 	return openOwnedPodDir(pods, pod, allowed)
 }
 
-// openPodSubdir opens the directory of a pod, or a directory below it. It returns fs.ErrNotExist if
-// there is none.
+// openPodSubdir opens the directory of a pod, or the directory at the path below in it. It returns
+// fs.ErrNotExist if the directory does not exist.
 func (d *Dir) openPodSubdir(uid types.UID, below ...string) (*os.Root, error) {
 	if err := podspec.CheckUID(uid); err != nil {
 		return nil, err
@@ -141,13 +142,12 @@ func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
 	return owner, true
 }
 
-// podPath returns the path on the host of an entry of a pod's directory.
+// podPath returns the path on the host of a file or directory in a pod's directory.
 func (d *Dir) podPath(uid types.UID, names ...string) string {
 	return filepath.Join(append([]string{d.cfg.Root, podsDir, string(uid)}, names...)...)
 }
 
-// makeAndOpenSubdir opens a directory below another one, one element at a time, and creates missing
-// directories.
+// makeAndOpenSubdir creates the missing directories of the path names below parent, and opens the last one.
 func makeAndOpenSubdir(parent *os.Root, names ...string) (*os.Root, error) {
 	dir := parent
 	for i, name := range names {
@@ -170,7 +170,8 @@ func makeAndOpenSubdir(parent *os.Root, names ...string) (*os.Root, error) {
 	return dir, nil
 }
 
-// makeDirIfMissing creates a directory if it does not exist. A link to a directory is an error.
+// makeDirIfMissing creates a directory if it does not exist. It returns an error if the name is a file or a
+// symbolic link.
 func makeDirIfMissing(dir *os.Root, name string, mode fs.FileMode) error {
 	err := dir.Mkdir(name, mode)
 	if !errors.Is(err, fs.ErrExist) {

@@ -31,9 +31,10 @@ const (
 	immutable = "..fixed-" // the prefix of a version whose objects are immutable
 )
 
-// writeVolumeFiles writes the files of a volume into a new version directory and then replaces the link
-// to the current version. So a reader sees the old files or the new ones.
-func (s *setUpCall) writeVolumeFiles(ctx context.Context, v *v1.Volume) error {
+// writeVolumeFilesIfChanged writes the files of a volume into a new directory, and then changes the link to the
+// current directory in one step, so a reader sees all old files or all new ones. It writes nothing if the files
+// have not changed, are immutable, or are newer than this call's objects.
+func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume) error {
 	dir, err := s.openFilesDir(ctx, v)
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *setUpCall) writeVolumeFiles(ctx context.Context, v *v1.Volume) error {
 		return err
 	}
 	group := s.fsGroup()
-	name := s.versionName(v, files, group)
+	name := s.versionDirName(v, files, group)
 	if name != current {
 		if err := writeVersionDir(ctx, dir, name, files, group); err != nil {
 			return err
@@ -63,22 +64,23 @@ func (s *setUpCall) writeVolumeFiles(ctx context.Context, v *v1.Volume) error {
 	return linkFilesAndRemoveOld(ctx, dir, name, files)
 }
 
-// openFilesDir opens the directory of a volume of files. It creates it, or mounts it in memory, if
-// necessary.
+// openFilesDir opens the directory of a volume with files. It creates the directory if it is missing. If
+// SecretsInMemory is set, it also mounts a tmpfs there, except for a configMap volume.
 func (s *setUpCall) openFilesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
-	if err := s.makeVolumeDir(ctx, v.Name, -1); err != nil {
+	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return nil, err
 	}
 	if s.dirs.cfg.SecretsInMemory && volume.KindOf(v) != volume.ConfigMap {
-		if err := s.mountMemoryForFiles(v.Name); err != nil {
+		if err := s.mountMemoryUnlessFilesExist(v.Name); err != nil {
 			return nil, err
 		}
 	}
 	return osfile.OpenSubdir(s.volumes, v.Name)
 }
 
-// versionName returns the name of the version directory: a hash of the files.
-func (s *setUpCall) versionName(v *v1.Volume, files []volume.File, group int) string {
+// versionDirName returns the name of the directory for one version of a volume's files: a prefix, and a hash of
+// their paths, content, modes and owners. The prefix shows whether the objects are immutable.
+func (s *setUpCall) versionDirName(v *v1.Volume, files []volume.File, group int) string {
 	h := sha256.New()
 	for _, f := range files {
 		fmt.Fprintf(h, "%d %s %o %d %d\n", len(f.Path), f.Path, f.Mode, group, len(f.Data))
@@ -94,7 +96,8 @@ func (s *setUpCall) versionName(v *v1.Volume, files []volume.File, group int) st
 	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// isImmutable reports whether all objects of a volume are immutable and it has no other sources.
+// isImmutable reports whether a volume has only ConfigMaps and Secrets as sources, and all of them are
+// immutable.
 func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	of := v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{*v}}}
 	needs := volume.ObjectRefs(&of)
@@ -113,8 +116,8 @@ func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	return len(needs) > 0 && !volume.HasDownwardAPI(v) && len(volume.TokenRefs(&of)) == 0
 }
 
-// writeVersionDir writes all files of a version. It first removes an incomplete version of the same
-// name.
+// writeVersionDir creates a directory with the given files and their parent directories. It first removes what
+// an earlier, incomplete attempt has left under that name.
 func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []volume.File, group int) error {
 	if err := osfile.RemoveAll(ctx, dir, version); err != nil {
 		return err
@@ -139,7 +142,8 @@ func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []
 	return nil
 }
 
-// makeDirInVersion creates a directory in a volume of files.
+// makeDirInVersion creates a directory with mode 0755 and the given group. With a group it also sets the setgid
+// bit.
 func makeDirInVersion(dir *os.Root, name string, group int) error {
 	if err := dir.Mkdir(name, privateDirMode); err != nil {
 		return err
@@ -147,7 +151,8 @@ func makeDirInVersion(dir *os.Root, name string, group int) error {
 	return setGroupAndMode(dir, name, 0o755|setgidBitIfGroup(group), group)
 }
 
-// writeFileInVersion writes one file of a volume, with its owner, group and mode.
+// writeFileInVersion creates one file of a volume with its content, owner, group and mode. With a group, the
+// owner and the group may also read it.
 func writeFileInVersion(dir *os.Root, name string, f volume.File, group int) error {
 	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -169,7 +174,8 @@ func writeFileInVersion(dir *os.Root, name string, f volume.File, group int) err
 	return setGroupAndMode(dir, name, mode, group)
 }
 
-// replaceSymlink creates a symbolic link, and replaces an existing one in one step.
+// replaceSymlink creates a symbolic link, or replaces an existing one in one step. It does nothing if the link
+// has the target already.
 func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) error {
 	if current, err := dir.Readlink(name); err == nil && current == target {
 		return nil
@@ -183,8 +189,8 @@ func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) erro
 	return dir.Rename(linkMade, name)
 }
 
-// linkFilesAndRemoveOld creates the links to the files of the current version, and removes everything
-// else.
+// linkFilesAndRemoveOld creates a link at the top of the volume for each file or directory of the current
+// version. It removes everything else in the volume, also older versions.
 func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion string, files []volume.File) error {
 	visible := map[string]bool{dataLink: true, currentVersion: true}
 	for _, f := range files {
@@ -211,7 +217,7 @@ func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion str
 	return nil
 }
 
-// entryNames returns the sorted names in a directory.
+// entryNames returns the sorted names of the files in a directory.
 func entryNames(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -223,10 +229,9 @@ func entryNames(dir *os.Root) ([]string, error) {
 	return entries, err
 }
 
-// openOwnedPodDir opens or creates the directory of a pod, and records the owner in it. If the directory
-// belongs to another pod with the same UID, it discards that directory, or returns
-// ErrVolumesOfAnotherPod if that is not allowed. A manifest can name a UID, so another pod can have the
-// same one. A directory without a record of its owner counts as the pod's.
+// openOwnedPodDir opens or creates the directory of a pod, and writes the pod's name into its owner file. If
+// the file names another pod with this UID, it discards the directory and creates a new one, or returns
+// ErrVolumesOfAnotherPod if allowed is false. A directory without an owner file counts as the pod's.
 func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
 	if dir, err = makeAndOpenSubdir(pods, name); err != nil {
@@ -259,10 +264,9 @@ func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *o
 // errDamagedOwnerFile is the error of an owner file that has no name of a pod.
 var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
 
-// readOwner returns the namespace and name of the pod that a directory was created for. It returns an
-// empty string if the directory has no owner file, or if the file is a truncated form of expectedOwner. A file
-// that has no name of a pod is an error. So the data of a running pod are never discarded because of a
-// damaged file.
+// readOwner returns the namespace and name in the owner file of a pod's directory. It returns an empty string
+// if there is no such file, or if the file was cut off while expectedOwner was written. It returns an error if
+// the file is damaged, so that the data of a running pod are not discarded.
 func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	const longest = 1024 // Both names together have 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
@@ -289,14 +293,14 @@ func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), ownerFile), err)
 }
 
-// isPodName reports whether a text is a valid namespace and name of a pod.
+// isPodName reports whether a text is a valid namespace and name of a pod, as "namespace/name".
 func isPodName(text string) bool {
 	namespace, name, ok := strings.Cut(text, "/")
 	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-// writeOwner writes the owner file, completely or not at all. After a power failure the file may be
-// empty. Then the directory counts as one without an owner.
+// writeOwner writes the owner file of a pod's directory, and replaces an existing one in one step. After a
+// power failure the file may be empty, and then counts as missing.
 func writeOwner(dir *os.Root, owner string) error {
 	if err := dir.Remove(ownerMade); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

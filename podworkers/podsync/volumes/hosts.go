@@ -35,7 +35,8 @@ func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 	return d.podPath(pod.UID, hostsFile), nil
 }
 
-// readNodeHosts reads the hosts file of the node. A missing file is empty.
+// readNodeHosts returns the content of the node's hosts file, or nil if the file does not exist. It returns an
+// error if the file is too large.
 func readNodeHosts(path string) ([]byte, error) {
 	f, err := osfile.OpenPath(path)
 	if os.IsNotExist(err) {
@@ -52,7 +53,8 @@ func readNodeHosts(path string) ([]byte, error) {
 	return text, err
 }
 
-// writeHostsFile writes the hosts file of a pod, if its content has changed.
+// writeHostsFile writes the hosts file of a pod if its content has changed, and makes it readable for
+// everybody. It creates the directory of the pod if it is missing.
 func (d *Dir) writeHostsFile(pod *v1.Pod, text []byte) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {

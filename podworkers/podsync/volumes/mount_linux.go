@@ -19,17 +19,18 @@ const (
 	flagUnmountNoFollow = 0x8      // UMOUNT_NOFOLLOW
 )
 
-// openPathReference opens a reference to a file of any kind, also to a device or a link, without
-// opening the file itself.
+// openPathReference opens a reference to a file of any kind, without opening the file itself. So a device is
+// not started, and a symbolic link is not followed.
 func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	return dir.OpenFile(name, flagPathOnly, 0)
 }
 
-// procFDPath returns the path of an open file in /proc. The kernel resolves it to the file itself, even
-// if another file has taken its name.
+// procFDPath returns the path of an open file in /proc. The kernel resolves that path to the same file, even if
+// another file has replaced it.
 func procFDPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// mountTmpfs mounts a tmpfs on a directory.
+// mountTmpfs mounts a tmpfs on a directory. Every user may write to it. A size of zero sets no size, and a
+// negative group sets no group.
 func mountTmpfs(dir *os.File, size int64, group int) error {
 	options := "mode=0777"
 	if group >= 0 {
@@ -45,7 +46,8 @@ func mountTmpfs(dir *os.File, size int64, group int) error {
 	return nil
 }
 
-// mountHugePages mounts a hugetlbfs on a directory.
+// mountHugePages mounts a hugetlbfs with a page size on a directory. Every user may write to it. A negative
+// group sets no group.
 func mountHugePages(dir *os.File, pageSize int64, group int) error {
 	options := "pagesize=" + strconv.FormatInt(pageSize, 10) + ",mode=0777"
 	if group >= 0 {
@@ -58,9 +60,10 @@ func mountHugePages(dir *os.File, pageSize int64, group int) error {
 	return nil
 }
 
-// bindMountPart bind-mounts a file or directory of a volume at a name in a directory of the agent.
+// bindMountPart bind-mounts a file or directory of a volume at a name in mountDir. It first removes an earlier
+// mount at that name. It makes the mount private, so that an unmount here does not propagate to the host.
 func bindMountPart(mountDir *os.Root, name string, part *os.File, isDir bool) error {
-	if err := unmountPart(mountDir, name); err != nil {
+	if err := unmountAndRemovePart(mountDir, name); err != nil {
 		return err
 	}
 	if err := makeMountPoint(mountDir, name, isDir); err != nil {
@@ -82,7 +85,8 @@ func bindMountPart(mountDir *os.Root, name string, part *os.File, isDir bool) er
 	return syscall.Mount("", filepath.Join(at, name), "", syscall.MS_PRIVATE, "")
 }
 
-// makeMountPoint creates an empty directory or file as a mount point.
+// makeMountPoint creates an empty directory, or an empty file if isDir is false, on which the caller mounts
+// something.
 func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	if isDir {
 		return mountDir.Mkdir(name, privateDirMode)
@@ -94,8 +98,9 @@ func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	return f.Close()
 }
 
-// unmountPart removes the mount of an earlier attempt, even if its file system no longer answers.
-func unmountPart(mountDir *os.Root, name string) error {
+// unmountAndRemovePart unmounts what is mounted at a name and removes the empty mount point. It does nothing if
+// the name does not exist. It also works if the server of the mounted file system no longer answers.
+func unmountAndRemovePart(mountDir *os.Root, name string) error {
 	switch _, err := mountDir.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -123,7 +128,7 @@ var brokenMountErrors = [...]syscall.Errno{
 	syscall.ESTALE, syscall.ENOTCONN, syscall.EIO, syscall.EACCES, syscall.EHOSTDOWN, syscall.ENODEV, syscall.EWOULDBLOCK,
 }
 
-// kernelPath returns the path of a directory as the kernel has it.
+// kernelPath returns the absolute path of an open directory, as the kernel shows it in /proc.
 func kernelPath(dir *os.Root) (string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -133,7 +138,7 @@ func kernelPath(dir *os.Root) (string, error) {
 	return os.Readlink(procFDPath(f))
 }
 
-// unmountEntry unmounts everything that is mounted on an entry of a directory and below it.
+// unmountEntry unmounts everything that is mounted on a file or directory in parent, and below it.
 func unmountEntry(parent *os.Root, name string) error {
 	at, err := kernelPath(parent)
 	if err != nil {
@@ -142,9 +147,8 @@ func unmountEntry(parent *os.Root, name string) error {
 	return unmountTree(filepath.Join(at, name))
 }
 
-// unmountTree unmounts everything that is mounted at a path and below it, the latest mount first. It
-// returns an error if a mount is left, because a removal that follows must not reach another file
-// system.
+// unmountTree unmounts everything that is mounted at a path and below it, the newest mount first. It returns an
+// error if a mount remains, because a removal of the path would then delete files of another file system.
 func unmountTree(path string) error {
 	const rounds = 10 // A mount may hide another one at the same path.
 	var last error
@@ -176,8 +180,8 @@ func unmountTree(path string) error {
 	return last
 }
 
-// makeMountsPrivate makes the mounts above a mount point private, up to the path from. Otherwise an unmount
-// of the point would propagate to its original place on the host.
+// makeMountsPrivate makes each mount above a mount point private, up to the path from. Otherwise an unmount at
+// the point would also unmount the same file system at its place on the host.
 func makeMountsPrivate(isPoint map[string]bool, from, point string) error {
 	for above := point; above != from; {
 		if above = filepath.Dir(above); !isPoint[above] {
@@ -191,7 +195,7 @@ func makeMountsPrivate(isPoint map[string]bool, from, point string) error {
 	return nil
 }
 
-// mountedEntries returns the paths below a directory on which something is mounted.
+// mountedEntries returns the paths of the mount points below a directory, relative to it.
 func mountedEntries(dir *os.Root) (map[string]bool, error) {
 	at, err := kernelPath(dir)
 	if err != nil {
@@ -228,7 +232,7 @@ func mountPointsBelow(path string) ([]string, error) {
 	return out, nil
 }
 
-// unescapeMountPath decodes the octal escapes in a path of mountinfo, for example \040 for a blank.
+// unescapeMountPath decodes the octal escapes in a path of /proc/self/mountinfo, for example \040 for a space.
 func unescapeMountPath(s string) string {
 	const digits = 3
 	var b strings.Builder

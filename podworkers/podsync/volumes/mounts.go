@@ -40,7 +40,7 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 			continue
 		}
 		m.ReadOnly = m.ReadOnly || claims[m.Volume.Name].ReadOnly
-		if m.HostPath, err = d.hostPathOfMount(pod, c, m); err != nil {
+		if m.HostPath, err = d.prepareHostPathOfMount(pod, c, m); err != nil {
 			return nil, fmt.Errorf("volumes: container %s: volumeMounts[%d] (%s): %w", c.Name, m.Index, m.Volume.Name, err)
 		}
 		out = append(out, m.Mount)
@@ -48,9 +48,10 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 	return out, nil
 }
 
-// hostPathOfMount returns the path on the host of a mount. It bind-mounts the part of a volume that a
-// subPath names.
-func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+// prepareHostPathOfMount returns the path on the host that a container mounts for a volumeMount. For a subPath
+// it creates missing directories and bind-mounts the part of the volume at a path of the agent. For a subPath
+// in a volume of files, such as a configMap, it returns the path of the current file instead.
+func (d *Dir) prepareHostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	base := d.podPath(pod.UID, volumesDir, m.Volume.Name)
 	if h := m.Volume.HostPath; h != nil {
 		base = h.Path
@@ -59,7 +60,7 @@ func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (st
 		return base, nil
 	}
 	if m.Volume.HostPath != nil {
-		return d.pinHostPathPart(pod, c, m)
+		return d.bindMountHostSubPath(pod, c, m)
 	}
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID, volumesDir, m.Volume.Name)
@@ -79,12 +80,12 @@ func (d *Dir) hostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (st
 		return "", fmt.Errorf("subPath %q: %w", m.SubPath, err)
 	}
 	defer part.Close()
-	return d.pinPart(pod, c, m, part)
+	return d.bindMountSubPath(pod, c, m, part)
 }
 
-// pinHostPathPart bind-mounts a part of a hostPath volume. It opens the part without the lock, because
-// the host may let it wait.
-func (d *Dir) pinHostPathPart(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+// bindMountHostSubPath bind-mounts the subPath of a hostPath volume at a path of the agent, and returns that
+// path. It opens the subPath before it takes the lock of the UID, because a file system of the host may block.
+func (d *Dir) bindMountHostSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	dir, err := osfile.OpenDir(m.Volume.HostPath.Path)
 	if err != nil {
 		return "", fmt.Errorf("hostPath: %w", err)
@@ -96,11 +97,12 @@ func (d *Dir) pinHostPathPart(pod *v1.Pod, c *v1.Container, m *volume.Mount) (st
 	}
 	defer part.Close()
 	defer d.locks.Lock(pod.UID)()
-	return d.pinPart(pod, c, m, part)
+	return d.bindMountSubPath(pod, c, m, part)
 }
 
-// pathInCurrentVersion returns the path of a file in the current version of a volume of files. Only the
-// agent writes there, and a version has no links. So the path leads to the same file later.
+// pathInCurrentVersion returns the path of a file or directory in the current version of a volume's files. It
+// returns an error if it does not exist. Only the agent writes there, so the path cannot become a link to
+// another file.
 func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	current, err := dir.Readlink(dataLink)
 	if err != nil {
@@ -110,9 +112,10 @@ func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	return path.Join(current, sub), err
 }
 
-// pinPart bind-mounts a part of a volume at a path of the agent and returns that path. If a container
-// replaces the part later, the mount does not change. The caller holds the lock of the UID.
-func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
+// bindMountSubPath bind-mounts part, the opened subPath of a volume, at a path of the agent and returns that
+// path. The mount stays the same even if a container replaces the file in the volume. The caller holds the lock
+// of the UID.
+func (d *Dir) bindMountSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
 	info, err := part.Stat()
 	if err != nil {
 		return "", err
@@ -134,8 +137,8 @@ func (d *Dir) pinPart(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.Fi
 	return d.podPath(pod.UID, subPathsDir, c.Name, name), nil
 }
 
-// openOrMakeSubPath opens a part of a volume. It follows links within the volume. It creates missing
-// directories with the mode of the volume.
+// openOrMakeSubPath opens the file or directory at a path in a volume. It follows links that stay within the
+// volume. It creates missing directories with the mode of the volume's directory.
 func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	const attempts = 3 // A container may replace the part between two calls.
 	var err error
@@ -165,8 +168,8 @@ func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	return nil, err
 }
 
-// resolveLinks returns the path below a directory that a path leads to, after all links at its end. A
-// link that leads out of the directory is an error.
+// resolveLinks returns the path that sub leads to, after it has followed the symbolic links at its end. It
+// returns an error if a link leads out of the directory, or after too many links.
 func resolveLinks(dir *os.Root, sub string) (string, error) {
 	const longest = 40
 	for range longest {
@@ -191,7 +194,8 @@ func resolveLinks(dir *os.Root, sub string) (string, error) {
 	return "", fmt.Errorf("%w: too many links", volume.ErrPath)
 }
 
-// makeSubPathDirs creates the missing directories of a path, with the mode of the volume.
+// makeSubPathDirs creates the missing directories of a path below dir, with the permissions and the setgid bit
+// of dir.
 func makeSubPathDirs(dir *os.Root, sub string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
@@ -214,10 +218,10 @@ func makeSubPathDirs(dir *os.Root, sub string) error {
 	return nil
 }
 
-// checkHostPath returns an error if a path of the host is not of the type that the pod requires. It
-// creates the file or directory if the type requires that. It follows links, because they belong to the
-// owner of the host.
-func checkHostPath(h *v1.HostPathVolumeSource) error {
+// checkOrCreateHostPath returns an error if the path of a hostPath volume has not the type that the volume
+// requires. For the types DirectoryOrCreate and FileOrCreate it creates a missing directory or file. It follows
+// links, because the owner of the host has made them.
+func checkOrCreateHostPath(h *v1.HostPathVolumeSource) error {
 	if h.Type == nil || *h.Type == v1.HostPathUnset {
 		return nil
 	}
@@ -239,7 +243,7 @@ func checkHostPath(h *v1.HostPathVolumeSource) error {
 	return nil
 }
 
-// createHostFile creates an empty file of the host, if it does not exist.
+// createHostFile creates an empty file on the host. It returns nil if the file exists.
 func createHostFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -251,7 +255,7 @@ func createHostFile(path string) error {
 	return f.Close()
 }
 
-// hasHostPathType reports whether a file mode is of a hostPath type.
+// hasHostPathType reports whether a file mode matches a hostPath type.
 func hasHostPathType(mode fs.FileMode, want v1.HostPathType) bool {
 	switch want {
 	case v1.HostPathDirectory, v1.HostPathDirectoryOrCreate:

@@ -24,11 +24,9 @@ const (
 // each level costs as much as all levels above it.
 const longestPath = 4096
 
-// giveTreeToGroup changes the group and the permissions of a directory of the host and everything in
-// it. The directory itself comes last, and nothing is done if it has the group already. So an attempt
-// that was cut short is repeated, and a complete one costs nothing later. No file outside of the
-// directory is changed, wherever links lead and even if a container changes them meanwhile. File
-// systems that are mounted in the directory are not changed.
+// giveTreeToGroup sets the group and the group permissions of a directory of the host and of everything in it,
+// except file systems that are mounted there. It does nothing if the directory has them already. The directory
+// itself is changed last, so an interrupted call is repeated.
 func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	root, err := osfile.OpenDir(path)
 	if err != nil {
@@ -46,7 +44,7 @@ func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	g := groupChange{root: root, group: group, mounted: mounted}
 	for dirs := []string{"."}; len(dirs) > 0; {
 		dir := dirs[len(dirs)-1]
-		below, err := g.changeDirEntries(ctx, dir)
+		below, err := g.changeGroupOfDirEntries(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -62,9 +60,9 @@ type groupChange struct {
 	mounted map[string]bool // the mount points in the directory
 }
 
-// changeDirEntries changes the group of the entries of a directory, and returns the directories among
-// them. It is no error if an entry disappears meanwhile or is replaced by another file.
-func (g *groupChange) changeDirEntries(ctx context.Context, path string) (below []string, err error) {
+// changeGroupOfDirEntries sets the group and permissions of everything directly in a directory, and returns the
+// directories in it. It ignores files that disappear meanwhile.
+func (g *groupChange) changeGroupOfDirEntries(ctx context.Context, path string) (below []string, err error) {
 	dir, err := osfile.OpenDirWithin(g.root, path)
 	if err != nil {
 		return nil, nilIfErrorIs(nilIfErrorIs(err, osfile.ErrNotDirectory), fs.ErrNotExist)
@@ -81,7 +79,7 @@ func (g *groupChange) changeDirEntries(ctx context.Context, path string) (below 
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			isDir, err := g.changeEntry(dir, path, e.Name())
+			isDir, err := g.changeGroupOfEntry(dir, path, e.Name())
 			if err != nil {
 				return nil, err
 			}
@@ -98,9 +96,9 @@ func (g *groupChange) changeDirEntries(ctx context.Context, path string) (below 
 	}
 }
 
-// changeEntry changes the group of one entry of a directory, and reports whether its entries must be
-// changed too.
-func (g *groupChange) changeEntry(dir *os.Root, path, name string) (isDir bool, err error) {
+// changeGroupOfEntry sets the group and permissions of one file or directory. It skips a mount point. isDir is
+// true if the caller must also change what is in it.
+func (g *groupChange) changeGroupOfEntry(dir *os.Root, path, name string) (isDir bool, err error) {
 	full := filepath.Join(path, name)
 	if g.mounted[full] {
 		return false, nil
@@ -115,8 +113,8 @@ func (g *groupChange) changeEntry(dir *os.Root, path, name string) (isDir bool, 
 	return err == nil && info.IsDir(), nilIfErrorIs(err, fs.ErrNotExist)
 }
 
-// giveEntryToGroup changes the group and the permissions of one file or directory. It changes a link
-// itself and not its target.
+// giveEntryToGroup sets the group and the group permissions of one file or directory. For a symbolic link it
+// sets only the group of the link itself.
 func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) error {
 	mode := info.Mode()
 	if mode&fs.ModeSymlink != 0 {
@@ -129,7 +127,8 @@ func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) e
 	return setGroupAndMode(root, name, wanted, group)
 }
 
-// hasGroupAndPermissions reports whether a directory has the group and the permissions that giveTreeToGroup sets.
+// hasGroupAndPermissions reports whether a directory has the group and the permissions that giveTreeToGroup
+// sets.
 func hasGroupAndPermissions(info fs.FileInfo, group int) bool {
 	owner, known := fileGroup(info)
 	return known && owner == group && info.Mode()&groupDirectory == groupDirectory

@@ -47,7 +47,7 @@ func TestGiveTree_ADirectoryIsReplaced(t *testing.T) {
 	defer root.Close()
 	g := groupChange{root: root, group: podGroup}
 	for _, name := range []string{"fifo", "link", "inside", "gone", "link/x", "fifo/x"} {
-		below, err := g.changeDirEntries(t.Context(), name)
+		below, err := g.changeGroupOfDirEntries(t.Context(), name)
 		require.NoError(t, err, name)
 		assert.Empty(t, below, name)
 	}

@@ -27,12 +27,12 @@ func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string
 	}
 	f, err := d.openVolumeFile(pod, name, path)
 	if err != nil {
-		return nil, false, withoutPath(err)
+		return nil, false, errorWithoutPath(err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
-		return nil, false, withoutPath(err)
+		return nil, false, errorWithoutPath(err)
 	}
 	if len(data) > limit {
 		return data[:limit], true, nil
@@ -40,7 +40,7 @@ func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string
 	return data, false, nil
 }
 
-// openVolumeFile opens a regular file in a volume of a pod.
+// openVolumeFile opens the regular file at a path in a volume of a pod, for reading.
 func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID, volumesDir, name)
@@ -51,8 +51,8 @@ func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	return osfile.OpenInRoot(dir, path)
 }
 
-// withoutPath returns an error without the path of the host in it.
-func withoutPath(err error) error {
+// errorWithoutPath returns an error with the cause of err, but without the path on the host.
+func errorWithoutPath(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)
 	}

@@ -26,7 +26,8 @@ type readOrder struct {
 	}
 }
 
-// startRead returns the number of a new read. It is called before the objects are read.
+// startRead returns a new number, higher than all before, for one reading of ConfigMaps and Secrets. The caller
+// calls it before it reads the objects.
 func (o *readOrder) startRead() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,8 +35,9 @@ func (o *readOrder) startRead() uint64 {
 	return o.mu.reads
 }
 
-// markWrittenIfNewest records that the files of a read are written. It returns false if the files of a newer
-// read are written already. The caller holds the lock of the UID.
+// markWrittenIfNewest stores that the files of a pod are written from the objects with this read number. It
+// returns false and stores nothing if files from a newer read are written already. The caller holds the lock of
+// the UID.
 func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,8 +51,7 @@ func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) bool {
 	return true
 }
 
-// forgetPod deletes the state of a pod whose directory was removed. The caller holds the lock of the
-// UID.
+// forgetPod deletes the read number of a pod whose directory was removed. The caller holds the lock of the UID.
 func (o *readOrder) forgetPod(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -85,8 +86,8 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 // replace at the same time, because it holds no lock.
 const mostReplacements = 10
 
-// hasVolumeFiles reports whether a SetUp, perhaps of an earlier agent, has written files of the pod's
-// volumes. Refresh reads objects only for such a pod.
+// hasVolumeFiles reports whether files of one of the pod's configMap, secret, downwardAPI or projected volumes
+// are on disk. A SetUp, perhaps of an earlier agent, has written them.
 func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	volumes, err := d.openPodSubdir(pod.UID, volumesDir)
 	for range mostReplacements {
@@ -111,8 +112,9 @@ func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	return false, nil
 }
 
-// rewriteAllVolumeFiles writes the files of the volumes that have files already. A pod without a directory has
-// none.
+// rewriteAllVolumeFiles writes the files of those volumes of a pod that have files on disk already. It does
+// nothing if the pod has no directory, if the directory belongs to another pod, or if files from a newer read
+// are written.
 func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint64, objects environ.Objects) error {
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID)
@@ -150,7 +152,8 @@ func nilIfErrorIs(err, ignored error) error {
 	return err
 }
 
-// rewriteVolumeFiles writes the files of a volume that has files already.
+// rewriteVolumeFiles writes the files of a volume that has files on disk already. It does nothing for any other
+// volume.
 func (s *setUpCall) rewriteVolumeFiles(ctx context.Context, v *v1.Volume) error {
 	if err := ctx.Err(); err != nil || !volume.KindOf(v).HasFiles() {
 		return err
@@ -161,5 +164,5 @@ func (s *setUpCall) rewriteVolumeFiles(ctx context.Context, v *v1.Volume) error 
 	if _, err := s.volumes.Lstat(v.Name + "/" + dataLink); err != nil {
 		return nil // SetUp has not written files here.
 	}
-	return s.writeVolumeFiles(ctx, v)
+	return s.writeVolumeFilesIfChanged(ctx, v)
 }

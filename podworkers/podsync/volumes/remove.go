@@ -20,19 +20,19 @@ import (
 // directory and removes it, without crossing a mount. It may be repeated, and continues after an error
 // or a cancelled ctx. A nil error means that nothing of the pod is left.
 func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
-	return d.discardAndRemove(ctx, uid, func(types.UID) bool { return true })
+	return d.discardAndRemoveIfGone(ctx, uid, func(types.UID) bool { return true })
 }
 
 // Remove is TearDown for a pod that may be desired. gone is called right before the rename, while no
 // SetUp of the UID can run, and must not block. If it returns false, Remove does nothing and returns
 // nil.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.discardAndRemove(ctx, uid, gone)
+	return d.discardAndRemoveIfGone(ctx, uid, gone)
 }
 
-// discardAndRemove discards the directory of a pod if isGone returns true, and removes everything that
-// was discarded of the UID.
-func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
+// discardAndRemoveIfGone removes the directory of a pod if isGone returns true for its UID. It also removes
+// directories of the UID that were discarded before.
+func (d *Dir) discardAndRemoveIfGone(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
 		return nil // SetUp rejects such a UID.
 	}
@@ -47,7 +47,7 @@ func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, isGone func(t
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	mayGo, err := d.discardPodDir(ctx, pods, uid, isGone)
+	mayGo, err := d.discardPodDirIfGone(ctx, pods, uid, isGone)
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
@@ -57,7 +57,8 @@ func (d *Dir) discardAndRemove(ctx context.Context, uid types.UID, isGone func(t
 	return d.removeDiscarded(ctx, uid)
 }
 
-// removeDiscarded removes everything that was discarded of a UID.
+// removeDiscarded deletes all directories of a UID that were discarded, that is, renamed into the trash
+// directory.
 func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
 	pods, err := d.openPodsDir()
 	if err != nil {
@@ -70,9 +71,10 @@ func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// discardPodDir renames the directory of a pod into the trash if isGone returns true. If the disk is
-// too full for a rename, it removes the directory in place under the lock.
-func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
+// discardPodDirIfGone moves the directory of a pod into the trash directory if isGone returns true, and deletes
+// its read number. If the disk is too full for that, it deletes the directory at once, under the lock. mayGo is
+// the result of isGone.
+func (d *Dir) discardPodDirIfGone(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !isGone(uid) {
 		return false, nil
@@ -90,8 +92,8 @@ func (d *Dir) discardPodDir(ctx context.Context, pods *os.Root, uid types.UID, i
 	return true, nil
 }
 
-// discardDir renames the directory of a pod into the trash. It first unmounts file systems that
-// are mounted on the directory itself, because the kernel does not rename a mount point.
+// discardDir moves a pod's directory into the trash directory, from which it is deleted later. If the directory
+// is a mount point, it first unmounts what is mounted there, because the kernel does not rename a mount point.
 func discardDir(podsDirRoot *os.Root, name string) error {
 	err := osfile.Discard(podsDirRoot, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +123,8 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	return 0, nil
 }
 
-// removeDiscardedVolumes unmounts and removes the discarded volumes of the owners for which matches
-// returns true. It returns how many are left.
+// removeDiscardedVolumes unmounts and deletes the directories in the trash directory for whose owner matches
+// returns true. left is the number of directories that remain in the trash.
 func removeDiscardedVolumes(ctx context.Context, pods *os.Root, matches func(owner string) bool) (left int, err error) {
 	return osfile.EmptyTrash(ctx, pods, matches, func(path string) error { return unmountEntry(pods, path) })
 }
@@ -141,7 +143,8 @@ func (d *Dir) Pods(matches func(types.UID) bool, limit int) ([]types.UID, error)
 	return uids, nil
 }
 
-// listPods returns the UIDs of Pods, unsorted.
+// listPods returns at most limit UIDs that have a directory and match, in no order. It looks at no more than
+// maxEntries directories.
 func (d *Dir) listPods(matches func(types.UID) bool, limit int) (uids []types.UID, err error) {
 	dir, err := d.openPodsDir()
 	if err != nil {

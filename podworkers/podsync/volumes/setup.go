@@ -62,8 +62,9 @@ type setUpCall struct {
 	mounted map[string]bool // the mount points in volumes; nil until the first use
 }
 
-// setUpInPodDir sets up the volumes that are in the directory of the pod. discarded is true if the
-// directory belonged to another pod and was discarded.
+// setUpInPodDir sets up all volumes of the pod except hostPath volumes, under the lock of the UID. It stores
+// the error of a volume in s.errs. discarded is true if the directory belonged to another pod with this UID and
+// was discarded.
 func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (discarded bool, err error) {
 	defer s.dirs.locks.Lock(s.pod.UID)()
 	if s.dir, discarded, err = s.dirs.openOrMakePodDir(s.pod, allowed); err != nil {
@@ -79,7 +80,8 @@ func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (
 }
 
 // setUpHostPathsOrOthers sets up the hostPath volumes of a pod if ofHost is true, and the other volumes
-// otherwise.
+// otherwise. It stores the error of each volume in s.errs, and returns an error only if the context is
+// cancelled.
 func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) error {
 	for i := range s.pod.Spec.Volumes {
 		v := &s.pod.Spec.Volumes[i]
@@ -96,7 +98,7 @@ func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) err
 	return nil
 }
 
-// makeAndOpenVolumesDir creates the directories for volumes, and opens the one for complete volumes.
+// makeAndOpenVolumesDir creates the pod's directory of volumes and its staging directory, and opens the first.
 func (s *setUpCall) makeAndOpenVolumesDir() (err error) {
 	if err := makeDirIfMissing(s.dir, stagingDir, privateDirMode); err != nil {
 		return err
@@ -105,7 +107,8 @@ func (s *setUpCall) makeAndOpenVolumesDir() (err error) {
 	return err
 }
 
-// setUpVolume sets up one volume.
+// setUpVolume sets up one volume by its kind: an emptyDir, a hostPath or a volume of files. For an image volume
+// it does nothing. For any other kind it returns an error.
 func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	kind := volume.KindOf(v)
 	if err := volume.CheckPathElement(v.Name); err != nil {
@@ -113,24 +116,26 @@ func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	}
 	switch {
 	case kind == volume.HostPath:
-		return s.setUpHostPath(ctx, v)
+		return s.checkHostPathAndSetGroup(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory:
-		return s.setUpMemory(ctx, v)
+		return s.setUpMemoryEmptyDir(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && volume.IsHugePages(v.EmptyDir.Medium):
-		return s.setUpHugePages(ctx, v)
+		return s.setUpHugePagesEmptyDir(ctx, v)
 	case kind == volume.EmptyDir:
-		return s.makeVolumeDir(ctx, v.Name, s.fsGroup())
+		return s.makeVolumeDirIfMissing(ctx, v.Name, s.fsGroup())
 	case kind.HasFiles():
-		return s.writeVolumeFiles(ctx, v)
+		return s.writeVolumeFilesIfChanged(ctx, v)
 	case kind == volume.Image:
 		return nil // The runtime mounts it.
 	}
 	return fmt.Errorf("volumes of the kind %s are not supported", kind)
 }
 
-// setUpHostPath checks a path of the host, and gives a local volume to the fsGroup of the pod.
-func (s *setUpCall) setUpHostPath(ctx context.Context, v *v1.Volume) error {
-	if err := checkHostPath(v.HostPath); err != nil {
+// checkHostPathAndSetGroup checks the path of a hostPath volume, and creates it if its type requires that. If
+// the volume stands for a writable local PersistentVolume and the pod has an fsGroup, it gives the directory to
+// that group.
+func (s *setUpCall) checkHostPathAndSetGroup(ctx context.Context, v *v1.Volume) error {
+	if err := checkOrCreateHostPath(v.HostPath); err != nil {
 		return err
 	}
 	claim, group := s.claims[v.Name], s.fsGroup()
@@ -140,7 +145,7 @@ func (s *setUpCall) setUpHostPath(ctx context.Context, v *v1.Volume) error {
 	return giveTreeToGroup(ctx, v.HostPath.Path, group)
 }
 
-// fsGroup returns the fsGroup of the pod, or -1.
+// fsGroup returns the fsGroup of the pod, or -1 if it has none.
 func (s *setUpCall) fsGroup() int {
 	if c := s.pod.Spec.SecurityContext; c != nil && c.FSGroup != nil {
 		return int(*c.FSGroup)
@@ -148,9 +153,10 @@ func (s *setUpCall) fsGroup() int {
 	return -1
 }
 
-// makeVolumeDir creates the directory of a volume, which every user may write to. It creates the
-// directory elsewhere and renames it when it is complete. An existing directory stays as it is.
-func (s *setUpCall) makeVolumeDir(ctx context.Context, name string, group int) error {
+// makeVolumeDirIfMissing creates the directory of a volume, to which every user may write. It creates the
+// directory in the staging directory and renames it when its mode and group are set. An existing directory
+// stays as it is.
+func (s *setUpCall) makeVolumeDirIfMissing(ctx context.Context, name string, group int) error {
 	info, err := s.volumes.Lstat(name)
 	if err == nil {
 		if !info.IsDir() {
@@ -175,8 +181,8 @@ func (s *setUpCall) makeVolumeDir(ctx context.Context, name string, group int) e
 	return s.dir.Rename(stagingDir+"/"+name, volumesDir+"/"+name)
 }
 
-// setgidBitIfGroup returns the setgid bit if there is a group. With this bit, new files in a directory get
-// the group of the directory.
+// setgidBitIfGroup returns the setgid bit, or 0 if group is negative. With the bit, new files in a directory
+// get the group of the directory.
 func setgidBitIfGroup(group int) os.FileMode {
 	if group < 0 {
 		return 0
@@ -184,7 +190,7 @@ func setgidBitIfGroup(group int) os.FileMode {
 	return os.ModeSetgid
 }
 
-// setGroupAndMode sets the group of a file, and its mode regardless of the umask.
+// setGroupAndMode sets the mode of a file regardless of the umask, and its group unless group is negative.
 func setGroupAndMode(dir *os.Root, name string, mode os.FileMode, group int) error {
 	if group >= 0 {
 		if err := dir.Lchown(name, -1, group); err != nil {
@@ -194,25 +200,27 @@ func setGroupAndMode(dir *os.Root, name string, mode os.FileMode, group int) err
 	return dir.Chmod(name, mode)
 }
 
-// setUpMemory sets up an emptyDir in memory.
-func (s *setUpCall) setUpMemory(ctx context.Context, v *v1.Volume) error {
-	if err := s.makeVolumeDir(ctx, v.Name, -1); err != nil {
+// setUpMemoryEmptyDir creates the directory of an emptyDir with medium Memory and mounts a tmpfs on it, unless
+// one is mounted.
+func (s *setUpCall) setUpMemoryEmptyDir(ctx context.Context, v *v1.Volume) error {
+	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	return s.mountTmpfsOnce(v.Name, s.dirs.memoryVolumeBytes(v.EmptyDir), s.fsGroup())
+	return s.mountTmpfsUnlessMounted(v.Name, s.dirs.memoryVolumeBytes(v.EmptyDir), s.fsGroup())
 }
 
-// setUpHugePages sets up an emptyDir in huge pages. As in the kubelet, its sizeLimit has no effect: the
-// limits of the containers bound it.
-func (s *setUpCall) setUpHugePages(ctx context.Context, v *v1.Volume) error {
+// setUpHugePagesEmptyDir creates the directory of an emptyDir with medium HugePages and mounts a hugetlbfs on
+// it, unless one is mounted. As in the kubelet, sizeLimit has no effect, because the limits of the containers
+// apply.
+func (s *setUpCall) setUpHugePagesEmptyDir(ctx context.Context, v *v1.Volume) error {
 	size, err := volume.PageSize(s.pod, v.EmptyDir.Medium)
 	if err != nil {
 		return err
 	}
-	if err := s.makeVolumeDir(ctx, v.Name, -1); err != nil {
+	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	return s.mountOnce(v.Name, func(dir *os.File) error {
+	return s.mountUnlessMounted(v.Name, func(dir *os.File) error {
 		if err := mountHugePages(dir, size, s.fsGroup()); err != nil || s.fsGroup() < 0 {
 			return err
 		}
@@ -220,22 +228,22 @@ func (s *setUpCall) setUpHugePages(ctx context.Context, v *v1.Volume) error {
 	})
 }
 
-// mountMemoryForFiles mounts a tmpfs for a volume of files, unless the volume has files already. These
-// stay where containers see them.
-func (s *setUpCall) mountMemoryForFiles(name string) error {
+// mountMemoryUnlessFilesExist mounts a tmpfs for a volume of files, unless files are written there or something
+// is mounted. Existing files stay on disk, because containers see that directory.
+func (s *setUpCall) mountMemoryUnlessFilesExist(name string) error {
 	if _, err := s.volumes.Lstat(name + "/" + dataLink); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.mountTmpfsOnce(name, s.dirs.memoryVolumeBytes(&v1.EmptyDirVolumeSource{}), -1)
+	return s.mountTmpfsUnlessMounted(name, s.dirs.memoryVolumeBytes(&v1.EmptyDirVolumeSource{}), -1)
 }
 
-// mountTmpfsOnce mounts a tmpfs on the directory of a volume, unless something is mounted there.
-func (s *setUpCall) mountTmpfsOnce(name string, size int64, group int) error {
-	return s.mountOnce(name, func(dir *os.File) error { return mountTmpfs(dir, size, group) })
+// mountTmpfsUnlessMounted mounts a tmpfs on the directory of a volume, unless something is mounted there.
+func (s *setUpCall) mountTmpfsUnlessMounted(name string, size int64, group int) error {
+	return s.mountUnlessMounted(name, func(dir *os.File) error { return mountTmpfs(dir, size, group) })
 }
 
-// mountOnce calls mount with the directory of a volume, unless something is mounted there.
-func (s *setUpCall) mountOnce(name string, mount func(dir *os.File) error) error {
+// mountUnlessMounted calls mount with the directory of a volume, unless something is mounted there.
+func (s *setUpCall) mountUnlessMounted(name string, mount func(dir *os.File) error) error {
 	root, err := osfile.OpenSubdir(s.volumes, name)
 	if err != nil {
 		return err
@@ -257,7 +265,8 @@ func (s *setUpCall) mountOnce(name string, mount func(dir *os.File) error) error
 	return mount(dir)
 }
 
-// memoryVolumeBytes returns the size of a volume in memory. Zero means the default of the kernel.
+// memoryVolumeBytes returns the size for an emptyDir in memory: the smaller of its sizeLimit and the node's
+// allocatable memory. Zero means that neither is set and the kernel's default applies.
 func (d *Dir) memoryVolumeBytes(e *v1.EmptyDirVolumeSource) int64 {
 	size := max(d.cfg.Allocatable.Memory().Value(), 0)
 	if e.SizeLimit == nil || e.SizeLimit.IsZero() {

@@ -21,15 +21,15 @@ const keptLogs = 10
 // TerminationLog implements podsync.Files.
 func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
 	name := strconv.FormatUint(uint64(attempt), 10)
-	if err := d.makeTerminationLog(pod, container, name, attempt); err != nil {
+	if err := d.makeTerminationLogAndRemoveOld(pod, container, name, attempt); err != nil {
 		return "", fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	return d.podPath(pod.UID, containersDir, container, name), nil
 }
 
-// makeTerminationLog creates the termination log of an attempt, and removes the log that is keptLogs
-// attempts older.
-func (d *Dir) makeTerminationLog(pod *v1.Pod, container, name string, attempt uint32) error {
+// makeTerminationLogAndRemoveOld creates the file for the termination message of one attempt to run a
+// container, writable for everybody. It removes the file that is keptLogs attempts older.
+func (d *Dir) makeTerminationLogAndRemoveOld(pod *v1.Pod, container, name string, attempt uint32) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32
 	return text, nil
 }
 
-// readFileEnd returns at most the last limit bytes of a file. A missing file is empty.
+// readFileEnd returns at most the last limit bytes of a file, or nil if the file does not exist.
 func readFileEnd(dir *os.Root, name string, limit int) ([]byte, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
