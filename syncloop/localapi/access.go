@@ -38,7 +38,8 @@ func podkeelUser() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}
 }
 
-// authenticate returns the user of a request, or an error with code 401 if the request has no known user.
+// authenticate returns the user of a request. The error has code 401 if the Authenticator does not accept the
+// request, and code 500 if the Authenticator fails or panics. Only the log has the cause of a failure.
 func (b *backend) authenticate(r *http.Request) (user authenticationv1.UserInfo, err error) {
 	defer b.panics.Recover("Authenticate", &err)
 	user, ok, err := b.config.Authenticator.Authenticate(r)

@@ -59,8 +59,9 @@ func convertYAML(text []byte) (body []byte, duplicates document.Faults, err erro
 	return nil, nil, apierrors.NewBadRequest("the body cannot be read: " + faults.InOrder().Error())
 }
 
-// checkBodyBounds returns an error with code 413 if decoding a JSON or protobuf body would take too much memory or
-// time.
+// checkBodyBounds returns an error with code 413 if a JSON or protobuf body has too many values or too many
+// nested levels to decode. It returns an error with code 400 if a protobuf message for the type of into cannot
+// be parsed.
 func checkBodyBounds(text []byte, into k8sruntime.Object) error {
 	m := &valueCounter{messageFields: map[reflect.Type]map[int]reflect.Type{}}
 	switch {
@@ -98,7 +99,8 @@ func (m *valueCounter) checkBounds() error {
 	return nil
 }
 
-// countJSON counts the objects, lists, items and fields of a JSON text.
+// countJSON adds the objects and lists of a JSON text, and its commas, to the number of values. The commas
+// stand for items and fields. It also updates the deepest nesting and the length of the longest list.
 func (m *valueCounter) countJSON(text []byte) {
 	var commas []int // per enclosing object or list
 	quoted := false
@@ -126,8 +128,9 @@ func (m *valueCounter) countJSON(text []byte) {
 	}
 }
 
-// countProtobuf counts the fields of a protobuf message for a struct type. It returns false if the message cannot be
-// parsed to its end, because a decoder could then decode it differently.
+// countProtobuf adds the fields of a protobuf message for struct type t, and of its nested messages, to the
+// number of values. It stops early, with true, when a bound is exceeded. It returns false if the message cannot
+// be parsed to its end, because a decoder could then decode it differently.
 func (m *valueCounter) countProtobuf(t reflect.Type, text []byte, level int) (whole bool) {
 	m.levels = max(m.levels, level)
 	if m.messageFields[t] == nil {

@@ -61,9 +61,9 @@ func objectKey(o metav1.Object) string { return namespacedKey(o.GetNamespace(), 
 // namespacedKey joins a namespace and a name, as etcd keys do.
 func namespacedKey(namespace, name string) string { return namespace + "/" + name }
 
-// put stores an object, or a new state of the object with its UID, with a new resource version. The cache owns the
-// object from then on. An unchanged object keeps its version. If another object has the name, the new object becomes
-// visible when the other object is removed. put returns the stored object.
+// put stores an object with a new resource version and returns the stored object. If the object with this UID
+// is stored unchanged already, put returns the stored object and its old version. If another object has the
+// name, clients see the new object only after the other object is removed.
 func (c *cache) put(o object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *cache) put(o object) object {
 	return o
 }
 
-// remove removes the object with this UID, if it exists.
+// remove removes the object with this UID, if it exists, and wakes the watchers.
 func (c *cache) remove(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *cache) remove(uid types.UID) {
 	c.notifyWatchersLocked()
 }
 
-// notifyWatchersLocked closes the channel that watchers wait for.
+// notifyWatchersLocked closes the channel that watchers wait for, and creates the channel for the next change.
 func (c *cache) notifyWatchersLocked() {
 	close(c.mu.wake)
 	c.mu.wake = make(chan struct{})
@@ -141,8 +141,9 @@ func (c *cache) changesSince(version uint64) (changes []change, newest uint64, n
 	return changes, c.mu.Version(), c.mu.wake, nil
 }
 
-// expiredErrorLocked returns the Expired error for a version that the cache does not remember. A version from the
-// future gets it too: an earlier process whose clock was ahead has issued it.
+// expiredErrorLocked returns the Expired error for a version that the cache does not remember. A version that
+// is newer than the cache gets the same error, because an earlier process whose clock was ahead may have issued
+// it.
 func (c *cache) expiredErrorLocked(version uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, c.mu.Oldest()))
 }

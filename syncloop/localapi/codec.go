@@ -40,8 +40,9 @@ func newCodec() (*codec, error) {
 	return &codec{strict: decoder(true), lenient: decoder(false)}, nil
 }
 
-// decode decodes a body into an object. An unknown or duplicate field returns code 400 if strict is set. A body that
-// exceeds a bound returns code 413.
+// decode decodes a body into an object of this kind. An unknown or duplicate field returns code 400 only if
+// strict is set, except that a pod with a field that this code is too old to handle always returns code 400. A
+// body that exceeds a bound returns code 413.
 func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
 	text, duplicates, err := convertYAML(text)
 	if err != nil {
@@ -83,8 +84,8 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 	return nil
 }
 
-// unhandledFields lists the set fields of a pod that this code does not handle. A newer k8s.io/api can have such
-// fields, so the decoder keeps them.
+// unhandledFields lists the set fields of a decoded pod that this code does not handle. The decoder can know
+// more fields than this code, because it is compiled with a newer k8s.io/api.
 func unhandledFields(pod *v1.Pod) []podfields.Found {
 	var all []podfields.Found
 	for _, path := range podfields.Unknown(pod) {

@@ -20,15 +20,15 @@ func clientConditions(conditions []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return podstatus.IsNodeCondition(c.Type) })
 }
 
-// setClientConditions replaces the client conditions of a node's status with the conditions of the written pod. The
-// node's status may have older ones, because the node syncs a pod for a new condition only if the pod has a readiness
-// gate.
+// setClientConditions replaces the client conditions of a status with the conditions that the client wrote to
+// the written pod. The conditions of the node stay.
 func setClientConditions(status *v1.PodStatus, written *v1.Pod) {
 	nodeConditions := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
 	status.Conditions = append(nodeConditions, written.Status.Conditions...)
 }
 
-// validateClientConditions validates the client conditions as an API server does. It ignores conditions of the node.
+// validateClientConditions returns an error for each condition of a client with an invalid type, a type that
+// another condition has too, or an unknown status. It ignores conditions that only the node writes.
 func validateClientConditions(conditions []v1.PodCondition) (errs field.ErrorList) {
 	seen := map[v1.PodConditionType]bool{}
 	for i, c := range conditions {

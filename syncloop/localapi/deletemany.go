@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveDeleteCollection deletes the pods that the request selects, and responds with them. It skips static pods: in a
-// cluster their mirror pods reappear at once.
+// serveDeleteCollection deletes the selected pods that clients of this API have created, and sends the deleted
+// pods as a list. It skips static pods and pods of the embedding program.
 func (p *podWriter) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t target) {
 	q, err := p.newWriteRequest(w, r, t)
 	if err != nil {
@@ -33,8 +33,8 @@ func (p *podWriter) serveDeleteCollection(w http.ResponseWriter, r *http.Request
 	sendList(w, v, deleted, metav1.ListMeta{})
 }
 
-// deletePods deletes the selected pods one by one until a deletion fails. It ignores pods that have disappeared
-// meanwhile.
+// deletePods starts the deletion of each selected pod that a client of this API has created. It stops at the
+// first error. A pod that was removed meanwhile is no error.
 func (q *writeRequest) deletePods(o *options) (deleted []object, err error) {
 	pods, _, err := q.resource.selectObjects(o)
 	if err != nil {

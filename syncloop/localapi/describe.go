@@ -19,8 +19,9 @@ import (
 // nodeObjects maintains the Node object and its lease.
 type nodeObjects struct{ *backend }
 
-// updateNodeObject updates the Node object. If only the heartbeat has changed, it updates the object every 5 minutes.
-func (o *nodeObjects) updateNodeObject(ctx context.Context) {
+// updateNodeObjectIfDue stores a new Node object if the status has changed, or if the last heartbeat is 5
+// minutes old.
+func (o *nodeObjects) updateNodeObjectIfDue(ctx context.Context) {
 	facts := o.collectFacts(ctx)
 	before, _ := o.served["nodes"].get("", o.config.NodeName).(*v1.Node)
 	var previous v1.NodeStatus
@@ -48,8 +49,9 @@ const leasesKey = "leases." + coordinationv1.GroupName
 // leaseDuration is the kubelet's lease duration, in seconds.
 const leaseDuration = 40
 
-// renewLease renews the node's lease while the node is healthy, as a kubelet does.
-func (o *nodeObjects) renewLease() {
+// renewLeaseIfDue renews the node's lease if the node is healthy and the last renewal is half a refreshPeriod
+// old. It creates the lease if it does not exist.
+func (o *nodeObjects) renewLeaseIfDue() {
 	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
 	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < refreshPeriod/2 || o.config.Node.Health().Err != nil {
 		return
@@ -68,8 +70,9 @@ func newLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}}
 }
 
-// collectFacts returns the facts of Config.Facts with defaults for missing ones. If Config.Facts panics, all facts are
-// defaults.
+// collectFacts returns the facts of Config.Facts, with defaults for the empty ones. Without a status of the
+// runtime, the default is a ready runtime, with the error of an unhealthy node as a problem. If Config.Facts
+// panics, all facts are defaults.
 func (o *nodeObjects) collectFacts(ctx context.Context) (f nodestatus.Facts) {
 	if o.config.Facts != nil {
 		func() {

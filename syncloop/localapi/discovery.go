@@ -122,7 +122,8 @@ func sendAggregatedDiscovery(w http.ResponseWriter, groups []groupVersionResourc
 	sendAs(w, http.StatusOK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", list)
 }
 
-// appendAggregatedResource appends a resource. It adds a subresource to the last resource instead.
+// appendAggregatedResource appends a resource to the list. A subresource, such as pods/log, is added to the
+// last resource of the list instead.
 func appendAggregatedResource(all []discoveryv2.APIResourceDiscovery, g *groupVersionResources, r metav1.APIResource) []discoveryv2.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: cmp.Or(r.Group, g.group), Version: cmp.Or(r.Version, g.version), Kind: r.Kind}
 	if _, sub, isSubresource := strings.Cut(r.Name, "/"); isSubresource {

@@ -88,7 +88,8 @@ func (s eventStore) PatchEvent(_ context.Context, namespace, name string, patch 
 	return event, nil
 }
 
-// removeOldEvents removes events that are older than eventLifetime. A nil Events has none.
+// removeOldEvents removes events that are older than eventLifetime, and the oldest events above maxEvents. A
+// nil Events has no events.
 func (e *Events) removeOldEvents() {
 	if e != nil {
 		e.mu.Lock()
@@ -97,7 +98,8 @@ func (e *Events) removeOldEvents() {
 	}
 }
 
-// removeOldEventsLocked removes events that are older than eventLifetime, and the least recent events above maxEvents.
+// removeOldEventsLocked removes events that are older than eventLifetime, and then the events with the oldest
+// changes until at most maxEvents are left.
 func (e *Events) removeOldEventsLocked(now time.Time) {
 	all, _ := e.cache.list()
 	excess := len(all) - maxEvents

@@ -39,7 +39,7 @@ type eventsV1Event struct {
 // DeepCopyObject implements runtime.Object. A shallow copy suffices because nothing changes an event.
 func (e *eventsV1Event) DeepCopyObject() k8sruntime.Object { return new(*e) }
 
-// toEventsV1 converts an event to an event of events.k8s.io.
+// toEventsV1 converts an event of the core group to an event of events.k8s.io.
 func toEventsV1(o object) k8sruntime.Object {
 	e := o.(*v1.Event)
 	return &eventsV1Event{

@@ -34,7 +34,8 @@ func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t targ
 	sendJSON(w, http.StatusCreated, done)
 }
 
-// deleteEvictedPod starts the deletion of the pod that the Eviction names.
+// deleteEvictedPod decodes the Eviction in the body and starts the deletion of its pod. The names in the
+// Eviction and in the URL must match.
 func (q *writeRequest) deleteEvictedPod() (*v1.Pod, error) {
 	var e policyv1.Eviction
 	if err := q.codec.decode(q.body, q.isStrict(), evictionKind, &e); err != nil {

@@ -38,24 +38,25 @@ func (a *API) Run(ctx context.Context) error {
 	}
 	goroutines.Go(func() { a.refreshPeriodically(ctx) })
 	for state := range a.config.Node.Watch(ctx) {
-		a.pods.handlePodState(state)
+		a.pods.updateFromPodState(state)
 	}
 	return nil
 }
 
-// refreshPeriodically updates the Node object and its lease, inspects deleted pods, and removes old records and events,
-// until ctx is done. It closes ready when the node has reported all pods.
+// refreshPeriodically updates the Node object and its lease, removes deleted pods that have terminated, and
+// removes old records and events, until ctx is done. It first adds the namespaces that every cluster has. It
+// closes ready when the node has reported all pods.
 func (a *API) refreshPeriodically(ctx context.Context) {
 	period := time.NewTicker(startupCheckPeriod)
 	defer period.Stop()
-	a.node.updateNodeObject(ctx)
+	a.node.updateNodeObjectIfDue(ctx)
 	a.pods.addNamespace(metav1.NamespaceDefault)
 	a.pods.addNamespace(v1.NamespaceNodeLease)
 	for {
 		if !a.isReady() && a.pods.hasNodeReportedAllPods() {
-			a.node.updateNodeObject(ctx)
-			a.node.renewLease()
-			if period.Reset(refreshPeriod); a.pods.inspectDeletingPods() {
+			a.node.updateNodeObjectIfDue(ctx)
+			a.node.renewLeaseIfDue()
+			if period.Reset(refreshPeriod); a.pods.removeTerminatedDeletedPods() {
 				period.Reset(deletionCheckPeriod)
 			}
 			close(a.ready)
@@ -68,11 +69,11 @@ func (a *API) refreshPeriodically(ctx context.Context) {
 			return
 		}
 		if a.isReady() {
-			a.node.updateNodeObject(ctx)
-			a.node.renewLease()
-			a.pods.expireRemovedRecords()
+			a.node.updateNodeObjectIfDue(ctx)
+			a.node.renewLeaseIfDue()
+			a.pods.expireOldRemovedRecords()
 			a.config.Events.removeOldEvents()
-			if !a.pods.inspectDeletingPods() {
+			if !a.pods.removeTerminatedDeletedPods() {
 				period.Reset(refreshPeriod)
 			}
 		}

@@ -30,7 +30,8 @@ func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name s
 	sendJSON(w, http.StatusOK, v.renderObject(o))
 }
 
-// serveList sends a list, or one page of it.
+// serveList sends the selected objects as a list. With a limit it sends one page and a continue token for the
+// rest.
 func (r *resource) serveList(v *view, w http.ResponseWriter, o options) {
 	objects, version, err := r.selectObjects(&o)
 	if err != nil {
@@ -63,7 +64,8 @@ func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.List
 	}
 }
 
-// selectObjects returns the objects that the options select, and the version of the list.
+// selectObjects returns the objects that match the options and come after the start key of a continued list,
+// and the version of the list. With an exact version it returns the objects as they were at that version.
 func (r *resource) selectObjects(o *options) (objects []object, version uint64, err error) {
 	objects, version = r.list()
 	switch {
@@ -81,7 +83,8 @@ func (r *resource) selectObjects(o *options) (objects []object, version uint64, 
 	return objects, version, nil
 }
 
-// versionTooLargeError returns the error for a version that does not exist yet. client-go then lists without a version.
+// versionTooLargeError returns the error for a resource version that does not exist yet. After this error
+// client-go lists without a version.
 func versionTooLargeError(version, newest uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, newest), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}

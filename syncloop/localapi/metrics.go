@@ -53,7 +53,7 @@ type metricsServer struct{ *backend }
 
 // serveMetrics serves the CPU and memory usage of pods and of the node.
 func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
-	t, ok := s.findTarget("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
+	t, ok := s.parseTarget("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
 	if !ok || s.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
 		sendError(w, errNoSuchPath())
 		return
@@ -78,7 +78,8 @@ func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.sendMetrics(w, r, t.resource, group, o)
 }
 
-// sendMetrics sends the metrics of the selected objects.
+// sendMetrics sends the metrics of the objects that match the options: one object if the request has a name,
+// otherwise a list. If the pods cannot be measured, it sends a 503.
 func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, measured *resource, group schema.GroupResource, o options) {
 	stats, err := s.readStats(r.Context())
 	if err != nil {
@@ -117,13 +118,14 @@ func (s *metricsServer) readStats(ctx context.Context) (stats node.NodeStats, er
 	return s.config.Stats.NodeStats(ctx)
 }
 
-// podMetricsList returns the metrics of each visible pod whose containers all have metrics, as a metrics server does.
+// podMetricsList returns the metrics of each pod that clients see and whose containers all have CPU and memory
+// usage, as a metrics server does.
 func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMetrics) {
 	for i := range stats.Pods {
 		pod := &stats.Pods[i]
 		m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(s.now().Truncate(time.Second))}}
 		for j := range pod.Containers {
-			if c := &pod.Containers[j]; m.includeSample(c) {
+			if c := &pod.Containers[j]; m.addSampleTime(c) {
 				m.Containers = append(m.Containers, containerMetrics{c.Name, containerUsage(c)})
 			}
 		}
@@ -134,14 +136,15 @@ func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMet
 	return all
 }
 
-// nodeMetrics returns the metrics of the node: the sum of its containers.
+// nodeMetrics returns the sum of the usage of all containers, as the metrics of the node. Containers with
+// unknown usage are left out.
 func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	now := metav1.NewTime(s.now().Truncate(time.Second))
 	m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Name: s.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
 	var cpu, memory uint64
 	for i := range stats.Pods {
 		for j := range stats.Pods[i].Containers {
-			if c := &stats.Pods[i].Containers[j]; m.includeSample(c) {
+			if c := &stats.Pods[i].Containers[j]; m.addSampleTime(c) {
 				cpu += *cpuNanoCores(c)
 				memory += *c.Memory.WorkingSetBytes
 			}
@@ -151,9 +154,9 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	return m
 }
 
-// includeSample moves the timestamp back to a container's sample if the sample is older. It returns false if the CPU or
-// memory usage of the container is unknown.
-func (m *resourceMetrics) includeSample(c *runtime.ContainerStats) bool {
+// addSampleTime sets the window, and moves the timestamp back to the time of a container's sample if that is
+// older. It returns false and changes nothing if the CPU or memory usage of the container is unknown.
+func (m *resourceMetrics) addSampleTime(c *runtime.ContainerStats) (usageKnown bool) {
 	if cpuNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
 		return false
 	}
@@ -164,8 +167,8 @@ func (m *resourceMetrics) includeSample(c *runtime.ContainerStats) bool {
 	return true
 }
 
-// cpuNanoCores returns the CPU usage of a container in billionths of a core, or nil if it is unknown. Before there are
-// two samples, it returns the mean since the container started.
+// cpuNanoCores returns the CPU usage of a container in billionths of a core, or nil if it is unknown. If the
+// runtime reports no current usage, it returns the mean since the container started.
 func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
 	switch {
 	case c.CPU == nil:

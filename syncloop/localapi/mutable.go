@@ -18,7 +18,8 @@ const (
 	ephemeralUpdateForbidden = "only additions to `spec.ephemeralContainers` are possible here"
 )
 
-// validateSpecUpdate returns an error for each change of a pod's spec that an API server forbids.
+// validateSpecUpdate returns an error for each change of a pod's spec that an API server forbids. Allowed are
+// other images, a first or shorter activeDeadlineSeconds, and added tolerations or other tolerationSeconds.
 func validateSpecUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	spec := field.NewPath("spec")
 	now := after.Spec.DeepCopy()
@@ -73,8 +74,8 @@ func validateAppArmorUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// validateFinalizers returns an error for each malformed finalizer, and for each finalizer that is added to a deleted
-// pod.
+// validateFinalizers returns an error for each malformed finalizer, and for each finalizer that is added to a
+// pod that is being deleted.
 func validateFinalizers(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "finalizers")
 	for _, name := range after.Finalizers {

@@ -18,7 +18,8 @@ func (s *podStore) addNamespace(name string) {
 	s.namespaces.put(ns)
 }
 
-// removeEmptyNamespaceLocked removes a Namespace object without pods, except those that every cluster has.
+// removeEmptyNamespaceLocked removes a Namespace object if no pod is in it. The namespaces default and
+// kube-node-lease always stay.
 func (s *podStore) removeEmptyNamespaceLocked(name string) {
 	pods, _ := s.pods.list()
 	for _, o := range pods {

@@ -48,17 +48,17 @@ func TestNamespace(t *testing.T) {
 	pods := []*v1.Pod{{}, {}}
 	for i, pod := range pods {
 		pod.Namespace, pod.Name, pod.UID = "x", []string{"a", "b"}[i], types.UID([]string{"a", "b"}[i])
-		_, err := a.pods.publishWrite(created.Create, pod)
+		_, err := a.pods.showAndApplyWrite(created.Create, pod)
 		require.NoError(t, err)
-		_, err = a.pods.publishWrite(created.Delete, deletedAt(pod))
+		_, err = a.pods.showAndApplyWrite(created.Delete, deletedAt(pod))
 		require.NoError(t, err)
 	}
 	assert.True(t, has(), "with the pod, not before it")
-	a.pods.forgetDeletedPod(pods[0])
+	a.pods.deletePodAndFileIfDeleting(pods[0])
 	assert.True(t, has(), "another pod is in it")
-	a.pods.forgetDeletedPod(pods[1])
+	a.pods.deletePodAndFileIfDeleting(pods[1])
 	assert.False(t, has())
-	a.pods.handlePodState(node.PodState{Pod: pods[1]})
+	a.pods.updateFromPodState(node.PodState{Pod: pods[1]})
 	assert.False(t, has(), "a late state shows neither the pod nor the namespace")
 	assert.Nil(t, a.served["pods"].get("x", "b"))
 }

@@ -56,7 +56,8 @@ func (r *resource) parseOptions(query url.Values) (o options, err error) {
 	return o, nil
 }
 
-// parseSelection parses the label selector and the field selector of a query.
+// parseSelection parses the label selector and the field selector of a query. A field that the resource does
+// not support is an error.
 func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
 		return s, fmt.Errorf("unable to parse labelSelector: %w", err)
@@ -73,7 +74,8 @@ func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	return s, nil
 }
 
-// parseNumbers parses the boolean parameters, limit and timeoutSeconds.
+// parseNumbers parses the boolean parameters, limit and timeoutSeconds of a query. It shortens a timeout above
+// maxWatchDuration.
 func (o *options) parseNumbers(query url.Values) (err error) {
 	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initialEvents} {
 		if value := query.Get(key); value != "" {
@@ -94,7 +96,8 @@ func (o *options) parseNumbers(query url.Values) (err error) {
 	return nil
 }
 
-// parseVersion parses resourceVersion and resourceVersionMatch, and checks that they fit together.
+// parseVersion parses resourceVersion and resourceVersionMatch. It returns an error if they do not fit together
+// or do not fit sendInitialEvents. Version 0 is like no version.
 func (o *options) parseVersion(query url.Values) (err error) {
 	if value := query.Get("resourceVersion"); value != "" && value != "0" {
 		o.hasVersion = true
@@ -126,7 +129,8 @@ func (p continueToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseContinue makes the options continue the list of a continue token, at the version of the first page.
+// parseContinue decodes a continue token. It sets the options to the version of the first page and to the
+// objects after the last page.
 func (o *options) parseContinue(token string) error {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var p continueToken

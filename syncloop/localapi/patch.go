@@ -32,10 +32,9 @@ const (
 // errPatch is returned if a patch cannot be applied.
 var errPatch = errors.New("the patch cannot be applied")
 
-// applyPatch applies a patch of one of patchTypes and returns the changed document. dataStruct is a value of the Go
-// type of the document; its tags give the merge keys of a strategic merge patch. The caller has checked the bounds of
-// the patch. The error is errPatch, also if a library panics: the libraries panic if they compare values that Go cannot
-// compare.
+// applyPatch applies a JSON, merge or strategic merge patch and returns the changed document. dataStruct is a
+// value of the document's Go type; its tags give the merge keys of a strategic merge patch. Every error is
+// errPatch, also if the patch library panics or the result is too large.
 func applyPatch(form types.PatchType, document, patch []byte, dataStruct any) (after []byte, err error) {
 	defer func() {
 		if recover() != nil {
@@ -59,7 +58,7 @@ func applyPatch(form types.PatchType, document, patch []byte, dataStruct any) (a
 	return after, nil
 }
 
-// truncateMessage cuts a text to maxMessageBytes, at a character boundary, and appends three dots.
+// truncateMessage cuts a text longer than maxMessageBytes, at a character boundary, and appends three dots.
 func truncateMessage(text string) string {
 	if len(text) <= maxMessageBytes {
 		return text
@@ -67,11 +66,12 @@ func truncateMessage(text string) string {
 	return strings.ToValidUTF8(text[:maxMessageBytes], "") + "..."
 }
 
-// applyJSONPatch applies a JSON patch. It measures the document after each copy or move operation.
+// applyJSONPatch applies a JSON patch. After each copy or move operation it checks the size of the document,
+// and the sum of these sizes.
 func applyJSONPatch(document, text []byte) ([]byte, error) {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err == nil {
-		err = checkOperations(patch)
+		err = checkPatchOperations(patch)
 	}
 	measured := 0
 	for rest := patch; err == nil && len(rest) > 0; {
@@ -90,8 +90,9 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 	return document, err
 }
 
-// checkOperations returns an error if a JSON patch exceeds a bound.
-func checkOperations(patch jsonpatch.Patch) error {
+// checkPatchOperations returns an error if a JSON patch has too many operations, too many copy and move
+// operations, or a path with too many levels.
+func checkPatchOperations(patch jsonpatch.Patch) error {
 	if len(patch) > maxOperations {
 		return fmt.Errorf("it has more than %d operations", maxOperations)
 	}
@@ -127,7 +128,8 @@ func checkResultSize(document []byte) error {
 	return nil
 }
 
-// applyStrategicPatch applies a strategic merge patch.
+// applyStrategicPatch applies a strategic merge patch. It returns an error if the document or the patch has a
+// list of more than maxElements, because merging long lists is slow.
 func applyStrategicPatch(document, patch []byte, dataStruct any) ([]byte, error) {
 	var m valueCounter
 	m.countJSON(document)

@@ -49,9 +49,9 @@ func newPodStore(b *backend) *podStore {
 	return s
 }
 
-// applyEvent applies an event to the state of a pod, and shows or hides the pod for clients. pod is the written pod, or
-// for a Report or Inspect a copy of the node's pod. It returns the pod as clients see it, if the event shows it, and
-// the effects that the caller must perform.
+// applyEvent moves the record of a pod to its next state, stores the written pod, and shows or hides the pod
+// for clients. pod is the pod as the client wrote it, or a copy of the node's pod for an event of the node. It
+// returns the shown pod, or nil, and the effects of the new state that the caller must perform.
 func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,9 +75,9 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	for _, effect := range effects {
 		switch {
 		case effect == created.Show, effect == created.ShowLast && s.pods.hasVisibleOrWaiting(pod.UID):
-			shown = s.showLocked(r.written, pod)
+			shown = s.showPodAndNamespaceLocked(r.written, pod)
 		case effect == created.Hide:
-			s.hideLocked(pod)
+			s.hidePodAndEmptyNamespaceLocked(pod)
 		case effect != created.ShowLast:
 			todo = append(todo, effect)
 		}
@@ -85,9 +85,10 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	return shown, todo
 }
 
-// showLocked makes a pod visible to clients. written is the pod as a client has written it, or nil for a pod of another
-// source. The status is the node's newest status, or Pending if the node has not reported the pod.
-func (s *podStore) showLocked(written, pod *v1.Pod) *v1.Pod {
+// showPodAndNamespaceLocked makes a pod visible to clients and adds its namespace. written is the pod as a
+// client has written it, or nil for a pod of another source. The status is the node's newest status, or Pending
+// if the node has not reported the pod.
+func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 	shown := pod
 	if written != nil {
 		shown = withPendingStatus(written)
@@ -102,9 +103,9 @@ func (s *podStore) showLocked(written, pod *v1.Pod) *v1.Pod {
 	return s.pods.put(shown).(*v1.Pod)
 }
 
-// hideLocked removes a pod and, if it was the last pod of its namespace, the namespace. Both happen under one lock.
-// Otherwise a new pod could appear in a namespace that is being removed.
-func (s *podStore) hideLocked(pod *v1.Pod) {
+// hidePodAndEmptyNamespaceLocked removes a pod for clients and, if it was the last pod of its namespace, the
+// namespace. Both happen under one lock. Otherwise a new pod could appear in a namespace that is being removed.
+func (s *podStore) hidePodAndEmptyNamespaceLocked(pod *v1.Pod) {
 	s.pods.remove(pod.UID)
 	s.removeEmptyNamespaceLocked(pod.Namespace)
 }
@@ -118,21 +119,23 @@ func (s *podStore) shownPod(pod *v1.Pod) *v1.Pod {
 	return nil
 }
 
-// withPendingStatus returns a copy of a pod with the status that it has before a node reports it.
+// withPendingStatus returns a copy of a pod with phase Pending, its QoS class and the conditions of clients.
+// Clients see this status until the node reports the pod.
 func withPendingStatus(pod *v1.Pod) *v1.Pod {
 	shown := withKind(pod.DeepCopy(), "Pod")
 	shown.Status = v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod), Conditions: shown.Status.Conditions}
 	return shown
 }
 
-// recordOf returns the record of a UID. Its written pod is nil if the pod has another source.
+// recordOf returns the record of the pod with this UID, or an empty record. The written pod of the record is
+// nil if no client of this API has created the pod.
 func (s *podStore) recordOf(uid types.UID) record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.records[uid]
 }
 
-// writtenPods returns the pods that clients have created and that are not gone, in no order.
+// writtenPods returns the pods that clients of this API have created and that still exist, in no order.
 func (s *podStore) writtenPods() (pods []*v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,14 +185,14 @@ func (s *podStore) restoreSavedPods() error {
 		}
 		_, _ = s.applyEvent(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
 	}
-	s.signalAllRestored(lost)
+	s.setCompleteUnlessLost(lost)
 	return nil
 }
 
-// signalAllRestored calls SetComplete of a Completer, because it has all saved pods. If some pods could not be
-// restored, it logs the error instead. The node then keeps the containers and volumes of unknown pods until an
-// administrator repairs the files, because no client has deleted those pods.
-func (s *podStore) signalAllRestored(lost error) {
+// setCompleteUnlessLost calls SetComplete of a Completer, so that the node may remove the containers and
+// volumes of unknown pods. If lost is not nil, some saved pods could not be restored. It then only logs the
+// error, because no client has deleted those pods.
+func (s *podStore) setCompleteUnlessLost(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {
 	case lost == nil && ok:
@@ -199,14 +202,16 @@ func (s *podStore) signalAllRestored(lost error) {
 	}
 }
 
-// newWriteEvent returns the event for a pod that a client has written.
+// newWriteEvent returns the event for a pod that a client has written. The event says whether the pod is being
+// deleted and has finalizers.
 func newWriteEvent(kind created.Kind, pod *v1.Pod) created.Event {
 	return created.Event{Kind: kind, Deleting: pod.DeletionTimestamp != nil, Finalizers: len(pod.Finalizers) > 0}
 }
 
-// publishWrite makes a written pod visible and applies it to the node. The caller has saved the pod and holds the lock
-// of its name. It returns the pod as clients see it, and the error of the node.
-func (s *podStore) publishWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
+// showAndApplyWrite makes a written pod visible and, if the state of its record requires it, applies it to the
+// node or requests a check of the deleted pods. The caller has saved the pod and holds the lock of its name. It
+// returns the pod as clients see it, and the error of the node.
+func (s *podStore) showAndApplyWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
 	shown, todo := s.applyEvent(newWriteEvent(kind, pod), pod)
 	for _, effect := range todo {
 		switch effect {
@@ -224,15 +229,17 @@ func (s *podStore) publishWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error)
 	return shown, nil
 }
 
-// discardRefusedPod removes a new pod that the node has refused. The caller holds the lock of the pod's name.
-func (s *podStore) discardRefusedPod(pod *v1.Pod) {
+// removeRefusedPod removes the record, the file and the visible object of a new pod that the node has refused.
+// The caller holds the lock of the pod's name.
+func (s *podStore) removeRefusedPod(pod *v1.Pod) {
 	if _, todo := s.applyEvent(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
-		s.forgetPod(pod)
+		s.deletePodAndFile(pod)
 	}
 }
 
-// forgetPod performs created.Forget. The caller holds the lock of the pod's name.
-func (s *podStore) forgetPod(pod *v1.Pod) {
+// deletePodAndFile removes the pod's file, deletes the pod from the node, and hides the pod from clients. It
+// logs an error of the file. The caller holds the lock of the pod's name.
+func (s *podStore) deletePodAndFile(pod *v1.Pod) {
 	if err := s.config.Saved.Drop(pod.UID); err != nil {
 		s.log.Error("cannot remove the file of a pod: a restart applies the pod again; if it was deleted, it is terminated again", "pod", objectKey(pod), "err", err)
 	}
@@ -240,17 +247,18 @@ func (s *podStore) forgetPod(pod *v1.Pod) {
 	_, _ = s.applyEvent(created.Event{Kind: created.Forgotten}, pod)
 }
 
-// forgetDeletedPod performs created.Forget for a deleted pod that has terminated. It waits for a concurrent write of
-// the pod. Otherwise that write could apply the pod to the node again after the deletion.
-func (s *podStore) forgetDeletedPod(pod *v1.Pod) {
+// deletePodAndFileIfDeleting calls deletePodAndFile if the record of the pod still has state Deleting. It locks
+// the pod's name first, so that a concurrent write cannot apply the pod to the node again after the deletion.
+func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	defer s.nameLocks.Lock(objectKey(pod))()
 	if s.recordOf(pod.UID).state == created.Deleting {
-		s.forgetPod(pod)
+		s.deletePodAndFile(pod)
 	}
 }
 
-// handlePodState applies a pod state that the node reports. Run calls it for each state of node.Watch.
-func (s *podStore) handlePodState(state node.PodState) {
+// updateFromPodState shows a pod as the node reports it. If a deleted pod has terminated, it also removes the
+// pod's file and the pod from the node. Run calls it for each state of node.Watch.
+func (s *podStore) updateFromPodState(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {
 	case state.Gone:
@@ -259,14 +267,14 @@ func (s *podStore) handlePodState(state node.PodState) {
 		e.Node = created.Ended
 	}
 	if _, todo := s.applyEvent(e, s.podFromState(state)); slices.Contains(todo, created.Forget) {
-		s.forgetDeletedPod(state.Pod)
+		s.deletePodAndFileIfDeleting(state.Pod)
 	}
 }
 
-// inspectDeletingPods reads each pod in state Deleting from the node. It forgets a pod that has terminated or that the
-// node does not have. It reports whether some of these pods have not terminated. Deleted pods with finalizers are in
-// state Held, so it skips them.
-func (s *podStore) inspectDeletingPods() (more bool) {
+// removeTerminatedDeletedPods removes the deleted pods that have terminated or that the node does not have. It
+// reports whether some deleted pods have not terminated. Deleted pods with finalizers are in another state, so
+// it skips them.
+func (s *podStore) removeTerminatedDeletedPods() (stillTerminating bool) {
 	for uid, r := range s.recordsInState(created.Deleting) {
 		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.written
 		if now, known := s.config.Node.Pod(uid); known {
@@ -275,16 +283,17 @@ func (s *podStore) inspectDeletingPods() (more bool) {
 				e.Node = created.Ended
 			}
 		}
-		more = more || e.Node == created.Active
+		stillTerminating = stillTerminating || e.Node == created.Active
 		if _, todo := s.applyEvent(e, pod); slices.Contains(todo, created.Forget) {
-			s.forgetDeletedPod(r.written)
+			s.deletePodAndFileIfDeleting(r.written)
 		}
 	}
-	return more
+	return stillTerminating
 }
 
-// expireRemovedRecords removes the records of pods that have been gone for long and that the node has forgotten.
-func (s *podStore) expireRemovedRecords() {
+// expireOldRemovedRecords removes the records of pods that were removed long ago and that the node no longer
+// has.
+func (s *podStore) expireOldRemovedRecords() {
 	for uid, r := range s.recordsInState(created.Removed) {
 		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.removedSince)}
 		if _, known := s.config.Node.Pod(uid); known {
@@ -310,7 +319,8 @@ func (s *podStore) hasNodeReportedAllPods() bool {
 	return true
 }
 
-// podFromState returns a copy of a node's pod with the fields that an API server shows.
+// podFromState returns a copy of a node's pod with the fields that an API server adds: the creation time, the
+// mirror annotation of a static pod, and the deletion timestamp of a terminating pod.
 func (s *podStore) podFromState(state node.PodState) *v1.Pod {
 	pod := withKind(state.Pod.DeepCopy(), "Pod")
 	if before := s.shownPod(pod); before != nil {
@@ -323,12 +333,12 @@ func (s *podStore) podFromState(state node.PodState) *v1.Pod {
 		pod.Annotations[podmanager.ConfigMirrorAnnotation] = pod.Annotations[podmanager.ConfigHashAnnotation]
 	}
 	if state.Terminating && pod.DeletionTimestamp == nil {
-		s.copyDeletion(pod)
+		s.copyDeletionFromNode(pod)
 	}
 	return pod
 }
 
-// creationTime returns the start time of a pod that has no creation time, or the current time if it has not started.
+// creationTime returns the start time of a pod, or the current time if the pod has not started.
 func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
 	if pod.Status.StartTime != nil {
 		return *pod.Status.StartTime
@@ -336,8 +346,9 @@ func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
 	return metav1.NewTime(now.Truncate(time.Second))
 }
 
-// copyDeletion copies the deletion timestamp and grace period that the node has for a pod.
-func (s *podStore) copyDeletion(pod *v1.Pod) {
+// copyDeletionFromNode sets the deletion timestamp and grace period that the node has for the pod. If the node
+// does not have the pod, nothing changes.
+func (s *podStore) copyDeletionFromNode(pod *v1.Pod) {
 	if shown, ok := s.config.Node.Pod(pod.UID); ok {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds
 	}

@@ -33,10 +33,10 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.groupVersion.Group, Resource: r.Name}
 }
 
-// asStored returns an object as it is stored.
+// asStored returns the object unchanged. It is the conversion of resources that need none.
 func asStored(o object) k8sruntime.Object { return o }
 
-// withKind sets the kind of a v1 object and returns the object.
+// withKind sets the API version v1 and the kind of an object, and returns the object.
 func withKind[T k8sruntime.Object](o T, kind string) T {
 	o.GetObjectKind().SetGroupVersionKind(v1.SchemeGroupVersion.WithKind(kind))
 	return o
@@ -47,7 +47,8 @@ var (
 	podWriteVerbs = metav1.Verbs{"create", "delete", "deletecollection", "patch", "update"}
 )
 
-// newResources returns all resources that the API serves, by GroupResource.
+// newResources returns all resources that the API serves, by GroupResource. Without Config.Writer the pods have
+// no write verbs.
 func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	pods := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),

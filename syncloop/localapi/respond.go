@@ -16,13 +16,13 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// sendJSON sends a value as JSON. It encodes the value first, so that an encoding error becomes a Status and not half
-// an object.
+// sendJSON sends a value as JSON. If the value cannot be encoded, it sends the Status of the error instead.
 func sendJSON(w http.ResponseWriter, code int, value any) {
 	sendAs(w, code, "application/json", value)
 }
 
-// sendAs sends a value as JSON with another content type.
+// sendAs sends a value as JSON with this content type. If the value cannot be encoded, it sends the Status of
+// the error instead.
 func sendAs(w http.ResponseWriter, code int, contentType string, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -41,7 +41,8 @@ func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 }
 
-// sendError sends the Status of an error. An error without a Status becomes an internal error.
+// sendError sends the Status of an error, with a Retry-After header if the Status has one. An error without a
+// Status becomes an internal error.
 func sendError(w http.ResponseWriter, err error) {
 	status := statusOfError(err)
 	if d := status.Details; d != nil && d.RetryAfterSeconds > 0 {
@@ -50,7 +51,7 @@ func sendError(w http.ResponseWriter, err error) {
 	sendJSON(w, int(status.Code), status)
 }
 
-// statusOfError returns the Status of an error.
+// statusOfError returns the Status of an error. An error without a Status becomes an internal error.
 func statusOfError(err error) metav1.Status {
 	known := apierrors.APIStatus(nil)
 	if !errors.As(err, &known) {
@@ -66,10 +67,10 @@ func errNoSuchPath() *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
-// sendNoResource sends a 404 for a resource that a cluster may have and this API does not. kubectl prints its message.
-// kubectl reads customresourcedefinitions when a manifest has an unknown kind. That response therefore has a warning,
-// which kubectl prints too.
-func sendNoResource(w http.ResponseWriter, path string) {
+// sendNoSuchResource sends a 404 for a resource that a cluster may have and this API does not. For
+// customresourcedefinitions it adds a Warning header, because kubectl requests that resource when a manifest
+// has an unknown kind. kubectl prints both texts.
+func sendNoSuchResource(w http.ResponseWriter, path string) {
 	parts, group := strings.Split(path, "/")[2:], schema.GroupResource{} // /api/VERSION/... or /apis/GROUP/VERSION/...
 	if strings.HasPrefix(path, "/apis/") {
 		group.Group, parts = parts[0], parts[1:]
@@ -106,7 +107,7 @@ const (
 )
 
 // negotiateForm returns the first form in the Accept header that this API supports: JSON of the object, of its
-// metadata, or of a Table of version v1.
+// metadata, or of a Table of version v1. The error has code 406 if there is none.
 func negotiateForm(r *http.Request) (form, error) {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {

@@ -38,7 +38,7 @@ func (v *reviewer) handlers() map[string]reviewHandler {
 	}
 }
 
-// reviewUser returns the user of the request, as kubectl auth whoami shows.
+// reviewUser sends the user of the request, as kubectl auth whoami shows.
 func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if v.readReview(w, r, authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), review) {
@@ -47,7 +47,8 @@ func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authe
 	}
 }
 
-// reviewAccess returns whether the API serves an action. Clients such as k9s show only allowed actions.
+// reviewAccess sends whether the API serves an action, and the reason if it does not. Clients such as k9s show
+// only allowed actions.
 func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
@@ -59,7 +60,7 @@ func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authen
 	}
 }
 
-// reviewRules returns all verbs and resources that the API serves. They are the same in each namespace.
+// reviewRules sends all verbs and resources that the API serves. They are the same in each namespace.
 func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectRulesReview{}
 	if !v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), review) {
@@ -79,8 +80,9 @@ func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authent
 	sendJSON(w, http.StatusCreated, review)
 }
 
-// readReview decodes the body of a review. If it returns false, it has sent an error.
-func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersionKind, review k8sruntime.Object) bool {
+// readReview decodes the body of a POST request into review and sets the kind. If it returns false, it has sent
+// an error.
+func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schema.GroupVersionKind, review k8sruntime.Object) (ok bool) {
 	if r.Method != http.MethodPost {
 		resource := schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind) + "s"}
 		sendError(w, apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method)))
@@ -110,7 +112,8 @@ func (v *reviewer) isAllowed(spec *authorizationv1.SelfSubjectAccessReviewSpec) 
 	})
 }
 
-// resourceVerbs returns the verbs that the API serves on the resource of a review.
+// resourceVerbs returns the verbs that the API serves on the resource of a review, or nil if it does not serve
+// the resource.
 func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes) metav1.Verbs {
 	name := strings.TrimSuffix(attributes.Resource+"/"+attributes.Subresource, "/")
 	for _, g := range v.servedGroups() {
@@ -123,7 +126,8 @@ func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes)
 	return nil
 }
 
-// denialReason returns why the API does not allow an action.
+// denialReason returns why the API does not allow an action: the API is read-only for a write of a pod, or the
+// API does not serve the action.
 func (v *reviewer) denialReason(attributes *authorizationv1.ResourceAttributes) string {
 	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains([]string{"", statusSubresource, ephemeralSubresource, evictionSubresource}, attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
 		return reasonReadOnly

@@ -43,11 +43,12 @@ func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticate func
 		sendError(w, err)
 		return
 	}
-	h.serveUser(w, r, user)
+	h.serveAuthenticated(w, r, user)
 }
 
-// serveUser serves a request of an authenticated user.
-func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
+// serveAuthenticated routes a request of an authenticated user by its path, to objects, reviews, metrics,
+// OpenAPI or discovery.
+func (h *router) serveAuthenticated(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	group, path := h.splitObjectPath(r.URL.Path)
 	review := h.reviewer.handlers()[r.URL.Path]
 	switch {
@@ -58,7 +59,7 @@ func (h *router) serveUser(w http.ResponseWriter, r *http.Request, user authenti
 	case strings.HasPrefix(r.URL.Path, metricsPath):
 		h.metrics.serveMetrics(w, r)
 	case strings.Count(r.URL.Path, "/") > 3 && strings.HasPrefix(r.URL.Path, "/apis/"): // The rest is discovery.
-		sendNoResource(w, r.URL.Path)
+		sendNoSuchResource(w, r.URL.Path)
 	case r.Method != http.MethodGet:
 		sendError(w, errNoSuchPath())
 	case strings.HasPrefix(r.URL.Path, "/openapi/"):
@@ -87,7 +88,8 @@ func groupVersionPrefix(groupVersion schema.GroupVersion) string {
 	return "/apis/" + groupVersion.String() + "/"
 }
 
-// serveHealth serves the health checks. It does not say why the node is unhealthy.
+// serveHealth serves /healthz, /livez and /readyz. /livez always succeeds, and /readyz also requires that the
+// node has reported all pods. The response does not say why the node is unhealthy.
 func (h *router) serveHealth(w http.ResponseWriter, path string) {
 	err := h.config.Node.Health().Err
 	if path == "/livez" {
@@ -109,9 +111,10 @@ type target struct {
 	namespace, name, subresource string
 }
 
-// findTarget parses a path in a group: RESOURCE[/NAME[/SUBRESOURCE]], with namespaces/NAMESPACE before it for
-// namespaced resources.
-func (b *backend) findTarget(group string, parts []string) (t target, ok bool) {
+// parseTarget parses the path of a request: RESOURCE[/NAME[/SUBRESOURCE]], with namespaces/NAMESPACE before it
+// for namespaced resources. ok is false for an invalid path and for a resource that the API does not serve. In
+// the second case the resource of the target is nil.
+func (b *backend) parseTarget(group string, parts []string) (t target, ok bool) {
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		t.namespace, parts = parts[1], parts[2:]
 	}
@@ -136,11 +139,11 @@ func (b *backend) findTarget(group string, parts []string) (t target, ok bool) {
 
 // serveObjects serves a request for objects of a group.
 func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
-	t, ok := h.findTarget(group, parts)
+	t, ok := h.parseTarget(group, parts)
 	unavailable := h.checkAvailable()
 	switch {
 	case !ok && t.resource == nil:
-		sendNoResource(w, r.URL.Path)
+		sendNoSuchResource(w, r.URL.Path)
 	case !ok:
 		sendError(w, errNoSuchPath())
 	case unavailable != nil:

@@ -13,8 +13,8 @@ type schemas map[string]map[string]any
 // than the rest of this package.
 const referenceURL = "https://kubernetes.io/docs/reference/generated/kubernetes-api/"
 
-// structDescription returns a link to the documentation of a struct's fields.
-func structDescription(t reflect.Type) string {
+// structDocLink returns a sentence with a link to the Kubernetes documentation of a struct's fields.
+func structDocLink(t reflect.Type) string {
 	minor := Version[:strings.LastIndex(Version, ".")]
 	group := map[string]string{"core": "core", "meta": "meta", "coordination": "coordination-k8s-io"}[path.Base(path.Dir(t.PkgPath()))]
 	return "What the fields mean: " + referenceURL + minor + "/#" + strings.ToLower(t.Name()) + "-v1-" + group
@@ -29,14 +29,16 @@ var scalarSchemas = map[string]map[string]any{
 	"v1.FieldsV1":        {"type": "object"},
 }
 
-// addKind adds the schemas of an object's type and of all types in its fields.
+// addKind adds the schemas of an object's type and of all types in its fields, and sets the Kubernetes kind of
+// the object's schema.
 func (s schemas) addKind(o any, kind map[string]any) {
 	t := reflect.TypeOf(o).Elem()
 	s.schemaOf(t)
 	s[schemaName(t)]["x-kubernetes-group-version-kind"] = []any{kind}
 }
 
-// schemaOf returns the schema of a type. For a struct it returns a reference and adds the struct's schema.
+// schemaOf returns the OpenAPI schema of a type. For a struct it adds the struct's schema and returns a
+// reference to it.
 func (s schemas) schemaOf(t reflect.Type) map[string]any {
 	if scalar, ok := scalarSchemas[t.String()]; ok {
 		return scalar
@@ -69,7 +71,7 @@ func (s schemas) addStruct(t reflect.Type) {
 		return
 	}
 	properties := map[string]any{}
-	one := map[string]any{"type": "object", "description": structDescription(t), "properties": properties}
+	one := map[string]any{"type": "object", "description": structDocLink(t), "properties": properties}
 	s[name] = one // Before its fields, which may have the same type.
 	if required := s.addFields(t, properties); len(required) > 0 {
 		one["required"] = required

@@ -28,7 +28,7 @@ var errNotRegular = errors.New("not a regular file")
 // link is an error. KeepCredentials removes the permissions of other users. The error is ErrBadCredentials if the file
 // is damaged or the CA has expired: see [ReplaceCredentials].
 func KeepCredentials(path string) (*Credentials, error) {
-	text, err := readSecretFile(path)
+	text, err := readAndRestrictSecretFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = createSecretFile(path)
 	}
@@ -65,7 +65,8 @@ func createSecretFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// writeSecretFile atomically replaces a file by a file of mode 0600.
+// writeSecretFile writes text to a temporary file of mode 0600 in the same directory, and then renames it to
+// path.
 func writeSecretFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // CreateTemp uses mode 0600.
 	if err != nil {
@@ -81,7 +82,8 @@ func writeSecretFile(path string, text []byte) error {
 	return err
 }
 
-// hasSecretFile reports whether the file exists with this content and is readable only by its owner.
+// hasSecretFile reports whether a regular file exists at path with this content, and other users have no
+// permission for it.
 func hasSecretFile(path string, text []byte) bool {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 || info.Size() != int64(len(text)) {
@@ -91,8 +93,8 @@ func hasSecretFile(path string, text []byte) bool {
 	return err == nil && bytes.Equal(content, text)
 }
 
-// readSecretFile reads a regular file and removes the permissions of other users.
-func readSecretFile(path string) ([]byte, error) {
+// readAndRestrictSecretFile reads a regular file, and removes the permissions of other users if it can.
+func readAndRestrictSecretFile(path string) ([]byte, error) {
 	dir, err := osfile.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -109,9 +111,9 @@ func readSecretFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSecretBytes))
 }
 
-// checkReplaceable returns nil if a kubeconfig may be written to a path: the path does not exist, or this program has
-// written the file. It returns an error for a file with contexts of other clusters and for a device.
-func checkReplaceable(path string) error {
+// checkKubeconfigReplaceable returns nil if a kubeconfig may be written to path: no file exists there, the file
+// is empty, or it has only entries named podkeel. It returns ErrForeignFile for a file with other entries.
+func checkKubeconfigReplaceable(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

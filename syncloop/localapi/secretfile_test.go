@@ -24,7 +24,7 @@ func TestReplaceable_AliasBomb(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(aliasBomb(800_000)), 0o600))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	assert.Equal(t, ErrForeignFile, checkReplaceable(path))
+	assert.Equal(t, ErrForeignFile, checkKubeconfigReplaceable(path))
 	runtime.ReadMemStats(&after)
 	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20), "all that was ever allocated, garbage too")
 }
@@ -52,13 +52,13 @@ func TestReplaceable(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))
-		assert.Equal(t, c.want, checkReplaceable(path), name)
+		assert.Equal(t, c.want, checkKubeconfigReplaceable(path), name)
 		require.NoError(t, os.Symlink(path, path+" link"))
-		assert.Equal(t, c.want, checkReplaceable(path+" link"), name)
+		assert.Equal(t, c.want, checkKubeconfigReplaceable(path+" link"), name)
 	}
-	assert.NoError(t, checkReplaceable(filepath.Join(dir, "none")))
-	assert.Equal(t, errNotRegular, checkReplaceable(os.DevNull))
-	assert.Equal(t, errNotRegular, checkReplaceable(dir))
+	assert.NoError(t, checkKubeconfigReplaceable(filepath.Join(dir, "none")))
+	assert.Equal(t, errNotRegular, checkKubeconfigReplaceable(os.DevNull))
+	assert.Equal(t, errNotRegular, checkKubeconfigReplaceable(dir))
 }
 
 // TestCertificate_ClockNotSet: a certificate that is made while the clock stands at 1970 is valid then, and once the

@@ -67,12 +67,13 @@ func NewService(config ServiceConfig) (*Service, error) {
 	return s, nil
 }
 
-// writeKubeconfig writes the kubeconfig, unless the path is empty or the file has the same content.
+// writeKubeconfig writes the kubeconfig to its path, unless the path is empty or the file has the same content.
+// It returns an error if another program's file is at the path.
 func (s *Service) writeKubeconfig(config ServiceConfig) error {
 	if config.Kubeconfig == "" {
 		return nil
 	}
-	if err := checkReplaceable(config.Kubeconfig); err != nil {
+	if err := checkKubeconfigReplaceable(config.Kubeconfig); err != nil {
 		return err
 	}
 	text := config.Credentials.Kubeconfig(s.Address())

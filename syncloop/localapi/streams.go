@@ -21,7 +21,8 @@ import (
 // the same way.
 type streamer struct{ node http.Handler }
 
-// newStreamer returns a streamer for the pods and the runtime of a backend.
+// newStreamer returns a streamer that serves requests through a kubelet server for the visible pods. That
+// server allows every request, because the API has authenticated the client.
 func newStreamer(b *backend) (*streamer, error) {
 	c := b.config
 	h, err := server.New(server.Config{
@@ -38,7 +39,8 @@ func newStreamer(b *backend) (*streamer, error) {
 	return &streamer{h}, err
 }
 
-// serveSubresource serves a log, exec, attach or portforward request.
+// serveSubresource forwards a log, exec, attach or portforward request of a visible pod to the kubelet server,
+// and converts an error response to a Status.
 func (s *streamer) serveSubresource(w http.ResponseWriter, r *http.Request, t target) {
 	if t.resource.Name != "pods" {
 		sendError(w, errNoSuchPath())
@@ -66,7 +68,8 @@ func (s *streamer) serveSubresource(w http.ResponseWriter, r *http.Request, t ta
 	out.sendStatusOfError()
 }
 
-// nodeRequestURL converts a subresource request to the path and query that an API server sends to a kubelet.
+// nodeRequestURL converts a subresource request to the path and query that an API server sends to a kubelet. An
+// unknown subresource or container is an error.
 func nodeRequestURL(pod *v1.Pod, subresource string, query url.Values) (path string, to url.Values, err error) {
 	container := ""
 	switch subresource {
@@ -95,7 +98,8 @@ func nodeRequestURL(pod *v1.Pod, subresource string, query url.Values) (path str
 	return "/portForward/" + of + string(pod.UID), url.Values{}, nil
 }
 
-// chooseContainer returns the named container. The name may be empty if the pod has exactly one container.
+// chooseContainer returns name if the pod has a container, init container or ephemeral container with this
+// name. An empty name selects the only regular container. If there are several, the error lists the names.
 func chooseContainer(pod *v1.Pod, name string) (string, error) {
 	var names, init []string
 	for c := range podspec.AllAndEphemeralContainers(pod) {
@@ -149,7 +153,7 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	return s.message.Write(p)
 }
 
-// sendStatusOfError sends the Status if the response is an error.
+// sendStatusOfError sends the held error response as a Status. It does nothing if the response was no error.
 func (s *statusWriter) sendStatusOfError() {
 	if s.code == 0 {
 		return

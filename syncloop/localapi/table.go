@@ -15,7 +15,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// newColumn returns a Table column of strings. kubectl shows a wide column only with -o wide.
+// newColumn returns a Table column of strings. kubectl shows a wide column only with -o wide. The column Name
+// gets the format name.
 func newColumn(name, description string, wide bool) metav1.TableColumnDefinition {
 	c := metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
 	if name == "Name" {
@@ -69,7 +70,7 @@ func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowC
 	}, conditions
 }
 
-// formatRestarts formats the restart count with the age of the last restart.
+// formatRestarts formats the restart count, and the age of the last restart if it is known.
 func formatRestarts(s node.Summary, now time.Time) string {
 	if s.Restarts == 0 || s.LastRestart.IsZero() {
 		return fmt.Sprint(s.Restarts)
@@ -77,7 +78,8 @@ func formatRestarts(s node.Summary, now time.Time) string {
 	return fmt.Sprintf("%d (%s ago)", s.Restarts, formatAge(metav1.NewTime(s.LastRestart), now))
 }
 
-// formatReadinessGates formats how many readiness gates are true.
+// formatReadinessGates formats how many readiness gates are true, such as 1/2, or <none> for a pod without
+// readiness gates.
 func formatReadinessGates(pod *v1.Pod) string {
 	if len(pod.Spec.ReadinessGates) == 0 {
 		return none
@@ -93,7 +95,7 @@ func formatReadinessGates(pod *v1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// formatAge formats the time since a timestamp.
+// formatAge formats the time since a timestamp, or <unknown> for a zero timestamp.
 func formatAge(since metav1.Time, now time.Time) string {
 	if since.IsZero() {
 		return unknown
@@ -186,7 +188,7 @@ func nodeRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	}, nil
 }
 
-// nodeAddress returns the first node address of a type.
+// nodeAddress returns the first address of this type of a node, or <none>.
 func nodeAddress(n *v1.Node, kind v1.NodeAddressType) string {
 	for _, a := range n.Status.Addresses {
 		if a.Type == kind {

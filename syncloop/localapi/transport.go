@@ -116,8 +116,8 @@ func (w *pipedWriter) Write(p []byte) (int, error) {
 // Flush implements http.Flusher.
 func (w *pipedWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finishResponse completes the response. If the header was not sent, RoundTrip returns err; otherwise reading the body
-// does.
+// finishResponse completes the response. If err is not nil, RoundTrip returns err if no header was sent;
+// otherwise reading the body returns err.
 func (w *pipedWriter) finishResponse(err error) {
 	if err != nil && !w.headerSent {
 		w.result <- roundTripResult{err: err}

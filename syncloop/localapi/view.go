@@ -21,7 +21,8 @@ type view struct {
 	columnsSent bool // whether the Table columns have been sent
 }
 
-// newView returns a view with the form of the Accept header.
+// newView returns a view with the form of the Accept header and the includeObject parameter of the query. An
+// unknown form or parameter value is an error.
 func newView(r *resource, req *http.Request, now func() time.Time) (*view, error) {
 	as, err := negotiateForm(req)
 	if err != nil {
@@ -38,7 +39,8 @@ func newView(r *resource, req *http.Request, now func() time.Time) (*view, error
 	return v, nil
 }
 
-// renderObject renders one object.
+// renderObject returns an object in the view's form: a Table with one row, the metadata only, or the object in
+// the resource's API version.
 func (v *view) renderObject(o object) any {
 	switch v.form {
 	case formTable:
@@ -49,7 +51,7 @@ func (v *view) renderObject(o object) any {
 	return v.resource.convert(o)
 }
 
-// renderList renders a list.
+// renderList returns objects in the view's form: a Table, or a list of metadata or of objects.
 func (v *view) renderList(objects []object, meta metav1.ListMeta) any {
 	list := objectList{ListMeta: meta, Items: make([]any, 0, len(objects))}
 	list.APIVersion, list.Kind = v.resource.groupVersion.String(), v.resource.Kind+"List"
@@ -65,7 +67,8 @@ func (v *view) renderList(objects []object, meta metav1.ListMeta) any {
 	return list
 }
 
-// renderTable renders objects as a Table. In a watch only the first Table has the column definitions.
+// renderTable renders objects as a Table. In a watch only the first Table has the column definitions. Control
+// characters in cells are made visible.
 func (v *view) renderTable(objects []object, meta metav1.ListMeta) *metav1.Table {
 	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
 	t.APIVersion, t.Kind = metav1.SchemeGroupVersion.String(), "Table"
@@ -92,7 +95,8 @@ func (v *view) renderTable(objects []object, meta metav1.ListMeta) *metav1.Table
 	return t
 }
 
-// renderWatchObject renders the object of a watch event.
+// renderWatchObject renders the object of a watch event. After the first Table it sets columnsSent, so that
+// later Tables have no column definitions.
 func (v *view) renderWatchObject(o object) any {
 	if v.form != formTable {
 		return v.renderObject(o)

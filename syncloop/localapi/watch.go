@@ -40,7 +40,8 @@ type watchServer struct {
 	ended <-chan struct{} // closed when Run returns
 }
 
-// serveWatch streams changes until the client disconnects or reads too slowly, the timeout expires, or Run returns.
+// serveWatch streams changes until the client disconnects or reads too slowly, the timeout expires, or Run
+// returns. Above maxWatches open watches it sends a 429. An error with a Status becomes the last event.
 func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
 	if h.open.Add(1) > maxWatches {
 		h.open.Add(-1)
@@ -63,12 +64,13 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	if err == nil {
 		err = s.sendChanges(ctx, o.bookmarks)
 	}
-	if status := apierrors.APIStatus(nil); hasAPIStatus(err, &status) {
+	if status := apierrors.APIStatus(nil); asAPIStatus(err, &status) {
 		_ = s.sendEvent(watch.Error, statusOfError(err)) // The client may have disconnected.
 	}
 }
 
-// sendInitialEvents sends the existing objects if the client has requested them.
+// sendInitialEvents sends the existing objects as ADDED events if the request has no version or asks for
+// initial events. It sends a bookmark after them if the client wants both.
 func (s *watcher) sendInitialEvents(o *options) error {
 	if o.hasVersion && !o.initialEvents {
 		return s.flush()
@@ -91,7 +93,8 @@ func (s *watcher) sendInitialEvents(o *options) error {
 	return s.flush()
 }
 
-// sendChanges sends changes until ctx is done. If the error has a Status, serveWatch sends it to the client.
+// sendChanges sends changes, and bookmarks if the client wants them, until ctx is done or Run returns. If the
+// error has a Status, serveWatch sends it to the client.
 func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 	due := time.NewTicker(bookmarkPeriod)
 	defer due.Stop()
@@ -123,7 +126,8 @@ func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 	}
 }
 
-// sendChange sends a change, if the selection includes the object before or after it.
+// sendChange sends a change if the selection includes the object before or after it. The event is ADDED or
+// DELETED if only one of them is selected.
 func (s *watcher) sendChange(ch change) error {
 	e, shown := ch.EventFor(func(o object) bool { return s.matches(s.resource, o) })
 	if !shown {
@@ -160,8 +164,8 @@ func (s *watcher) extendWriteDeadline() {
 
 func (s *watcher) flush() error { return s.out.Flush() }
 
-// hasAPIStatus reports whether an error has a Status, and stores the error in status.
-func hasAPIStatus(err error, status *apierrors.APIStatus) (ok bool) {
+// asAPIStatus stores err in status and returns true if err has a Status.
+func asAPIStatus(err error, status *apierrors.APIStatus) (ok bool) {
 	*status, ok = err.(apierrors.APIStatus)
 	return ok
 }

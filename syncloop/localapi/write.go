@@ -105,7 +105,8 @@ func (q *writeRequest) recoverPanic(write func() (*v1.Pod, error)) (pod *v1.Pod,
 	return write()
 }
 
-// newWriteRequest reads a request that changes a pod. It returns an error if the API is read only.
+// newWriteRequest reads the body and the parameters of a request that changes a pod. It returns an error with
+// code 405 if the API has no Writer.
 func (p *podWriter) newWriteRequest(w http.ResponseWriter, r *http.Request, t target) (*writeRequest, error) {
 	text, err := readBody(w, r)
 	if err == nil && p.config.Writer == nil {
@@ -115,12 +116,13 @@ func (p *podWriter) newWriteRequest(w http.ResponseWriter, r *http.Request, t ta
 	return &writeRequest{podWriter: p, target: t, body: text, query: r.URL.Query(), dryRun: r.URL.Query().Get("dryRun") != "", contentType: r.Header.Get("Content-Type")}, err
 }
 
-// isStrict reports whether the client wants errors for unknown fields.
+// isStrict reports whether the query has fieldValidation=Strict: the client wants errors for unknown fields.
 func (q *writeRequest) isStrict() bool {
 	return slices.Equal(q.query["fieldValidation"], []string{"Strict"})
 }
 
-// createPod validates, saves and runs the pod in the body.
+// createPod decodes the pod in the body, sets its defaults, validates it, saves it and applies it to the node.
+// It returns an error with code 409 if a pod has the name.
 func (q *writeRequest) createPod() (*v1.Pod, error) {
 	pod := &v1.Pod{}
 	if err := q.codec.decode(q.body, q.isStrict(), podKind, pod); err != nil {
@@ -153,21 +155,21 @@ func (q *writeRequest) createPod() (*v1.Pod, error) {
 	if err := q.checkCapacity(pod); err != nil {
 		return nil, err
 	}
-	return q.storeNewPod(pod)
+	return q.saveAndApplyNewPod(pod)
 }
 
-// storeNewPod saves a new pod, makes it visible and applies it to the node. If the node refuses the pod, it removes the
-// pod again and returns a 409. A dry run only returns the pod.
-func (q *writeRequest) storeNewPod(pod *v1.Pod) (*v1.Pod, error) {
+// saveAndApplyNewPod saves a new pod, makes it visible and applies it to the node. If the node refuses the pod,
+// it removes the pod again and returns a 409. A dry run only returns the pod.
+func (q *writeRequest) saveAndApplyNewPod(pod *v1.Pod) (*v1.Pod, error) {
 	if q.dryRun {
 		return withPendingStatus(pod), nil
 	}
 	if err := q.config.Saved.Save(pod); err != nil {
 		return nil, err
 	}
-	shown, err := q.store.publishWrite(created.Create, pod)
+	shown, err := q.store.showAndApplyWrite(created.Create, pod)
 	if err != nil {
-		q.store.discardRefusedPod(pod)
+		q.store.removeRefusedPod(pod)
 		return nil, apierrors.NewConflict(q.resource.groupResource(), pod.Name, err)
 	}
 	return cmp.Or(q.store.shownPod(pod), shown), nil // The node may have updated the status already.
@@ -184,8 +186,8 @@ func validateChangedPod(pod, next *v1.Pod) field.ErrorList {
 	return validation.Validate(next)
 }
 
-// validatePod returns an error with code 422 that lists the given faults and the faults of the node name and the
-// annotations.
+// validatePod returns an error with code 422 if faults is not empty, the pod names another node, or the pod has
+// an annotation for static pods. Otherwise it returns nil.
 func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {
@@ -232,7 +234,8 @@ func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version 
 	return nil
 }
 
-// deletePod reads the delete options of the request and starts the deletion.
+// deletePod decodes the delete options in the body and starts the deletion. gracePeriodSeconds in the query
+// replaces the value in the body.
 func (q *writeRequest) deletePod() (*v1.Pod, error) {
 	var options metav1.DeleteOptions
 	if len(q.body) > 0 {
@@ -246,7 +249,8 @@ func (q *writeRequest) deletePod() (*v1.Pod, error) {
 	return q.startDeletion(&options)
 }
 
-// startDeletion starts the deletion of a pod, or shortens the grace period of a deletion.
+// startDeletion checks the preconditions and starts the deletion of a pod. If the pod is being deleted already,
+// it can only shorten the grace period.
 func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
 	pod, shown, err := q.getWrittenPod()
@@ -266,13 +270,13 @@ func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, er
 			return nil, err
 		}
 	}
-	return q.setDeletion(pod, shown, options.GracePeriodSeconds, q.dryRun || len(options.DryRun) > 0)
+	return q.saveAndApplyDeletion(pod, shown, options.GracePeriodSeconds, q.dryRun || len(options.DryRun) > 0)
 }
 
-// setDeletion saves and applies a pod with a deletion timestamp. Without a grace period the pod's own applies. A later
-// deletion can only shorten the grace period. Clients see the pod until it has terminated, even with grace period 0: the
-// visible object holds the name, so that no other pod is created with the name while the containers run.
-func (q *writeRequest) setDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
+// saveAndApplyDeletion sets the deletion timestamp of a pod, saves the pod and applies it to the node. grace
+// nil means the pod's own grace period, and a deleted pod only gets a shorter one. A dry run only returns the
+// pod.
+func (q *writeRequest) saveAndApplyDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
 	seconds := *pod.Spec.TerminationGracePeriodSeconds
 	if grace != nil {
 		seconds = max(*grace, 0)
@@ -290,20 +294,21 @@ func (q *writeRequest) setDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (
 	if err := q.config.Saved.Save(pod); err != nil && q.config.Saved.Drop(pod.UID) != nil {
 		return nil, err // On a full disk, removing the file makes the deletion durable. A restart then loses also a pod with finalizers.
 	}
-	return q.publishChange(created.Delete, pod)
+	return q.showAndApplyChange(created.Delete, pod)
 }
 
-// publishChange makes a changed pod visible and applies it to the node. The error has code 503 if the node refuses the
-// pod. The change stays saved and visible.
-func (q *writeRequest) publishChange(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
-	shown, err := q.store.publishWrite(kind, pod)
+// showAndApplyChange makes a changed pod visible and applies it to the node. The error has code 503 if the node
+// refuses the pod. The change stays saved and visible.
+func (q *writeRequest) showAndApplyChange(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
+	shown, err := q.store.showAndApplyWrite(kind, pod)
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(plain.Text(err.Error()))
 	}
 	return shown, nil
 }
 
-// updatePod patches or replaces a pod.
+// updatePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks the name,
+// the UID and the resource version first.
 func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
 	pod, shown, err := q.getWrittenPod()
@@ -329,9 +334,10 @@ func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 	return q.replacePod(pod, shown, after)
 }
 
-// replacePod validates a change, saves it, makes it visible and applies it to the node.
+// replacePod validates a changed pod, saves it, makes it visible and applies it to the node. An unchanged pod
+// is not saved, and a dry run only returns the result. A changed spec increments the generation.
 func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
-	next, faults := q.writtenAfterChange(pod, after)
+	next, faults := q.buildAndValidateChange(pod, after)
 	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
 		return nil, err
 	}
@@ -353,12 +359,12 @@ func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	if err := q.config.Saved.Save(next); err != nil {
 		return nil, err
 	}
-	return q.publishChange(created.Update, next)
+	return q.showAndApplyChange(created.Update, next)
 }
 
-// writtenAfterChange returns the pod after a change, and the faults of the change. A subresource changes only its part
-// of the pod, as in an API server.
-func (q *writeRequest) writtenAfterChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
+// buildAndValidateChange returns a copy of the pod with the client's change, and the faults of the change. A
+// request for a subresource changes only its part of the pod, as in an API server.
+func (q *writeRequest) buildAndValidateChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 	next := pod.DeepCopy()
 	if q.target.subresource == statusSubresource {
 		next.Status.Conditions = clientConditions(after.Status.Conditions)
@@ -386,7 +392,8 @@ func (q *writeRequest) patchType() types.PatchType {
 	return types.PatchType(media)
 }
 
-// patchPod returns the JSON of a pod after the request's patch.
+// patchPod returns the JSON of the pod with the patch in the body applied. The error has code 413 if the patch
+// exceeds a bound, and 422 if it cannot be applied.
 func (q *writeRequest) patchPod(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
@@ -402,7 +409,8 @@ func (q *writeRequest) patchPod(pod *v1.Pod) (text []byte, err error) {
 	return text, nil
 }
 
-// unsupportedPatchError returns a 415 for another patch type. kubectl prints the message about server-side apply.
+// unsupportedPatchError returns an error with code 415 for an unsupported patch type. For server-side apply the
+// message names the kubectl flag to leave out.
 func unsupportedPatchError(media string) error {
 	message := "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
 	if strings.HasPrefix(media, "application/apply-patch") {
