@@ -90,7 +90,7 @@ func New(cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-// cleanPaths returns the paths, cleaned and without duplicates and without exclude.
+// cleanPaths returns the cleaned paths without duplicates and without the path exclude.
 func cleanPaths(paths []string, exclude string) (all []string) {
 	for _, path := range paths {
 		if path = filepath.Clean(path); path != exclude && !slices.Contains(all, path) {
@@ -100,8 +100,8 @@ func cleanPaths(paths []string, exclude string) (all []string) {
 	return all
 }
 
-// openDirectory opens a directory below root. It does not follow links. It returns fs.ErrNotExist
-// if the directory does not exist or is no directory.
+// openDirectory opens the directory root, or a directory below it if names are given. It follows no links below
+// root. It returns fs.ErrNotExist if the directory does not exist, or if a name is a link or a file.
 func openDirectory(root string, names ...string) (*os.Root, error) {
 	dir, err := osfile.OpenDir(root)
 	for _, name := range names {
@@ -119,7 +119,8 @@ func openDirectory(root string, names ...string) (*os.Root, error) {
 	return dir, err
 }
 
-// forEachEntry calls visit with each entry of a directory, unordered, until visit returns false.
+// forEachEntry calls visit with each entry of a directory, unordered, until visit returns false. It returns
+// ErrTooMany after MaxEntries entries.
 func forEachEntry(dir *os.Root, visit func(fs.DirEntry) bool) error {
 	file, err := dir.Open(".")
 	if err != nil {

@@ -42,7 +42,8 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 	return nil
 }
 
-// pathOfLog returns the path of the log of an attempt, also if the log does not exist yet.
+// pathOfLog returns the path of the log of a container attempt, also if the log does not exist yet. It returns
+// fs.ErrNotExist if the pod has no log directory.
 func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (string, error) {
 	places, err := d.logDirectories(pod)
 	if err != nil {
@@ -61,9 +62,9 @@ func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (s
 	return filepath.Join(places[0].root, places[0].name, container, file), nil
 }
 
-// removeDeadLinks removes the links to logs of this node that do not exist any longer. It ignores
-// other links.
-func (d *Dir) removeDeadLinks(ctx context.Context) error {
+// removeLinksToGoneLogs removes each link whose target is a log of this node that does not exist and will not
+// exist again. It ignores links with other targets.
+func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 	recorded, err := d.recordsOfUID("")
 	if err != nil {
 		return err
@@ -74,14 +75,13 @@ func (d *Dir) removeDeadLinks(ctx context.Context) error {
 	}
 	ours := func(target string) bool {
 		below := func(root string) bool { return strings.HasPrefix(target, root+string(filepath.Separator)) }
-		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.ownRoots(), below)
+		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.rootsOfThisNode(), below)
 	}
 	return d.removeLinksWhere(ctx, func(target string) bool { return ours(target) && isLogGone(target) })
 }
 
-// isLogGone reports whether the log of an attempt will not exist again. During a rotation the log
-// file is missing, but other files of its attempt exist. The newest attempt of a container may
-// still create its log.
+// isLogGone reports whether a log does not exist and will not exist again. During a rotation the log file is
+// missing, but other files of its attempt exist. The newest attempt of a container may still create its log.
 func isLogGone(target string) bool {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -115,7 +115,7 @@ func (d *Dir) removeLinksWhere(ctx context.Context, matches func(target string) 
 	return errors.Join(errs...)
 }
 
-// removeLinksIn removes the links of one directory whose target matches.
+// removeLinksIn removes the links in one directory whose target matches. A missing directory is no error.
 func removeLinksIn(ctx context.Context, links string, matches func(target string) bool) error {
 	dir, err := osfile.OpenDir(links)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +144,9 @@ func removeLinksIn(ctx context.Context, links string, matches func(target string
 	return errors.Join(errs...)
 }
 
-// removeAttemptLinks removes the links to the logs that RemoveAttempts removes. It ignores errors,
-// so that a link does not keep the record of a container: Sweep retries, and returns the error.
+// removeAttemptLinks removes the links to the logs that RemoveAttempts removes. It ignores errors, so that a
+// link that cannot be removed does not block the removal of the container. Sweep removes the link later, and
+// returns the error.
 func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, shouldRemove func(attempt uint32) bool) {
 	places, err := d.logDirectories(pod)
 	if err != nil {

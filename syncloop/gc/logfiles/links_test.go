@@ -57,7 +57,7 @@ func TestLink_GC9(t *testing.T) {
 }
 
 // GC-9: the link to a log is removed with the log, without a Sweep: for attempts and for pods, in
-// an own root and in a shared one. Otherwise a crashing container would leave a dead link each
+// a root of this node and in a shared one. Otherwise a crashing container would leave a dead link each
 // time.
 func TestLink_GC9_GoesWithItsLog(t *testing.T) {
 	for name, records := range map[string]string{"own": "", "shared": "records"} {

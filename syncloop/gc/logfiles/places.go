@@ -20,11 +20,13 @@ import (
 // logDirectory is a directory for the logs of a pod that belongs to this node.
 type logDirectory struct{ root, name string }
 
-// isShared reports whether Config.Root may have directories of other agents.
+// isShared reports whether Config.Root may contain directories of other agents. In that case this node records
+// each directory that it creates.
 func (d *Dir) isShared() bool { return d.records != nil }
 
-// ownRoots returns the directories in which everything belongs to this node.
-func (d *Dir) ownRoots() []string {
+// rootsOfThisNode returns the root directories in which everything belongs to this node: Config.OwnRoots, and
+// Config.Root unless it is shared.
+func (d *Dir) rootsOfThisNode() []string {
 	if d.isShared() {
 		return d.cfg.OwnRoots
 	}
@@ -50,9 +52,9 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	}
 	defer root.Close()
 	if d.isShared() {
-		err = d.setUpShared(root, pod, ran)
+		err = d.ensureRecordedPodDir(root, pod, ran)
 	} else {
-		err = ensurePodDir(root, directoryName(pod))
+		err = ensurePodDirWithoutLinks(root, directoryName(pod))
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -63,11 +65,10 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 // dirMode is the mode of the directories; log collectors read them.
 const dirMode = 0o755
 
-// ensurePodDir creates the directory of a pod, or uses an existing one. The runtime follows links
-// when it writes logs. ensurePodDir therefore removes a link with the name of the directory, or of
-// a container's directory in it. The target of the link stays. Any other file with that name is an
-// error.
-func ensurePodDir(root *os.Root, name string) error {
+// ensurePodDirWithoutLinks creates the directory of a pod, or uses an existing one. It removes a link with that
+// name, and links in the directory, because the runtime would follow them when it writes logs. It returns an
+// error if a file has that name.
+func ensurePodDirWithoutLinks(root *os.Root, name string) error {
 	if isLink(root, name) {
 		if err := root.Remove(name); err != nil {
 			return err
@@ -102,9 +103,11 @@ func isLink(dir *os.Root, name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// setUpShared creates a directory that no other program has created, and records it.
-func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
-	found, err := d.ensurePodRecords(pod, ran)
+// ensureRecordedPodDir ensures that a pod has a log directory in the shared Config.Root and a record that this
+// node created it. A directory of another program with the same name is not used: the new directory then gets a
+// random suffix. A record without a certainly created directory is deleted.
+func (d *Dir) ensureRecordedPodDir(root *os.Root, pod runtime.PodRef, ran bool) error {
+	found, err := d.ensurePodRecordIfRan(pod, ran)
 	if err != nil {
 		return err
 	}
@@ -112,7 +115,7 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
 		switch {
 		case r.Root != d.cfg.Root:
 		case r.Made && !isLink(root, r.Name):
-			return ensurePodDir(root, r.Name)
+			return ensurePodDirWithoutLinks(root, r.Name)
 		default: // After a crash before the directory was marked as made, or with a link in its place, it may belong to another program.
 			if err := d.records.remove(r); err != nil {
 				return err
@@ -122,7 +125,7 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
 	const attempts = 10
 	name := directoryName(pod)
 	for range attempts {
-		r, err := d.records.add(directoryRecord{Root: d.cfg.Root, Name: name, Pod: directoryName(pod), UID: pod.UID})
+		r, err := d.records.addWithNewID(directoryRecord{Root: d.cfg.Root, Name: name, Pod: directoryName(pod), UID: pod.UID})
 		if err != nil {
 			return err
 		}
@@ -142,7 +145,7 @@ func (d *Dir) setUpShared(root *os.Root, pod runtime.PodRef, ran bool) error {
 // called right after SetUp.
 func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	if d.isShared() {
-		found, err := d.ensurePodRecords(pod, d.isUnrecordedButRan(pod))
+		found, err := d.ensurePodRecordIfRan(pod, d.isUnrecordedButRan(pod))
 		if err != nil {
 			return "", fmt.Errorf("logfiles: %w", err)
 		}
@@ -155,8 +158,8 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	return filepath.Join(d.cfg.Root, directoryName(pod)), nil
 }
 
-// isUnrecordedButRan reports whether a pod has no record, but Config.Ran returns true. It must be
-// called without a lock.
+// isUnrecordedButRan reports whether Config.Root is shared, no directory of the pod is recorded, and Config.Ran
+// returns true for the pod. The caller must hold no lock.
 func (d *Dir) isUnrecordedButRan(pod runtime.PodRef) bool {
 	if !d.isShared() || d.cfg.Ran == nil {
 		return false
@@ -169,10 +172,10 @@ func (d *Dir) recordsOfPod(pod runtime.PodRef) ([]directoryRecord, error) {
 	return d.records.list(func(r directoryRecord) bool { return r.Pod == directoryName(pod) })
 }
 
-// ensurePodRecords returns the records of a pod. An earlier version of this package created
-// directories without records. If a pod has no record and ran is true (the result of
-// isUnrecordedButRan), ensurePodRecords writes the record of its directory.
-func (d *Dir) ensurePodRecords(pod runtime.PodRef, ran bool) ([]directoryRecord, error) {
+// ensurePodRecordIfRan returns the directory records of a pod. If there is none and ran is true (the result of
+// isUnrecordedButRan), it writes a record for the pod's existing directory. An earlier version of this package
+// created directories without records.
+func (d *Dir) ensurePodRecordIfRan(pod runtime.PodRef, ran bool) ([]directoryRecord, error) {
 	found, err := d.recordsOfPod(pod)
 	if err != nil || len(found) > 0 || !ran {
 		return found, err
@@ -184,14 +187,15 @@ func (d *Dir) ensurePodRecords(pod runtime.PodRef, ran bool) ([]directoryRecord,
 	if _, ours := policy.PodOfLogs(directoryName(pod)); !ours {
 		return nil, nil
 	}
-	r, err := d.records.add(directoryRecord{Root: d.cfg.Root, Name: directoryName(pod), Pod: directoryName(pod), UID: pod.UID, Made: true})
+	r, err := d.records.addWithNewID(directoryRecord{Root: d.cfg.Root, Name: directoryName(pod), Pod: directoryName(pod), UID: pod.UID, Made: true})
 	return []directoryRecord{r}, err
 }
 
-// logDirectories returns the directories of a pod's logs. The directory for new logs is the first.
+// logDirectories returns the directories that may contain a pod's logs. The directory for new logs is the
+// first. In a shared root it may write a missing record, see ensurePodRecordIfRan.
 func (d *Dir) logDirectories(pod runtime.PodRef) (all []logDirectory, err error) {
 	if d.isShared() {
-		found, err := d.ensurePodRecords(pod, d.isUnrecordedButRan(pod))
+		found, err := d.ensurePodRecordIfRan(pod, d.isUnrecordedButRan(pod))
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
@@ -206,14 +210,14 @@ func (d *Dir) logDirectories(pod runtime.PodRef) (all []logDirectory, err error)
 			}
 		}
 	}
-	for _, root := range d.ownRoots() {
+	for _, root := range d.rootsOfThisNode() {
 		all = append(all, logDirectory{root, directoryName(pod)})
 	}
 	return all, nil
 }
 
-// openContainerDirs opens the existing directories of a container's logs, the one for new logs
-// first. The caller closes them.
+// openContainerDirs opens the existing directories that contain a container's logs, the one for new logs first.
+// The caller closes them.
 func (d *Dir) openContainerDirs(pod runtime.PodRef, container string) ([]*os.Root, error) {
 	places, err := d.logDirectories(pod)
 	if err != nil {
@@ -239,8 +243,8 @@ func closeDirs(dirs []*os.Root) {
 	}
 }
 
-// openLogDir opens the directory of a log: the directory with a file of its attempt, or else the
-// directory for new logs. It returns fs.ErrNotExist if the container has no log directory.
+// openLogDir opens the directory of a log: the one with a file of the log's attempt, or else the one for new
+// logs. It returns fs.ErrNotExist if the container has no log directory.
 func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	dirs, err := d.openContainerDirs(l.Pod, l.Container)
 	if err != nil {
@@ -269,8 +273,8 @@ func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
 	return has
 }
 
-// recordsOfUID returns the records of a pod, or of all pods if uid is empty. Their directories may
-// not exist any longer.
+// recordsOfUID returns the directory records of a pod, or of all pods if uid is empty. The directories
+// themselves may not exist. It returns nil if Config.Root is not shared.
 func (d *Dir) recordsOfUID(uid types.UID) ([]directoryRecord, error) {
 	if !d.isShared() {
 		return nil, nil

@@ -30,7 +30,7 @@ func (d *Dir) Pods(include func(types.UID) bool, limit int) ([]types.UID, error)
 			found[r.UID] = true
 		}
 	}
-	for _, path := range d.ownRoots() {
+	for _, path := range d.rootsOfThisNode() {
 		root, err := openDirectory(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -61,14 +61,14 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	if !podspec.IsValidUID(uid) {
 		return nil // No log directory can have this UID.
 	}
-	err := d.removeRecordedDirs(ctx, uid, gone)
-	for _, root := range d.ownRoots() {
+	err := d.removeRecordedDirsAndLinksIfGone(ctx, uid, gone)
+	for _, root := range d.rootsOfThisNode() {
 		if err == nil {
-			err = d.removeFromOwnRoot(ctx, root, uid, gone)
+			err = d.removePodFromRootOfThisNode(ctx, root, uid, gone)
 		}
 	}
 	if err == nil {
-		err = d.removeDeadLinks(ctx)
+		err = d.removeLinksToGoneLogs(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("logfiles: pod %s: %w", uid, err)
@@ -76,10 +76,11 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 	return nil
 }
 
-// removeFromOwnRoot removes the directories of a pod from a root in which everything belongs to
-// this node.
-func (d *Dir) removeFromOwnRoot(ctx context.Context, path string, uid types.UID, gone func(types.UID) bool) error {
-	root, err := openDirectory(path)
+// removePodFromRootOfThisNode removes the log directories of a pod from a root in which everything belongs to
+// this node, if isGone returns true. It moves the directories to the root's trash directory and then deletes
+// them there. A missing root is no error.
+func (d *Dir) removePodFromRootOfThisNode(ctx context.Context, rootPath string, uid types.UID, isGone func(types.UID) bool) error {
+	root, err := openDirectory(rootPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -87,40 +88,42 @@ func (d *Dir) removeFromOwnRoot(ctx context.Context, path string, uid types.UID,
 		return err
 	}
 	defer root.Close()
-	mayGo, err := d.movePodToTrash(ctx, root, uid, gone)
+	mayGo, err := d.movePodToTrashIfGone(ctx, root, uid, isGone)
 	if err == nil && mayGo {
 		_, err = osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == string(uid) }, nil)
 	}
 	return err
 }
 
-// removeRecordedDirs removes the recorded directories of a pod, with the links to its logs.
-func (d *Dir) removeRecordedDirs(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
+// removeRecordedDirsAndLinksIfGone removes all recorded log directories of a pod, the links to its logs and the
+// records, if isGone returns true. It stops at the first error.
+func (d *Dir) removeRecordedDirsAndLinksIfGone(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	found, err := d.recordsOfUID(uid)
 	for _, r := range found {
 		if err == nil {
-			err = d.removeRecordedDir(ctx, r, gone)
+			err = d.removeRecordedDirAndLinksIfGone(ctx, r, isGone)
 		}
 	}
 	return err
 }
 
-// removeRecordedDir removes a recorded directory and its record.
-func (d *Dir) removeRecordedDir(ctx context.Context, r directoryRecord, gone func(types.UID) bool) error {
+// removeRecordedDirAndLinksIfGone removes one recorded log directory, the links to logs that are gone, and the
+// record, if isGone returns true. The record stays if SetUp has created the directory again meanwhile.
+func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRecord, isGone func(types.UID) bool) error {
 	root, err := openDirectory(r.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err == nil {
 		defer root.Close()
-		if mayGo, err := d.moveRecordedToTrash(ctx, root, r, gone); err != nil || !mayGo {
+		if mayGo, err := d.moveRecordedToTrashIfGone(ctx, root, r, isGone); err != nil || !mayGo {
 			return err
 		}
 		if _, err := osfile.EmptyTrash(ctx, root, func(owner string) bool { return owner == r.id }, nil); err != nil {
 			return err
 		}
 	}
-	if err := d.removeDeadLinks(ctx); err != nil {
+	if err := d.removeLinksToGoneLogs(ctx); err != nil {
 		return err
 	}
 	defer d.locks.Lock(r.UID)()
@@ -132,21 +135,23 @@ func (d *Dir) removeRecordedDir(ctx context.Context, r directoryRecord, gone fun
 	return d.records.remove(r)
 }
 
-// moveRecordedToTrash moves a recorded directory to the trash if its pod is gone. A directory that
-// is not marked as made stays, because another program may have created it.
-func (d *Dir) moveRecordedToTrash(ctx context.Context, root *os.Root, r directoryRecord, gone func(types.UID) bool) (mayGo bool, err error) {
+// moveRecordedToTrashIfGone moves a recorded directory to the trash directory of its root if isGone returns
+// true. If the record is not marked as made, it deletes only the record, because another program may have
+// created the directory. goneAndMoved is true if nothing remains at the old place.
+func (d *Dir) moveRecordedToTrashIfGone(ctx context.Context, root *os.Root, r directoryRecord, isGone func(types.UID) bool) (goneAndMoved bool, err error) {
 	defer d.locks.Lock(r.UID)()
-	if !gone(r.UID) {
+	if !isGone(r.UID) {
 		return false, nil
 	}
 	if !r.Made {
 		return false, d.records.remove(r)
 	}
-	return true, moveToTrash(ctx, root, r.Name, r.id)
+	return true, moveToTrashOrRemove(ctx, root, r.Name, r.id)
 }
 
-// moveToTrash moves one directory to the trash. A missing directory is no error.
-func moveToTrash(ctx context.Context, root *os.Root, name, owner string) error {
+// moveToTrashOrRemove moves one directory to the trash directory of its root. If the disk is full, it deletes
+// the directory at once. A missing directory is no error.
+func moveToTrashOrRemove(ctx context.Context, root *os.Root, name, owner string) error {
 	err := osfile.Discard(root, name, owner)
 	if osfile.IsDiskFull(err) { // The disk is full, perhaps because of this directory.
 		err = osfile.RemoveAll(ctx, root, name)
@@ -157,11 +162,11 @@ func moveToTrash(ctx context.Context, root *os.Root, name, owner string) error {
 	return err
 }
 
-// movePodToTrash moves the directories of a pod in one root to the trash if gone returns true.
-// mayGo reports whether the pod is gone and no directory remains.
-func (d *Dir) movePodToTrash(ctx context.Context, root *os.Root, uid types.UID, gone func(types.UID) bool) (mayGo bool, err error) {
+// movePodToTrashIfGone moves the directories of a pod in one root to the root's trash directory if isGone
+// returns true. goneAndMoved is true if the pod is gone and no directory remains at the old place.
+func (d *Dir) movePodToTrashIfGone(ctx context.Context, root *os.Root, uid types.UID, isGone func(types.UID) bool) (goneAndMoved bool, err error) {
 	defer d.locks.Lock(uid)()
-	if !gone(uid) {
+	if !isGone(uid) {
 		return false, nil
 	}
 	var names []string
@@ -176,7 +181,7 @@ func (d *Dir) movePodToTrash(ctx context.Context, root *os.Root, uid types.UID, 
 	}
 	for _, name := range names {
 		if err == nil {
-			err = moveToTrash(ctx, root, name, string(uid))
+			err = moveToTrashOrRemove(ctx, root, name, string(uid))
 		}
 	}
 	return err == nil, err
@@ -187,10 +192,10 @@ func (d *Dir) movePodToTrash(ctx context.Context, root *os.Root, uid types.UID, 
 // first error. It does not continue removals in a shared root: Pods returns their pods until Remove
 // has removed them.
 func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
-	if err := d.removeDeadLinks(ctx); err != nil {
+	if err := d.removeLinksToGoneLogs(ctx); err != nil {
 		return 0, fmt.Errorf("logfiles: links: %w", err)
 	}
-	for _, path := range d.ownRoots() {
+	for _, path := range d.rootsOfThisNode() {
 		root, rootErr := openDirectory(path)
 		if errors.Is(rootErr, fs.ErrNotExist) {
 			continue
@@ -211,7 +216,8 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 	return left, err
 }
 
-// podOfEntry returns the pod of a directory entry of the root.
+// podOfEntry returns the pod UID in the name of a log directory. It returns false if the entry is no directory
+// or has another form of name.
 func podOfEntry(e fs.DirEntry) (types.UID, bool) {
 	if !e.IsDir() {
 		return "", false
@@ -267,7 +273,8 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	return nil
 }
 
-// removeAttemptFiles is RemoveAttempts in one directory.
+// removeAttemptFiles removes the log files in one directory for whose attempt shouldRemove returns true. It
+// continues after an error.
 func removeAttemptFiles(dir *os.Root, container string, shouldRemove func(attempt uint32) bool) error {
 	var names []string
 	err := forEachEntry(dir, func(e fs.DirEntry) bool {
@@ -288,7 +295,7 @@ func removeAttemptFiles(dir *os.Root, container string, shouldRemove func(attemp
 	return errors.Join(errs...)
 }
 
-// directoryName returns the name of a pod's directory.
+// directoryName returns the name of a pod's log directory: namespace_name_uid.
 func directoryName(pod runtime.PodRef) string {
 	return pod.Namespace + "_" + pod.Name + "_" + string(pod.UID)
 }

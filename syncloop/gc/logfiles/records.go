@@ -28,7 +28,7 @@ type directoryRecord struct {
 	Made bool      `json:"made"` // false: the node was about to create it, and may have
 }
 
-// path returns the path of the directory.
+// path returns the path of the recorded directory.
 func (r directoryRecord) path() string { return filepath.Join(r.Root, r.Name) }
 
 // directoryRecords are the records of the directories that this node created in a shared root. A
@@ -48,11 +48,11 @@ const (
 	maxRecordBytes = 32 << 10
 )
 
-// list returns the records that match, sorted by path.
+// list returns the records that match, sorted by path. The first use of the records reads them from the disk.
 func (s *directoryRecords) list(matches func(directoryRecord) bool) ([]directoryRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.loadLocked(); err != nil {
+	if err := s.loadOnceLocked(); err != nil {
 		return nil, err
 	}
 	var found []directoryRecord
@@ -65,17 +65,17 @@ func (s *directoryRecords) list(matches func(directoryRecord) bool) ([]directory
 	return found, nil
 }
 
-// add stores a new record with a new id.
-func (s *directoryRecords) add(r directoryRecord) (directoryRecord, error) {
+// addWithNewID stores a record durably under a new random id, and returns the record with that id.
+func (s *directoryRecords) addWithNewID(r directoryRecord) (directoryRecord, error) {
 	r.id = rand.Text()
 	return r, s.put(r)
 }
 
-// put stores a record durably.
+// put stores a record durably, and replaces a record with the same id.
 func (s *directoryRecords) put(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.loadLocked(); err != nil {
+	if err := s.loadOnceLocked(); err != nil {
 		return err
 	}
 	text, err := json.Marshal(r)
@@ -89,7 +89,7 @@ func (s *directoryRecords) put(r directoryRecord) error {
 	return nil
 }
 
-// remove removes a record.
+// remove deletes a record and its file. A missing file is no error.
 func (s *directoryRecords) remove(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,9 +133,9 @@ func (s *directoryRecords) writeLocked(id string, text []byte) error {
 	return nil
 }
 
-// loadLocked reads the records of an earlier agent, once. It ignores a record that cannot be read,
-// so that its directory stays.
-func (s *directoryRecords) loadLocked() error {
+// loadOnceLocked reads the records that an earlier agent wrote, once. It ignores a record that cannot be read,
+// so that its directory stays. It also deletes temporary files that a crash left.
+func (s *directoryRecords) loadOnceLocked() error {
 	if s.loaded {
 		return nil
 	}
@@ -167,7 +167,8 @@ func (s *directoryRecords) loadLocked() error {
 	return nil
 }
 
-// readRecord reads and validates the file of a record.
+// readRecord reads and validates the file of a directory record. It returns false if the file cannot be read or
+// its content is invalid.
 func readRecord(dir *os.Root, name string) (r directoryRecord, ok bool) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // to no agent.
 func TestRecords_LongestPath(t *testing.T) {
 	dir := t.TempDir()
-	want, err := (&directoryRecords{dir: dir}).add(directoryRecord{
+	want, err := (&directoryRecords{dir: dir}).addWithNewID(directoryRecord{
 		Root: strings.Repeat("/<", 1920), Name: strings.Repeat("n", 255), Pod: strings.Repeat("p", 255), UID: "u", Made: true,
 	})
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ type Log struct {
 	Attempt   uint32
 }
 
-// fileName returns the name of the log file.
+// fileName returns the name of the log file, such as 0.log for the first attempt.
 func (l Log) fileName() string { return fmt.Sprintf("%d.log", l.Attempt) }
 
 // Due reports whether Rotate must be called for a log: the log has maxBytes or more, or is missing
@@ -53,7 +53,8 @@ func (d *Dir) Due(l Log, maxBytes int64) (bool, error) {
 	return err == nil && info.Size() >= maxBytes, err
 }
 
-// statLog returns the file information of a log.
+// statLog returns the file information of a log. It returns ErrLogMissing if the log does not exist, and
+// ErrNotRegular if it is no regular file.
 func statLog(dir *os.Root, l Log) (fs.FileInfo, error) {
 	info, err := dir.Lstat(l.fileName())
 	switch {
@@ -98,14 +99,14 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	}
 	r := p.Rotate(l.fileName(), files, now)
 	errs := removeFiles(dir, r.Remove)
-	if err := renameAndReopen(ctx, dir, l, r.Name, reopen); err != nil {
+	if err := renameAndReopenOrRestore(ctx, dir, l, r.Name, reopen); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, name := range r.Compress {
 		if ctx.Err() != nil {
 			break // The next rotation compresses it.
 		}
-		if err := compressFile(ctx, dir, name); err != nil {
+		if err := replaceByCompressed(ctx, dir, name); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -115,7 +116,8 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	return nil
 }
 
-// rotatedFiles returns the regular files of a log's attempt, without the log itself.
+// rotatedFiles returns the regular files of a log's attempt, sorted by name, without the log itself. Live marks
+// a file that is a hard link to the log.
 func rotatedFiles(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
 	var names []string
 	err = forEachEntry(dir, func(e fs.DirEntry) bool {
@@ -137,7 +139,7 @@ func rotatedFiles(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogF
 	return files, nil
 }
 
-// removeFiles removes files and returns the errors.
+// removeFiles removes all files, also after an error, and returns the errors. A missing file is no error.
 func removeFiles(dir *os.Root, names []string) (errs []error) {
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -147,9 +149,10 @@ func removeFiles(dir *os.Root, names []string) (errs []error) {
 	return errs
 }
 
-// renameAndReopen renames the log and lets the runtime create a new one. If reopen returns an error
-// but the new file exists, only the reply was lost, and the rotation succeeds.
-func renameAndReopen(ctx context.Context, dir *os.Root, l Log, newName string, reopen func(context.Context) error) error {
+// renameAndReopenOrRestore renames the log and calls reopen, in which the runtime creates a new log. If reopen
+// fails and created no file, the old name is restored. If reopen fails but the new file exists, reopen is
+// called once more, because perhaps only the reply was lost.
+func renameAndReopenOrRestore(ctx context.Context, dir *os.Root, l Log, newName string, reopen func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -160,7 +163,7 @@ func renameAndReopen(ctx context.Context, dir *os.Root, l Log, newName string, r
 	if err == nil {
 		return nil
 	}
-	if undone := restoreName(dir, newName, l.fileName()); errors.Is(undone, fs.ErrExist) {
+	if undone := restoreNameUnlessTaken(dir, newName, l.fileName()); errors.Is(undone, fs.ErrExist) {
 		if err = reopen(ctx); err == nil { // Once more, to be sure that the runtime does not write to the old file.
 			return nil
 		}
@@ -170,11 +173,10 @@ func renameAndReopen(ctx context.Context, dir *os.Root, l Log, newName string, r
 	return fmt.Errorf("logfiles: reopen the log of container %s: %w", l.Container, err)
 }
 
-// restoreName renames a rotated file back to the name of the log. If the runtime has created a file
-// with that name, restoreName replaces nothing and returns fs.ErrExist. On a file system without
-// hard links it checks for such a file before it renames. The runtime has already returned, so it
-// creates no file in between.
-func restoreName(dir *os.Root, name, logName string) error {
+// restoreNameUnlessTaken renames a rotated file back to the name of the log. If the runtime has created a file
+// with that name, it replaces nothing and returns fs.ErrExist. Without hard links it checks for such a file
+// before it renames, which is safe because the runtime has already returned.
+func restoreNameUnlessTaken(dir *os.Root, name, logName string) error {
 	err := dir.Link(name, logName)
 	if err == nil {
 		return dir.Remove(name)
@@ -194,9 +196,9 @@ func restoreName(dir *os.Root, name, logName string) error {
 // copyChunkBytes is how many bytes are copied between two checks of the context.
 const copyChunkBytes = 1 << 20
 
-// compressFile replaces a file by a compressed one. The compressed file has a temporary name until
-// it is complete and synced. After an error the temporary file is removed and the original stays.
-func compressFile(ctx context.Context, dir *os.Root, name string) error {
+// replaceByCompressed compresses a file and removes the original. The compressed file has a temporary name
+// until it is complete and synced. After an error the temporary file is removed and the original stays.
+func replaceByCompressed(ctx context.Context, dir *os.Root, name string) error {
 	whole, part := policy.Compressed(name)
 	err := writeCompressed(ctx, dir, name, part)
 	if err == nil {
@@ -214,7 +216,8 @@ func compressFile(ctx context.Context, dir *os.Root, name string) error {
 	return nil
 }
 
-// writeCompressed writes the compressed content of a file to a new file.
+// writeCompressed writes the gzip-compressed content of a regular file to a new file. It returns an error if
+// the new file exists or ctx ends.
 func writeCompressed(ctx context.Context, dir *os.Root, name, part string) (err error) {
 	from, mode, err := openRegular(dir, name)
 	if err != nil {
@@ -237,8 +240,8 @@ func writeCompressed(ctx context.Context, dir *os.Root, name, part string) (err 
 	return errors.Join(err, packer.Close(), to.Sync(), to.Close())
 }
 
-// openRegular opens a regular file. It returns ErrNotRegular for a link and any other file, also if
-// such a file replaces the regular one meanwhile.
+// openRegular opens a regular file for reading and returns its mode. It returns ErrNotRegular for a link and
+// any other file, also if such a file replaces the regular one meanwhile.
 func openRegular(dir *os.Root, name string) (*os.File, fs.FileMode, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, osfile.ErrNotRegular) || errors.Is(err, osfile.ErrReplaced) {
