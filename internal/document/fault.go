@@ -63,7 +63,8 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// addDuplicateField appends the fault of a field that an object has twice. The list stops growing after MaxFaults.
+// addDuplicateField appends the fault that an object has a field twice. It appends nothing if the list already
+// has more than MaxFaults faults.
 func (f Faults) addDuplicateField(name string, line, first int) Faults {
 	if len(f) > MaxFaults {
 		return f

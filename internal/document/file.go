@@ -55,7 +55,7 @@ func (f *File) Decode(doc *Value, to any) (missing []*Path, faults Faults) {
 	if clean == nil || f.memoryExceeded {
 		return []*Path{nil}, s.allFaults()
 	}
-	text := clean.appendJSON(make([]byte, 0, clean.bytes+8*int64(clean.size)), appendMinimalString)
+	text := clean.appendJSON(make([]byte, 0, clean.bytes+8*int64(clean.size)), appendJSONString)
 	if err := json.Unmarshal(text, to); err != nil {
 		s.addFault(nil, "%v", err) // The check finds every such error, as far as the fuzz test knows.
 		return []*Path{nil}, s.allFaults()
@@ -77,7 +77,7 @@ func JSON(text []byte, b Bounds) (converted []byte, warnings, faults Faults) {
 	case len(docs) > 1:
 		return nil, warnings, Faults{{Line: docs[1].Line, Reason: "another document: expected one", Syntax: true}}
 	}
-	return docs[0].appendJSON(make([]byte, 0, docs[0].bytes+8*int64(docs[0].size)), appendMinimalString), warnings, nil
+	return docs[0].appendJSON(make([]byte, 0, docs[0].bytes+8*int64(docs[0].size)), appendJSONString), warnings, nil
 }
 
 // Bounds limits all documents of a file together.
@@ -98,8 +98,8 @@ const (
 	maxByteSum = 1 << 40
 )
 
-// checkDocument returns an error if a document exceeds a bound, and the line of the value that does. values and bytes
-// are the totals of the file, including this document.
+// checkDocument returns an error if a document exceeds a bound, and the line of the innermost value that
+// exceeds it. values and bytes are the totals of the file up to the end of this document.
 func (b Bounds) checkDocument(v *Value, values int, bytes int64) (line int, err error) {
 	switch {
 	case v.height > maxDepth:
@@ -117,7 +117,7 @@ type boundError string
 
 func (e boundError) Error() string { return string(e) }
 
-// boundErrorf formats a boundError.
+// boundErrorf formats the error of a document that exceeds a bound.
 func boundErrorf(format string, args ...any) error { return boundError(fmt.Sprintf(format, args...)) }
 
 // faultKindOf returns BeyondBound for a boundError, and Wrong for any other error.
@@ -128,7 +128,7 @@ func faultKindOf(err error) FaultKind {
 	return Wrong
 }
 
-// formatBytes formats a number of bytes as MiB if it is a whole number of them.
+// formatBytes formats a number of bytes: in MiB if the number is a multiple of a MiB, and otherwise in bytes.
 func formatBytes(bytes int64) string {
 	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)

@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// readJSON parses every document of a JSON stream. It uses a JSON parser, because YAML does not have all escapes of
-// JSON.
+// readJSON parses every document of a JSON stream, and leaves out null documents. After a syntax error, or if a
+// bound is exceeded, it returns no documents. A YAML parser would not do, because YAML does not have all
+// escapes of JSON.
 func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
@@ -42,7 +43,7 @@ type jsonReader struct {
 	faults    Faults // duplicate fields
 }
 
-// readValue reads the next value, which is on the given level.
+// readValue reads the next value. depth is its level of nesting, 1 for a document.
 func (r *jsonReader) readValue(depth int) (*Value, error) {
 	token, err := r.nextToken()
 	if err != nil {
@@ -51,7 +52,8 @@ func (r *jsonReader) readValue(depth int) (*Value, error) {
 	return r.parseValue(token, depth)
 }
 
-// parseValue reads the rest of the value that begins with token.
+// parseValue reads the rest of the value whose first token is token. It returns an error if the value is nested
+// too deeply, or is one value too many.
 func (r *jsonReader) parseValue(token json.Token, depth int) (*Value, error) {
 	v := &Value{Line: r.lineAtOffset(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {
@@ -95,7 +97,8 @@ func (r *jsonReader) readList(v *Value, depth int) error {
 	return toUnexpectedEOF(err)
 }
 
-// readObject reads the fields of an object and its closing brace into v. Of duplicate fields the last one is used.
+// readObject reads the fields of an object and its closing brace into v. If a field is there twice, it adds a
+// fault and keeps the last value.
 func (r *jsonReader) readObject(v *Value, depth int) error {
 	seen, position := map[string]int{}, map[string]int{}
 	for r.dec.More() {
@@ -123,8 +126,8 @@ func (r *jsonReader) readObject(v *Value, depth int) error {
 // errUnexpectedEOF means that the file ends within a document.
 var errUnexpectedEOF = errors.New("unexpected EOF")
 
-// nextToken reads the next token. A decoder that reads from memory fails with a syntax error, or because the text ends
-// within a token.
+// nextToken reads the next token. It returns errUnexpectedEOF if the text ends within a token, and io.EOF if it
+// ends before one.
 func (r *jsonReader) nextToken() (json.Token, error) {
 	token, err := r.dec.Token()
 	var syntax *json.SyntaxError
@@ -134,7 +137,8 @@ func (r *jsonReader) nextToken() (json.Token, error) {
 	return token, err
 }
 
-// toUnexpectedEOF turns io.EOF, which means the end of the file between documents, into errUnexpectedEOF.
+// toUnexpectedEOF replaces io.EOF by errUnexpectedEOF. Between two documents io.EOF is the regular end of the
+// file; inside a value it is a fault.
 func toUnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errUnexpectedEOF
@@ -150,7 +154,8 @@ func (r *jsonReader) lineAtOffset(offset int64) int {
 	return r.line
 }
 
-// lineOfError returns the line at which the parser failed.
+// lineOfError returns the line at which the parser failed: the line of a syntax error, the last line if the
+// text ended too early, and otherwise the line read last.
 func (r *jsonReader) lineOfError(err error) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

@@ -82,7 +82,7 @@ func (p *Path) Within(other *Path) bool {
 	return other == nil
 }
 
-// equals reports whether both paths have the same steps.
+// equals reports whether both paths have the same field names, map keys and indexes.
 func (p *Path) equals(other *Path) bool {
 	for ; p != nil && other != nil; p, other = p.parent, other.parent {
 		if p == other {
@@ -113,8 +113,9 @@ func (v *Value) Path(field string) *Path {
 	return p
 }
 
-// parseSubscript parses text that begins with a bracket, and returns the path beneath p and the rest of the text. The
-// subscript is a map key if v is an object or the text is no number. Otherwise it is a list index.
+// parseSubscript parses a subscript such as [0] or [key] at the beginning of text. It returns the path of that
+// part below p, and the rest of the text. The subscript is a map key if v is an object or the subscript is no
+// number, and otherwise a list index.
 func (v *Value) parseSubscript(p *Path, text string) (next *Path, rest string) {
 	if v != nil && v.Kind == Object {
 		return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
@@ -126,7 +127,7 @@ func (v *Value) parseSubscript(p *Path, text string) (next *Path, rest string) {
 	return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
 }
 
-// childOf returns the value that the last step of p selects in parent, or nil.
+// childOf returns the field or item of parent that the last step of p names, or nil.
 func (p *Path) childOf(parent *Value) *Value {
 	switch {
 	case p.name != "" || p.isMapKey:

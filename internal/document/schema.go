@@ -33,14 +33,14 @@ func newSchema(doc *Value, file *File) *schema {
 	return &schema{doc: doc, file: file}
 }
 
-// addFault records a fault of the value at a path. Only the first MaxFaults + 1 faults are stored.
+// addFault adds a fault of the value at a path. It does nothing if there are more than MaxFaults faults.
 func (s *schema) addFault(at *Path, format string, args ...any) {
 	if len(s.faults) <= MaxFaults {
 		s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// allFaults returns the faults, followed by the unknown fields.
+// allFaults returns all faults; the unknown fields are last.
 func (s *schema) allFaults() Faults {
 	if len(s.unknownFields) == 0 {
 		return s.faults
@@ -48,13 +48,15 @@ func (s *schema) allFaults() Faults {
 	return append(s.faults, s.unknownFields...)
 }
 
-// addTypeFault records that the value is not of the expected kind, and returns nil in its place.
+// addTypeFault adds a fault, because the value is not of the expected kind, and lists the value as missing. It
+// always returns nil, so that the caller can return that in place of the value.
 func (s *schema) addTypeFault(at *Path, v *Value, expected string) *Value {
 	s.addFault(at, "%s: expected %s", v.Describe(), expected)
 	return s.addMissing(at)
 }
 
-// addMissing records that the value at the path is missing from the result. It returns nil as the value.
+// addMissing adds the path to the list of values that the result does not contain, up to maxMissing. It always
+// returns nil, so that the caller can return that in place of the value.
 func (s *schema) addMissing(at *Path) *Value {
 	if len(s.missing) < maxMissing {
 		s.missing = append(s.missing, at)
@@ -65,9 +67,9 @@ func (s *schema) addMissing(at *Path) *Value {
 // maxMissing bounds the list of missing values.
 const maxMissing = 1000
 
-// reserveMemory adds bytes to the memory of the file, and reports whether the sum is within the bound. The first excess
-// is a fault.
-func (s *schema) reserveMemory(at *Path, bytes int64) bool {
+// reserveMemoryOrAddFault adds bytes to the memory of the file, and reports whether the sum is within the
+// bound. The first time that the sum exceeds the bound it adds a fault.
+func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) bool {
 	if s.file.memoryExceeded {
 		return false
 	}
@@ -80,22 +82,22 @@ func (s *schema) reserveMemory(at *Path, bytes int64) bool {
 	return false
 }
 
-// checkValue compares v with type t and returns v without its faulty parts, or nil. A null means that a field is not
-// set. Items of a list must not be null.
+// checkValue compares v with type t and returns v without its faulty parts. It returns nil if nothing of v can
+// be used. A null is valid for every type, because it means that a field is not set.
 func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
 	if v.unreadable {
 		return s.addMissing(at) // The reader has reported the fault.
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
-		if v.Kind != Null && !s.reserveMemory(at, int64(t.Size())) {
+		if v.Kind != Null && !s.reserveMemoryOrAddFault(at, int64(t.Size())) {
 			return nil
 		}
 	}
 	if v.Kind == Null {
 		return v
 	}
-	if !s.reserveMemory(at, int64(len(v.Text))) {
+	if !s.reserveMemoryOrAddFault(at, int64(len(v.Text))) {
 		return nil
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
@@ -126,7 +128,8 @@ func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// checkUnmarshaler checks a value of a type with an UnmarshalJSON method, such as a quantity or a time.
+// checkUnmarshaler checks a value by calling the UnmarshalJSON method of its type, such as a quantity or a
+// time. It returns nil if the value is faulty.
 func (s *schema) checkUnmarshaler(v *Value, t reflect.Type, at *Path) *Value {
 	expected := "another form"
 	switch t {
@@ -143,16 +146,17 @@ func (s *schema) checkUnmarshaler(v *Value, t reflect.Type, at *Path) *Value {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
 		expected = "a time, such as 2006-01-02T15:04:05Z"
 	}
-	if !s.reserveMemory(at, v.bytes) {
+	if !s.reserveMemoryOrAddFault(at, v.bytes) {
 		return nil
 	}
-	if json.Unmarshal(v.appendJSON(nil, appendMinimalString), reflect.New(t).Interface()) != nil {
+	if json.Unmarshal(v.appendJSON(nil, appendJSONString), reflect.New(t).Interface()) != nil {
 		return s.addTypeFault(at, v, expected)
 	}
 	return v
 }
 
-// checkStruct checks each field of an object against the fields of a struct.
+// checkStruct checks each field of an object against the fields of a struct, and returns the object without
+// faulty and unknown fields. A field of a newer API version is always a fault, because it may restrict the pod.
 func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
@@ -201,7 +205,7 @@ func mapFields(v *Value, convert func(Field) *Value) *Value {
 	return (&Value{Kind: Object, Line: v.Line, Fields: kept}).computeTotals()
 }
 
-// fieldIgnoringCase returns the known field that differs from name in upper and lower case only.
+// fieldIgnoringCase returns a known field that differs from name only in upper and lower case.
 func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string, ok bool) {
 	for k := range known {
 		if strings.EqualFold(k, name) {
@@ -211,7 +215,8 @@ func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string
 	return "", false
 }
 
-// checkMap checks the values of an object against the element type of a map.
+// checkMap checks the values of an object against the element type of a map, and returns the object without
+// faulty values.
 func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) *Value {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
@@ -219,14 +224,15 @@ func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) *Value {
 	entry := int64(t.Key().Size() + t.Elem().Size())
 	return mapFields(v, func(f Field) *Value {
 		at := at.Entry(f.Name)
-		if !s.reserveMemory(at, entry+int64(len(f.Name))) {
+		if !s.reserveMemoryOrAddFault(at, entry+int64(len(f.Name))) {
 			return nil
 		}
 		return s.checkValue(f.Value, t.Elem(), at)
 	})
 }
 
-// checkSlice checks the items of a list. A slice of bytes must be base64 text.
+// checkSlice checks the items of a list, and returns the list with null in place of faulty items. For a slice
+// of bytes the value must be base64 text.
 func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
 	if t.Elem().Kind() == reflect.Uint8 {
 		if _, err := base64.StdEncoding.DecodeString(v.Text); v.Kind != Text || err != nil {
@@ -253,14 +259,15 @@ func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
 	return (&Value{Kind: List, Line: v.Line, Items: items}).computeTotals()
 }
 
-// checkItem checks an item of a list. It returns null for a faulty item, so that the other items keep their indexes.
+// checkItem checks an item of a list, which must not be null. It returns a null in place of a faulty item, so
+// that the other items keep their indexes.
 func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) *Value {
 	null := (&Value{Line: item.Line}).computeTotals()
 	if item.Kind == Null && !item.unreadable {
 		s.addTypeFault(at, item, "a value (a list has no empty items)")
 		return null
 	}
-	if !s.reserveMemory(at, int64(t.Size())) {
+	if !s.reserveMemoryOrAddFault(at, int64(t.Size())) {
 		return null
 	}
 	if clean := s.checkValue(item, t, at); clean != nil {
@@ -269,7 +276,8 @@ func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) *Value {
 	return null
 }
 
-// checkText checks that the value is a string. If the file is Loose, it converts booleans and numbers.
+// checkText returns the value if it is a string. If the file is Loose, it converts a boolean or number to a
+// string. Any other value is a fault, and the result is nil.
 func (s *schema) checkText(v *Value, at *Path) *Value {
 	switch v.Kind {
 	case Text:
@@ -283,7 +291,8 @@ func (s *schema) checkText(v *Value, at *Path) *Value {
 	return s.addTypeFault(at, v, "a string")
 }
 
-// checkInt checks that the value is an integer of the given number of bits.
+// checkInt returns the value if it is an integer of the given number of bits. Otherwise it adds a fault and
+// returns nil.
 func (s *schema) checkInt(v *Value, bits int, at *Path) *Value {
 	if v.Kind != Number {
 		return s.addTypeFault(at, v, "a whole number")
@@ -297,6 +306,7 @@ func (s *schema) checkInt(v *Value, bits int, at *Path) *Value {
 }
 
 // jsonFieldTypes returns the types of a struct's fields by JSON name, including the fields of embedded structs.
+// The result is cached in the file.
 func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	if known, ok := s.file.types[t]; ok {
 		return known
@@ -318,7 +328,8 @@ func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonName returns the JSON name of a struct field, or "" if it has none.
+// jsonName returns the JSON name of a struct field. It returns "" if the field has no name in its tag, and "-"
+// if the field is not in JSON.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name

@@ -10,9 +10,10 @@ import (
 // tree of a file of commas is a hundred times as large as the file.
 const maxValueMarkers = maxValues
 
-// readDocuments parses every document in the text of a file, as JSON or as YAML.
+// readDocuments parses every document in the text of a file. It parses a text that begins with { or [ as JSON,
+// and as YAML if that fails. It parses any other text as YAML.
 func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
-	data, faults := validateText(data, b)
+	data, faults := validateAndTrimBOM(data, b)
 	if faults != nil {
 		return nil, faults
 	}
@@ -32,8 +33,9 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	return docs, jsonFaults
 }
 
-// validateText checks that the bytes can be a manifest, and returns them without a byte order mark.
-func validateText(data []byte, b Bounds) ([]byte, Faults) {
+// validateAndTrimBOM returns the text without a byte order mark. It returns a fault if the text is too large,
+// is not UTF-8, has a NUL byte, or may have too many values.
+func validateAndTrimBOM(data []byte, b Bounds) ([]byte, Faults) {
 	fault := func(line int, format string, args ...any) ([]byte, Faults) {
 		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), Syntax: true}}
 	}
@@ -71,7 +73,8 @@ func indexOfInvalidUTF8(data []byte) int {
 	return -1
 }
 
-// countValueMarkers returns an upper bound of the number of values, within a small factor.
+// countValueMarkers counts the characters that can begin a value or separate values. The number of values is
+// not larger than that.
 func countValueMarkers(data []byte) (n int) {
 	for _, b := range data {
 		switch b {

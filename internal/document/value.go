@@ -77,8 +77,8 @@ func (v *Value) findField(name string) *Field {
 	return &v.Fields[i]
 }
 
-// computeTotals sets height, size and bytes from the items and fields, which must be complete. The sums stop growing
-// just above the bounds, because ten aliases of ten aliases grow exponentially.
+// computeTotals sets height, size and bytes of v from its items and fields, and returns v. The sums stop
+// growing just above the bounds, because aliases of aliases grow exponentially.
 func (v *Value) computeTotals() *Value {
 	v.height, v.size, v.bytes = 1, 1, int64(len(v.Text))
 	for _, item := range v.Items {
@@ -116,9 +116,10 @@ func (v *Value) innermostLine(exceeds func(*Value) bool) int {
 
 // AppendJSON appends the canonical JSON form: no spaces, fields sorted, aliases expanded. It depends on the content
 // alone and not on the order or style of the document, nor on any Go type.
-func (v *Value) AppendJSON(to []byte) []byte { return v.appendJSON(to, appendHTMLSafeString) }
+func (v *Value) AppendJSON(to []byte) []byte { return v.appendJSON(to, appendHTMLSafeJSONString) }
 
-// appendJSON appends the value as JSON. It appends strings with appendText.
+// appendJSON appends the value as JSON, with the fields sorted by name. It calls appendText for each string and
+// each field name.
 func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -151,9 +152,9 @@ func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byt
 	return append(to, '}')
 }
 
-// appendHTMLSafeString appends a string as encoding/json does, with the characters of HTML escaped. It converts a piece
-// at a time, so that it needs little more memory than the string.
-func appendHTMLSafeString(to []byte, s string) []byte {
+// appendHTMLSafeJSONString appends s in quotes as a JSON string, as encoding/json does: it also escapes <, >
+// and &. It converts a piece at a time, so that it needs little more memory than the string.
+func appendHTMLSafeJSONString(to []byte, s string) []byte {
 	const piece = 4 << 10
 	to = append(to, '"')
 	for len(s) > 0 {
@@ -167,8 +168,8 @@ func appendHTMLSafeString(to []byte, s string) []byte {
 	return append(to, '"')
 }
 
-// appendMinimalString appends a JSON string and escapes only the characters that JSON requires.
-func appendMinimalString(to []byte, s string) []byte {
+// appendJSONString appends s in quotes as a JSON string. It escapes only the characters that JSON requires.
+func appendJSONString(to []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	to = append(to, '"')
 	for i := range len(s) {
@@ -206,7 +207,8 @@ func (v *Value) Describe() string {
 	return v.Kind.String()
 }
 
-// canonicalNumber formats a JSON number in a canonical way: integers in decimal, other numbers in the shortest form.
+// canonicalNumber formats a JSON number, so that equal numbers have the same text: integers in decimal, other
+// numbers in the shortest form. A number beyond the range of float64 is an error.
 func canonicalNumber(literal string) (string, error) {
 	if n, err := strconv.ParseInt(literal, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), nil

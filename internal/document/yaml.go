@@ -15,15 +15,15 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// readYAML parses every document of a YAML stream. It ignores empty documents. Duplicate keys and similar faults are
-// collected, and the documents are returned in spite of them. After a syntax error, or if a bound is exceeded, no
-// documents are returned.
+// readYAML parses every document of a YAML stream, and leaves out empty ones. It returns the documents in spite
+// of faults such as duplicate keys. After a syntax error, too many faults, or if a bound is exceeded, it
+// returns no documents.
 func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	r := yamlReader{bounds: b}
 	for {
 		var node yaml.Node
-		if err := decodeYAML(dec, &node); errors.Is(err, io.EOF) {
+		if err := decodeYAMLRecovering(dec, &node); errors.Is(err, io.EOF) {
 			return docs, append(r.faults, r.duplicates...)
 		} else if err != nil {
 			return nil, append(r.faults, syntaxFault(err))
@@ -38,9 +38,9 @@ func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	}
 }
 
-// decodeYAML decodes the next document. It turns a panic of the YAML library into an error, so that no manifest can
-// crash the agent.
-func decodeYAML(dec *yaml.Decoder, node *yaml.Node) (err error) {
+// decodeYAMLRecovering decodes the next document. It turns a panic of the YAML library into an error, so that
+// no manifest can crash the agent.
+func decodeYAMLRecovering(dec *yaml.Decoder, node *yaml.Node) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("not YAML: %v", v)
@@ -74,14 +74,15 @@ type yamlReader struct {
 	duplicates Faults // at most MaxFaults; they do not make a document unreadable
 }
 
-// addFault records a fault on the line of a node. Only the first MaxFaults + 1 faults are stored.
+// addFault adds a fault on the line of a node. It does nothing if there are more than MaxFaults faults.
 func (r *yamlReader) addFault(n *yaml.Node, format string, args ...any) {
 	if len(r.faults) <= MaxFaults {
 		r.faults = append(r.faults, Fault{Line: n.Line, Reason: fmt.Sprintf(format, args...), Syntax: true})
 	}
 }
 
-// readDocument converts one document. ok is false if a bound is exceeded.
+// readDocument converts one document. v is nil if the document is empty. ok is false if a bound is exceeded,
+// and the fault is added.
 func (r *yamlReader) readDocument(n *yaml.Node) (v *Value, ok bool) {
 	if n.Kind == yaml.DocumentNode {
 		if len(n.Content) == 0 {
@@ -102,7 +103,8 @@ func (r *yamlReader) readDocument(n *yaml.Node) (v *Value, ok bool) {
 	return v, true
 }
 
-// readNode converts a node. It never fails: a faulty node is recorded as a fault and becomes an unreadable null.
+// readNode converts a node to a value. A faulty node becomes a null that is marked as unreadable, and a fault
+// is added. Beyond maxDepth it returns a placeholder, which the check of the bounds rejects.
 func (r *yamlReader) readNode(n *yaml.Node, depth int) *Value {
 	if depth > maxDepth+1 {
 		return (&Value{Line: n.Line, height: maxDepth + 1, size: 1})
@@ -130,7 +132,8 @@ func (r *yamlReader) readNode(n *yaml.Node, depth int) *Value {
 	return v
 }
 
-// resolveAlias returns the value of the anchor that an alias names. An alias within its own anchor is a fault.
+// resolveAlias returns the value of the anchor that an alias names. An alias within its own anchor is a fault
+// and becomes an unreadable null.
 func (r *yamlReader) resolveAlias(n *yaml.Node) *Value {
 	if v := r.anchors[n.Alias]; v != nil {
 		return v
@@ -139,8 +142,8 @@ func (r *yamlReader) resolveAlias(n *yaml.Node) *Value {
 	return (&Value{Line: n.Line, unreadable: true}).computeTotals()
 }
 
-// readMapping reads the fields of an object. Fields written in the object override the fields of merge keys, and earlier
-// merge keys override later ones.
+// readMapping reads the fields of an object into v. Of duplicate keys it keeps the last. Fields written in the
+// object override the fields of merge keys (<<), and earlier merge keys override later ones.
 func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	seen, position := map[string]int{}, map[string]int{}
 	var merged []*Value
@@ -177,7 +180,8 @@ func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	}
 }
 
-// mergedObjects returns the objects that a merge key names: one, or a list of them.
+// mergedObjects returns the objects that a merge key (<<) names: one, or a list of them. If one is not an
+// object, it adds a fault and returns nil.
 func (r *yamlReader) mergedObjects(key *yaml.Node, v *Value) []*Value {
 	candidates := []*Value{v}
 	if v.Kind == List {
@@ -192,7 +196,8 @@ func (r *yamlReader) mergedObjects(key *yaml.Node, v *Value) []*Value {
 	return candidates
 }
 
-// readScalar sets the kind and the text of v from a scalar node.
+// readScalar sets the kind and the text of v from a scalar node. Unquoted words such as yes and off are
+// booleans, as in YAML 1.1. An unknown tag is a fault, and v becomes unreadable.
 func (r *yamlReader) readScalar(n *yaml.Node, v *Value) {
 	switch tag := n.ShortTag(); tag {
 	case "!!null":
@@ -210,7 +215,8 @@ func (r *yamlReader) readScalar(n *yaml.Node, v *Value) {
 	}
 }
 
-// readTypedScalar sets v from a scalar that YAML resolves to a boolean or a number.
+// readTypedScalar sets v from a scalar that YAML resolves to a boolean or a number. NaN, infinity and text that
+// cannot be decoded are faults, and v becomes unreadable.
 func (r *yamlReader) readTypedScalar(n *yaml.Node, v *Value) {
 	var decoded any
 	if err := n.Decode(&decoded); err != nil {

@@ -28,7 +28,7 @@ func FindInPod(body []byte) ([]Found, error) {
 		return findInProtobuf(envelope.Raw)
 	}
 	var f finder
-	err := f.scanValue(json.NewDecoder(bytes.NewReader(body)), nil, 0)
+	err := f.collectInValue(json.NewDecoder(bytes.NewReader(body)), nil, 0)
 	return f.found, err
 }
 
@@ -43,19 +43,19 @@ func FindInPods(body []byte) (map[int][]Found, error) {
 	}
 	all := map[int][]Found{}
 	list := json.NewDecoder(bytes.NewReader(body))
-	if err := expectDelim(list, '{'); err != nil {
+	if err := readExpectedDelim(list, '{'); err != nil {
 		return nil, err
 	}
-	err := scanFields(list, func(name string) error {
+	err := forEachField(list, func(name string) error {
 		if name != "items" {
 			return list.Decode(&json.RawMessage{})
 		}
-		if err := expectDelim(list, '['); err != nil {
+		if err := readExpectedDelim(list, '['); err != nil {
 			return err
 		}
-		return scanItems(list, func(item int) error {
+		return forEachItem(list, func(item int) error {
 			f := finder{found: all[item]}
-			err := f.scanValue(list, nil, 0)
+			err := f.collectInValue(list, nil, 0)
 			all[item] = f.found
 			return err
 		})
@@ -96,8 +96,9 @@ const maxDepth = 1000
 
 var errTooDeep = errors.New("the values are nested too deep")
 
-// scanValue collects the newer fields in the next value, which is the value of field at.
-func (f *finder) scanValue(d *json.Decoder, at *pathStep, depth int) error {
+// collectInValue reads the next JSON value and collects the set fields in it that only newer API versions have.
+// at is the path of the value, nil for the pod. A value that is nested too deeply is an error.
+func (f *finder) collectInValue(d *json.Decoder, at *pathStep, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep
 	}
@@ -106,29 +107,29 @@ func (f *finder) scanValue(d *json.Decoder, at *pathStep, depth int) error {
 	case err != nil:
 		return err
 	case token == json.Delim('{'):
-		return scanFields(d, func(name string) error { return f.scanField(d, &pathStep{at, name, -1}, depth+1) })
+		return forEachField(d, func(name string) error { return f.collectInField(d, &pathStep{at, name, -1}, depth+1) })
 	case token == json.Delim('['):
-		return scanItems(d, func(i int) error {
+		return forEachItem(d, func(i int) error {
 			item := at
 			if at != nil {
 				item = &pathStep{at.parent, at.name, i}
 			}
-			return f.scanValue(d, item, depth+1)
+			return f.collectInValue(d, item, depth+1)
 		})
 	}
 	return nil
 }
 
-// scanField collects the field at if it is a newer one and not null. Otherwise it collects the newer fields in its
-// value.
-func (f *finder) scanField(d *json.Decoder, at *pathStep, depth int) error {
+// collectInField reads the value of the field at the path at. It collects the field if only newer API versions
+// have it and the value is not null. If the field is known, it collects the newer fields inside the value.
+func (f *finder) collectInField(d *json.Decoder, at *pathStep, depth int) error {
 	if !IsName(at.name) {
-		return f.scanValue(d, at, depth)
+		return f.collectInValue(d, at, depth)
 	}
 	path, pattern := at.pathAndPattern()
 	field, found := newer[pattern]
 	if !found {
-		return f.scanValue(d, at, depth)
+		return f.collectInValue(d, at, depth)
 	}
 	var value json.RawMessage
 	if err := d.Decode(&value); err != nil {
@@ -140,8 +141,8 @@ func (f *finder) scanField(d *json.Decoder, at *pathStep, depth int) error {
 	return nil
 }
 
-// expectDelim reads the next token and returns an error unless it is the delimiter.
-func expectDelim(d *json.Decoder, begin json.Delim) error {
+// readExpectedDelim reads the next JSON token and returns an error unless it is the delimiter begin.
+func readExpectedDelim(d *json.Decoder, begin json.Delim) error {
 	token, err := d.Token()
 	if err == nil && token != begin {
 		err = fmt.Errorf("expected %s", begin)
@@ -149,8 +150,9 @@ func expectDelim(d *json.Decoder, begin json.Delim) error {
 	return err
 }
 
-// scanFields calls visit for each field of an object whose opening brace was read. visit must read the value.
-func scanFields(d *json.Decoder, visit func(name string) error) error {
+// forEachField calls visit for each field of a JSON object, and reads the closing brace. The caller has read
+// the opening brace, and visit must read the value.
+func forEachField(d *json.Decoder, visit func(name string) error) error {
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
@@ -164,8 +166,9 @@ func scanFields(d *json.Decoder, visit func(name string) error) error {
 	return err
 }
 
-// scanItems calls visit for each item of an array whose opening bracket was read. visit must read the item.
-func scanItems(d *json.Decoder, visit func(i int) error) error {
+// forEachItem calls visit for each item of a JSON array, and reads the closing bracket. The caller has read the
+// opening bracket, and visit must read the item.
+func forEachItem(d *json.Decoder, visit func(i int) error) error {
 	for i := 0; d.More(); i++ {
 		if err := visit(i); err != nil {
 			return err

@@ -44,7 +44,8 @@ var newerNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// stripIndexes removes the indexes of a path: spec.containers[0].name becomes spec.containers[].name.
+// stripIndexes removes the indexes and map keys in the brackets of a path: spec.containers[0].name becomes
+// spec.containers[].name.
 func stripIndexes(path string) string {
 	var out strings.Builder
 	for rest := path; ; {
@@ -69,8 +70,8 @@ func Paths(t reflect.Type) []string {
 	return found
 }
 
-// collectPaths returns the paths of the fields of t, beneath the path prefix. ancestors are the types around t: a
-// recursive type is visited once.
+// collectPaths returns the paths of the fields of t, and of the types in it, with prefix in front. ancestors
+// are the types around t. A type inside itself is not visited again.
 func collectPaths(t reflect.Type, prefix string, ancestors []reflect.Type) map[string]bool {
 	found := map[string]bool{}
 	t, list := elementType(t)
@@ -99,7 +100,7 @@ func collectPaths(t reflect.Type, prefix string, ancestors []reflect.Type) map[s
 	return found
 }
 
-// elementType removes pointers and slices from a type. isList reports whether there was a slice.
+// elementType returns the type without pointers and slices. list reports whether it was a slice.
 func elementType(t reflect.Type) (elem reflect.Type, list bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		list = list || t.Kind() == reflect.Slice
@@ -108,7 +109,7 @@ func elementType(t reflect.Type) (elem reflect.Type, list bool) {
 	return t, list
 }
 
-// hasUnmarshalJSON reports whether the type decodes itself from JSON.
+// hasUnmarshalJSON reports whether the type has an UnmarshalJSON method.
 func hasUnmarshalJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
@@ -119,7 +120,7 @@ func JSONName(field reflect.StructField) string {
 	return name
 }
 
-// joinPath appends a field name to a path.
+// joinPath returns parent and name with a dot between them, or name if parent is "".
 func joinPath(parent, name string) string {
 	if parent == "" {
 		return name

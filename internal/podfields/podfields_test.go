@@ -120,7 +120,9 @@ func inEnvelope(t testing.TB, kind string, message []byte) []byte {
 	return append([]byte("k8s\x00"), text...)
 }
 
-// findInProtobuf is FindInPod of a pod in protobuf.
+// findInProtobuf lists the fields of a pod's spec that the Go types of this build lack, in the order of the
+// message, at most 100. A field that [Newer] knows has its name in the path. Another field has its number, as
+// in spec.#99.
 func findInProtobuf(t testing.TB, pod []byte) []podfields.Found {
 	found, err := podfields.FindInPod(inEnvelope(t, "Pod", pod))
 	require.NoError(t, err)

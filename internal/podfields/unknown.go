@@ -80,7 +80,7 @@ type unknownFinder struct {
 	found  []string
 }
 
-// findInValue collects the unknown fields in the value at the path.
+// findInValue collects the set fields in a value that the table of known fields does not list.
 func (u *unknownFinder) findInValue(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -100,8 +100,8 @@ func (u *unknownFinder) findInValue(v reflect.Value, path string) {
 	}
 }
 
-// findInStruct collects the set fields of a struct that the table lacks, and the unknown fields inside its other
-// fields.
+// findInStruct collects the set fields of a struct that the table of known fields does not list. It searches in
+// those fields that the table marks as honoured.
 func (u *unknownFinder) findInStruct(v reflect.Value, path string) {
 	for i := range v.NumField() {
 		name, field := JSONName(v.Type().Field(i)), v.Field(i)

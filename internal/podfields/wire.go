@@ -12,15 +12,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// findInProtobuf lists the fields of a pod's spec that the types in use lack, in the order of the message, at most 100.
-// A field that [Newer] knows has its name in the path. Another field has its number, as in spec.#99.
+// findInProtobuf lists the fields of a pod's spec that the Go types of this build lack, in the order of the
+// message, at most 100. A field that [Newer] knows has its name in the path. Another field has its number, as
+// in spec.#99.
 func findInProtobuf(pod []byte) ([]Found, error) {
 	w := protobufScanner{types: messageFields()}
-	w.scanMessage(podType, pod, nil)
+	w.collectInMessage(podType, pod, nil)
 	return w.found, w.err
 }
 
-// findInProtobufList is findInProtobuf for each pod of a list. The keys are indexes in the list.
+// findInProtobufList lists, for each pod of a list, the fields that findInProtobuf finds. The keys are indexes
+// in the list.
 func findInProtobufList(list []byte) (map[int][]Found, error) {
 	all := map[int][]Found{}
 	for item := 0; len(list) > 0; {
@@ -61,7 +63,8 @@ type messageField struct {
 	message reflect.Type
 }
 
-// addMessageFields adds the fields of a message and of the messages in it.
+// addMessageFields adds the fields of a protobuf message, and of the messages in it, to all, by type and field
+// number.
 func addMessageFields(t reflect.Type, all map[reflect.Type]map[int]messageField) {
 	if all[t] != nil {
 		return
@@ -98,7 +101,7 @@ type pathStep struct {
 	index  int // in a list, or -1
 }
 
-// pathAndPattern returns the path, and the path with [] in place of each index.
+// pathAndPattern returns the path up to this step, and the same path with [] in place of each index.
 func (s *pathStep) pathAndPattern() (path, pattern string) {
 	if s == nil {
 		return "", ""
@@ -111,8 +114,9 @@ func (s *pathStep) pathAndPattern() (path, pattern string) {
 	return path, pattern
 }
 
-// scanMessage collects the unknown fields of a message and of the messages in it. It counts the items of lists.
-func (w *protobufScanner) scanMessage(t reflect.Type, text []byte, at *pathStep) {
+// collectInMessage collects the fields of a message, and of the messages in it, that the Go types lack. Of a
+// pod it reads only the spec. It sets w.err if the text is not protobuf.
+func (w *protobufScanner) collectInMessage(t reflect.Type, text []byte, at *pathStep) {
 	var items [64]int
 	for len(text) > 0 && len(w.found) < maxFound {
 		number, value, rest, ok := NextField(text)
@@ -132,14 +136,15 @@ func (w *protobufScanner) scanMessage(t reflect.Type, text []byte, at *pathStep)
 			w.addUnknownField(number, at)
 		case field.message == nil || t == podType && field.name != "spec":
 		case field.name == "":
-			w.scanMessage(field.message, value, at)
+			w.collectInMessage(field.message, value, at)
 		default:
-			w.scanMessage(field.message, value, &pathStep{at, field.name, item})
+			w.collectInMessage(field.message, value, &pathStep{at, field.name, item})
 		}
 	}
 }
 
-// addUnknownField collects a field of the message at that the types lack.
+// addUnknownField collects a field, of the message at the path at, that the Go types lack. Its path has the
+// name of the field if that is known, and otherwise the number. A field that is repeated is collected once.
 func (w *protobufScanner) addUnknownField(number int, at *pathStep) {
 	path, pattern := at.pathAndPattern()
 	names := make([]string, 0, 1)
