@@ -101,19 +101,20 @@ type resolution struct {
 	left     int // the bytes that the environment may still grow
 }
 
-// resolveAll sets all variables, and expands the command and the arguments.
+// resolveAll sets all variables of a container: those of services first, then envFrom, then env. It then
+// expands the references in the command and the arguments.
 func (r *resolution) resolveAll() error {
 	if err := r.setServiceVariables(); err != nil {
 		return err
 	}
 	for i := range r.Container.EnvFrom {
-		if err := r.setFromObject(&r.Container.EnvFrom[i]); err != nil {
+		if err := r.setVariablesOfEnvFrom(&r.Container.EnvFrom[i]); err != nil {
 			return fmt.Errorf("envFrom[%d]: %w", i, err)
 		}
 	}
 	for i := range r.Container.Env {
 		v := &r.Container.Env[i]
-		if err := r.setFromEnvVar(v); err != nil {
+		if err := r.setVariableOfEnvVar(v); err != nil {
 			return fmt.Errorf("variable %s: %w", printableName(v.Name), err)
 		}
 	}
@@ -128,8 +129,9 @@ func (r *resolution) resolveAll() error {
 	return nil
 }
 
-// setFromEnvVar sets the variable of one entry of env.
-func (r *resolution) setFromEnvVar(v *v1.EnvVar) error {
+// setVariableOfEnvVar sets the variable of one entry of env, from its value with expanded references or from
+// valueFrom. It sets nothing if an optional reference has no value.
+func (r *resolution) setVariableOfEnvVar(v *v1.EnvVar) error {
 	if bad := validation.IsRelaxedEnvVarName(v.Name); len(bad) > 0 {
 		return fmt.Errorf("%w name: %s", ErrInvalid, strings.Join(bad, "; "))
 	}
@@ -148,7 +150,8 @@ func (r *resolution) setFromEnvVar(v *v1.EnvVar) error {
 	return r.setVariable(v.Name, value)
 }
 
-// setVariable sets a variable. It replaces the value of an earlier variable of the same name.
+// setVariable sets a variable, or replaces its value. It returns an error if the value has a NUL byte, or if
+// all values that were set together are too large.
 func (r *resolution) setVariable(name, value string) error {
 	if err := checkNoNUL(value); err != nil {
 		return err
@@ -166,7 +169,7 @@ func (r *resolution) setVariable(name, value string) error {
 	return nil
 }
 
-// checkNoNUL returns an error if a value has a NUL byte, which a process cannot receive.
+// checkNoNUL returns an error if a value has a NUL byte, because a process cannot receive it.
 func checkNoNUL(value string) error {
 	if strings.IndexByte(value, 0) >= 0 {
 		return fmt.Errorf("%w: it has a NUL byte", ErrInvalid)
@@ -174,8 +177,10 @@ func checkNoNUL(value string) error {
 	return nil
 }
 
-// setFromObject sets a variable for each key of the object of an envFrom entry.
-func (r *resolution) setFromObject(source *v1.EnvFromSource) error {
+// setVariablesOfEnvFrom sets a variable for each key of the ConfigMap or Secret of an envFrom entry. It skips
+// keys that are no valid variable names and adds a warning with them. It sets nothing if the object is missing
+// and optional.
+func (r *resolution) setVariablesOfEnvFrom(source *v1.EnvFromSource) error {
 	need, ok := envFromRef(source)
 	if !ok {
 		return fmt.Errorf("%w: neither configMapRef nor secretRef is set", ErrInvalid)
@@ -204,7 +209,7 @@ func (r *resolution) setFromObject(source *v1.EnvFromSource) error {
 	return nil
 }
 
-// resolveValueFrom returns the value of a reference. found is false if an optional reference has no
+// resolveValueFrom returns the value that a valueFrom refers to. found is false if an optional reference has no
 // value.
 func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, found bool, err error) {
 	switch {
@@ -222,7 +227,8 @@ func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, foun
 	return "", false, fmt.Errorf("%w: valueFrom has no source", ErrInvalid)
 }
 
-// valueOfObjectKey returns the value of a ConfigMap or Secret key that a variable refers to.
+// valueOfObjectKey returns the value of the ConfigMap or Secret key that a variable refers to. found is false
+// if the object or the key is missing and optional.
 func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, found bool, err error) {
 	need, key := objectKeyRef(from)
 	o, err := r.Objects.findObject(r.Pod.Namespace, need)
@@ -236,7 +242,7 @@ func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, foun
 	return value, ok, nil
 }
 
-// printableName returns a name for a message, at most 100 bytes long and without control characters.
+// printableName returns a name for a message: control characters become "?", and at most 100 bytes remain.
 func printableName(name string) string {
 	const most = 100
 	if len(name) > most {

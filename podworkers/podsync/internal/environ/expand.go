@@ -77,13 +77,14 @@ func ExpandStatic(command []string, env []v1.EnvVar) []string {
 	return out
 }
 
-// expandWords expands the references in each word of a command.
-func expandWords(in []string, lookup func(string) (string, bool), budget *int) ([]string, error) {
-	if in == nil {
+// expandWords returns the words with their references expanded, or nil for nil. It subtracts the length of the
+// results from budget.
+func expandWords(words []string, lookup func(string) (string, bool), budget *int) ([]string, error) {
+	if words == nil {
 		return nil, nil
 	}
-	out := make([]string, len(in))
-	for i, word := range in {
+	out := make([]string, len(words))
+	for i, word := range words {
 		var err error
 		if out[i], err = expandReferences(word, lookup, budget, nil); err == nil {
 			err = checkNoNUL(out[i])

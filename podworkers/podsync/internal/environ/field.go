@@ -14,7 +14,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// envFieldValue returns the value of a fieldRef of a variable.
+// envFieldValue returns the value of a fieldRef of a variable. It returns an error for all labels or all
+// annotations.
 func (r *resolution) envFieldValue(path string) (string, error) {
 	switch path {
 	case "spec.nodeName", "spec.host":
@@ -71,7 +72,7 @@ func PodField(pod *v1.Pod, path string) (string, error) {
 	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, printableName(path))
 }
 
-// sortedKeyValueLines returns one line key="value" for each entry, in order.
+// sortedKeyValueLines returns one line key="value" for each entry, sorted and separated by line breaks.
 func sortedKeyValueLines(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for key, value := range m {
@@ -99,8 +100,8 @@ func ResourceField(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, alloc
 	return divideRoundedUp(amount, ref.Divisor, of == string(v1.ResourceCPU))
 }
 
-// isReadableResource reports whether a resourceFieldRef may refer to a resource. kind is limits or
-// requests.
+// isReadableResource reports whether a resourceFieldRef may refer to a resource: limits or requests of CPU,
+// memory, ephemeral storage or a huge page size.
 func isReadableResource(kind, name string) bool {
 	if kind != "limits" && kind != "requests" {
 		return false
@@ -112,8 +113,8 @@ func isReadableResource(kind, name string) bool {
 	return strings.HasPrefix(name, v1.ResourceHugePagesPrefix) && len(name) > len(v1.ResourceHugePagesPrefix)
 }
 
-// resourceAmount returns the request or limit of a container. kind is limits or requests. A limit that
-// is not set is the limit of the pod, or else the allocatable amount.
+// resourceAmount returns the request or limit of a container; kind is "requests" or "limits". A limit that is
+// not set is the pod's limit, or else the node's allocatable amount, except for huge pages.
 func resourceAmount(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceName, allocatable v1.ResourceList) resource.Quantity {
 	if kind == "requests" {
 		return c.Resources.Requests[name]
@@ -128,8 +129,8 @@ func resourceAmount(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceN
 	return limit
 }
 
-// divideRoundedUp returns amount divided by divisor, rounded up. If milli is true, both are compared in
-// thousandths, as for CPU.
+// divideRoundedUp returns amount divided by divisor, rounded up, as text. A zero divisor means 1. If milli is
+// true, it divides thousandths, which CPU needs.
 func divideRoundedUp(amount, divisor resource.Quantity, milli bool) (string, error) {
 	if divisor.IsZero() {
 		divisor = *resource.NewQuantity(1, resource.DecimalSI)

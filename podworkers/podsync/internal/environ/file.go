@@ -46,11 +46,12 @@ func FileRefs(c *v1.Container) []FileRef {
 	return all
 }
 
-// fileRef returns the FileRef of a fileKeyRef.
+// fileRef returns the volume and path that a fileKeyRef refers to.
 func fileRef(ref *v1.FileKeySelector) FileRef { return FileRef{ref.VolumeName, ref.Path} }
 
-// valueOfFileKey returns the value of a fileKeyRef. As in the kubelet, an empty value counts as
-// missing, and Optional applies to the key and not to the file.
+// valueOfFileKey returns the value of a fileKeyRef from the file that was read before. found is false if the
+// key is missing and optional. As in the kubelet, an empty value counts as missing, and a missing file is
+// always an error.
 func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
 	need := fileRef(ref)
 	file, read := r.Files[need]
@@ -74,12 +75,9 @@ func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, foun
 	return "", false, fmt.Errorf("the %s has no key %s: %w", need, printableName(ref.Key), runtime.ErrNotFound)
 }
 
-// parseFileValue returns the value of the first variable with a name in a file. The file has lines that
-// a POSIX shell could read: NAME='value'. Between the quotes any bytes except ' are allowed, also line
-// breaks. After the closing quote only a comment is allowed. Nothing is expanded. Blank lines, lines
-// that begin with #, and blanks before a name are skipped. If a blank follows the =, the value is empty
-// and the rest of the line is skipped. Any other line before the variable is an error. The error has
-// the number of the line and not its text, which may be secret. Lines after the variable are not read.
+// parseFileValue returns the value of the first variable with this name in a file of lines NAME='value', or an
+// empty string if there is none. A value may span lines; blank lines and lines that begin with # are skipped.
+// An error names the number of an invalid line before the variable, and not its text, which may be secret.
 func parseFileValue(data []byte, name string) (string, error) {
 	lines := lineScanner{Scanner: bufio.NewScanner(bytes.NewReader(data))}
 	for lines.scanLine() {
@@ -112,18 +110,18 @@ type lineScanner struct {
 	line int
 }
 
-// scanLine reads the next line. It returns false at the end of the file and after an error.
+// scanLine reads the next line and counts it. It returns false at the end of the file and after an error.
 func (l *lineScanner) scanLine() bool {
 	l.line++
 	return l.Scan()
 }
 
-// invalidLine returns an ErrInvalid with the number of the line.
+// invalidLine returns an ErrInvalid with the number of the current line and the reason.
 func (l *lineScanner) invalidLine(why string) error {
 	return fmt.Errorf("%w: line %d: %s", ErrInvalid, l.line, why)
 }
 
-// scanError returns the error that ended the scan. It returns nil at the end of the file.
+// scanError returns an error if a line was too long to read. It returns nil at the end of the file.
 func (l *lineScanner) scanError() error {
 	if l.Err() == nil {
 		return nil
@@ -131,8 +129,8 @@ func (l *lineScanner) scanError() error {
 	return l.invalidLine(fmt.Sprintf("it has %d bytes or more", bufio.MaxScanTokenSize))
 }
 
-// readQuotedValue returns the text between the quotes, which may span several lines. rest is the line
-// after the '='.
+// readQuotedValue returns the text between single quotes, and reads more lines until the closing quote. rest is
+// the line after the '='. It returns an empty value if rest begins with a blank.
 func (l *lineScanner) readQuotedValue(rest string) (string, error) {
 	const quote = "'"
 	if strings.TrimLeft(rest, blanks) != rest {

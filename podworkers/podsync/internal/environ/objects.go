@@ -28,7 +28,7 @@ type ObjectRef struct {
 	Optional bool // the object may be missing
 }
 
-// describeIn describes the object in messages, with its namespace.
+// describeIn returns the kind, namespace and name of the object for messages.
 func (n ObjectRef) describeIn(namespace string) string {
 	return string(n.Kind) + " " + printableName(namespace) + "/" + printableName(n.Name)
 }
@@ -83,8 +83,8 @@ func UniqueObjectRefs(needs []ObjectRef) []ObjectRef {
 	return out
 }
 
-// envFromRef returns the object of an envFrom entry. It returns false if the entry has neither a
-// configMapRef nor a secretRef.
+// envFromRef returns the ConfigMap or Secret that an envFrom entry refers to. It returns false if the entry
+// refers to neither.
 func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	switch {
 	case s.ConfigMapRef != nil:
@@ -95,7 +95,7 @@ func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	return ObjectRef{}, false
 }
 
-// objectKeyRef returns the object and the key of a configMapKeyRef or secretKeyRef.
+// objectKeyRef returns the object and the key that a configMapKeyRef or secretKeyRef refers to.
 func objectKeyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
 	if ref := from.ConfigMapKeyRef; ref != nil {
 		return ObjectRef{ConfigMap, ref.Name, isTrue(ref.Optional)}, ref.Key
@@ -113,8 +113,8 @@ type object struct {
 	secret map[string][]byte
 }
 
-// findObject returns the data of an object. It returns nil without an error if the object is missing
-// and optional.
+// findObject returns the data of the ConfigMap or Secret that ref names. If it is missing, findObject returns
+// nil without an error if ref is optional, and ErrNotFound otherwise.
 func (o *Objects) findObject(namespace string, ref ObjectRef) (*object, error) {
 	if ref.Kind == ConfigMap {
 		if m := o.ConfigMaps[ref.Name]; m != nil {
@@ -129,7 +129,8 @@ func (o *Objects) findObject(namespace string, ref ObjectRef) (*object, error) {
 	return nil, fmt.Errorf("there is no %s: %w", ref.describeIn(namespace), runtime.ErrNotFound)
 }
 
-// sortedKeys returns all keys in order. The binary data of a ConfigMap has no variables.
+// sortedKeys returns the sorted keys of the object, each once. It leaves out the binaryData of a ConfigMap,
+// which gives no variables.
 func (o *object) sortedKeys() []string {
 	keys := slices.Collect(maps.Keys(o.secret))
 	for key := range o.data {
@@ -141,8 +142,8 @@ func (o *object) sortedKeys() []string {
 	return keys
 }
 
-// value returns the value of a key. As in an API server, the stringData of a Secret takes precedence
-// over its data.
+// value returns the value of a key, and false if the object does not have the key. The stringData of a Secret
+// takes precedence over its data.
 func (o *object) value(key string) (string, bool) {
 	if value, ok := o.data[key]; ok {
 		return value, true

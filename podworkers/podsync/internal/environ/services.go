@@ -14,7 +14,9 @@ import (
 // apiServerService is the name of the API server's service. Its variables are in every container.
 const apiServerService = "kubernetes"
 
-// setServiceVariables sets the variables of the services of the pod's namespace, and of the API server.
+// setServiceVariables sets the variables of the services with a cluster IP in the pod's namespace, unless
+// enableServiceLinks is false. It always sets those of the API server's service in the namespace default,
+// unless the pod's namespace has a service of that name.
 func (r *resolution) setServiceVariables() error {
 	chosen := map[string]*v1.Service{}
 	links := r.Pod.Spec.EnableServiceLinks

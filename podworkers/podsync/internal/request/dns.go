@@ -78,10 +78,11 @@ func (n *Node) DNSConfig(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings
 	return d, append(warnings, truncateDNS(&d)...), nil
 }
 
-// clusterFirstDNS returns the resolver configuration of the cluster. It returns the one of the host if
-// the node has no cluster DNS or wanted is false.
-func (n *Node) clusterFirstDNS(pod *v1.Pod, wanted bool, host runtime.DNS) runtime.DNS {
-	if len(n.ClusterDNS) == 0 || !wanted {
+// clusterFirstDNS returns the resolver configuration of a pod with dnsPolicy ClusterFirst: the DNS servers and
+// search domains of the cluster, and then the search domains of the host. It returns host if useClusterDNS is
+// false or the node has no cluster DNS.
+func (n *Node) clusterFirstDNS(pod *v1.Pod, useClusterDNS bool, host runtime.DNS) runtime.DNS {
+	if len(n.ClusterDNS) == 0 || !useClusterDNS {
 		return host
 	}
 	d := runtime.DNS{Servers: slices.Clone(n.ClusterDNS), Options: []string{"ndots:5"}}
@@ -93,12 +94,13 @@ func (n *Node) clusterFirstDNS(pod *v1.Pod, wanted bool, host runtime.DNS) runti
 	return d
 }
 
-// addPodDNSConfig adds the dnsConfig of a pod to the configuration that its policy gives.
-func addPodDNSConfig(d *runtime.DNS, own *v1.PodDNSConfig) {
-	d.Servers = uniqueStrings(append(d.Servers, own.Nameservers...))
-	d.Searches = uniqueStrings(append(d.Searches, own.Searches...))
+// addPodDNSConfig adds the servers, search domains and options of spec.dnsConfig to a resolver configuration,
+// without duplicates.
+func addPodDNSConfig(d *runtime.DNS, dnsConfig *v1.PodDNSConfig) {
+	d.Servers = uniqueStrings(append(d.Servers, dnsConfig.Nameservers...))
+	d.Searches = uniqueStrings(append(d.Searches, dnsConfig.Searches...))
 	var options []string
-	for _, o := range own.Options {
+	for _, o := range dnsConfig.Options {
 		option := o.Name
 		if o.Value != nil && *o.Value != "" {
 			option += ":" + *o.Value
@@ -108,7 +110,7 @@ func addPodDNSConfig(d *runtime.DNS, own *v1.PodDNSConfig) {
 	d.Options = mergeDNSOptions(d.Options, options)
 }
 
-// mergeDNSOptions adds options. An option replaces an earlier one of the same name.
+// mergeDNSOptions returns options with the added ones. An added option replaces an option of the same name.
 func mergeDNSOptions(options, added []string) []string {
 	name := func(option string) string {
 		name, _, _ := strings.Cut(option, ":")
@@ -125,7 +127,8 @@ func mergeDNSOptions(options, added []string) []string {
 	return options
 }
 
-// truncateDNS removes entries beyond the limits of a resolver, and returns warnings.
+// truncateDNS removes servers and search domains beyond the limits of a resolver, and returns one warning for
+// each list that it cut.
 func truncateDNS(d *runtime.DNS) (warnings []string) {
 	if len(d.Servers) > maxNameservers {
 		d.Servers = d.Servers[:maxNameservers]
@@ -157,7 +160,7 @@ func uniqueStrings(words []string) []string {
 	return out
 }
 
-// cloneDNS returns a deep copy.
+// cloneDNS returns a deep copy of a resolver configuration.
 func cloneDNS(d runtime.DNS) runtime.DNS {
 	return runtime.DNS{Servers: slices.Clone(d.Servers), Searches: slices.Clone(d.Searches), Options: slices.Clone(d.Options)}
 }
@@ -204,7 +207,8 @@ func (n *Node) Hostnames(pod *v1.Pod) (Hostnames, error) {
 	return Hostnames{full, []string{full, host}}, nil
 }
 
-// podHostname returns spec.hostname, or the name of the pod cut to the length of a DNS label.
+// podHostname returns spec.hostname, or the name of the pod cut to the length of a DNS label. It returns an
+// error if spec.hostname is invalid.
 func podHostname(pod *v1.Pod) (string, error) {
 	if name := pod.Spec.Hostname; name != "" {
 		if bad := validation.IsDNS1123Label(name); len(bad) > 0 {

@@ -30,9 +30,9 @@ const (
 	scoreBestEffort = 1000
 )
 
-// containerResources returns the resources of a container in the units of the runtime. A container
-// without a limit has the limit of the pod. So a program that reads its limit in the container sees the
-// real one.
+// containerResources returns the CPU, memory, huge pages and OOM score of a container in the units of the
+// runtime. A container without a limit gets the pod's limit, so that a program in the container reads the limit
+// that applies.
 func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
 	r := cpuAndMemoryResources(podspec.ContainerRequests(c), v1.ResourceList{
 		v1.ResourceCPU:    containerLimit(pod, c, v1.ResourceCPU),
@@ -43,8 +43,8 @@ func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime
 	return r
 }
 
-// sandboxResources returns the resources of the whole pod, with its overhead. A resource has a limit
-// only if the pod or each of its containers has one. The OOM score is set for containers only.
+// sandboxResources returns the CPU, memory and huge pages of the whole pod, with its overhead, in the units of
+// the runtime. A resource has a limit only if the pod or each of its containers has one.
 func sandboxResources(pod *v1.Pod) runtime.Resources {
 	limits := podspec.Limits(pod)
 	r := cpuAndMemoryResources(podspec.Requests(pod), limits)
@@ -66,7 +66,8 @@ func cpuAndMemoryResources(requests, limits v1.ResourceList) runtime.Resources {
 	return r
 }
 
-// containerLimit returns the limit of a container, or of the pod if the container has none.
+// containerLimit returns the container's limit of a resource, or the pod's limit if the container has none. It
+// returns zero if neither is set.
 func containerLimit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity {
 	own := c.Resources.Limits[name]
 	if own.IsZero() && pod.Spec.Resources != nil {
@@ -75,7 +76,7 @@ func containerLimit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource
 	return own
 }
 
-// milliValue returns a quantity in thousandths, at most math.MaxInt64.
+// milliValue returns a quantity in thousandths, or math.MaxInt64 if it does not fit.
 func milliValue(q resource.Quantity) int64 {
 	if q.Value() > maxMilliCPU {
 		return math.MaxInt64
@@ -83,7 +84,7 @@ func milliValue(q resource.Quantity) int64 {
 	return q.MilliValue()
 }
 
-// cpuShares converts requested CPU in thousandths into CPU shares.
+// cpuShares converts requested CPU in thousandths to CPU shares, between minShares and maxShares.
 func cpuShares(milliCPU int64) uint64 {
 	if milliCPU <= 0 {
 		return minShares
@@ -94,7 +95,7 @@ func cpuShares(milliCPU int64) uint64 {
 	return uint64(max(milliCPU*sharesPerCPU/1000, minShares))
 }
 
-// multiplyDuration returns d times factor, at most the longest duration.
+// multiplyDuration returns d times factor, or the longest duration if it does not fit.
 func multiplyDuration(d time.Duration, factor int64) time.Duration {
 	if factor > math.MaxInt64/int64(d) {
 		return math.MaxInt64
@@ -123,13 +124,13 @@ func oomScoreAdj(pod *v1.Pod, c *v1.Container, nodeMemory uint64) int {
 	return min(max(score, scoreBestEffort+scoreGuaranteed), scoreBestEffort-1)
 }
 
-// memoryRequest returns the memory that a container requests, in bytes.
+// memoryRequest returns the memory request of a container in bytes, or 0 if it has none.
 func memoryRequest(c *v1.Container) float64 {
 	return float64(max(c.Resources.Requests.Memory().Value(), 0))
 }
 
-// podMemoryShare returns the part for one container of the memory that a pod requests beyond the
-// requests of its containers.
+// podMemoryShare returns one container's equal share of the memory that the pod requests beyond the requests of
+// its containers and sidecars. It returns 0 if the pod has no memory request of its own.
 func podMemoryShare(pod *v1.Pod) float64 {
 	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests.Memory().IsZero() {
 		return 0
@@ -148,8 +149,7 @@ func podMemoryShare(pod *v1.Pod) float64 {
 	return max(rest, 0) / float64(max(n, 1))
 }
 
-// minMemoryRequest returns the smallest memory request of the regular containers. A sidecar counts with
-// at least this request, so that it is not killed before all containers that need it.
+// minMemoryRequest returns the smallest memory request of the regular containers, or 0 if there are none.
 func minMemoryRequest(pod *v1.Pod) float64 {
 	least := math.Inf(1)
 	for i := range pod.Spec.Containers {
@@ -161,7 +161,8 @@ func minMemoryRequest(pod *v1.Pod) float64 {
 	return least
 }
 
-// hugePageLimits returns the limits of huge pages in bytes, by page size.
+// hugePageLimits returns the limits of huge pages in bytes by page size, for example "2Mi". It returns nil if
+// there are none.
 func hugePageLimits(limits v1.ResourceList) map[string]uint64 {
 	var out map[string]uint64
 	for name, quantity := range limits {

@@ -51,7 +51,7 @@ func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, h
 	return req, warnings, nil
 }
 
-// sysctlsOf returns the sysctls of a pod.
+// sysctlsOf returns the sysctls of a pod by name, or nil if it has none.
 func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	if own == nil || len(own.Sysctls) == 0 {
 		return nil
@@ -63,8 +63,9 @@ func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	return out
 }
 
-// claimAnnotationValue returns the value of AnnotationClaim. A value that is too long is left out. Then an
-// agent that does not know the pod counts it as one pod without resources.
+// claimAnnotationValue returns the text of the sandbox annotation with the pod's resource requests and host
+// ports. It returns an empty string if the text is too long. An agent that restarts then counts the pod as one
+// without requests.
 func claimAnnotationValue(pod *v1.Pod) string {
 	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {
@@ -73,7 +74,7 @@ func claimAnnotationValue(pod *v1.Pod) string {
 	return text
 }
 
-// withPodLabels returns a copy of labels with the labels that name the pod.
+// withPodLabels returns a copy of labels, with the labels for the pod's name, namespace and UID added.
 func withPodLabels(pod *v1.Pod, own map[string]string) map[string]string {
 	l := cloneOrMake(own)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
@@ -88,8 +89,8 @@ const maxMetadataBytes = 16 << 10
 // sourceAnnotation is podmanager.ConfigSourceAnnotation.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// isRestrictingAnnotation reports whether network plugins or runtimes restrict a pod by an annotation.
-// Such an annotation is left out last.
+// isRestrictingAnnotation reports whether an annotation makes a network plugin or runtime restrict the pod: a
+// bandwidth, seccomp or AppArmor annotation. limitMetadata removes such an annotation only after all others.
 func isRestrictingAnnotation(key string) bool {
 	switch key {
 	case "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", v1.SeccompPodAnnotationKey:
@@ -99,9 +100,9 @@ func isRestrictingAnnotation(key string) bool {
 		strings.HasPrefix(key, v1.SeccompContainerAnnotationKeyPrefix)
 }
 
-// limitMetadata returns a copy of labels or annotations. If they have more than maxMetadataBytes it
-// leaves out the longest ones. The annotation of the source stays, because a restarted agent needs it
-// to find the source of the pod.
+// limitMetadata returns a copy of labels or annotations with at most maxMetadataBytes. It removes the longest
+// ones first, and annotations that restrict the pod after all others. It never removes the annotation of the
+// pod's source, which a restarted agent needs.
 func limitMetadata(m map[string]string) map[string]string {
 	kept, total := cloneOrMake(m), 0
 	for key, value := range m {
@@ -133,7 +134,8 @@ func cloneOrMake(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// logDir returns the log directory of a pod, or an empty string if the node has none.
+// logDir returns the log directory of a pod: LogRoot/namespace_name_uid. It returns an empty string if LogRoot
+// is not set.
 func (n *Node) logDir(pod *v1.Pod) string {
 	if n.LogRoot == "" {
 		return ""
@@ -141,7 +143,8 @@ func (n *Node) logDir(pod *v1.Pod) string {
 	return path.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 }
 
-// namespacesOf returns the namespaces of a sandbox.
+// namespacesOf returns which namespaces of the host the pod uses, and whether its containers share the process
+// namespace.
 func namespacesOf(spec *v1.PodSpec) runtime.Namespaces {
 	return runtime.Namespaces{
 		HostNetwork: spec.HostNetwork,
@@ -151,8 +154,8 @@ func namespacesOf(spec *v1.PodSpec) runtime.Namespaces {
 	}
 }
 
-// hostPortMappings returns the host ports of the pod's sidecars and regular containers. A pod in the
-// host network needs none.
+// hostPortMappings returns the host ports of the pod's sidecars and regular containers. It returns nil for a
+// pod in the host network.
 func hostPortMappings(pod *v1.Pod) []runtime.PortMapping {
 	var out []runtime.PortMapping
 	if pod.Spec.HostNetwork {

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sandboxSecurity returns the security settings of a sandbox. It drops a group without a user, because
-// the image of the sandbox belongs to the runtime and runtimes reject such a group.
+// sandboxSecurity returns the security settings of a sandbox. A group without a user is left out, because
+// runtimes reject it. The sandbox is privileged if one of the containers is.
 func sandboxSecurity(pod *v1.Pod) runtime.Security {
 	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if out.User == nil {
@@ -26,8 +26,8 @@ func sandboxSecurity(pod *v1.Pod) runtime.Security {
 	return out
 }
 
-// podLevelSecurity returns the settings of a pod's security context, which a container may override. It
-// sets no profiles, because package podspec resolves them.
+// podLevelSecurity returns the settings of the pod's security context, without seccomp and AppArmor profiles.
+// The fsGroup is one of the supplemental groups.
 func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
@@ -43,7 +43,8 @@ func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	return out
 }
 
-// hasStrictGroups reports whether processes have only the supplemental groups that the pod names.
+// hasStrictGroups reports whether supplementalGroupsPolicy is Strict: processes then have only the groups that
+// the pod names, and not those of the image.
 func hasStrictGroups(p *v1.PodSecurityContext) bool {
 	return p.SupplementalGroupsPolicy != nil && *p.SupplementalGroupsPolicy == v1.SupplementalGroupsPolicyStrict
 }
@@ -105,8 +106,8 @@ func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
 	return mustRunAsNonRoot(pod, c) || out.Group != nil && out.User == nil
 }
 
-// imageUser returns the user of an image as a number or as a name. An image without a user runs as
-// root.
+// imageUser returns the user of an image as a number or, if it is not a number, as a name. An image without a
+// user runs as root, 0.
 func imageUser(image Image) (id *int64, name string) {
 	name, _, _ = strings.Cut(image.User, ":")
 	if name == "" {
@@ -118,7 +119,8 @@ func imageUser(image Image) (id *int64, name string) {
 	return nil, name
 }
 
-// applyContainerSecurity overrides settings of the pod by the security context of a container.
+// applyContainerSecurity changes the pod's security settings to those of a container: user, group and SELinux
+// options if they are set, and always privileges and capabilities.
 func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
 		security.User = own.RunAsUser
@@ -151,7 +153,8 @@ func capabilityNames(capabilities []v1.Capability) []string {
 	return out
 }
 
-// mustRunAsNonRoot reports whether the spec forbids a container to run as root.
+// mustRunAsNonRoot reports whether runAsNonRoot is true for a container. The container's setting overrides the
+// pod's.
 func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	if own := c.SecurityContext; own != nil && own.RunAsNonRoot != nil {
 		return *own.RunAsNonRoot
@@ -159,8 +162,8 @@ func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	return pod.Spec.SecurityContext != nil && isTrue(pod.Spec.SecurityContext.RunAsNonRoot)
 }
 
-// checkNotRoot returns an error if the container must not run as root, and runs as root or as a user
-// whose number is not known.
+// checkNotRoot returns an error if runAsNonRoot is true and the container runs as root, or as an image user
+// that is not a number.
 func checkNotRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, image Image) error {
 	if !mustRunAsNonRoot(pod, c) {
 		return nil
@@ -182,7 +185,7 @@ func checkNotRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, imag
 	return nil
 }
 
-// seccompProfile converts a seccomp profile. Nil gives an empty Profile.
+// seccompProfile converts a seccomp profile for the runtime. It converts nil to the zero Profile.
 func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
@@ -190,8 +193,8 @@ func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-// resolveSeccompPath replaces the relative path of a Localhost seccomp profile by an absolute path
-// below SeccompRoot.
+// resolveSeccompPath makes the path of a Localhost seccomp profile absolute, below SeccompRoot. It returns an
+// error if the path is empty, absolute or contains "..". It does not change a profile of another type.
 func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
 		return nil
@@ -203,7 +206,7 @@ func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	return nil
 }
 
-// appArmorProfile converts an AppArmor profile. Nil gives an empty Profile.
+// appArmorProfile converts an AppArmor profile for the runtime. It converts nil to the zero Profile.
 func appArmorProfile(p *v1.AppArmorProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
@@ -211,7 +214,7 @@ func appArmorProfile(p *v1.AppArmorProfile) runtime.Profile {
 	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-// newProfile returns a Profile with a type and an optional path.
+// newProfile returns a Profile with a type, and with a path unless path is nil.
 func newProfile(kind string, path *string) runtime.Profile {
 	out := runtime.Profile{Type: kind}
 	if path != nil {
@@ -220,7 +223,7 @@ func newProfile(kind string, path *string) runtime.Profile {
 	return out
 }
 
-// seLinuxOptions converts SELinux options.
+// seLinuxOptions converts SELinux options for the runtime. It returns nil for nil.
 func seLinuxOptions(o *v1.SELinuxOptions) *runtime.SELinux {
 	if o == nil {
 		return nil

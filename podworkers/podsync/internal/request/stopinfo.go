@@ -30,7 +30,9 @@ type StopInfo struct {
 	Grace   *time.Duration // from the annotations of the record; nil: unknown
 }
 
-// setStopAnnotations writes the StopInfo of a container into the annotations of its request.
+// setStopAnnotations replaces the annotations that a later agent needs to stop a container without its spec:
+// grace periods, preStop hook, ports, termination message settings and stop order. It leaves out values that
+// are too long.
 func setStopAnnotations(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
 	for _, name := range stopAnnotations {
 		delete(annotations, name)
@@ -59,7 +61,7 @@ func setStopAnnotations(annotations map[string]string, pod *v1.Pod, c *v1.Contai
 	}
 }
 
-// marshalOrEmpty returns v as JSON, or an empty string if that fails.
+// marshalOrEmpty returns v as JSON, or an empty string if v cannot be encoded.
 func marshalOrEmpty(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -87,8 +89,9 @@ func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.Conta
 	return parseStopInfo(rec.Annotations)
 }
 
-// parseStopInfo reads the annotations that setStopAnnotations has written. It ignores invalid values,
-// because another program may have created the container.
+// parseStopInfo returns the values of the annotations that setStopAnnotations has set. It ignores invalid
+// values, because another program may have created the container. The deletion grace period takes precedence
+// over terminationGracePeriodSeconds.
 func parseStopInfo(annotations map[string]string) StopInfo {
 	var info StopInfo
 	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
@@ -110,8 +113,8 @@ func parseStopInfo(annotations map[string]string) StopInfo {
 	return info
 }
 
-// unmarshalBounded parses JSON and reports whether that has succeeded. If not, the caller must not use
-// into.
+// unmarshalBounded parses JSON into a value and reports whether that succeeded. It returns false for a text
+// that is empty or too long.
 func unmarshalBounded(text string, into any) bool {
 	return text != "" && len(text) <= stopAnnotationLimit && json.Unmarshal([]byte(text), into) == nil
 }
@@ -128,8 +131,8 @@ const (
 	maxStopOrder = 1000
 )
 
-// stopOrderOf returns the position of a container by its name. A container that is not in the spec
-// stops with the first.
+// stopOrderOf returns the position of a container when the pod stops: sidecars stop after the other containers,
+// in reverse order of the spec. A container that is not in the spec stops with the first.
 func stopOrderOf(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {

@@ -72,23 +72,23 @@ type unsupportedFields struct {
 	rejected, ignored []Problem
 }
 
-// rejectIf adds a field to rejected if found is true.
+// rejectIf adds a field to rejected if found is true. A pod with a rejected field does not run.
 func (u *unsupportedFields) rejectIf(found bool, field, why string) {
 	if found {
 		u.rejected = append(u.rejected, Problem{field, why})
 	}
 }
 
-// ignoreIf adds a field to ignored if found is true.
+// ignoreIf adds a field to ignored if found is true. A pod with an ignored field runs without its effect.
 func (u *unsupportedFields) ignoreIf(found bool, field, why string) {
 	if found {
 		u.ignored = append(u.ignored, Problem{field, why})
 	}
 }
 
-// checkDroppedFields adds the fields of a newer API server that the decoder has dropped. A pod that has
-// started keeps running, because an earlier version has dropped the fields too. A field that is in no
-// list is ignored, as a newer server may set it in every pod.
+// checkDroppedFields adds the fields that the decoder has dropped because only newer Kubernetes versions have
+// them. A field that is known to matter is rejected unless a container of the pod has started. Any other field
+// is ignored.
 func (u *unsupportedFields) checkDroppedFields() {
 	names := u.checkedPod.Annotations[podfields.Annotation]
 	if names == "" {
@@ -106,7 +106,7 @@ func (u *unsupportedFields) checkDroppedFields() {
 	}
 }
 
-// hasStartedContainer reports whether the status shows that a container of the pod was ever created.
+// hasStartedContainer reports whether the status shows that a regular or init container of the pod was created.
 func hasStartedContainer(pod *v1.Pod) bool {
 	made := func(c v1.ContainerStatus) bool {
 		return c.ContainerID != "" || c.LastTerminationState.Terminated != nil
@@ -114,7 +114,7 @@ func hasStartedContainer(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, made) || slices.ContainsFunc(pod.Status.InitContainerStatuses, made)
 }
 
-// checkPodSpec adds unsupported fields of the pod spec itself.
+// checkPodSpec adds to rejected the unsupported fields of the pod spec itself.
 func (u *unsupportedFields) checkPodSpec() {
 	s := &u.checkedPod.Spec
 	u.rejectIf(len(s.Volumes) > 0 && !u.features.Volumes, "spec.volumes", "volumes are not mounted")
@@ -128,7 +128,8 @@ func (u *unsupportedFields) checkPodSpec() {
 	u.rejectIf(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
 }
 
-// checkImageVolumes adds image volumes that the runtime cannot mount.
+// checkImageVolumes adds to rejected the image volumes and the mounts with a subPath of an image that the
+// runtime cannot mount.
 func (u *unsupportedFields) checkImageVolumes() {
 	if !u.features.Volumes || u.features.Runtime.ImageMounts == runtime.ImageMountsAll || u.features.Runtime.ImageMounts == runtime.ImageMountsUnknown {
 		return
@@ -145,8 +146,8 @@ func (u *unsupportedFields) checkImageVolumes() {
 	}
 }
 
-// checkImageSubPaths adds the mounts that use a part of an image, on a runtime that mounts only whole
-// images. images has the names of the image volumes.
+// checkImageSubPaths adds to rejected each subPath and subPathExpr of a mount of an image volume. images has
+// the names of the image volumes.
 func (u *unsupportedFields) checkImageSubPaths(images map[string]bool) {
 	of := func(field string, mounts []v1.VolumeMount) {
 		for i := range mounts {
@@ -167,7 +168,7 @@ func (u *unsupportedFields) checkImageSubPaths(images map[string]bool) {
 	}
 }
 
-// checkPodSecurity adds unsupported fields of the pod's security context.
+// checkPodSecurity adds the unsupported fields of the pod's security context to rejected or ignored.
 func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	if s == nil {
 		return
@@ -180,7 +181,8 @@ func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	u.ignoreIf(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
-// checkContainer adds unsupported fields of a container.
+// checkContainer adds the unsupported fields of a container, with its probes, hooks and variables, to rejected
+// or ignored.
 func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	field += "."
 	u.checkProbe(field+"livenessProbe", c.LivenessProbe)
@@ -202,7 +204,7 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	}
 }
 
-// checkProbe adds a probe of an unsupported kind.
+// checkProbe adds a probe to rejected if probes of its kind are not supported.
 func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
@@ -215,7 +217,7 @@ func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	}
 }
 
-// checkHooks adds the hooks of unsupported kinds.
+// checkHooks adds the postStart and the preStop hook to rejected if hooks of their kind are not supported.
 func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	if l != nil {
 		u.checkHook(field+"postStart", l.PostStart)
@@ -223,7 +225,7 @@ func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	}
 }
 
-// checkHook adds a hook of an unsupported kind.
+// checkHook adds a hook to rejected if hooks of its kind are not supported.
 func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
@@ -236,7 +238,7 @@ func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	}
 }
 
-// checkEnvironment adds references of variables that can never be resolved.
+// checkEnvironment adds to rejected the environment variables whose references can never be resolved.
 func (u *unsupportedFields) checkEnvironment(field string, c *v1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom

@@ -62,8 +62,8 @@ func TokenRefs(pod *v1.Pod) (all []environ.TokenRef) {
 	return all
 }
 
-// tokenRefOf returns the token that a source of a projected volume refers to. It is zero for a source
-// of another kind.
+// tokenRefOf returns the audience and lifetime of the token that a projected source requests. The default
+// lifetime is one hour. It returns the zero value for a source of another kind.
 func tokenRefOf(s v1.VolumeProjection) environ.TokenRef {
 	const usual = 60 * 60
 	if s.ServiceAccountToken == nil {
@@ -79,8 +79,8 @@ func tokenRefOf(s v1.VolumeProjection) environ.TokenRef {
 // isTrue reports whether b is set and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// sourcesOf returns the sources of a volume's files. A configMap, secret or downwardAPI volume is like
-// a projected volume with one source.
+// sourcesOf returns the sources of a volume's files, in the form of a projected volume. It returns nil for a
+// volume of another kind.
 func sourcesOf(v *v1.Volume) []v1.VolumeProjection {
 	switch KindOf(v) {
 	case ConfigMap:
@@ -101,7 +101,8 @@ func sourcesOf(v *v1.Volume) []v1.VolumeProjection {
 	return nil
 }
 
-// defaultModeOf returns the defaultMode of a volume with files, or nil.
+// defaultModeOf returns the defaultMode of a volume with files. It returns nil if it is not set or the volume
+// has no files.
 func defaultModeOf(v *v1.Volume) *int32 {
 	switch KindOf(v) {
 	case ConfigMap:
@@ -136,7 +137,7 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 	return out, checkNoNestedFiles(out)
 }
 
-// checkNoNestedFiles returns an error if the path of a file is also the directory of another file.
+// checkNoNestedFiles returns an error if the path of a file is also a directory in the path of another file.
 func checkNoNestedFiles(files []File) error {
 	names := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -162,7 +163,8 @@ type fileCollector struct {
 	size        int
 }
 
-// addSource adds the files of one source of a volume.
+// addSource adds the files of one source of a volume: a ConfigMap, a Secret, the downward API or a token. It
+// returns an error for a source of another kind.
 func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	switch {
 	case s.ConfigMap != nil:
@@ -189,8 +191,7 @@ func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	return fmt.Errorf("%s is not supported", strings.Join(nonNilFieldNames(s), " and "))
 }
 
-// mergeData returns the data and the text of an object, with the text in bytes. If a key is in both,
-// the text is used.
+// mergeData returns the binary and the text data of an object in one map. The text wins if both have a key.
 func mergeData(data map[string][]byte, text map[string]string) map[string][]byte {
 	all := make(map[string][]byte, len(data)+len(text))
 	maps.Copy(all, data)
@@ -200,7 +201,8 @@ func mergeData(data map[string][]byte, text map[string]string) map[string][]byte
 	return all
 }
 
-// addObject adds a file for each listed key of an object, or for each key if none is listed.
+// addObject adds a file for each listed key of a ConfigMap or Secret, or for each key if none is listed. It
+// returns an error if the object or a listed key is missing, unless the reference is optional.
 func (w *fileCollector) addObject(ref environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, w.pod.Namespace, ref.Name)
 	if !exists {
@@ -229,8 +231,9 @@ func (w *fileCollector) addObject(ref environ.ObjectRef, exists bool, data map[s
 	return nil
 }
 
-// addToken adds the file of a token that only the containers of the pod can read, if that is possible:
-// the pod has an fsGroup, or all its containers run as the same user. [VC-20]
+// addToken adds the file of a service account token. If the pod has an fsGroup, the mode allows only the owner
+// and that group to read it. If all containers run as one user, that user becomes the owner and alone may read
+// it. (VC-20)
 func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	const private = 0o600
 	token, ok := w.objects.Tokens[tokenRefOf(s)]
@@ -251,8 +254,8 @@ func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	return nil
 }
 
-// commonRunAsUser returns the user that all containers of a pod run as. It returns nil if they differ,
-// or if the user of an image decides.
+// commonRunAsUser returns the runAsUser that all containers of a pod have. It returns nil if they differ or one
+// has none.
 func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	first := true
 	for c := range podspec.AllAndEphemeralContainers(pod) {
@@ -271,7 +274,7 @@ func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	return common
 }
 
-// addDownwardAPI adds the files of downward API items.
+// addDownwardAPI adds a file for each downward API item.
 func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	for i := range items {
 		text, err := downwardAPIFileContent(w.pod, &items[i], w.allocatable)
@@ -285,7 +288,7 @@ func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	return nil
 }
 
-// downwardAPIFileContent returns the content of a downward API file.
+// downwardAPIFileContent returns the value of the fieldRef or resourceFieldRef of a downward API item.
 func downwardAPIFileContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
 	switch {
 	case item.FieldRef != nil:
@@ -296,7 +299,9 @@ func downwardAPIFileContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocat
 	return "", errors.New("it has neither fieldRef nor resourceFieldRef")
 }
 
-// addFile adds a file. It replaces the file that an earlier source has at the same path.
+// addFile adds a file, and replaces a file of an earlier source at the same path. Without a mode the file gets
+// the default mode of the volume. It returns an error if the path is invalid or the volume has too many bytes
+// or files.
 func (w *fileCollector) addFile(path string, data []byte, mode *int32) error {
 	clean, err := cleanFilePath(path)
 	if err != nil {

@@ -37,7 +37,8 @@ func PageSize(pod *v1.Pod, medium v1.StorageMedium) (int64, error) {
 	return requested[0], nil
 }
 
-// mediumPageSize returns the page size that a medium names, or zero.
+// mediumPageSize returns the huge page size in bytes that a medium such as HugePages-2Mi names. It returns zero
+// if the medium names no size.
 func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
 	if !ok {
@@ -50,7 +51,8 @@ func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	return q.Value(), nil
 }
 
-// requestedPageSizes returns the sizes of the huge pages that a pod requests, each once, in order.
+// requestedPageSizes returns the sorted sizes of the huge pages that the pod or its containers request, each
+// once.
 func requestedPageSizes(pod *v1.Pod) []int64 {
 	sizes := map[int64]bool{}
 	of := func(r *v1.ResourceRequirements) {

@@ -54,7 +54,7 @@ func (k Kind) HasFiles() bool {
 // IsClaim reports whether the volume is bound to a claim.
 func (k Kind) IsClaim() bool { return k == Claim || k == Ephemeral }
 
-// nonNilFieldNames returns the JSON names of the fields that are set in a struct of pointers.
+// nonNilFieldNames returns the JSON names of the non-nil fields of a struct that has only pointers.
 func nonNilFieldNames(union any) []string {
 	var set []string
 	v := reflect.ValueOf(union)

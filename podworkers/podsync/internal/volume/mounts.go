@@ -22,7 +22,7 @@ type Mount struct {
 func Mounts(pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) ([]Mount, error) {
 	var out []Mount
 	for i := range c.VolumeMounts {
-		m, err := resolveMount(pod, &c.VolumeMounts[i], expand)
+		m, err := convertMount(pod, &c.VolumeMounts[i], expand)
 		if err != nil {
 			return nil, fmt.Errorf("container %s: volumeMounts[%d] (%s): %w", c.Name, i, c.VolumeMounts[i].Name, err)
 		}
@@ -32,8 +32,9 @@ func Mounts(pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) (
 	return out, nil
 }
 
-// resolveMount returns the Mount of one volumeMount, with its Index unset.
-func resolveMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)) (out Mount, err error) {
+// convertMount returns the checked and converted form of one volumeMount, with its Index unset. Mounts of
+// images and of volumes with files are always read-only.
+func convertMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)) (out Mount, err error) {
 	if out.Volume = VolumeByName(pod, m.Name); out.Volume == nil {
 		return Mount{}, fmt.Errorf("the pod has no volume %q", m.Name)
 	}
@@ -60,8 +61,8 @@ func resolveMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, e
 	return out, nil
 }
 
-// resolveSubPath returns the path of the mounted part of a volume, from the subPath or the expanded
-// subPathExpr.
+// resolveSubPath returns the cleaned subPath of a volumeMount, or its subPathExpr with expanded references. It
+// returns "." if neither is set.
 func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, error) {
 	if m.SubPathExpr == "" {
 		p, err := CleanSubPath(m.SubPath)
@@ -80,7 +81,8 @@ func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (str
 	return p, nil
 }
 
-// convertMountPropagation converts the mountPropagation of a volumeMount.
+// convertMountPropagation converts the mountPropagation of a volumeMount for the runtime. If it is not set, the
+// result is private.
 func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	if m.MountPropagation == nil {
 		return runtime.PropagationPrivate, nil
@@ -97,8 +99,8 @@ func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	}
 }
 
-// convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount. It returns an error if other
-// fields of the volumeMount do not allow it.
+// convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount for the runtime. It returns an error
+// if recursive read-only is requested and the mount is not readOnly or has a mountPropagation.
 func convertRecursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	if m.RecursiveReadOnly == nil {
 		return runtime.RecursiveReadOnlyDisabled, nil

@@ -18,11 +18,11 @@ type Features struct{ Tokens, Claims bool }
 // Problems returns the volumes and mounts of a pod that are not supported.
 func Problems(pod *v1.Pod, features Features) []Problem {
 	f := problemFinder{features: features}
-	f.addError("metadata.uid", CheckPathElement(string(pod.UID)))
+	f.addProblemIfError("metadata.uid", CheckPathElement(string(pod.UID)))
 	names := make(map[string]bool, len(pod.Spec.Volumes))
 	for i := range pod.Spec.Volumes {
 		v, at := &pod.Spec.Volumes[i], fmt.Sprintf("spec.volumes[%d]", i)
-		f.addError(at+".name", CheckPathElement(v.Name))
+		f.addProblemIfError(at+".name", CheckPathElement(v.Name))
 		if names[v.Name] {
 			f.addProblem(at+".name", "there is another volume %q", v.Name)
 		}
@@ -48,19 +48,19 @@ type problemFinder struct {
 	features Features
 }
 
-// addError adds a problem if err is not nil.
-func (f *problemFinder) addError(field string, err error) {
+// addProblemIfError adds err as a problem of a field, unless err is nil.
+func (f *problemFinder) addProblemIfError(field string, err error) {
 	if err != nil {
 		f.found = append(f.found, Problem{field, err.Error()})
 	}
 }
 
-// addProblem adds a problem of a field.
+// addProblem adds a problem of a field with a formatted text.
 func (f *problemFinder) addProblem(field, format string, args ...any) {
 	f.found = append(f.found, Problem{field, fmt.Sprintf(format, args...)})
 }
 
-// checkVolume adds the problems of a volume.
+// checkVolume adds the problems of a volume's fields, or one problem if volumes of its kind are not supported.
 func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
 	kind := KindOf(v)
 	field += "." + string(kind)
@@ -80,7 +80,8 @@ func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
 	}
 }
 
-// sourceFieldPath returns the field path of the i-th source of a volume.
+// sourceFieldPath returns the field path of one source of a volume. For a volume that is not projected this is
+// the path of the volume.
 func sourceFieldPath(kind Kind, field string, index int) string {
 	if kind != Projected {
 		return field
@@ -88,13 +89,13 @@ func sourceFieldPath(kind Kind, field string, index int) string {
 	return fmt.Sprintf("%s.sources[%d]", field, index)
 }
 
-// checkEmptyDir adds the problems of an emptyDir.
+// checkEmptyDir adds a problem if the medium is unknown or the sizeLimit is negative.
 func (f *problemFinder) checkEmptyDir(e *v1.EmptyDirVolumeSource, field string) {
 	if e == nil {
 		return
 	}
 	if _, err := mediumPageSize(e.Medium); err != nil {
-		f.addError(field+".medium", err)
+		f.addProblemIfError(field+".medium", err)
 	} else if e.Medium != v1.StorageMediumDefault && e.Medium != v1.StorageMediumMemory && !IsHugePages(e.Medium) {
 		f.addProblem(field+".medium", "%q is not supported", string(e.Medium))
 	}
@@ -109,7 +110,7 @@ var hostPathTypes = []v1.HostPathType{
 	v1.HostPathFile, v1.HostPathSocket, v1.HostPathCharDev, v1.HostPathBlockDev,
 }
 
-// checkHostPath adds the problems of a hostPath.
+// checkHostPath adds a problem if the path is not absolute, has ".." or a NUL byte, or if the type is unknown.
 func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) {
 	switch {
 	case !strings.HasPrefix(h.Path, "/"):
@@ -124,7 +125,8 @@ func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) 
 	}
 }
 
-// checkSource adds the problems of one source of files.
+// checkSource adds the problems of one source of a volume's files: its kind, and the paths, modes and downward
+// API references of its items.
 func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field string) {
 	set := nonNilFieldNames(s)
 	if len(set) != 1 {
@@ -133,7 +135,7 @@ func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field st
 	}
 	if s.ServiceAccountToken != nil && f.features.Tokens {
 		_, err := cleanFilePath(s.ServiceAccountToken.Path)
-		f.addError(field+".serviceAccountToken.path", err)
+		f.addProblemIfError(field+".serviceAccountToken.path", err)
 		return
 	}
 	if s.ConfigMap == nil && s.Secret == nil && s.DownwardAPI == nil {
@@ -143,19 +145,18 @@ func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field st
 	for i, item := range itemsOfSource(s) {
 		field := fmt.Sprintf("%s.items[%d]", field, i)
 		_, err := cleanFilePath(item.Path)
-		f.addError(field+".path", err)
+		f.addProblemIfError(field+".path", err)
 		f.checkMode(field+".mode", item.Mode)
 	}
 	if s.DownwardAPI != nil {
 		for i := range s.DownwardAPI.Items {
 			_, err := downwardAPIFileContent(pod, &s.DownwardAPI.Items[i], nil)
-			f.addError(fmt.Sprintf("%s.items[%d]", field, i), err)
+			f.addProblemIfError(fmt.Sprintf("%s.items[%d]", field, i), err)
 		}
 	}
 }
 
-// itemsOfSource returns the items of a source with their paths and modes. Items of the downward API
-// have no keys.
+// itemsOfSource returns the items of a source. For the downward API they have a path and a mode and no key.
 func itemsOfSource(s v1.VolumeProjection) []v1.KeyToPath {
 	switch {
 	case s.ConfigMap != nil:
@@ -179,7 +180,8 @@ func (f *problemFinder) checkMode(field string, mode *int32) {
 	}
 }
 
-// checkContainerMounts adds the problems of the volumeMounts and volumeDevices of a container.
+// checkContainerMounts adds the problems of a container's volumeMounts: unknown volumes, invalid or duplicate
+// mountPaths, and invalid options. It adds a problem if there are volumeDevices, which are not supported.
 func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[string]bool, field string) {
 	taken := make(map[string]int, len(c.VolumeMounts))
 	for i := range c.VolumeMounts {
@@ -188,7 +190,7 @@ func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[st
 			f.addProblem(field+".name", "the pod has no volume %q", m.Name)
 		}
 		p, err := cleanMountPath(m.MountPath)
-		f.addError(field+".mountPath", err)
+		f.addProblemIfError(field+".mountPath", err)
 		if first, ok := taken[p]; ok && err == nil {
 			f.addProblem(field+".mountPath", "volumeMounts[%d] is mounted at %s, too", first, p)
 		} else {
@@ -201,25 +203,26 @@ func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[st
 	}
 }
 
-// checkMount adds the problems of one volumeMount.
+// checkMount adds the problems of the options of one volumeMount: subPath, subPathExpr, mountPropagation and
+// recursiveReadOnly.
 func (f *problemFinder) checkMount(c *v1.Container, m *v1.VolumeMount, field string) {
 	_, err := CleanSubPath(m.SubPath)
-	f.addError(field+".subPath", err)
+	f.addProblemIfError(field+".subPath", err)
 	_, err = CleanSubPath(m.SubPathExpr)
-	f.addError(field+".subPathExpr", err)
+	f.addProblemIfError(field+".subPathExpr", err)
 	if m.SubPath != "" && m.SubPathExpr != "" {
 		f.addProblem(field+".subPathExpr", "there is a subPath, too")
 	}
 	_, err = convertMountPropagation(m)
-	f.addError(field+".mountPropagation", err)
+	f.addProblemIfError(field+".mountPropagation", err)
 	if m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional && !isPrivileged(c) {
 		f.addProblem(field+".mountPropagation", "Bidirectional is for privileged containers")
 	}
 	_, err = convertRecursiveReadOnly(m)
-	f.addError(field+".recursiveReadOnly", err)
+	f.addProblemIfError(field+".recursiveReadOnly", err)
 }
 
-// isPrivileged reports whether a container is privileged.
+// isPrivileged reports whether privileged is true in the security context of a container.
 func isPrivileged(c *v1.Container) bool {
 	return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
 }
