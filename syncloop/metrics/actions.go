@@ -19,7 +19,7 @@ type actions struct {
 	pulls                       *prometheus.CounterVec
 }
 
-// newActions creates the metrics of the actions of syncs.
+// newActions creates and registers the metrics of the actions of a sync, such as starting a container.
 func newActions(f *factory) actions {
 	return actions{
 		pods:            f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
@@ -33,7 +33,8 @@ func newActions(f *factory) actions {
 	}
 }
 
-// recordAction counts an action of a sync and its duration.
+// recordAction counts one action of a sync, its duration and its error. It also counts the start of a sandbox
+// or container in the kubelet's metrics.
 func (m *Metrics) recordAction(r podsync.Result) {
 	a := &m.actions
 	observeDuration(a.duration.WithLabelValues(string(r.Action)), r.Took)
@@ -51,7 +52,8 @@ func (m *Metrics) recordAction(r podsync.Result) {
 	}
 }
 
-// recordContainerStart counts an attempt to start a container, and its failure by reason.
+// recordContainerStart counts an attempt to start a container by its type, and a failed one by its reason. A
+// failure without a known reason counts as "other".
 func (m *Metrics) recordContainerStart(r podsync.Result) {
 	kind := typeRegular
 	m.pods.updatePod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
@@ -65,13 +67,13 @@ func (m *Metrics) recordContainerStart(r podsync.Result) {
 	}
 }
 
-// recordCrashLoopWait counts a sync that found a container waiting in its crash loop.
-func (a *actions) recordCrashLoopWait(podsync.RestartDelay) { a.crashLoopWaits.Inc() }
+// countCrashLoopWait counts a sync that did not start a container because of its crash-loop back-off.
+func (a *actions) countCrashLoopWait(podsync.RestartDelay) { a.crashLoopWaits.Inc() }
 
-// recordPull counts a pull of an image by its result.
-func (a *actions) recordPull(p images.Pull) { a.pulls.WithLabelValues(resultLabel(p.Err)).Inc() }
+// countPull counts a pull of an image by its result.
+func (a *actions) countPull(p images.Pull) { a.pulls.WithLabelValues(resultLabel(p.Err)).Inc() }
 
-// resultLabel returns the value of the label "result".
+// resultLabel returns "error" or "success", the value of the label "result".
 func resultLabel(err error) string {
 	if err != nil {
 		return "error"

@@ -31,7 +31,8 @@ var imageSizes = []struct {
 	{500 * mib, "500MB-1GB"}, {100 * mib, "100MB-500MB"}, {10 * mib, "10MB-100MB"}, {0, "0-10MB"},
 }
 
-// imageSizeLabel returns the value of the label image_size_in_bytes.
+// imageSizeLabel returns the size class of an image, the value of the label image_size_in_bytes. It returns
+// "N/A" for an unknown size.
 func imageSizeLabel(bytes uint64) string {
 	for _, class := range imageSizes {
 		if bytes > class.above {

@@ -18,7 +18,7 @@ type calls struct {
 	skipped       *prometheus.CounterVec
 }
 
-// newCalls creates the metrics of the calls of a runtime.
+// newCalls creates and registers the metrics of calls of the runtime.
 func newCalls(f *factory) calls {
 	return calls{
 		total:       f.counters("kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"),

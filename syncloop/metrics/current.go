@@ -18,7 +18,8 @@ type lazyMetrics struct {
 	hasNodeLabel                                                         bool // every metric has the label "node"
 }
 
-// init creates the descriptions of the metrics.
+// init creates the descriptions of the metrics that are computed at each scrape. The node name is a label
+// unless all metrics have it as a constant label.
 func (c *lazyMetrics) init(f *factory) {
 	c.desired = f.desc("kubelet_desired_pods", "Pods that the node should run, by whether they are static.", "static")
 	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
@@ -34,14 +35,15 @@ func (c *lazyMetrics) init(f *factory) {
 	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have delivered a first snapshot and the first housekeeping is done.")
 }
 
-// describe sends the descriptions of the metrics.
+// describe sends the descriptions of the metrics to ch.
 func (c *lazyMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.nodeName} {
 		ch <- d
 	}
 }
 
-// collect computes and sends the metrics. It sends nothing before Observe.
+// collect computes the metrics of the node's current state and sends them to ch. It sends nothing before
+// Observe has set the node.
 func (c *lazyMetrics) collect(ch chan<- prometheus.Metric) {
 	n := c.node.Load()
 	if n == nil {

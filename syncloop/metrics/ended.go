@@ -17,13 +17,14 @@ var knownEndReasons = []string{
 	"RestartingAllContainers",
 }
 
-// countTerminated counts the containers of a status that have terminated since the previous status.
+// countTerminated counts the containers of a status that have terminated since the previous status, by type,
+// exit code and reason. An unknown reason counts as "other".
 func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	for _, list := range [][]v1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses, st.EphemeralContainerStatuses} {
 		for i := range list {
 			c := &list[i]
 			t := cmp.Or(c.State.Terminated, c.LastTerminationState.Terminated)
-			if t == nil || !known.recordEnd(c.Name, t.ContainerID) {
+			if t == nil || !known.storeEndIfNew(c.Name, t.ContainerID) {
 				continue
 			}
 			reason := t.Reason
@@ -35,9 +36,9 @@ func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	}
 }
 
-// recordEnd stores the container ID of a termination and reports whether it is new. If a container terminates
-// several times between two statuses, only the last termination counts.
-func (p *pod) recordEnd(container, id string) bool {
+// storeEndIfNew stores the container ID of a termination and reports whether it is not empty and not the stored
+// one. If a container terminates several times between two statuses, only the last termination counts.
+func (p *pod) storeEndIfNew(container, id string) bool {
 	if p.countedEnds == nil {
 		p.countedEnds = make(map[string]string)
 	}

@@ -27,7 +27,8 @@ func ResourceHandler(nodes ...prometheus.Collector) (http.Handler, error) {
 	return newHandler(prometheus.NewPedanticRegistry(), nodes)
 }
 
-// newHandler registers the collectors and returns a handler that serves them.
+// newHandler registers all collectors in the registry and returns a handler that serves the registry. It
+// returns an error if a collector cannot be registered.
 func newHandler(registry *prometheus.Registry, all []prometheus.Collector) (http.Handler, error) {
 	for _, c := range all {
 		if err := registry.Register(c); err != nil {

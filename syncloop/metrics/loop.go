@@ -20,7 +20,7 @@ type loop struct {
 	interruptions prometheus.Counter
 }
 
-// newLoop creates the metrics of the sync loop.
+// newLoop creates and registers the metrics of the sync loop.
 func newLoop(f *factory) loop {
 	return loop{
 		housekeeping:  f.histogram("podkeel_housekeeping_duration_seconds", "Duration of a housekeeping of the sync loop.", prometheus.DefBuckets),
@@ -45,8 +45,9 @@ var knownRejectReasons = []string{
 // chooses.
 const extendedResource = "OutOfExtendedResources"
 
-// recordRejection counts a rejected pod by reason.
-func (l *loop) recordRejection(_ *v1.Pod, reason, _ string) {
+// countRejection counts a pod that admission has rejected, by reason. All OutOf reasons of extended resources
+// count as one, and so do all unknown reasons.
+func (l *loop) countRejection(_ *v1.Pod, reason, _ string) {
 	switch {
 	case slices.Contains(knownRejectReasons, reason):
 	case strings.HasPrefix(reason, "OutOf"):
@@ -57,7 +58,7 @@ func (l *loop) recordRejection(_ *v1.Pod, reason, _ string) {
 	l.rejections.WithLabelValues(reason).Inc()
 }
 
-// recordHousekeeping observes the duration of a housekeeping and counts its error.
+// recordHousekeeping adds the duration of one housekeeping to its histogram, and counts an error.
 func (l *loop) recordHousekeeping(took time.Duration, err error) {
 	observeDuration(l.housekeeping, took)
 	if err != nil {
@@ -65,18 +66,18 @@ func (l *loop) recordHousekeeping(took time.Duration, err error) {
 	}
 }
 
-// recordPanic counts a contained panic by call.
-func (l *loop) recordPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
+// countPanic counts a contained panic by the call that panicked.
+func (l *loop) countPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
 
-// recordInvalidPod counts an invalid pod of a source.
-func (l *loop) recordInvalidPod(source string, _ *v1.Pod, _ error) {
+// countInvalidPod counts an invalid pod of a source.
+func (l *loop) countInvalidPod(source string, _ *v1.Pod, _ error) {
 	l.invalid.WithLabelValues(source).Inc()
 }
 
-// recordSourceError counts a failure of a source.
-func (l *loop) recordSourceError(source string, _ error) {
+// countSourceError counts a failure of a source.
+func (l *loop) countSourceError(source string, _ error) {
 	l.sourceErrors.WithLabelValues(source).Inc()
 }
 
-// recordInterruption counts an interruption of the process.
-func (l *loop) recordInterruption(time.Duration) { l.interruptions.Inc() }
+// countInterruption counts a time in which the process was stopped and then resumed.
+func (l *loop) countInterruption(time.Duration) { l.interruptions.Inc() }

@@ -70,36 +70,37 @@ func (m *Metrics) Instrument(config *node.Config) {
 		m.clock = cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{})
 	}
 	h := &config.Hooks.Workers
-	h.Phase = chainHooks3(h.Phase, m.workers.recordPhase)
+	h.Phase = chainHooks3(h.Phase, m.workers.countPhase)
 	h.Forgotten = chainHooks(h.Forgotten, m.removePod)
 	h.Synced = chainHooks(h.Synced, m.workers.recordSync)
-	h.Panicked = chainHooks2(h.Panicked, m.loop.recordPanic)
+	h.Panicked = chainHooks2(h.Panicked, m.loop.countPanic)
 	p := &config.Hooks
 	p.Status = chainHooks2(p.Status, m.recordStatus)
-	p.Rejected = chainHooks3(p.Rejected, m.loop.recordRejection)
+	p.Rejected = chainHooks3(p.Rejected, m.loop.countRejection)
 	m.instrumentParts(p)
 }
 
-// instrumentParts adds the hooks of the parts of a node.
+// instrumentParts sets the hooks of the parts of a node to functions that update the metrics. A hook that is
+// set already is called first.
 func (m *Metrics) instrumentParts(p *node.Hooks) {
-	p.Sources.Rejected = chainHooks3(p.Sources.Rejected, m.loop.recordInvalidPod)
-	p.Sources.Failed = chainHooks2(p.Sources.Failed, m.loop.recordSourceError)
-	p.Statuses.Accepted = chainHooks2(p.Statuses.Accepted, m.statuses.recordAccepted)
-	p.Statuses.Unchanged = chainHooks(p.Statuses.Unchanged, m.statuses.recordUnchanged)
-	p.Statuses.Refused = chainHooks2(p.Statuses.Refused, m.statuses.recordRefused)
+	p.Sources.Rejected = chainHooks3(p.Sources.Rejected, m.loop.countInvalidPod)
+	p.Sources.Failed = chainHooks2(p.Sources.Failed, m.loop.countSourceError)
+	p.Statuses.Accepted = chainHooks2(p.Statuses.Accepted, m.statuses.countAccepted)
+	p.Statuses.Unchanged = chainHooks(p.Statuses.Unchanged, m.statuses.countUnchanged)
+	p.Statuses.Refused = chainHooks2(p.Statuses.Refused, m.statuses.countRefused)
 	p.Sender.Sent = chainHooks2(p.Sender.Sent, m.recordSentStatus)
-	p.Sender.Failed = chainHooks3(p.Sender.Failed, m.statuses.recordSendFailure)
+	p.Sender.Failed = chainHooks3(p.Sender.Failed, m.statuses.countSendFailure)
 	p.PLEG.Relisted = chainHooks(p.PLEG.Relisted, m.recordRelist)
 	p.PLEG.Inspected = chainHooks(p.PLEG.Inspected, m.observer.recordInspection)
-	p.PLEG.StreamEnded = chainHooks2(p.PLEG.StreamEnded, m.observer.recordStreamEnd)
+	p.PLEG.StreamEnded = chainHooks2(p.PLEG.StreamEnded, m.observer.countStreamEnd)
 	p.Prober.Probed = chainHooks(p.Prober.Probed, m.recordProbe)
-	p.Prober.Resumed = chainHooks(p.Prober.Resumed, m.loop.recordInterruption)
+	p.Prober.Resumed = chainHooks(p.Prober.Resumed, m.loop.countInterruption)
 	p.Syncer.ActionDone = chainHooks(p.Syncer.ActionDone, m.recordAction)
-	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.recordCrashLoopWait)
+	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.countCrashLoopWait)
 	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.recordImagePull)
-	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.recordPull)
+	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.countPull)
 	p.Loop.Cleanup = chainHooks2(p.Loop.Cleanup, m.loop.recordHousekeeping)
-	p.Loop.Panicked = chainHooks2(p.Loop.Panicked, m.loop.recordPanic)
+	p.Loop.Panicked = chainHooks2(p.Loop.Panicked, m.loop.countPanic)
 }
 
 // Observe sets the node whose current state each scrape reads, such as the number of its desired pods. Call it
@@ -136,10 +137,10 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // WorkerHooks returns hooks for podworkers.Workers that belong to no node.
 func (m *Metrics) WorkerHooks() podworkers.Hooks {
-	return podworkers.Hooks{Phase: m.workers.recordPhase, Forgotten: m.removePod, Synced: m.workers.recordSync, Panicked: m.loop.recordPanic}
+	return podworkers.Hooks{Phase: m.workers.countPhase, Forgotten: m.removePod, Synced: m.workers.recordSync, Panicked: m.loop.countPanic}
 }
 
-// chainHooks returns a hook that calls first, if it is set, and then second.
+// chainHooks returns a hook that calls first, unless it is nil, and then second.
 func chainHooks[A any](first, second func(A)) func(A) {
 	if first == nil {
 		return second

@@ -24,7 +24,7 @@ type lastRelist struct {
 	began time.Time
 }
 
-// newObserver creates the metrics of the PLEG.
+// newObserver creates and registers the metrics of the PLEG.
 func newObserver(f *factory) observer {
 	return observer{
 		relist:       f.histogram("kubelet_pleg_relist_duration_seconds", "Duration of a listing of all pods of the runtime.", prometheus.DefBuckets),
@@ -38,7 +38,8 @@ func newObserver(f *factory) observer {
 	}
 }
 
-// recordRelist observes the duration of a listing and the time since the previous one.
+// recordRelist adds the duration of a listing of the runtime, and the time since the start of the previous one,
+// to their histograms. It counts an error, or else stores the time of the successful listing.
 func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o, now := &m.observer, m.clock.Now()
 	observeDuration(o.relist, r.Took)
@@ -53,7 +54,7 @@ func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o.lastSeen.Set(float64(now.UnixMilli()) / 1000)
 }
 
-// swapStart stores the start of a listing and returns the start of the previous one.
+// swapStart stores the start of a listing, and returns the start of the previous one, or the zero time.
 func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	l.Lock()
 	defer l.Unlock()
@@ -61,7 +62,7 @@ func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	return last
 }
 
-// recordInspection observes the duration of an inspection of one pod.
+// recordInspection adds the duration of one pod's inspection to its histogram, and counts an error.
 func (o *observer) recordInspection(i pleg.Inspection) {
 	observeDuration(o.inspect, i.Took)
 	if i.Err != nil {
@@ -69,5 +70,5 @@ func (o *observer) recordInspection(i pleg.Inspection) {
 	}
 }
 
-// recordStreamEnd counts an event stream of the runtime that has ended.
-func (o *observer) recordStreamEnd(error, time.Duration) { o.streams.Inc() }
+// countStreamEnd counts an event stream of the runtime that has ended.
+func (o *observer) countStreamEnd(error, time.Duration) { o.streams.Inc() }

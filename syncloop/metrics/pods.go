@@ -32,7 +32,8 @@ type pod struct {
 type span struct{ from, to time.Time }
 
 // trackPod stores the newest spec of a pod, and reports whether the pod is new. It returns nil for an unknown
-// pod that has not started or is terminal, because such a pod may have no worker that would remove it later.
+// pod without a start time or with a terminal phase, because no worker may exist whose end would remove the
+// pod.
 func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
 	found, loaded := p.known.Load(spec.UID)
 	if !loaded {
@@ -48,7 +49,8 @@ func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, firs
 	return one, !loaded
 }
 
-// updatePod calls f with a tracked pod, under its lock. f must not block.
+// updatePod calls f with the tracked pod of a UID, under the pod's lock. It does nothing for an unknown UID. f
+// must not block.
 func (p *trackedPods) updatePod(uid types.UID, f func(*pod)) {
 	if one, ok := p.known.Load(uid); ok {
 		one.(*pod).update(f)
@@ -62,14 +64,15 @@ func (p *pod) update(f func(*pod)) {
 	f(p)
 }
 
-// removePod removes a pod that the workers have forgotten, and the series of its probes.
+// removePod removes a pod whose worker was removed, and deletes the time series of its probes.
 func (m *Metrics) removePod(uid types.UID) {
 	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
 		one.(*pod).update(m.probes.deletePodSeries)
 	}
 }
 
-// firstSeenTime returns when the node first saw a pod, and false if its annotation does not say.
+// firstSeenTime returns the time at which the node first received a pod, from an annotation. It returns false
+// if the annotation is missing or invalid.
 func firstSeenTime(pod *v1.Pod) (time.Time, bool) {
 	seen, err := time.Parse(time.RFC3339Nano, pod.Annotations[podmanager.ConfigFirstSeenAnnotation])
 	return seen, err == nil
@@ -82,7 +85,8 @@ const (
 	typeEphemeral = "ephemeral_container"
 )
 
-// containerType returns the value of the label container_type of a container.
+// containerType returns the label value for a regular, init or ephemeral container. A name that the spec does
+// not have counts as ephemeral.
 func containerType(pod *v1.Pod, name string) string {
 	named := func(c v1.Container) bool { return c.Name == name }
 	switch {

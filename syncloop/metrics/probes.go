@@ -32,7 +32,7 @@ type probeMetrics struct {
 
 var resultNames = [prober.Failed + 1]string{0: "unknown", prober.Passed: "successful", prober.Warned: "successful", prober.Failed: "failed"}
 
-// newProbes creates the metrics of probes.
+// newProbes creates and registers the metrics of probes.
 func newProbes(f *factory) probes {
 	return probes{
 		total:    f.counters("prober_probe_total", "Attempts of probes, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid"),
@@ -40,14 +40,14 @@ func newProbes(f *factory) probes {
 	}
 }
 
-// recordProbe counts an attempt of a probe. As in the kubelet, an attempt without a result is an error of the
-// check and does not count.
+// recordProbe counts one attempt of a probe by its result. Unless the probe failed, it also adds the duration
+// to a histogram. As in the kubelet, an attempt with an error or an unknown result does not count.
 func (m *Metrics) recordProbe(a prober.Attempt) {
 	if int(a.Result) >= len(resultNames) || a.Err != nil {
 		return
 	}
 	m.pods.updatePod(a.UID, func(one *pod) {
-		p := m.probes.metricsFor(one, probeKey{a.Container, a.Kind})
+		p := m.probes.ensureMetrics(one, probeKey{a.Container, a.Kind})
 		if p.results[a.Result] == nil {
 			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)
 		}
@@ -58,8 +58,8 @@ func (m *Metrics) recordProbe(a prober.Attempt) {
 	})
 }
 
-// metricsFor returns the metrics of a probe and creates them if they are missing.
-func (p *probes) metricsFor(tracked *pod, key probeKey) *probeMetrics {
+// ensureMetrics returns the label values and counters of a probe, and creates them if they are missing.
+func (p *probes) ensureMetrics(tracked *pod, key probeKey) *probeMetrics {
 	if found := tracked.probes[key]; found != nil {
 		return found
 	}
@@ -74,7 +74,7 @@ func (p *probes) metricsFor(tracked *pod, key probeKey) *probeMetrics {
 	return made
 }
 
-// deletePodSeries deletes the series of the probes of a pod.
+// deletePodSeries deletes the time series of the probes of a removed pod.
 func (p *probes) deletePodSeries(gone *pod) {
 	for _, one := range gone.probes {
 		p.duration.DeleteLabelValues(one.labels...)

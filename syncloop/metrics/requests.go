@@ -15,7 +15,7 @@ type requests struct {
 	duration *prometheus.HistogramVec
 }
 
-// newRequests creates the metrics of requests to an API server.
+// newRequests creates and registers the metrics of requests to an API server.
 func newRequests(f *factory, now clock.PassiveClock) requests {
 	return requests{
 		clock:    now,

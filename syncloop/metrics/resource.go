@@ -81,8 +81,8 @@ type scrape struct {
 	ch    chan<- prometheus.Metric
 }
 
-// sendUsage sends the processor time and the memory of a node, a pod or a container. prefix is the first word
-// of the names of the metrics.
+// sendUsage sends the CPU time and the memory of a node, a pod or a container, as far as they are known. prefix
+// begins the names of the metrics.
 func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
 		s.send(prefix+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
@@ -92,7 +92,7 @@ func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.
 	}
 }
 
-// sendContainer sends the metrics of a container.
+// sendContainer sends the CPU time, memory, start time and swap of a container, as far as they are known.
 func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	s.sendUsage("container", c.CPU, c.Memory, labels...)
 	if !c.StartedAt.IsZero() {
@@ -106,7 +106,8 @@ func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	}
 }
 
-// send sends one value with the time of its measurement, if the time is known.
+// send sends one value, with the time of its measurement unless at is zero. It replaces invalid UTF-8 in the
+// labels, because the Prometheus library panics for it.
 func (s scrape) send(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
 	for i, label := range labels { // A runtime may report a name that is not UTF-8. The library panics for such labels.
 		labels[i] = strings.ToValidUTF8(label, "\uFFFD")

@@ -19,7 +19,7 @@ type startMetrics struct {
 	terminated          *prometheus.CounterVec
 }
 
-// newStarts creates the metrics of pod starts.
+// newStarts creates and registers the metrics of pod starts.
 func newStarts(f *factory) startMetrics {
 	return startMetrics{
 		running:    f.histogram("kubelet_pod_start_duration_seconds", "Time from when the node first saw a pod to all its containers running.", startBuckets),
@@ -31,7 +31,8 @@ func newStarts(f *factory) startMetrics {
 	}
 }
 
-// recordImagePull observes a successful pull for a container.
+// recordImagePull adds the duration of a successful pull to a histogram. It stores the time span of the pull
+// until the pod's start has been measured.
 func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	now := m.clock.Now()
 	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
@@ -42,7 +43,8 @@ func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	})
 }
 
-// recordStatus observes the start of a pod and counts its terminated containers when a status is accepted.
+// recordStatus handles a status that the store has accepted. For a new pod it records the number of containers,
+// the first time that all containers run it records the start duration, and it counts terminated containers.
 func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
 	known, first := m.pods.trackPod(spec, st)
@@ -63,8 +65,9 @@ func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	})
 }
 
-// recordSentStatus observes the start of a pod when the status with all containers running has reached the API
-// server.
+// recordSentStatus records how long a status took to reach the API server. The first time that such a status
+// has all containers running, it also records the start durations of the pod, unless countsForStartSLI returns
+// false.
 func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	observeDuration(m.statuses.sync, took)
 	if u.Pod == nil || !areAllContainersRunning(u.Pod, &u.Status) {
@@ -83,7 +86,8 @@ func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	})
 }
 
-// areAllContainersRunning reports whether every container of the pod runs.
+// areAllContainersRunning reports whether every regular container of the pod runs. It returns false if none
+// does.
 func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	running := 0
 	for i := range st.ContainerStatuses {
@@ -94,15 +98,15 @@ func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	return running > 0 && running == len(pod.Spec.Containers)
 }
 
-// countsForStartSLI reports whether the start of the pod counts. A pod with volumes that other components
-// provide does not count, nor a pod without a creation time.
+// countsForStartSLI reports whether the pod's start counts for the start SLI. A pod without a creation time
+// does not count, nor one with a volume that other components provide, such as a PersistentVolumeClaim.
 func countsForStartSLI(pod *v1.Pod) bool {
 	return !pod.CreationTimestamp.IsZero() && !slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.Secret == nil && v.ConfigMap == nil && v.DownwardAPI == nil && v.EmptyDir == nil && v.Projected == nil
 	})
 }
 
-// unionDuration returns the total time that at least one of the spans covers.
+// unionDuration returns the total time that at least one of the spans covers. It sorts the spans.
 func unionDuration(spans []span) (sum time.Duration) {
 	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	var end time.Time
@@ -118,7 +122,7 @@ func unionDuration(spans []span) (sum time.Duration) {
 	return sum
 }
 
-// initContainersDuration returns how long the init containers ran, without sidecars.
+// initContainersDuration returns the sum of the run times of the terminated init containers, without sidecars.
 func initContainersDuration(pod *v1.Pod, st *v1.PodStatus) (sum time.Duration) {
 	for _, c := range st.InitContainerStatuses {
 		i := slices.IndexFunc(pod.Spec.InitContainers, func(s v1.Container) bool { return s.Name == c.Name })

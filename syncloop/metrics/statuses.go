@@ -17,7 +17,7 @@ type statuses struct {
 	failures                                *prometheus.CounterVec
 }
 
-// newStatuses creates the metrics of pod statuses.
+// newStatuses creates and registers the metrics of pod statuses.
 func newStatuses(f *factory) statuses {
 	s := statuses{
 		results:  f.counters("podkeel_pod_statuses_total", "Statuses of pods that were reported to the store, by result.", "result"),
@@ -28,18 +28,18 @@ func newStatuses(f *factory) statuses {
 	return s
 }
 
-// recordAccepted counts a status that the store has accepted.
-func (s *statuses) recordAccepted(types.UID, uint64) { s.acceptedTotal.Inc() }
+// countAccepted counts a status that the store has accepted.
+func (s *statuses) countAccepted(types.UID, uint64) { s.acceptedTotal.Inc() }
 
-// recordUnchanged counts a status that changes nothing.
-func (s *statuses) recordUnchanged(types.UID) { s.unchangedTotal.Inc() }
+// countUnchanged counts a status that equals the stored one.
+func (s *statuses) countUnchanged(types.UID) { s.unchangedTotal.Inc() }
 
-// recordRefused counts a status that the store has refused.
-func (s *statuses) recordRefused(types.UID, error) { s.refusals.Inc() }
+// countRefused counts a status that the store has refused.
+func (s *statuses) countRefused(types.UID, error) { s.refusals.Inc() }
 
-// recordSendFailure counts a status that did not reach the API server. A pause of zero means that it is not
-// sent again.
-func (s *statuses) recordSendFailure(_ status.Update, _ error, pause time.Duration) {
+// countSendFailure counts a status that did not reach the API server, by whether it is sent again. A pause of
+// zero means that it is not.
+func (s *statuses) countSendFailure(_ status.Update, _ error, pause time.Duration) {
 	retried := "true"
 	if pause == 0 {
 		retried = "false"

@@ -24,7 +24,8 @@ type stripe struct {
 	_         [64]byte // keeps two stripes out of one cache line
 }
 
-// stripeFor returns the stripe of a pod.
+// stripeFor returns the copy of the counters for a pod, selected by the last byte of its UID. There are several
+// copies so that the workers of different pods seldom write to the same cache line.
 func (s *stripes) stripeFor(uid types.UID) *stripe {
 	if uid == "" {
 		return &s[0]
@@ -45,7 +46,7 @@ type durations struct {
 	sum     atomic.Int64
 }
 
-// observe adds a duration to the histogram.
+// observe adds a duration to its bucket and to the sum.
 func (d *durations) observe(took time.Duration) {
 	i := 0
 	for i < len(bucketBounds) && took > bucketBounds[i] {
@@ -55,7 +56,7 @@ func (d *durations) observe(took time.Duration) {
 	d.sum.Add(int64(took))
 }
 
-// histogram returns the sum of a histogram over all stripes.
+// histogram returns a histogram metric with the sums over all copies of the counters.
 func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
 	var count uint64
 	var sum time.Duration
@@ -74,7 +75,7 @@ func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *du
 	return prometheus.MustNewConstHistogram(desc, count, sum.Seconds(), buckets, labels...)
 }
 
-// counter returns the sum of a counter over all stripes.
+// counter returns a counter metric with the sum over all copies of the counters.
 func (s *stripes) counter(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
 	var sum uint64
 	for i := range s {

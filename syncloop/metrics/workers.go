@@ -31,7 +31,7 @@ const (
 
 var operationNames = [operations]string{"sync", "update", "create", "kill", "terminated"}
 
-// operationOf returns the kubelet's operation type of a call of a PodSyncer.
+// operationOf returns the kubelet's operation type for one sync: create, update, sync, kill or terminated.
 func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	switch {
 	case kind == lifecycle.SyncTerminatedPod:
@@ -46,7 +46,7 @@ func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	return opSync
 }
 
-// init creates the descriptions of the metrics and registers them.
+// init creates the descriptions of the metrics of pod workers, and registers w as their collector.
 func (w *workers) init(f *factory) {
 	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, successful or not, by operation type.", "operation_type")
 	w.errors = f.desc("podkeel_pod_worker_errors_total", "Failed syncs of pods, by operation type.", "operation_type")
@@ -74,14 +74,15 @@ func (w *workers) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// recordPhase counts a phase that a pod has entered.
-func (w *workers) recordPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
+// countPhase counts a phase that the worker of a pod has entered.
+func (w *workers) countPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
 	if phase <= lifecycle.Finished {
 		w.stripes.stripeFor(uid).phases[phase].Add(1)
 	}
 }
 
-// recordSync observes the duration of a sync and counts its error.
+// recordSync adds the duration of one sync to a histogram and counts an error. For the first sync of a pod it
+// also records the time from the update to the start of the sync, if it is known.
 func (w *workers) recordSync(s podworkers.Synced) {
 	op, stripe := operationOf(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
 	stripe.durations[op].observe(s.Took)
@@ -93,6 +94,6 @@ func (w *workers) recordSync(s podworkers.Synced) {
 	}
 }
 
-// observeDuration observes a duration in seconds. A negative duration, from two clocks that differ, counts as
-// zero.
+// observeDuration adds a duration in seconds to a histogram. A negative duration, from two clocks that differ,
+// counts as zero.
 func observeDuration(o prometheus.Observer, d time.Duration) { o.Observe(max(0, d).Seconds()) }
