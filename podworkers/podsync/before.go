@@ -11,10 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// statusesFromEarlierProcess returns the status that an earlier process published of each container
-// that still runs. There are two sources: the status that came with the pod, which an API server
-// stores, and Config.ContainerStates. A container is started if either source shows it as started. Its
-// readiness comes from the newer source. The prober and the next status both begin with these statuses.
+// statusesFromEarlierProcess returns the Started and Ready values that an earlier process of the agent stored
+// for each container that still runs. They come from the pod's status, which an API server stores, and from
+// Config.ContainerStates: Started is true if either source says so, and Ready comes from the newer source. It
+// returns nil if the stored values belong to another pod with the same UID.
 func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus) {
 	if w.incarnation.previousIncarnations > 0 || w.incarnation.stage == storedStatusMayBeFormer {
 		return nil // The status belongs to another pod with this UID.
@@ -53,8 +53,8 @@ func (s *ContainerState) readiness() podstatus.Readiness {
 	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
 }
 
-// publishedRunningStatus returns the status of a running container from a pod status. It returns nil if
-// the pod status has another container of that name, or does not show the container as running.
+// publishedRunningStatus returns the entry of a pod status for a running container. It returns nil unless name,
+// container ID and start time are the same.
 func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
@@ -67,8 +67,8 @@ func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *
 	return nil
 }
 
-// savedContainerState returns the saved state of the container of a record, or nil if no state was
-// saved for it.
+// savedContainerState returns the saved state with the name, ID and start time of the container, or nil if
+// there is none.
 func savedContainerState(states []ContainerState, record *runtime.ContainerStatus) *ContainerState {
 	i := slices.IndexFunc(states, func(b ContainerState) bool {
 		return b.Name == record.Name && b.ID == record.ID && b.StartedAt.Equal(record.StartedAt)
@@ -79,7 +79,8 @@ func savedContainerState(states []ContainerState, record *runtime.ContainerStatu
 	return &states[i]
 }
 
-// readinessTransitionTime returns the last transition time of the condition ContainersReady.
+// readinessTransitionTime returns the last transition time of the condition ContainersReady, or the zero time
+// if the status has no such condition.
 func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
@@ -89,8 +90,9 @@ func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
 	return at
 }
 
-// podWithLastStatus returns the pod with its last published status. If this process has published no
-// status yet, the pod has the status that it came with, changed by statusesFromEarlierProcess.
+// podWithLastStatus returns the pod with its last published status. If this process has published none yet, it
+// returns a copy of the pod in which statusesFromEarlierProcess sets Started and Ready of the running
+// containers.
 func (w *statusWriter) podWithLastStatus() *v1.Pod {
 	if w.incarnation.persisted.statusPublished || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
 		return w.pod

@@ -171,8 +171,9 @@ type RestartDelay struct {
 	Until     time.Time
 }
 
-// complete fills in the defaults and returns an error that lists everything that is wrong.
-func (c *Config) complete() error {
+// setDefaultsAndValidate sets the defaults, limits the timeouts to the longest allowed duration, and returns an
+// error that lists every missing or invalid field.
+func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("podsync: Config")
 	done.MissingIf(c.Runtime == nil, "Runtime")
 	done.MissingIf(c.Status == nil, "Status")

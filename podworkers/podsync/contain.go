@@ -18,7 +18,7 @@ func (c *Config) newGuard() *contain.Guard {
 	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 }
 
-// wrapForPanics wraps every part that others have written, so that a panic there becomes the error of
+// wrapForPanics wraps every interface and callback in the Config, so that a panic in one becomes the error of
 // that call. A panic that ended the whole sync would lose what the sync has stored in memory.
 func (c *Config) wrapForPanics(guard *contain.Guard) {
 	c.Log = guard.Log()

@@ -11,8 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// resolveEnvironment returns the environment of the container. The error names a reference of the spec
-// that cannot be resolved.
+// resolveEnvironment returns the environment variables of the container, and an error that names a reference of
+// the spec that cannot be resolved. It reads the ConfigMaps, Secrets, Services and volume files, and records a
+// Warning event for variables that cannot be used.
 func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Environment, error) {
 	objects, err := st.findEnvObjects(ctx, environ.ObjectRefs(st.Container))
 	if err != nil {
@@ -37,8 +38,8 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 	return env, err
 }
 
-// findEnvObjects returns the ConfigMaps and Secrets that a container refers to. It leaves out objects
-// that do not exist, because a reference may be optional.
+// findEnvObjects reads the ConfigMaps and Secrets that the references name, within Config.CallTimeout. It
+// leaves out objects that do not exist, because a reference may be optional.
 func (p *podStarter) findEnvObjects(ctx context.Context, refs []environ.ObjectRef) (found environ.Objects, err error) {
 	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
 		found, err = find.FindObjects(ctx, p.cfg.Objects, p.pod.Namespace, refs)
@@ -47,8 +48,9 @@ func (p *podStarter) findEnvObjects(ctx context.Context, refs []environ.ObjectRe
 	return found, err
 }
 
-// readVolumeFiles reads the files that variables of a container refer to. If a file cannot be read, the
-// result has its error. The first variable of the file reports that error.
+// readVolumeFiles reads the volume files that environment variables of a container refer to. It returns nil if
+// there are none, or if Config.Volumes cannot read files. If a file cannot be read, its entry in the result has
+// the error.
 func (p *podStarter) readVolumeFiles(ctx context.Context, refs []environ.FileRef) map[environ.FileRef]environ.File {
 	reader, ok := p.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(refs) == 0 {
@@ -66,7 +68,8 @@ func (p *podStarter) readVolumeFiles(ctx context.Context, refs []environ.FileRef
 	return files
 }
 
-// findServices returns the services whose addresses become variables of the pod's containers.
+// findServices returns the services whose addresses become environment variables of the pod's containers. It
+// returns nil if Config.Services is not set.
 func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err error) {
 	if p.cfg.Services == nil {
 		return nil, nil
@@ -78,7 +81,8 @@ func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err
 	return found, err
 }
 
-// hostIPs returns the current addresses of the node, the primary address first.
+// hostIPs returns the current addresses of the node from Config.NodeIPs, the primary address first. If NodeIPs
+// is not set, returns nothing or panics, hostIPs returns Config.HostIPs.
 func (s *Syncer) hostIPs() (ips []string) {
 	if s.cfg.NodeIPs != nil {
 		_ = s.guard.Call("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The guard logs a panic.
@@ -89,8 +93,8 @@ func (s *Syncer) hostIPs() (ips []string) {
 	return ips
 }
 
-// podIPs returns the addresses of the pod, the primary address first. They are the addresses of the
-// newest sandbox of this incarnation. A pod in the host network has the addresses of the node.
+// podIPs returns the addresses of the newest sandbox of this incarnation of the pod, the primary address first,
+// or nil if there is no sandbox. A pod in the host network has the addresses of the node.
 func (p *syncPass) podIPs(nodeIPs []string) []string {
 	if p.pod.Spec.HostNetwork {
 		return nodeIPs

@@ -45,7 +45,8 @@ func (p *syncPass) recordWarning(container, reason, format string, args ...any) 
 	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, formatEventMessage(format, args))
 }
 
-// formatEventMessage formats the message of an event. It removes the colon before an empty reason.
+// formatEventMessage formats the message of an event as plain text. It removes a colon and a space at the end,
+// which are left if the last argument is empty.
 func formatEventMessage(format string, args []any) string {
 	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

@@ -16,9 +16,9 @@ const minGracePeriod = 2 * time.Second
 // annotations have no grace period (SP-21).
 const defaultOrphanGracePeriod = time.Second
 
-// containerGracePeriod returns the grace period of a container, which includes the preStop hook. It returns
-// the first that is set: the override, the grace period of the deletion, of the failed probe, or of the
-// spec (KC-10, KC-11).
+// containerGracePeriod returns the time in which the preStop hook and the stop of a container must be over. It
+// is the first value that is set: the override, the deletion grace period, the grace period of the failed
+// probe, the grace period of the spec. Without any of them it is minGracePeriod (KC-10, KC-11).
 func containerGracePeriod(pod *v1.Pod, probeGrace, override *int64) time.Duration {
 	switch {
 	case override != nil:

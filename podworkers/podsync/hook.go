@@ -40,9 +40,10 @@ type hook struct {
 	waitForHandler func(ctx context.Context) error
 }
 
-// runHookAndReport runs the hook. It returns nil if the hook has succeeded, or if a sleep ended because its
-// container has exited. It returns a *hookFailure, which may wrap ErrHookTimeout, if the hook has
-// failed. Any other error means that the call was cut short before the hook had a result.
+// runHookAndReport runs the hook and passes the result to Hooks.ActionDone. It returns nil if the hook has
+// succeeded, or if the container exited during a sleep hook. It returns a *hookFailure, which may wrap
+// ErrHookTimeout, if the hook has failed. Any other error means that the call was cancelled before the hook had
+// a result.
 func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	return h.runActionAndReport(ctx, Result{Action: action, Target: h.name}, func() error {
 		began := h.executor.Now()
@@ -61,7 +62,9 @@ func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	})
 }
 
-// runUntilDeadline runs the hook until its deadline or until its container has exited.
+// runUntilDeadline runs the hook until its deadline or until its container has exited. It returns
+// ErrHookTimeout at the deadline, and a *hookFailure or, for a sleep hook, errContainerEnded if the container
+// has exited.
 func (h hook) runUntilDeadline(ctx context.Context) error {
 	within, cancel := h.executor.WithDeadline(ctx, h.deadline)
 	defer cancel()
@@ -90,8 +93,8 @@ func (h hook) runUntilDeadline(ctx context.Context) error {
 	return err
 }
 
-// runSleepHook waits for the seconds of a sleep handler. It returns errContainerEnded if the container
-// exits first.
+// runSleepHook waits for the seconds of a sleep handler. It returns errContainerEnded if the container exits
+// first, and ErrHookTimeout if the deadline of the hook comes first.
 func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
 	left := max(h.deadline.Sub(now), 0)
@@ -110,7 +113,8 @@ func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	return nil
 }
 
-// runHandler calls the handler of the hook, unless it is a sleep. It returns when ctx ends.
+// runHandler runs the exec or HTTP handler of the hook and returns when ctx ends. The runtime runs the handler
+// if it has the feature HandlerRunner. Other kinds of handlers are not supported: the error is a *hookFailure.
 func (h hook) runHandler(ctx context.Context) error {
 	runner := h.runtimeFeatures().HandlerRunner
 	switch {
@@ -124,7 +128,8 @@ func (h hook) runHandler(ctx context.Context) error {
 	return h.sendHTTPGet(ctx)
 }
 
-// runHandlerInRuntime lets the runtime run the handler for the container.
+// runHandlerInRuntime asks the runtime to run the handler. It returns a *hookFailure if the call or the handler
+// has failed.
 func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
 	answer, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
@@ -136,8 +141,9 @@ func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRun
 	return nil
 }
 
-// execCommand runs the command of the hook in the container. It expands no variables, because the
-// command has the environment of its container and may run a shell.
+// execCommand runs the command of the hook in the container. It returns a *hookFailure if the runtime cannot
+// run commands, the call fails or the exit code is not 0. It expands no variables, because the command has the
+// environment of its container.
 func (h hook) execCommand(ctx context.Context) error {
 	execer := h.runtimeFeatures().Execer
 	if execer == nil {

@@ -30,7 +30,8 @@ type hookWait struct {
 	missingBefore  bool               // the last observation did not show the container
 }
 
-// addWait adds a wait and returns the function that removes it.
+// addWait stores that a hook waits for the exit of its container, and returns the function that removes the
+// wait.
 func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +42,7 @@ func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	return func() { h.removeWait(uid, w) }
 }
 
-// removeWait removes a wait of a pod.
+// removeWait removes one wait of a pod, and the pod's entry with the last wait.
 func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,9 +57,10 @@ func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	}
 }
 
-// waitsOfEndedContainers returns the waits of a pod whose containers have exited. A container has
-// exited if the status shows that, or if two statuses in a row do not show the container.
-func (h *hookWaits) waitsOfEndedContainers(status *runtime.PodStatus) (ended []*hookWait) {
+// detectWaitsOfExitedContainers returns the pod's waits whose containers have exited. A container has exited if
+// the status shows that, or if two statuses in a row do not have the container. So it also stores which
+// containers this status does not have.
+func (h *hookWaits) detectWaitsOfExitedContainers(status *runtime.PodStatus) (ended []*hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.mu.pods[status.UID] {
@@ -91,7 +93,7 @@ func (s *Syncer) ObservePod(status *runtime.PodStatus) {
 	if status == nil {
 		return
 	}
-	for _, w := range s.hooks.waitsOfEndedContainers(status) {
+	for _, w := range s.hooks.detectWaitsOfExitedContainers(status) {
 		w.containerEnded.Open()
 		w.cancel()
 	}

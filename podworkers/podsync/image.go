@@ -30,7 +30,7 @@ type imageToEnsure struct {
 	users     []string // the containers that wait for the image
 	needsUser bool     // the container needs the user of the image
 
-	// ensurePresent sets these.
+	// ensurePresentAndLease sets these.
 	name  string // the normalized reference
 	lease *images.Lease
 }
@@ -44,9 +44,10 @@ func (st *containerStart) imageOfContainer() *imageToEnsure {
 	}
 }
 
-// ensurePresent pulls the image if its pull policy requires that, and returns its description. Without
-// an error the image is leased: it is not removed before the caller calls release.
-func (w *imageToEnsure) ensurePresent(ctx context.Context) (image resolvedImage, err error) {
+// ensurePresentAndLease pulls the image if its pull policy requires that or the image is not present, and
+// returns its description. Without an error it holds a lease, so that garbage collection does not remove the
+// image before the caller calls release. It records the events Pulled, InspectFailed and ErrImageNeverPull.
+func (w *imageToEnsure) ensurePresentAndLease(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
 		wrong := withWaitingReason(podstatus.ReasonInvalidImageName, err)
 		if !slices.ContainsFunc(w.users, func(container string) bool { return !w.isNewWaitingReason(container, wrong) }) {
@@ -91,11 +92,11 @@ type resolvedImage struct {
 	release func() // releases the lease; may be called more than once
 }
 
-// inspectAndLease inspects the image and adds the runtime's reference to the lease. If the image is
-// being removed under another name, it waits for the removal and inspects again.
+// inspectAndLease inspects the image and adds the runtime's image reference to the lease. If garbage collection
+// is removing the same image under another name, it waits for the removal and inspects again.
 func (w *imageToEnsure) inspectAndLease(ctx context.Context) (resolvedImage, error) {
 	for {
-		image, err := w.inspect(ctx)
+		image, err := w.inspectImage(ctx)
 		if err != nil {
 			return image, err
 		}
@@ -106,8 +107,8 @@ func (w *imageToEnsure) inspectAndLease(ctx context.Context) (resolvedImage, err
 	}
 }
 
-// inspect returns the runtime's description of the image.
-func (w *imageToEnsure) inspect(ctx context.Context) (resolvedImage, error) {
+// inspectImage returns the runtime's description of the image.
+func (w *imageToEnsure) inspectImage(ctx context.Context) (resolvedImage, error) {
 	var image runtime.Image
 	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) (err error) {
 		image, err = w.cfg.Runtime.ImageStatus(ctx, runtime.ImageStatusRequest{Image: w.name, Pod: w.runtimePodRef(), Container: w.container, Volume: w.volume})
@@ -116,9 +117,9 @@ func (w *imageToEnsure) inspect(ctx context.Context) (resolvedImage, error) {
 	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: w.name, size: image.SizeBytes}, err
 }
 
-// pullUnlessBackedOff pulls the image if the back-off of the last failure is over. Otherwise it returns
-// an error with the time of the next attempt. The pull ends with ctx, and after Config.PullTimeout at
-// the latest.
+// pullUnlessBackedOff pulls the image, unless the back-off after its last failed pull is not over. In that case
+// it records one event BackOff and returns an error with the time of the next attempt. It also records the
+// event Pulling, and deletes the stored failures after a successful pull.
 func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage, error) {
 	past, now := w.incarnation.pullHistories[w.name], w.executor.Now()
 	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
@@ -144,8 +145,8 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 	return w.describePulled(ctx, pulled)
 }
 
-// recordPullFailure records a failed pull and its back-off. It returns the error with the time of the
-// next attempt. A pull that was cut short by the end of ctx is not recorded.
+// recordPullFailure records the event Failed, stores the failure with its next back-off, and returns the error
+// with the time of the next sync. If ctx has ended it only returns the error of ctx.
 func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -165,9 +166,9 @@ func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error 
 	return podworkers.RetryAfter(withWaitingReason(waitingReasonOfPull(err), err), now.Add(wait))
 }
 
-// waitingReasonOfPull returns the waiting reason of a failed pull, as precise as the error of the
-// runtime (IM-5). If several credentials have failed, a wrong signature goes before an unavailable
-// registry.
+// waitingReasonOfPull returns the waiting reason of a failed pull: SignatureValidationFailed,
+// RegistryUnavailable or ErrImagePull. If err has both special causes, SignatureValidationFailed is returned
+// (IM-5).
 func waitingReasonOfPull(err error) podstatus.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
@@ -178,8 +179,8 @@ func waitingReasonOfPull(err error) podstatus.Reason {
 	return podstatus.ReasonErrImagePull
 }
 
-// forgetUnusedPulls deletes the pull histories of images that the pod no longer uses. So a pod whose
-// image changes again and again does not fill the map.
+// forgetUnusedPulls deletes the stored pull failures of images that no container or image volume of the pod
+// uses. So a pod whose image changes again and again does not fill the map.
 func (inc *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 	if len(inc.pullHistories) == 0 {
 		return
@@ -200,15 +201,15 @@ func (inc *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 	maps.DeleteFunc(inc.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
 }
 
-// describePulled returns the description of the image that was just pulled. A failed inspection is an
-// error in two cases: the container needs the user of the image, or the image may have been removed
-// meanwhile. Otherwise only the size of the image is unknown.
+// describePulled inspects the image that was just pulled, adds its reference to the lease, records the event
+// Pulled, and calls Hooks.ImagePulled. A failed inspection is an error only if the container needs the user of
+// the image, or if the image may have been removed meanwhile. Otherwise only the size is unknown.
 func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
 	waited, err := w.lease.AddName(ctx, pulled.Ref)
 	if err != nil {
 		return resolvedImage{}, err
 	}
-	seen, err := w.inspect(ctx)
+	seen, err := w.inspectImage(ctx)
 	size := ""
 	if err == nil && seen.size > 0 {
 		size = fmt.Sprintf(" Image size: %d bytes.", seen.size)
@@ -226,7 +227,8 @@ func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled
 	return image, nil
 }
 
-// pullPolicy returns the pull policy of the spec, or the default of the API.
+// pullPolicy returns the pull policy of the spec. If it is empty, the policy is Always for the tag latest and
+// IfNotPresent for other images.
 func pullPolicy(policy v1.PullPolicy, name string) v1.PullPolicy {
 	switch {
 	case policy != "":

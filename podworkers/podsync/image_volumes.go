@@ -16,10 +16,9 @@ type volumeImage struct {
 	err error
 }
 
-// ensureVolumeImages pulls the images of all image volumes of the pod, once in a pass, before the first
-// container starts. It returns an error if the container mounts a volume whose image is missing. Of
-// several such errors it returns the last one, in the order of the mounts. The error of a volume that
-// the container does not mount is ignored.
+// ensureVolumeImages pulls the images of all image volumes of the pod, once in a sync. It returns an error only
+// if ctx has ended or an image that the container mounts is missing. If several are missing, it returns the
+// error of the last mount.
 func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 	if st.volumeImages == nil {
 		if err := st.pullVolumeImages(ctx); err != nil {
@@ -34,8 +33,8 @@ func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 	return err
 }
 
-// pullVolumeImages pulls the images of all image volumes of the pod, one after the other. It returns an
-// error only if ctx has ended.
+// pullVolumeImages makes the images of all image volumes present, one after the other, and stores each image or
+// its error in volumeImages. It returns an error only if ctx has ended.
 func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	all := map[string]volumeImage{}
 	p.volumeImages = all
@@ -48,7 +47,7 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 		wanted := imageToEnsure{
 			podStarter: p, reference: volume.Image.Reference, policy: volume.Image.PullPolicy, volume: volume.Name, users: containersMountingVolume(p.pod, volume.Name),
 		}
-		image.resolvedImage, image.err = wanted.ensurePresent(ctx)
+		image.resolvedImage, image.err = wanted.ensurePresentAndLease(ctx)
 		if isCancelled(ctx, image.err) {
 			return image.err
 		}
@@ -67,8 +66,8 @@ func containersMountingVolume(pod *v1.Pod, volume string) (names []string) {
 	return names
 }
 
-// releaseVolumeImages releases the leases of the volume images. The records of the containers protect
-// the images after that.
+// releaseVolumeImages releases the leases of the volume images and clears volumeImages. After that the runtime
+// records of the containers protect the images from garbage collection.
 func (p *podStarter) releaseVolumeImages() {
 	for _, image := range p.volumeImages {
 		if image.err == nil {
@@ -78,8 +77,8 @@ func (p *podStarter) releaseVolumeImages() {
 	p.volumeImages = nil
 }
 
-// replaceMountImages replaces the image references in the mounts of a container by the references of the
-// pulled images. It changes mounts.
+// replaceMountImages replaces, in place, the image references in mounts by the references of the pulled images,
+// and makes these mounts read-only.
 func (p *podStarter) replaceMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(p.volumeImages))
 	for i := range p.pod.Spec.Volumes {

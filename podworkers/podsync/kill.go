@@ -24,7 +24,7 @@ type podKiller struct {
 	statusAfterKill *runtime.PodStatus // the observed status after the last stop was confirmed
 }
 
-// newPodKiller returns the podKiller of a new pass over a pod.
+// newPodKiller returns a podKiller for one sync of a pod.
 func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podKiller {
 	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
 }
@@ -37,13 +37,13 @@ type stopTarget struct {
 	created  bool // its status is Created: it is removed, so that a delayed start does not find it
 	request.StopInfo
 	// stop has the deadline, and whether the preStop hook has begun. After newStopTarget only the
-	// goroutine that runs stopContainer changes it. recordStops stores it in the memory of the pod.
+	// goroutine that runs stopContainer changes it. storeStopsInMemory stores it in the memory of the pod.
 	stop plan.Stop
 }
 
-// newStopTarget returns the target of a stop that begins or continues. gracePeriodFor returns the grace
-// period of the container from now on. It makes the deadline of a stop that continues earlier, but not
-// later.
+// newStopTarget returns the stopTarget of a container for a stop that begins or continues. The deadline is now
+// plus the grace period that gracePeriodFor returns. If the stop has already begun, the earlier of both
+// deadlines is used.
 func (k *podKiller) newStopTarget(id, name, why string, gracePeriodFor func(request.StopInfo) time.Duration) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
@@ -52,19 +52,21 @@ func (k *podKiller) newStopTarget(id, name, why string, gracePeriodFor func(requ
 	return t
 }
 
-// killPod stops every container of the pod and then every sandbox, also of previous incarnations, and
-// inspects the pod. It returns an error if something still runs. The next call continues the stop.
+// killPod stops every container of the pod and then every sandbox, also of previous incarnations of the pod's
+// UID, and confirms the stop with the runtime. It returns an error with a retry time if something still runs.
+// The next call continues the stop.
 func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
 	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, graceOverride) })
 }
 
-// killPodWithGracePeriods is killPod with a grace period for each container.
+// killPodWithGracePeriods stops the pod as killPod does, with a grace period for each container from
+// gracePeriodFor.
 func (k *podKiller) killPodWithGracePeriods(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
 	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, gracePeriodFor))
 }
 
-// stopContainersAndSandboxes stops every container of the pod and then its sandboxes, and confirms with
-// the runtime that they have stopped.
+// stopContainersAndSandboxes stops every container of the pod, then its sandboxes, and confirms with the
+// runtime that they have stopped. It stops the sandboxes also if a container could not be stopped.
 func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
@@ -84,10 +86,12 @@ func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, 
 	if err != nil {
 		return err
 	}
-	return k.confirmStopped(ctx, targets, true)
+	return k.inspectAndConfirmStopped(ctx, targets, true)
 }
 
-// killContainers stops single containers at the same time, in no order (TO-8).
+// killContainers stops the containers of the steps at the same time, confirms the stops with the runtime, and
+// counts a failure for the retry delay. Before the stop it stores which containers are stopped for their next
+// attempt (TO-8).
 func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -95,23 +99,24 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 	targets := make([]stopTarget, len(steps))
 	for i, step := range steps {
 		if step.Replaces {
-			k.recordReplacement(step.Name, step.ID)
+			k.recordAndSaveReplacement(step.Name, step.ID)
 		}
 		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, step.Grace, nil) })
 	}
 	err := k.stopContainers(ctx, targets, false)
 	if err == nil {
-		err = k.confirmStopped(ctx, targets, false)
+		err = k.inspectAndConfirmStopped(ctx, targets, false)
 	}
 	return k.recordKillResultAndDelayRetry(ctx, err)
 }
 
-// stopContainers stops containers at the same time, each within its grace period (TO-1). If wholePod is
-// true, sidecars stop after the other containers. A failed stop does not block the others (TO-2).
+// stopContainers stops containers at the same time, each within its grace period, and stores the stops in
+// memory. If wholePod is true, sidecars stop after the other containers. A failed stop does not block the
+// others (TO-1, TO-2).
 func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wholePod bool) error {
 	errs := make([]error, len(targets))
 	q := newStopQueue(k.executor, targets, wholePod)
-	k.recordStops(targets)
+	k.storeStopsInMemory(targets)
 	podworkers.WithoutSlot(ctx, func() { // Waiting needs no slot of the workers.
 		branches := executor.WithBranches(ctx, len(targets))
 		executor.Each(k.executor, 0, len(targets), func(i int) {
@@ -119,12 +124,13 @@ func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wh
 			errs[i] = targets[i].stopContainer(branches[i], func() (context.Context, error) { return k.waitForTurn(branches[i], q, i, targets[i].stop.By) })
 		})
 	})
-	k.recordStops(targets)
+	k.storeStopsInMemory(targets)
 	return errors.Join(errs...)
 }
 
-// recordStops stores the stops of the targets in the memory of the pod.
-func (k *podKiller) recordStops(targets []stopTarget) {
+// storeStopsInMemory stores the deadlines and hook states of the targets' stops in the memory of the pod, so
+// that the next sync continues the stops.
+func (k *podKiller) storeStopsInMemory(targets []stopTarget) {
 	stops := make([]plan.Stop, len(targets))
 	for i := range targets {
 		stops[i] = targets[i].stop
@@ -132,9 +138,9 @@ func (k *podKiller) recordStops(targets []stopTarget) {
 	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
-// stopContainer stops one container. It runs the preStop hook, calls waitForTurn, and sends
-// StopContainer with the context that waitForTurn returns. The next call continues a stop that was cut
-// short, with the rest of the grace period.
+// stopContainer runs the preStop hook of one container, calls waitForTurn, and sends StopContainer with the
+// context that waitForTurn returns. It also records the event Killing. A container that was created and never
+// started is removed instead.
 func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
 	if t.created {
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
@@ -155,8 +161,9 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 	})
 }
 
-// sendStopContainer sends StopContainer with the rest of the grace period. A container that the runtime
-// does not have counts as stopped (KC-14).
+// sendStopContainer sends StopContainer with the rest of the grace period, at least minGracePeriod. The grace
+// period is 0 if an earlier stop returned without error and the container still ran. A container that the
+// runtime does not have counts as stopped (KC-14).
 func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // The stops of earlier targets were cut short.
@@ -174,7 +181,8 @@ func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	return err
 }
 
-// stopSandboxes stops sandboxes of the pod at the same time.
+// stopSandboxes stops sandboxes of the pod at the same time. A sandbox that the runtime does not have counts as
+// stopped.
 func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	branches := executor.WithBranches(ctx, len(ids))
@@ -194,11 +202,10 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 	return errors.Join(errs...)
 }
 
-// confirmStopped inspects the pod. It returns an error if one of the containers in stopped still runs. The
-// next stop of such a container has no grace period. If wholePod is true, confirmStopped also returns an
-// error if any other container runs or a sandbox is ready. If a sandbox stayed ready, the next incarnation
-// would have a second ready sandbox, which can make it stop its own containers.
-func (k *podKiller) confirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
+// inspectAndConfirmStopped inspects the pod, stores the status in statusAfterKill, and returns an error if one
+// of the containers in stopped still runs. The next stop of such a container has no grace period. If wholePod
+// is true, any other running container and any ready sandbox is an error too.
+func (k *podKiller) inspectAndConfirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot confirm that the pod has stopped: %w", err)

@@ -36,7 +36,7 @@ func TestConfirm_F58_DistrustEnds(t *testing.T) {
 			id := string(rune('a' + i))
 			rt.status.Containers = append(rt.status.Containers, runtime.ContainerStatus{Container: runtime.Container{ID: id, Name: id, State: state}})
 		}
-		return p.confirmStopped(context.Background(), []stopTarget{{id: "a"}, {id: "b"}}, false)
+		return p.inspectAndConfirmStopped(context.Background(), []stopTarget{{id: "a"}, {id: "b"}}, false)
 	}
 	assert.EqualError(t, see(runtime.StateRunning, runtime.StateRunning), "podsync: KillContainerError: still running: a, b")
 	assert.True(t, p.incarnation.memory.Stop("a").NotConfirmed && p.incarnation.memory.Stop("b").NotConfirmed)

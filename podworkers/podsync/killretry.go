@@ -12,8 +12,9 @@ import (
 // killRetry is the delay between attempts to stop the containers and sandboxes of a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// recordKillResultAndDelayRetry counts the failed stops of a pod in a row. It returns err with the time of
-// the next attempt: after 10, 20, 40 and 60 seconds. A stop that was cut short has not failed.
+// recordKillResultAndDelayRetry counts the failed stops of a pod in a row, and returns err with the time of the
+// next attempt: after 10, 20, 40 and 60 seconds. A nil err resets the count. The error of a cancelled stop is
+// returned as it is and not counted.
 func (k *podKiller) recordKillResultAndDelayRetry(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

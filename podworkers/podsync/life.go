@@ -74,10 +74,10 @@ type pullHistory struct {
 	recorded bool // an event was recorded for this back-off
 }
 
-// findOrCreateIncarnation returns the incarnation of a UID that a call belongs to, and creates it if necessary.
-// The first incarnation of a UID in a process adopts the newest records, because they may be of the
-// same pod from before a restart. A later incarnation gets a number above the numbers of all records, so that it owns
-// none of them.
+// findOrCreateIncarnation returns the incarnation of the pod's UID for this call, counts the call, and creates
+// an incarnation for a new UID, a new worker or after the end of the old one. The first incarnation in a
+// process adopts the newest runtime records, because they may be of the same pod from before a restart. A later
+// incarnation gets a number above the numbers of all records.
 func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()
@@ -100,11 +100,9 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 	return inc
 }
 
-// adoptOrOutnumberRecords sets the number of the incarnation to the number of the newest records, unless
-// these belong to another pod. They belong to another pod if this process has terminated that pod, or if
-// the pod hash differs because the pod was replaced under its UID while no agent ran. Then the incarnation
-// gets a number above the number of the records. It owns neither the records nor the stored status. An
-// orphan has no spec whose hash can be compared.
+// adoptOrOutnumberRecords sets the number of the incarnation to the number of the newest runtime records. If
+// these records belong to another pod with the UID, the incarnation gets a higher number and does not use the
+// stored status. They belong to another pod if this process has terminated that pod or the pod hash differs.
 func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	inc.number = max(newest, inc.number)
 	if inc.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
@@ -112,9 +110,9 @@ func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, stat
 	}
 }
 
-// endIncarnation clears the state of an incarnation whose pod is finished. It keeps the numbers, so
-// that the next incarnation gets a higher one.
-func (s *Syncer) endIncarnation(inc *incarnation) {
+// clearEndedIncarnation clears the state of an incarnation whose pod has terminated and marks it as ended. It
+// keeps the numbers, so that the next incarnation gets a higher one.
+func (s *Syncer) clearEndedIncarnation(inc *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*inc = incarnation{workerIncarnation: inc.workerIncarnation, number: inc.number, previousIncarnations: inc.previousIncarnations, calls: inc.calls, stage: incarnationEnded}

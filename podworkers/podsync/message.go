@@ -23,11 +23,10 @@ const (
 	logMessageLines = 80
 )
 
-// statusWithMessages returns the observed status with the termination messages of the containers that
-// have exited. Each message is read once and then stored in the incarnation. If a message cannot be
-// read, the status has the error instead, and the next call reads the message again. A status with
-// messages is a copy, because other goroutines read the observed one.
-func (w *statusWriter) statusWithMessages(ctx context.Context) *runtime.PodStatus {
+// statusWithTerminationMessages returns the observed status, or a copy with the termination messages of the
+// exited containers. It reads each message once and stores it in the incarnation. If a message cannot be read,
+// the copy has the error instead, and the next call reads the message again.
+func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
 	var read map[string]string
 	for i := range w.status.Containers {
@@ -55,7 +54,8 @@ func (w *statusWriter) statusWithMessages(ctx context.Context) *runtime.PodStatu
 	return cmp.Or(withMessages, w.status)
 }
 
-// joinMessages joins two messages with a colon.
+// joinMessages joins two messages with a colon and a space. If the first one is empty it returns the second
+// one.
 func joinMessages(message, more string) string {
 	if message == "" {
 		return more
@@ -63,8 +63,9 @@ func joinMessages(message, more string) string {
 	return message + ": " + more
 }
 
-// readTerminationMessage returns the termination message of a container of this incarnation. known is
-// false if the container has not exited or the message could not be read.
+// readTerminationMessage returns the termination message of a container of this incarnation, from its file or
+// else from its log. If known is false, the container has not exited, or the message could not be read and
+// message describes the error.
 func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
 	c := w.exitedContainerSpec(record)
 	if c == nil {
@@ -83,7 +84,8 @@ func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runti
 	return message, true
 }
 
-// exitedContainerSpec returns the spec of a container of this incarnation that has exited, or nil.
+// exitedContainerSpec returns the spec of a container of this incarnation that has exited. It returns nil for
+// any other container, and if the pod has no container of that name.
 func (w *statusWriter) exitedContainerSpec(record *runtime.ContainerStatus) *v1.Container {
 	if record.State != runtime.StateExited || record.Incarnation != w.incarnation.number {
 		return nil
@@ -91,7 +93,8 @@ func (w *statusWriter) exitedContainerSpec(record *runtime.ContainerStatus) *v1.
 	return podspec.FindContainer(podspec.AllAndEphemeralContainers(w.pod), record.Name)
 }
 
-// hasUnreadMessage reports whether a termination message could not be read.
+// hasUnreadMessage reports whether the termination message of an exited container of this incarnation is not
+// yet read.
 func (w *statusWriter) hasUnreadMessage() bool {
 	for i := range w.status.Containers {
 		record := &w.status.Containers[i]
@@ -102,7 +105,9 @@ func (w *statusWriter) hasUnreadMessage() bool {
 	return false
 }
 
-// readMessageFromFile returns the message that a container wrote into its termination log.
+// readMessageFromFile returns the message that a container wrote into its termination log, limited to the last
+// maxMessage bytes. It returns an empty string if Config.Files is not set or the container mounts something
+// else at that path.
 func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	if w.cfg.Files == nil || request.HasMountAt(c, request.TerminationMessagePath(c)) {
 		return "", nil
@@ -114,8 +119,8 @@ func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.Cont
 	return validUTF8Tail(text, maxMessage), nil
 }
 
-// readMessageFromLog returns the end of the log of a failed container whose policy is
-// FallbackToLogsOnError.
+// readMessageFromLog returns the end of the log of a failed container whose policy is FallbackToLogsOnError. It
+// returns an empty string for other containers, or if the runtime has no log.
 func (w *statusWriter) readMessageFromLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	logs := w.runtimeFeatures().LogReader
 	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) ||
@@ -161,9 +166,9 @@ func validUTF8Tail(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// terminationLogMount returns the mount of the file for the termination message, unless the container
-// mounts something else there (KC-8).
-func (st *containerStart) terminationLogMount() ([]runtime.Mount, error) {
+// createTerminationLogMount creates the file for the termination message and returns its mount. It returns none
+// if Config.Files is not set or the container mounts something else at that path (KC-8).
+func (st *containerStart) createTerminationLogMount() ([]runtime.Mount, error) {
 	at := request.TerminationMessagePath(st.Container)
 	if st.cfg.Files == nil || request.HasMountAt(st.Container, at) {
 		return nil, nil

@@ -11,14 +11,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// setUpVolumes sets up or updates the volumes of the pod. After an error no container starts, and
-// running containers keep running.
+// setUpVolumes sets up or updates the volumes of the pod. If the volumes belong to another pod with this UID,
+// it removes the runtime records of that pod and tries again. After any other failure it records an event and
+// returns an error, so that no container starts; running containers keep running.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
 	}
 	setUp := func() error {
-		return p.refresher.runSetUp(p.pod, func() error {
+		return p.refresher.cancelRefreshAndSetUp(p.pod, func() error {
 			return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.SetUp(ctx, p.pod) })
 		})
 	}
@@ -42,7 +43,7 @@ func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil {
 		return nil
 	}
-	err := p.refresher.runTearDown(p.pod.UID, func() error {
+	err := p.refresher.cancelRefreshAndTearDown(p.pod.UID, func() error {
 		return p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error { return p.cfg.Volumes.TearDown(ctx, p.pod.UID) })
 	})
 	if err != nil {
@@ -52,7 +53,8 @@ func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 }
 
 // containerMounts returns the mounts of the container: its volumes, the hosts file and the file for the
-// termination message.
+// termination message. It creates both files if necessary. If the files belong to another pod with this UID, it
+// removes the runtime records of that pod and tries again.
 func (st *containerStart) containerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
 	if st.cfg.Volumes != nil && len(st.Container.VolumeMounts) > 0 {
 		if mounts, err = st.cfg.Volumes.Mounts(ctx, st.pod, st.Container, env.Expand); err != nil {
@@ -63,16 +65,16 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 	if st.cfg.Files == nil {
 		return mounts, nil
 	}
-	hosts, err := st.hostsMount()
+	hosts, err := st.createHostsFileMount()
 	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeRecordsOfPreviousIncarnations(ctx) {
-		hosts, err = st.hostsMount()
+		hosts, err = st.createHostsFileMount()
 	}
 	if err != nil {
 		return nil, err
 	}
-	message, err := st.terminationLogMount()
+	message, err := st.createTerminationLogMount()
 	if errors.Is(err, ErrVolumesOfAnotherPod) && st.removeRecordsOfPreviousIncarnations(ctx) {
-		message, err = st.terminationLogMount()
+		message, err = st.createTerminationLogMount()
 	}
 	if err != nil {
 		return nil, err
@@ -80,9 +82,9 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 	return slices.Concat(mounts, hosts, message), nil
 }
 
-// hostsMount returns the mount of the pod's hosts file. It returns none if the container mounts a file
-// of its own there, or if the hosts file would have no addresses.
-func (st *containerStart) hostsMount() ([]runtime.Mount, error) {
+// createHostsFileMount writes the pod's hosts file and returns its mount. It returns none if the container
+// mounts something else at /etc/hosts, or if the hosts file would have no addresses.
+func (st *containerStart) createHostsFileMount() ([]runtime.Mount, error) {
 	c := st.Container
 	const at = "/etc/hosts"
 	ips := st.podIPs(st.hostIPs())

@@ -16,9 +16,8 @@ type stopQueue struct {
 	predecessors [][]int
 }
 
-// newStopQueue returns the stop order of the targets. If wholePod is false,
-// no target waits (TO-8). A target waits only for containers that run (TO-4). A created container is
-// removed at once, so nothing waits for it for long.
+// newStopQueue returns the order in which the targets stop. If wholePod is false no target waits for another
+// one. Otherwise a target waits for all running containers that must stop before it (TO-4, TO-8).
 func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *stopQueue {
 	q := &stopQueue{stopped: make([]executor.Latch, len(targets)), predecessors: make([][]int, len(targets))}
 	for i := range targets {
@@ -34,10 +33,9 @@ func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *
 	return q
 }
 
-// waitForTurn waits until all targets before a target have stopped, or until the grace period of the
-// target is over (TO-5). A failed stop does not block the targets after it, because the next call
-// repeats it. The returned context has the targets that stopped in time. The simulated executor uses it
-// to order parallel calls.
+// waitForTurn waits until all targets that must stop before this one have stopped, or until the deadline
+// (TO-5). A failed stop does not block the targets after it. The returned context names the targets that
+// stopped in time, which the simulated executor uses to order parallel calls.
 func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, index int, deadline time.Time) (context.Context, error) {
 	if len(q.predecessors[index]) == 0 {
 		return ctx, nil

@@ -27,7 +27,8 @@ type syncPass struct {
 	mayHaveChanged atomic.Bool        // the pass has sent a call that may have changed the pod's records
 }
 
-// newSyncPass returns a pass over a pod. A nil status means that the runtime has no records of the pod.
+// newSyncPass returns the state of one sync of a pod, with the pod's incarnation. A nil status means that the
+// runtime has no records of the pod.
 func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *syncPass {
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
@@ -40,8 +41,8 @@ func (p *syncPass) runtimePodRef() runtime.PodRef {
 	return runtime.PodRef{UID: p.pod.UID, Name: p.pod.Name, Namespace: p.pod.Namespace, Incarnation: p.incarnation.number}
 }
 
-// containerRecord returns the runtime's record of a container. It returns nil if the newest status has
-// no record of the ID.
+// containerRecord returns the container with the ID from the newest runtime status of the pod, or nil if the
+// status does not have it.
 func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	for i := range p.status.Containers {
 		if c := &p.status.Containers[i]; c.ID == id {
@@ -51,21 +52,23 @@ func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// useNewStatus replaces the observed status of the pod by a newer one.
+// useNewStatus replaces the observed runtime status of the pod by a newer one, and stores in memory that the
+// pod was observed again.
 func (p *syncPass) useNewStatus(status *runtime.PodStatus) {
 	p.status = status
 	p.incarnation.memory = p.incarnation.memory.RecordObservation()
 }
 
-// callRuntimeUncancelled makes a call of the runtime that only Config.CallTimeout can end. A cancelled ctx
-// does not end the call, because some runtimes turn a cancelled start into a failed container.
+// callRuntimeUncancelled makes a call of the runtime that only Config.CallTimeout can end, and notes that the
+// pod may have changed. A cancelled ctx does not end the call, because some runtimes turn a cancelled start
+// into a failed container.
 func (p *syncPass) callRuntimeUncancelled(ctx context.Context, call func(context.Context) error) error {
 	p.mayHaveChanged.Store(true)
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runActionAndReport calls action, reports the result to Hooks.ActionDone, and returns the error. It may be
-// called concurrently for one pass.
+// runActionAndReport calls action, logs the result with its duration, passes it to Hooks.ActionDone, and
+// returns the error. It may be called concurrently in one sync.
 func (p *syncPass) runActionAndReport(ctx context.Context, result Result, action func() error) error {
 	result.UID = p.pod.UID
 	began := p.executor.Now()
@@ -76,9 +79,8 @@ func (p *syncPass) runActionAndReport(ctx context.Context, result Result, action
 	return result.Err
 }
 
-// callChangedHook calls Config.Changed if the pass has sent a call that may have changed the pod, even
-// if the call has failed. A pod that only waits has not changed. If the hook were called for it, the
-// pod would be synced again without end.
+// callChangedHook calls Config.Changed if this sync has sent a runtime call that may have changed the pod, even
+// if the call has failed. For a pod that only waits the hook would cause endless syncs.
 func (p *syncPass) callChangedHook() {
 	if p.mayHaveChanged.Load() {
 		p.cfg.Changed(p.pod.UID)

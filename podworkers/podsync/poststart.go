@@ -20,8 +20,8 @@ import (
 // short.
 const postStartFailed = "its PostStart hook did not succeed"
 
-// runPostStart runs the PostStart hook of the container, if it has one. It first publishes the
-// container as running. If the hook fails, it stops the container within the grace period of the pod
+// runPostStart runs the PostStart hook of the container, if it has one. It first publishes the container as
+// running. If the hook fails, it records an event and stops the container within the grace period of the pod
 // (KC-5).
 func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	c := st.Container
@@ -29,7 +29,7 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 		return nil
 	}
 	st.recordStage(plan.StagePostStart, id)
-	st.publishRunning(ctx)
+	st.inspectAndPublish(ctx)
 	var err error
 	podworkers.WithoutSlot(ctx, func() {
 		h := hook{
@@ -49,14 +49,15 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
 	targets := []stopTarget{st.killer.newPostStartTarget(id, st.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // ErrWrongState means that the container has exited by itself.
-		st.recordReplacement(st.Name, id)
+		st.recordAndSaveReplacement(st.Name, id)
 	}
 	return errors.Join(withWaitingReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
 }
 
-// publishRunning inspects the pod and publishes its status in the middle of a pass, because a hook may
-// take long. The hook also needs the address of a sandbox that this pass has created.
-func (w *statusWriter) publishRunning(ctx context.Context) {
+// inspectAndPublish inspects the pod and publishes its status in the middle of a sync, before a hook that may
+// take long. If the inspection fails it publishes nothing. The hook also needs the address of a sandbox that
+// this sync has created.
+func (w *statusWriter) inspectAndPublish(ctx context.Context) {
 	status, err := w.inspectPod(ctx, w.pod.UID)
 	if err != nil {
 		return // A later sync publishes it.
@@ -87,9 +88,9 @@ func (w *statusWriter) hideIDsWithPendingPostStart(status *v1.PodStatus) *v1.Pod
 	return &hidden
 }
 
-// stopContainersWithPendingPostStart stops the running containers whose PostStart hook has not succeeded:
-// the hook was cut short, or the stop after a failed hook has failed. A restarted agent does not know
-// that the hook has not succeeded, and such a container keeps running (KC-6).
+// stopContainersWithPendingPostStart stops the containers whose PostStart hook has started and not succeeded,
+// because the hook was cancelled or the stop after a failed hook has failed. It also stores that they are
+// stopped for their next attempt. After a restart of the agent such a container keeps running (KC-6).
 func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
@@ -99,7 +100,7 @@ func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) erro
 		}
 	}
 	for i := range targets {
-		k.recordReplacement(targets[i].name, targets[i].id)
+		k.recordAndSaveReplacement(targets[i].name, targets[i].id)
 	}
 	return k.stopAndInspect(ctx, targets)
 }
@@ -110,7 +111,8 @@ func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
 	return k.newStopTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, nil) })
 }
 
-// stopAndInspect stops containers and continues with the status that shows them as stopped.
+// stopAndInspect stops containers, confirms the stop with the runtime, and replaces the observed status by the
+// status after the stop. Without targets it does nothing.
 func (k *podKiller) stopAndInspect(ctx context.Context, targets []stopTarget) error {
 	if len(targets) == 0 {
 		return nil
@@ -118,7 +120,7 @@ func (k *podKiller) stopAndInspect(ctx context.Context, targets []stopTarget) er
 	if err := k.stopContainers(ctx, targets, false); err != nil {
 		return err
 	}
-	if err := k.confirmStopped(ctx, targets, false); err != nil {
+	if err := k.inspectAndConfirmStopped(ctx, targets, false); err != nil {
 		return err
 	}
 	k.useNewStatus(k.statusAfterKill)

@@ -8,13 +8,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// runPreStopAndStop runs the preStop hook of the container and then calls stop. It skips the hook if
-// the container has none, if the hook has started in this stop, or if the grace period is over (KC-12).
-// A failed hook changes nothing. An error means that the call was cut short.
-//
-// runPreStopAndStop waits for the hook until the grace period is over. It does not cancel the handler
-// then. As in the kubelet, the handler runs beside stop until the container has stopped. So a command
-// that unlocks or flushes something has the last two seconds too.
+// runPreStopAndStop runs the preStop hook of the container and then calls stop. It skips the hook if the
+// container has none, if the hook has already started in this stop, or if the grace period is over; a failed
+// hook is only recorded as an event. When the grace period is over it calls stop while the handler still runs,
+// for at most two more seconds, as in the kubelet (KC-12).
 func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) error {
 	if t.PreStop == nil || t.stop.HookBegun || !t.executor.Now().Before(t.stop.By) {
 		return stop()
@@ -51,7 +48,8 @@ func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) e
 	return err
 }
 
-// runPreStopAndRecord runs a preStop hook, or waits for it, and records an event if the hook has failed.
+// runPreStopAndRecord runs the preStop hook, or waits for it if it already runs. If the hook has failed it
+// records an event and returns nil. An error means that the call was cancelled.
 func (h hook) runPreStopAndRecord(ctx context.Context) error {
 	err := h.runHookAndReport(ctx, RunPreStopHook)
 	failed, ok := contain.AsType[*hookFailure](err)

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// hasContainerRecords reports whether the runtime has a record of a container of a UID.
+// hasContainerRecords asks the runtime whether it has any container of a UID, running or not.
 func (s *Syncer) hasContainerRecords(uid types.UID) (bool, error) {
 	status, err := s.inspectPod(context.Background(), uid)
 	if err != nil {
@@ -17,10 +17,9 @@ func (s *Syncer) hasContainerRecords(uid types.UID) (bool, error) {
 	return len(status.Containers) > 0, nil
 }
 
-// removeRecordsOfPreviousIncarnations removes the stopped sandboxes of previous incarnations of the
-// UID, with their containers. It reports whether the runtime has no container of the UID afterwards.
-// Only then may the volumes of a pod with another name be discarded. Garbage collection would not do
-// this: it keeps the newest record of each container of a desired UID.
+// removeRecordsOfPreviousIncarnations removes the sandboxes of previous incarnations of the UID from the
+// runtime, with their containers. It returns true if the runtime has no container of the UID afterwards, and
+// false after any error. Only then may the volumes of a pod with another name be removed.
 func (p *syncPass) removeRecordsOfPreviousIncarnations(ctx context.Context) bool {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {

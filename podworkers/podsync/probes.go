@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addPodToProber adds the pod to the prober if it has probes. In the first pass of an incarnation it
-// first passes the published status to the prober, even if an earlier process published it. So a
-// container that was started and ready before the agent was restarted stays started and ready (PR-5).
+// addPodToProber adds the pod to the prober if it has probes. In the first sync of an incarnation it first
+// passes the published status to the prober, even if an earlier process published it. So a container that was
+// ready before a restart of the agent stays ready (PR-5).
 func (p *podSync) addPodToProber() {
 	if !request.HasProbes(p.pod) {
 		return
@@ -29,8 +29,8 @@ func (p *podSync) addPodToProber() {
 	p.cfg.Probes.AddPod(request.ExpandProbes(p.pod))
 }
 
-// probeResultsByContainerID returns the results of the liveness and startup probes of the running
-// containers.
+// probeResultsByContainerID returns the results of the liveness and startup probes of the running containers of
+// this incarnation. It returns nil if the pod has no probes.
 func (p *podSync) probeResultsByContainerID() map[string]plan.Probed {
 	if !request.HasProbes(p.pod) {
 		return nil

@@ -21,19 +21,20 @@ type statusWriter struct {
 	storePanicErr error       // the error of a contained panic of Config.Status; the pass returns it
 }
 
-// newStatusWriter returns the statusWriter of a new pass over a pod. It reads the container states that
-// an earlier process has saved.
+// newStatusWriter returns the statusWriter for one sync of a pod. In the first sync of an incarnation it reads
+// the container states that an earlier process has saved.
 func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
 	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
-	w.readSavedContainerStates()
+	w.consumeSavedContainerStatesOnce()
 	return w
 }
 
-// publish computes the status of the pod from the observed one, stores it and returns it. terminal
-// means that no container of the pod runs or will run.
+// publish computes the status of the pod from the observed runtime status, stores it and returns it. After a
+// successful store it passes the status to the prober, and saves the container states and the terminal status.
+// If terminal is true no container of the pod runs or will run, and these later steps are skipped.
 func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: w.podWithLastStatus(), Runtime: w.statusWithMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
+		Pod: w.podWithLastStatus(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
@@ -49,9 +50,9 @@ func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc po
 		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.RecordPublished(stored) })
 	}
 	if !terminal {
-		w.updateTerminalStatus(plan.IsTerminal(status.Phase))
+		w.saveOrDropTerminalStatus(plan.IsTerminal(status.Phase))
 		if !w.terminating && !plan.IsTerminal(status.Phase) {
-			w.saveContainerStates()
+			w.saveContainerStatesIfChanged()
 		}
 		w.passStatusToProber()
 	}
@@ -81,8 +82,8 @@ func (w *statusWriter) passStatusToProber() {
 	})
 }
 
-// clearWaitingReasons clears the waiting reason of each container that runs. A container can run
-// although its start returned an error.
+// clearWaitingReasons clears, in memory, the waiting reason of each container that runs in the status. A
+// container can run although its start returned an error.
 func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
@@ -94,13 +95,14 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 }
 
 // isNewWaitingReason reports whether err has another waiting reason than the last failed start of the
-// container. An event is recorded only for a new reason.
+// container, or has none. An event is recorded only for a new reason.
 func (p *podStarter) isNewWaitingReason(container string, err error) bool {
 	reason, ok := waitingReasonOfError(err)
 	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }
 
-// setWaitingReason stores the waiting reason of err for a container. A nil error clears the reason.
+// setWaitingReason stores the waiting reason of err for a container, and notes a change in reasonsChanged. A
+// nil error clears the reason. An error without a reason changes nothing.
 func (p *podStarter) setWaitingReason(container string, err error) {
 	if err == nil {
 		p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, plan.Reason{})

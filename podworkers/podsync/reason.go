@@ -35,8 +35,8 @@ func withWaitingReason(reason podstatus.Reason, err error) error {
 	return &reasonError{reason, err}
 }
 
-// waitingReasonOfError returns the waiting reason of a container whose start returned err. It returns false
-// if err has no reason.
+// waitingReasonOfError returns the waiting reason and message that withWaitingReason has added to err. It
+// returns false if err has no reason.
 func waitingReasonOfError(err error) (plan.Reason, bool) {
 	f, ok := contain.AsType[*reasonError](err)
 	if !ok {

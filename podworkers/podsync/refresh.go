@@ -48,7 +48,8 @@ type refreshRun struct {
 	cancelled bool
 }
 
-// newFileRefresher returns the fileRefresher of a Config.
+// newFileRefresher returns a fileRefresher, which refreshes volume files outside syncs, with the volumes and
+// pod source of the Config.
 func newFileRefresher(cfg *Config, exec executor.Executor) *fileRefresher {
 	r := &fileRefresher{volumes: cfg.Volumes, desired: cfg.Desired, executor: exec, tableChanged: exec.NewEvent(), log: cfg.Log}
 	r.mu.pods, r.mu.runs = map[types.UID]*v1.Pod{}, map[types.UID]*refreshRun{}
@@ -88,7 +89,7 @@ func (s *Syncer) RefreshVolumes(ctx context.Context) error {
 	group := executor.NewGroup(r.executor)
 	defer group.Wait()
 	for {
-		due, next := r.claimDueRefreshes()
+		due, next := r.markDueRefreshesRunning()
 		for _, one := range due {
 			group.Go(func() { r.refreshVolumes(ctx, one) })
 		}
@@ -104,9 +105,9 @@ func (s *Syncer) RefreshVolumes(ctx context.Context) error {
 	}
 }
 
-// claimDueRefreshes returns the refreshes that are due now and marks them as in progress. nextAt is the
-// time of the next refresh.
-func (r *fileRefresher) claimDueRefreshes() (due []*refreshRun, nextAt time.Time) {
+// markDueRefreshesRunning returns the refreshes that are due now, marks them as running, and stores the time of
+// the next one. nextAt is that time.
+func (r *fileRefresher) markDueRefreshesRunning() (due []*refreshRun, nextAt time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, uid := range r.mu.table.StartDue(r.executor.Now()) {
@@ -118,12 +119,13 @@ func (r *fileRefresher) claimDueRefreshes() (due []*refreshRun, nextAt time.Time
 	return due, r.mu.nextWake
 }
 
-// refreshVolumes refreshes the volume files of one pod.
+// refreshVolumes refreshes the volume files of one pod within refreshTimeout, unless the refresh was cancelled
+// or the pod is gone. It logs a failure and schedules the next refresh.
 func (r *fileRefresher) refreshVolumes(ctx context.Context, run *refreshRun) {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(refreshTimeout))
 	defer cancel()
 	var err error
-	if pod := r.podToRender(run); !r.setCancel(run, cancel) {
+	if pod := r.podToRender(run); !r.setCancelUnlessCancelled(run, cancel) {
 		err = context.Canceled
 	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
@@ -140,8 +142,9 @@ func (r *fileRefresher) refreshVolumes(ctx context.Context, run *refreshRun) {
 	}
 }
 
-// podToRender returns the pod whose fields the files show: the pod of the last SetUp with the desired
-// metadata. It returns nil if this agent has not set the pod up and the pod is no longer desired.
+// podToRender returns the pod whose fields the volume files show: the pod of the last SetUp with the desired
+// metadata. If the desired pod is missing or has another name, it returns the pod of the last SetUp unchanged.
+// It returns nil if there is neither.
 func (r *fileRefresher) podToRender(run *refreshRun) *v1.Pod {
 	now, ok := r.desired(run.uid)
 	switch {
@@ -157,18 +160,18 @@ func (r *fileRefresher) podToRender(run *refreshRun) *v1.Pod {
 	return &pod
 }
 
-// setCancel stores the function that cancels a refresh. It returns false if the refresh was cancelled
-// before.
-func (r *fileRefresher) setCancel(run *refreshRun, cancel context.CancelFunc) bool {
+// setCancelUnlessCancelled stores the function that cancels a refresh. It returns false if the refresh was
+// already cancelled; the caller then must not start it.
+func (r *fileRefresher) setCancelUnlessCancelled(run *refreshRun, cancel context.CancelFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.cancel = cancel
 	return !run.cancelled
 }
 
-// runSetUp calls a SetUp and records it in the table. It first cancels a refresh of the pod that is in
-// progress, and does not wait for it.
-func (r *fileRefresher) runSetUp(pod *v1.Pod, call func() error) error {
+// cancelRefreshAndSetUp cancels a running refresh of the pod without waiting for it, calls SetUp through call,
+// and schedules the next refresh. If Config.Volumes cannot refresh, it only calls call.
+func (r *fileRefresher) cancelRefreshAndSetUp(pod *v1.Pod, call func() error) error {
 	if !r.canRefresh() {
 		return call()
 	}
@@ -185,9 +188,10 @@ func (r *fileRefresher) runSetUp(pod *v1.Pod, call func() error) error {
 	return err
 }
 
-// runTearDown calls a TearDown and records it in the table. It first cancels a refresh of the pod that
-// is in progress, and does not wait for it.
-func (r *fileRefresher) runTearDown(uid types.UID, call func() error) error {
+// cancelRefreshAndTearDown cancels a running refresh of the pod without waiting for it, and calls TearDown
+// through call. If call succeeds, the pod has no further refreshes. If Config.Volumes cannot refresh, it only
+// calls call.
+func (r *fileRefresher) cancelRefreshAndTearDown(uid types.UID, call func() error) error {
 	if !r.canRefresh() {
 		return call()
 	}
@@ -206,8 +210,8 @@ func (r *fileRefresher) canRefresh() bool {
 	return is
 }
 
-// cancelRefreshAndUnlock cancels a refresh that is in progress. The caller holds the lock, which
-// cancelRefreshAndUnlock releases.
+// cancelRefreshAndUnlock cancels the pod's refresh if running is true, and releases the lock that the caller
+// holds.
 func (r *fileRefresher) cancelRefreshAndUnlock(uid types.UID, running bool) {
 	var cancel context.CancelFunc
 	if one := r.mu.runs[uid]; running && one != nil {
@@ -219,7 +223,8 @@ func (r *fileRefresher) cancelRefreshAndUnlock(uid types.UID, running bool) {
 	}
 }
 
-// forgetPod deletes the state of a pod.
+// forgetPod deletes the refresh state of a pod and wakes the refresh loop, because the deleted refresh may have
+// blocked another one.
 func (r *fileRefresher) forgetPod(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,13 +45,13 @@ func TestRefreshVolumes_Bound(t *testing.T) {
 		for i := range pods {
 			pod := &v1.Pod{}
 			pod.UID = types.UID(fmt.Sprint(i))
-			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
+			require.NoError(t, s.refresher.cancelRefreshAndSetUp(pod, func() error { return nil }))
 			s.VolumesChanged(pod.UID)
 		}
 		time.Sleep(refresh.Grace) // In the bubble's time.
 		synctest.Wait()
 		require.Len(t, volumes.began, refresh.MaxRefreshes)
-		require.NoError(t, s.refresher.runTearDown(<-volumes.began, func() error { return nil }))
+		require.NoError(t, s.refresher.cancelRefreshAndTearDown(<-volumes.began, func() error { return nil }))
 		synctest.Wait()
 		assert.Len(t, volumes.began, refresh.MaxRefreshes)
 		close(volumes.end)
@@ -71,12 +71,12 @@ func TestRefreshVolumes_CancelledBeforeItBegins(t *testing.T) {
 		pod := &v1.Pod{}
 		pod.UID = "a"
 		for range 2 {
-			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
+			require.NoError(t, s.refresher.cancelRefreshAndSetUp(pod, func() error { return nil }))
 			s.VolumesChanged(pod.UID)
 			time.Sleep(refresh.Grace) // In the bubble's time.
-			due, _ := s.refresher.claimDueRefreshes()
+			due, _ := s.refresher.markDueRefreshesRunning()
 			require.Len(t, due, 1)
-			require.NoError(t, s.refresher.runSetUp(pod, func() error { return nil }))
+			require.NoError(t, s.refresher.cancelRefreshAndSetUp(pod, func() error { return nil }))
 			s.refresher.refreshVolumes(t.Context(), due[0])
 			assert.Empty(t, volumes.began)
 		}

@@ -83,7 +83,8 @@ type savedContainers struct {
 	delayedUntil  time.Time
 }
 
-// delaySave asks DelayedContainerStates to save states at a later time.
+// delaySave asks Config.ContainerStates to save states at a later time, if it can delay a save, and stores that
+// in containers.
 func (w *statusWriter) delaySave(containers *savedContainers, states []ContainerState, at time.Time) {
 	if w.delayedSaver == nil {
 		return
@@ -93,8 +94,8 @@ func (w *statusWriter) delaySave(containers *savedContainers, states []Container
 	}
 }
 
-// cancelDelayedSave cancels the delayed save. If the states were saved already, it updates
-// records.saved.
+// cancelDelayedSave cancels the delayed save of the pod's container states, if there is one. If the states were
+// saved already, it stores that in containers.saved.
 func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
 	if containers.delayedStates == nil {
 		return
@@ -107,8 +108,10 @@ func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
 	containers.delayedStates = nil
 }
 
-// readSavedContainerStates reads the states that an earlier process has saved of the pod's containers.
-func (w *statusWriter) readSavedContainerStates() {
+// consumeSavedContainerStatesOnce takes the container states that an earlier process has saved, once for each
+// incarnation of the pod's UID. It also stores in memory which containers that process stopped for their next
+// attempt. A later incarnation takes none, because this process has saved them.
+func (w *statusWriter) consumeSavedContainerStatesOnce() {
 	if w.incarnation.persisted.containers != nil || w.cfg.ContainerStates == nil || len(w.pod.Spec.Containers) == 0 {
 		return
 	}
@@ -126,15 +129,15 @@ func (w *statusWriter) readSavedContainerStates() {
 	}
 }
 
-// recordReplacement records that a container is about to be stopped for its next attempt, and saves that.
-// It does nothing unless the container is a regular container with restart policy OnFailure. Only for
-// such a container an exit with code 0 would otherwise mean that it must not run again.
-func (w *statusWriter) recordReplacement(name, id string) {
+// recordAndSaveReplacement stores that a container is about to be stopped for its next attempt, and saves that.
+// It does nothing unless the container is a regular container with restart policy OnFailure. Without it, an
+// exit with code 0 would mean that such a container must not run again.
+func (w *statusWriter) recordAndSaveReplacement(name, id string) {
 	if !plan.RestartsOnlyOnFailure(w.pod, name) {
 		return
 	}
 	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(name, id), w.executor.Now())
-	w.saveContainerStates()
+	w.saveContainerStatesIfChanged()
 }
 
 // replacementStopStep returns the step that stops a container for its next attempt.
@@ -142,19 +145,20 @@ func replacementStopStep(name, id string) plan.Step {
 	return plan.Step{Op: plan.StopContainer, Name: name, ID: id, Replaces: true}
 }
 
-// recordAllReplacements calls recordReplacement for each running container of a pod whose sandbox is
-// replaced.
-func (w *statusWriter) recordAllReplacements() {
+// recordAndSaveAllReplacements calls recordAndSaveReplacement for each running container of this incarnation,
+// before the sandbox of the pod is replaced.
+func (w *statusWriter) recordAndSaveAllReplacements() {
 	for i := range w.status.Containers {
 		if c := &w.status.Containers[i]; c.Incarnation == w.incarnation.number && c.State == runtime.StateRunning {
-			w.recordReplacement(c.Name, c.ID)
+			w.recordAndSaveReplacement(c.Name, c.ID)
 		}
 	}
 }
 
-// saveContainerStates saves the states of the pod's containers if they have changed. The pod is not
-// terminal.
-func (w *statusWriter) saveContainerStates() {
+// saveContainerStatesIfChanged saves the states of the pod's containers if they differ from the saved ones. If
+// probe results have only improved, the save is delayed so that saves keep improvementSaveInterval. If no state
+// is left, it deletes the saved ones; a failed save is logged once.
+func (w *statusWriter) saveContainerStatesIfChanged() {
 	m := w.incarnation.persisted.containers
 	if m == nil {
 		return
@@ -196,8 +200,8 @@ func isSameState(a, b ContainerState) bool {
 	return a.Name == b.Name && a.ID == b.ID && a.StartedAt.Equal(b.StartedAt) && a.Started == b.Started && a.Ready == b.Ready && a.Replaced == b.Replaced
 }
 
-// hasOnlyImproved reports whether all saved states are still true. Then the current states may be saved
-// later.
+// hasOnlyImproved reports whether no saved value has become false and no container was newly stopped for its
+// next attempt. Then the current states may be saved later.
 func hasOnlyImproved(saved, current []ContainerState) bool {
 	for i := range saved {
 		old := &saved[i]
@@ -236,8 +240,8 @@ func (w *statusWriter) statesToSave() []ContainerState {
 	return states
 }
 
-// stateToSave returns the state to save for the container of a status. It returns false for a container
-// without probes, and for one whose probes have not succeeded.
+// stateToSave returns the state to save for a running container of a status. It returns false if the container
+// has neither a startup nor a readiness probe, or is neither started nor ready.
 func (w *statusWriter) stateToSave(c *v1.ContainerStatus) (ContainerState, bool) {
 	id, ours := strings.CutPrefix(c.ContainerID, w.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
@@ -257,8 +261,9 @@ func isProbed(pod *v1.Pod, name string) bool {
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
-// dropContainerStates deletes the saved container states of a terminated pod.
-func (w *statusWriter) dropContainerStates() {
+// deleteSavedContainerStates cancels a delayed save and deletes the saved container states of a terminated pod.
+// If that fails it only logs a warning.
+func (w *statusWriter) deleteSavedContainerStates() {
 	m := w.incarnation.persisted.containers
 	if m == nil {
 		return

@@ -9,16 +9,17 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// setReplacementRecorded stores that an event was recorded for the sandbox attempt that replaces another
-// sandbox. isFirst is false if that was stored before, so that each attempt has one event.
+// setReplacementRecorded stores that the event for a replacement sandbox was recorded, with the sandbox
+// attempt. isFirst is false if it was stored before for the same attempt.
 func (r *recordedEvents) setReplacementRecorded(attempt uint32) (isFirst bool) {
 	isFirst = r.sandbox != attempt
 	r.sandbox = attempt
 	return isFirst
 }
 
-// replacementDelayErrors returns an error for each sandbox or container whose replacement is delayed,
-// joined, with the times of the next attempts.
+// replacementDelayErrors returns one joined error for all sandboxes and containers whose replacement is
+// delayed, with the times of the next attempts. It skips delayed starts of containers, and returns nil if
+// nothing is left.
 func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
 	var errs []error
 	for i := range decision.Held {
@@ -37,9 +38,9 @@ func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
 	return errors.Join(errs...)
 }
 
-// recordMismatch records an event, once, for a field that the runtime reports with another value than
-// requested.
-func (p *podSync) recordMismatch(diff *plan.Difference) {
+// recordMismatchOnce records a Warning event and logs that the runtime reports another value of a field than
+// was requested. It does so once for each container and field.
+func (p *podSync) recordMismatchOnce(diff *plan.Difference) {
 	container := diff.Container
 	if key := container + "/" + diff.Field; !p.incarnation.recordedEvents.mismatches[key] {
 		if p.incarnation.recordedEvents.mismatches == nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// requestNode returns the part of requests that is the same for all pods of the node.
-func (c *Config) requestNode() request.Node {
+// nodeForRequests returns the values of runtime requests that are the same for all pods of the node.
+func (c *Config) nodeForRequests() request.Node {
 	return request.Node{
 		ClusterDNS: c.DNS.ClusterDNS, ClusterDomain: c.DNS.ClusterDomain, SeccompRoot: c.SeccompRoot,
 		LogRoot: c.LogRoot, MemoryBytes: c.MemoryBytes,
 	}
 }
 
-// sandboxRequest returns the request that creates a sandbox of the pod. The error names a field of the
-// spec that the node cannot honour.
+// sandboxRequest returns the request that creates a sandbox of the pod, and records a Warning event for each
+// problem with DNS. The error names a field of the spec that the node cannot honour.
 func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
 	host, err := p.cfg.DNS.hostDNSFor(p.pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
 	node := p.node
-	err = p.guard.Call("RuntimeClass", func() { node.Handlers = handlersForPod(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
+	err = p.guard.Call("RuntimeClass", func() { node.Handlers = runtimeHandlersForPod(p.pod, p.cfg.Handlers, p.cfg.RuntimeClass) })
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
 	}
@@ -45,8 +45,8 @@ func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, 
 	return req, err
 }
 
-// containerRequest returns the request that creates the container. The error names a field of the spec
-// that the node cannot honour.
+// containerRequest returns the request that creates the container. To build it, it reads the environment and
+// creates the mounted files. The error names a field of the spec that the node cannot honour.
 func (st *containerStart) containerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
 	target, err := st.pidTarget(c.Name, st.SandboxID)
@@ -71,8 +71,8 @@ func (st *containerStart) containerRequest(ctx context.Context, image resolvedIm
 	}), nil
 }
 
-// pidTarget returns the ID of the container in a sandbox whose process namespace an ephemeral container
-// joins. It returns an empty string for a container with its own process namespace.
+// pidTarget returns the ID of the container whose process namespace an ephemeral container joins. It returns an
+// empty string if the container has no target, and an error if the sandbox does not have the target container.
 func (p *podStarter) pidTarget(container, sandbox string) (id string, err error) {
 	target := request.PIDTargetContainer(p.pod, container)
 	if target == "" {

@@ -41,21 +41,23 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 	return slices.EqualFunc(last.published.HostIPs, s.hostIPs(), func(old v1.HostIP, ip string) bool { return old.IP == ip })
 }
 
-// storeStableInput stores the input and the status of a pass that found nothing to do.
-func (p *podSync) storeStableInput() {
+// storeStableInputIfIdle stores the pod, its observed status and its stored status after a sync that had
+// nothing to do, so that IsStable can skip a sync with the same input. It stores nothing if the pod has a
+// deadline, volumes or probes, or if work is left for a later sync.
+func (p *podSync) storeStableInputIfIdle() {
 	if canBeStable(p.pod) && !p.hasUnfinishedWork() {
 		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod)}
 	}
 }
 
-// canBeStable reports whether the pod has no activeDeadlineSeconds, no volumes and no probes. Only then a
-// new pod or a new status comes with every change that a sync must handle.
+// canBeStable reports whether the pod has no activeDeadlineSeconds, no volumes and no probes. Only for such a
+// pod does every necessary sync follow from a new spec or a new runtime status.
 func canBeStable(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 
-// hasUnfinishedWork reports whether a later pass has something to do that is no step of a decision: a
-// start to publish, a message to read, or a state to save.
+// hasUnfinishedWork reports whether a later sync has work besides the steps of a decision: a container start to
+// publish, a termination message to read, or a state to save or delete.
 func (p *podSync) hasUnfinishedWork() bool {
 	inc, kept := p.incarnation, p.incarnation.persisted.containers
 	return inc.memory.HasUnpublishedStart() || p.hasUnreadMessage() ||
@@ -63,8 +65,8 @@ func (p *podSync) hasUnfinishedWork() bool {
 		p.cfg.TerminalStatuses != nil && inc.persisted.terminalStatus < nothingSaved
 }
 
-// storedStatusPointer returns the pointer to the stored status of a pod, for comparison. It returns nil if
-// the store has no status, or if the store returns copies only.
+// storedStatusPointer returns the status store's pointer to the status of a pod, so that pointers can be
+// compared. It returns nil if the store has no status, returns copies only, or panics.
 func (s *Syncer) storedStatusPointer(pod *v1.Pod) (stored *v1.PodStatus) {
 	if s.statuses != nil {
 		_ = s.guard.Call("Status.ReadPodStatus", func() {

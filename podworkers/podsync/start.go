@@ -34,8 +34,10 @@ type containerStart struct {
 	*plan.Held
 }
 
-// startUnlessDelayed creates and starts the container if its crash-loop delay is over. Otherwise it
-// returns an error with the waiting reason of the container and the time of the next attempt.
+// startUnlessDelayed pulls the image, creates and starts the container if its crash-loop delay is over.
+// Otherwise it returns an error with the reason CrashLoopBackOff and the time of the next attempt. It stores
+// the waiting reason of the container, unless ctx has ended or the container is being stopped for its next
+// attempt in this sync.
 func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -52,7 +54,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 		return err
 	}
 	err := st.runActionAndReport(ctx, Result{Action: StartContainer, Target: c.Name, Why: string(st.Reason)}, func() error {
-		return st.createAndStart(ctx)
+		return st.pullCreateAndStart(ctx)
 	})
 	if !isCancelled(ctx, err) {
 		st.setWaitingReason(c.Name, err)
@@ -60,8 +62,8 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	return err
 }
 
-// crashLoopBackOffError returns the CrashLoopBackOff error of a container that waits for its next restart.
-// It records the event BackOff once for each delay.
+// crashLoopBackOffError returns the CrashLoopBackOff error of a container that waits for its next restart. It
+// records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
 func (st *containerStart) crashLoopBackOffError() error {
 	name := st.Container.Name
 	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
@@ -90,17 +92,18 @@ func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// createAndStart pulls the image, creates the container and starts it. If an earlier call has created
-// the container as it would be created now, createAndStart only starts it.
-func (st *containerStart) createAndStart(ctx context.Context) error {
+// pullCreateAndStart pulls the image, creates the container, starts it and runs its PostStart hook. If an
+// earlier call has created the container as it would be created now, it only starts that container. It first
+// removes other containers that were created and never started.
+func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	c := st.Container
-	if rec := st.createdRecordToReuse(); rec != nil {
+	if rec := st.createdContainerToReuse(); rec != nil {
 		st.Attempt = rec.Attempt
 		st.recordAttempt()
 		st.recordStage(plan.StageCreating, "")
-		return st.startCreated(ctx, rec.ID, rec.Attempt)
+		return st.startCreatedAndRunPostStart(ctx, rec.ID, rec.Attempt)
 	}
-	if err := st.removeCreatedContainers(ctx, st.Created); err != nil {
+	if err := st.removeCreatedContainersAndConfirm(ctx, st.Created); err != nil {
 		err = withWaitingReason(podstatus.ReasonCreateContainerError, fmt.Errorf("cannot remove an earlier record: %w", err))
 		if errors.Is(err, runtime.ErrWrongState) {
 			return podworkers.RetryAfter(err, st.executor.Now()) // A delayed call has started it. The next status shows that.
@@ -111,12 +114,12 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	if err := st.ensureVolumeImages(ctx); err != nil {
 		return err
 	}
-	image, err := st.imageOfContainer().ensurePresent(ctx)
+	image, err := st.imageOfContainer().ensurePresentAndLease(ctx)
 	if err != nil {
 		return err
 	}
 	defer image.release()
-	st.setAttemptAfterLogs()
+	st.setAttemptFromLogsIfZero()
 	req, err := st.containerRequest(ctx, image)
 	switch {
 	case isCancelled(ctx, err):
@@ -124,7 +127,7 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	case err != nil:
 		wrong := withWaitingReason(podstatus.ReasonCreateContainerConfigError, err)
 		if st.isNewWaitingReason(c.Name, wrong) {
-			st.recordFailed(c.Name, err)
+			st.recordFailedEvent(c.Name, err)
 		}
 		return wrong
 	}
@@ -137,11 +140,12 @@ func (st *containerStart) createAndStart(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // SyncTerminatingPod removes the container.
 	}
-	return st.startCreated(ctx, id, req.Attempt)
+	return st.startCreatedAndRunPostStart(ctx, id, req.Attempt)
 }
 
-// startCreated starts a created container and runs its PostStart hook.
-func (st *containerStart) startCreated(ctx context.Context, containerID string, attempt uint32) error {
+// startCreatedAndRunPostStart starts a created container, links its log and runs its PostStart hook. If the
+// error proves that the container did not start, that is stored in memory.
+func (st *containerStart) startCreatedAndRunPostStart(ctx context.Context, containerID string, attempt uint32) error {
 	if err := st.startContainer(ctx, containerID); err != nil {
 		if plan.ProvesNotStarted(err) {
 			st.recordStage(plan.StageNotStarted, containerID)
@@ -152,7 +156,8 @@ func (st *containerStart) startCreated(ctx context.Context, containerID string, 
 	return st.runPostStart(ctx, containerID)
 }
 
-// linkContainerLog creates a link to the log of a running container, if Config.Logs is a LogLinker.
+// linkContainerLog creates a link to the log of a running container if Config.Logs is a LogLinker. It only logs
+// a failure.
 func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
@@ -163,19 +168,19 @@ func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	}
 }
 
-// createdRecordToReuse returns the record of a created container that can be started instead of a new
-// one, or nil. Removing the record would be unsafe: if a delayed call of an earlier process has started
-// the container, the runtime rejects a second start, but would remove a container that has run.
-func (st *containerStart) createdRecordToReuse() *runtime.ContainerStatus {
+// createdContainerToReuse returns the created container that can be started instead of a new one, or nil.
+// Removing it would be unsafe: if a delayed call of an earlier process has started it, the runtime rejects a
+// second start, but would remove a container that has run.
+func (st *containerStart) createdContainerToReuse() *runtime.ContainerStatus {
 	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
 		return rec
 	}
 	return nil
 }
 
-// setAttemptAfterLogs sets the attempt to the number after the newest log, if neither a record nor the
-// status has an attempt. Without it a runtime that has lost its state would get a number twice (KC-2).
-func (st *containerStart) setAttemptAfterLogs() {
+// setAttemptFromLogsIfZero sets the attempt to the number after the newest log of the container, if the attempt
+// is 0. It only logs a failure. Without it a runtime that has lost its state would get a number twice (KC-2).
+func (st *containerStart) setAttemptFromLogsIfZero() {
 	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
 	}
@@ -187,10 +192,10 @@ func (st *containerStart) setAttemptAfterLogs() {
 	st.Attempt = next
 }
 
-// removeCreatedContainers removes containers that were created and never ran, and inspects the pod. It
-// returns an error if the runtime still has one of them. That container may be starting, so a second
+// removeCreatedContainersAndConfirm removes containers that were created and never ran, and inspects the pod.
+// It returns an error if the runtime still has one of them, because that container may be starting and a second
 // one must not start.
-func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) error {
+func (p *podStarter) removeCreatedContainersAndConfirm(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -211,7 +216,9 @@ func (p *podStarter) removeCreatedContainers(ctx context.Context, ids []string) 
 	return nil
 }
 
-// createContainer sends the request to the runtime and records an event with the result.
+// createContainer sends the request to the runtime and records the event Created or Failed. On a runtime that
+// cannot share another container's process namespace it creates the container without that. If a failed call
+// has created the container, the error asks for a retry at once.
 func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	err = st.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
@@ -221,7 +228,7 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 		return st.createWithoutPIDTarget(ctx, req)
 	}
 	if err != nil {
-		st.recordFailed(req.Name, err)
+		st.recordFailedEvent(req.Name, err)
 		return "", st.addRetryNowIfCreated(ctx, withWaitingReason(podstatus.ReasonCreateContainerError, err), func(c *runtime.ContainerStatus) bool {
 			return c.Name == req.Name && c.SandboxID == req.SandboxID && c.Attempt == req.Attempt
 		}, nil)
@@ -230,8 +237,8 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	return id, nil
 }
 
-// createWithoutPIDTarget creates the container on a runtime that cannot share the process namespace of
-// another container. A debug container without it is more useful than none.
+// createWithoutPIDTarget creates the container without the process namespace of its target container, and
+// records a Warning event. A debug container without it is more useful than none.
 func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	req.PIDTarget = ""
 	if id, err = st.createContainer(ctx, req); err == nil {
@@ -240,9 +247,9 @@ func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtim
 	return id, err
 }
 
-// addRetryNowIfCreated returns the error of a failed creation. It inspects the pod, because only the reply
-// of the runtime may be lost. If the container or sandbox exists, the returned error asks for a retry
-// at once. The retry uses the existing object.
+// addRetryNowIfCreated inspects the pod after a failed creation, because only the reply of the runtime may be
+// lost. If the container or sandbox exists, it returns err with the request for a retry at once. Otherwise it
+// returns err unchanged.
 func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.
@@ -264,7 +271,8 @@ func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isCont
 	return err
 }
 
-// recordAttempt adds the attempt to the memory of the pod. The crash-loop delay counts it.
+// recordAttempt stores the attempt to start the container in the memory of the pod, where it counts for the
+// crash-loop delay.
 func (st *containerStart) recordAttempt() {
 	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }
@@ -274,7 +282,9 @@ func (st *containerStart) recordStage(stage plan.Stage, id string) {
 	st.incarnation.memory = st.incarnation.memory.RecordStage(st.Step, stage, id, st.executor.Now())
 }
 
-// startContainer sends StartContainer and stores the result in the memory of the pod.
+// startContainer sends StartContainer, stores the result in the memory of the pod, and records the event
+// Started or Failed. If the container is already starting, has run or has lost its sandbox, it records no event
+// and the error asks for a retry at once.
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
 	st.recordStage(plan.StageCreated, id)
@@ -291,28 +301,28 @@ func (st *containerStart) startContainer(ctx context.Context, id string) error {
 		if !errors.Is(err, runtime.ErrNotReady) && !errors.Is(err, context.DeadlineExceeded) {
 			st.recordStage(plan.StageFailed, "")
 		}
-		st.recordFailed(name, err)
+		st.recordFailedEvent(name, err)
 		return withWaitingReason(podstatus.ReasonRunContainerError, err)
 	}
 	st.recordEvent(name, eventStarted, "Container %s started", name)
 	return nil
 }
 
-// recordFailed records the event Failed with the error of a container that was not started.
-func (p *podStarter) recordFailed(container string, err error) {
+// recordFailedEvent records the event Failed with the error of a container that was not started.
+func (p *podStarter) recordFailedEvent(container string, err error) {
 	p.recordWarning(container, eventFailed, "Error: %v", err)
 }
 
-// removeContainer removes a container that does not run.
+// removeContainer removes a container that does not run from the runtime.
 func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
-	return p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id}, why)
+	return p.sendRemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id}, why)
 }
 
-// removeCreatedContainer removes a container whose newest status is Created. If a delayed call of an
-// earlier process has started the container meanwhile, the runtime keeps it and returns an error. So the
-// container does not run twice.
+// removeCreatedContainer removes a container whose newest status is Created, and stores in memory that it has
+// not started. If a delayed call of an earlier process has started the container meanwhile, the runtime keeps
+// it and returns an error. So the container does not run twice.
 func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
-	err := p.removeRecord(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
+	err := p.sendRemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
 	if rec := p.containerRecord(id); err == nil && rec != nil {
 		p.mu.Lock() // Stops remove containers in parallel.
 		defer p.mu.Unlock()
@@ -322,8 +332,8 @@ func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error 
 	return err
 }
 
-// removeRecord sends RemoveContainer to the runtime.
-func (p *syncPass) removeRecord(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
+// sendRemoveContainer sends RemoveContainer to the runtime and passes the result to Hooks.ActionDone.
+func (p *syncPass) sendRemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
 	return p.runActionAndReport(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
 		return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
 	})

@@ -9,16 +9,16 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// executeDecision does the steps of a decision: first the stops and removals, then containerStarts. If
-// nothing runs and a sandbox must be created, it first checks that the runtime is ready. Without this
-// check each retry would repeat the stops and removals.
+// executeDecision executes the steps of a decision: first the stops and removals, then the volume set-up and
+// containerStarts. Before it starts something it checks that the runtime is ready. If nothing runs and a
+// sandbox must be created, it checks that before the stops too, because each retry would repeat them.
 func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
 	for i := range containerStarts {
 		p.starting = append(p.starting, containerStarts[i].Step)
 	}
 	for _, diff := range decision.Contradictions(p.pod, p.status, p.incarnation.number) {
-		p.recordMismatch(&diff)
+		p.recordMismatchOnce(&diff)
 	}
 	creation := firstStepWithOp(decision.Steps, plan.CreateSandbox)
 	checkReadyFirst := creation != nil && !p.status.MayRun()
@@ -54,8 +54,8 @@ func firstStepWithOp(steps []plan.Step, op plan.Op) *plan.Step {
 	return nil
 }
 
-// startContainers starts containers one after the other. If creation is not nil it first creates a
-// sandbox for them.
+// startContainers starts containers one after the other and returns their errors joined. It first creates the
+// log directory, and a sandbox if creation is not nil. At the end it releases the leases of the volume images.
 func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
 	if err := p.createLogDirectory(); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, cr
 		if made, err = p.createSandbox(ctx, creation); err != nil {
 			return err
 		}
-		if err := p.inspectNewSandbox(ctx); err != nil {
+		if err := p.inspectIfPodIPsNeeded(ctx); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,8 @@ func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, cr
 	return errors.Join(errs...)
 }
 
-// createLogDirectory creates the directory for the logs of the pod, if Config.Logs is set.
+// createLogDirectory creates the directory for the logs of the pod, if Config.Logs is set. It records a Warning
+// event if that fails.
 func (p *podStarter) createLogDirectory() error {
 	if p.cfg.Logs == nil {
 		return nil
@@ -94,8 +95,9 @@ func (p *podStarter) createLogDirectory() error {
 	return fmt.Errorf("podsync: the directory for the logs: %w", err)
 }
 
-// inspectNewSandbox inspects the pod if one of its containers needs the addresses of the new sandbox.
-func (p *podStarter) inspectNewSandbox(ctx context.Context) error {
+// inspectIfPodIPsNeeded inspects the pod after its sandbox was created, if a hosts file or a container needs
+// the addresses of the sandbox. It replaces the observed status. A pod in the host network needs no inspection.
+func (p *podStarter) inspectIfPodIPsNeeded(ctx context.Context) error {
 	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.NeedsPodIPs(p.pod) {
 		return nil
 	}
@@ -107,9 +109,9 @@ func (p *podStarter) inspectNewSandbox(ctx context.Context) error {
 	return nil
 }
 
-// executeStopsAndRemovals does the steps that stop or remove something, and skips the others. It
-// returns at the first error of a step that is not Independent. creation is nil if the decision creates
-// no sandbox.
+// executeStopsAndRemovals executes the steps that stop or remove something, and skips the others. It returns at
+// the first error of a step that is not Independent, and ignores the errors of Independent steps. creation is
+// nil if the decision creates no sandbox.
 func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	for len(steps) > 0 {
 		together := stepsDoneTogether(steps)
@@ -121,7 +123,8 @@ func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step
 	return nil
 }
 
-// stepsDoneTogether returns the first step and the steps after it that are done at the same time.
+// stepsDoneTogether returns the first step, with all steps directly after it that have the same Op if the Op
+// stops a container or a sandbox. These are executed at the same time.
 func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	n := 1
 	for op := steps[0].Op; (op == plan.StopContainer || op == plan.StopSandbox) && n < len(steps) && steps[n].Op == op; {
@@ -130,8 +133,8 @@ func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	return steps[:n]
 }
 
-// executeStopOrRemoval does the steps, which all have the same Op, if the Op stops or removes
-// something.
+// executeStopOrRemoval executes steps that all have the same Op, if the Op stops or removes something. For an
+// Op that creates or starts something it does nothing.
 func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {
@@ -155,14 +158,15 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 	return fmt.Errorf("podsync: no such step: %d", step.Op)
 }
 
-// stopPodForNewSandbox stops all containers and sandboxes of the pod. If creation is not nil, the pod
-// gets another sandbox afterwards.
+// stopPodForNewSandbox stops all containers and sandboxes of the pod. If creation is not nil, the pod gets
+// another sandbox afterwards: then it first records the event SandboxChanged, once for each sandbox attempt,
+// and stores which containers are stopped for their next attempt.
 func (p *podSync) stopPodForNewSandbox(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
 		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.setReplacementRecorded(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
-		p.recordAllReplacements()
+		p.recordAndSaveAllReplacements()
 	}
 	return p.killer.killPod(ctx, nil, string(step.Reason))
 }

@@ -25,8 +25,8 @@ type StatusReader interface {
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
-// storeStatus publishes a status and reports whether that has succeeded. It publishes nothing if the
-// status before could not be read.
+// storeStatus writes a status to the status store and returns false if the store has panicked in this sync. If
+// the stored status may be of a former pod with this UID, it calls ReplacePodStatus, otherwise SetPodStatus.
 func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	switch {
 	case w.storePanicErr != nil:
@@ -41,13 +41,13 @@ func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	return w.storePanicErr == nil
 }
 
-// terminateStoredStatus calls TerminatePod of the status store.
+// terminateStoredStatus calls TerminatePod of the status store. It returns an error only if that panics.
 func (w *statusWriter) terminateStoredStatus() error {
 	return w.guard.Call("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
-// storedStatus returns the newest published status of any incarnation. After a panic of the store the
-// pass returns an error.
+// storedStatus returns the stored status of the pod's UID, which may be of a previous incarnation. If the store
+// panics it keeps the error in storePanicErr, with which the sync fails.
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
@@ -56,7 +56,8 @@ func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	return status, ok
 }
 
-// publishedStatus returns a copy of the newest status of this incarnation, or nil if there is none yet.
+// publishedStatus returns a copy of the stored status if it is of this incarnation of the pod's UID, or nil if
+// there is none yet.
 func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	if w.incarnation.stage == storedStatusMayBeFormer {
 		return nil
@@ -68,8 +69,8 @@ func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	return &status
 }
 
-// readPublishedStatus calls read with the newest status of this incarnation, unless nothing was
-// published yet. read must not change the status.
+// readPublishedStatus calls read with the stored status of this incarnation of the pod's UID, unless there is
+// none yet. read must not change the status. If the store panics it keeps the error in storePanicErr.
 func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	if w.statuses != nil && w.incarnation.stage != storedStatusMayBeFormer {
 		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, read) })
@@ -83,9 +84,9 @@ func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	}
 }
 
-// isStatusStored reports whether the store has accepted a published status. The store rejects a status
-// that cannot follow the one before.
-func (w *statusWriter) isStatusStored(published *v1.PodStatus) (isStored bool) {
+// isPhaseAndReasonStored reports whether the stored status has the phase, reason and message of a published
+// status. The store rejects a status that cannot follow the one before.
+func (w *statusWriter) isPhaseAndReasonStored(published *v1.PodStatus) (isStored bool) {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		isStored = stored.Phase == published.Phase && stored.Reason == published.Reason && stored.Message == published.Message
 	})

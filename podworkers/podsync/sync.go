@@ -20,7 +20,8 @@ type podSync struct {
 	decidedAt time.Time // when plan.Decide was called last
 }
 
-// newPodSync returns the podSync of a new pass over a pod.
+// newPodSync returns the state for one SyncPod call of a pod, with the parts that start and stop its
+// containers.
 func (s *Syncer) newPodSync(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podSync {
 	killer := s.newPodKiller(ctx, pod, status)
 	return &podSync{podStarter: &podStarter{statusWriter: killer.statusWriter, killer: killer}}
@@ -59,15 +60,15 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if len(decision.Steps) == 0 && len(starts) == 0 {
 		err := errors.Join(held, p.setUpVolumes(ctx))
 		if err == nil {
-			p.storeStableInput()
+			p.storeStableInputIfIdle()
 		}
 		return false, err
 	}
 	err := p.executeDecision(ctx, &decision, starts)
 	if err == nil && shouldDecideAgain(&decision, p.decidedAt) {
-		err = p.restartAfterReset(ctx)
+		err = p.restartAfterContainersRemoved(ctx)
 	}
-	p.recordCredentialFaults()
+	p.recordCredentialFaultsIfPullFailed()
 	if p.reasonsChanged {
 		// Publish why a container waits now. The next sync may come only after a back-off.
 		p.publish(ctx, false, nil)
@@ -81,7 +82,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	return false, err
 }
 
-// decideSteps calls plan.Decide and stores the new Memory of the pod.
+// decideSteps calls plan.Decide for the pod and returns its decision. It also stores the time and the new
+// memory of the pod.
 func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
@@ -92,15 +94,17 @@ func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	return decision
 }
 
-// shouldDecideAgain reports whether the decision asks for another plan.Decide as soon as its steps are
-// done. It does so if all containers of the pod are removed for a restart.
+// shouldDecideAgain reports whether the decision asks for another plan.Decide as soon as its steps are done,
+// because its next time is not after decidedAt. That is so if all containers of the pod are removed for a
+// restart.
 func shouldDecideAgain(decision *plan.Decision, decidedAt time.Time) bool {
 	return !decision.NextAt.IsZero() && !decision.NextAt.After(decidedAt)
 }
 
-// restartAfterReset decides again after all containers of the pod were removed for a restart, and does
-// the steps. It does not wait for the next sync, because no change of the pod would cause one (SP-14).
-func (p *podSync) restartAfterReset(ctx context.Context) error {
+// restartAfterContainersRemoved inspects the pod after all its containers were removed for a restart, publishes
+// its status, decides again and executes the decision. It does not wait for the next sync, because no change of
+// the pod would cause one (SP-14).
+func (p *podSync) restartAfterContainersRemoved(ctx context.Context) error {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot inspect the pod after its containers were removed for a restart: %w", err)
@@ -117,8 +121,9 @@ func (p *podSync) restartAfterReset(ctx context.Context) error {
 	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
 }
 
-// inspectAgainIfContainerMissing inspects the pod again if a container that was published as running has no
-// record. One observation without the record is not enough to start the container a second time.
+// inspectAgainIfContainerMissing inspects the pod again, and replaces the observed status, if the runtime
+// status lacks a container that was published as running. One observation without it is not enough to start the
+// container a second time.
 func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
@@ -135,8 +140,9 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	return nil
 }
 
-// checkRuntimeReady returns an error if the runtime or its network is not ready. It is called only
-// before something is started, because running containers need no check.
+// checkRuntimeReady returns an error if the runtime is not ready. For a pod outside the host network it also
+// returns an error, and records an event, if the network is not ready. A runtime that reports no status counts
+// as ready.
 func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {
@@ -159,7 +165,9 @@ func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	return nil
 }
 
-// createSandbox creates the next sandbox of the pod and returns its ID.
+// createSandbox creates the next sandbox of the pod and returns its ID. It stores the attempt in memory, and
+// records an event if the creation fails. If the failed call has created a ready sandbox, the error asks for a
+// retry at once.
 func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

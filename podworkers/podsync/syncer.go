@@ -43,11 +43,11 @@ var _ podworkers.PodSyncer = (*Syncer)(nil)
 
 // New returns a Syncer. It starts nothing, and a Syncer has nothing to stop.
 func New(cfg Config) (*Syncer, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
 	g := cfg.newGuard()
-	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.requestNode()}
+	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.nodeForRequests()}
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayedSaver, _ = cfg.ContainerStates.(DelayedContainerStates)
 	cfg.wrapForPanics(g)
@@ -75,14 +75,15 @@ func New(cfg Config) (*Syncer, error) {
 // runtimeFeatures returns the optional features that the runtime has now.
 func (s *Syncer) runtimeFeatures() runtime.Features { return runtime.FeaturesOf(s.cfg.Runtime) }
 
-// callWithTimeout makes a call whose context ends with ctx or after the timeout.
+// callWithTimeout calls call with a context that ends with ctx, and after the timeout at the latest.
 func (s *Syncer) callWithTimeout(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
 	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(timeout))
 	defer cancel()
 	return call(ctx)
 }
 
-// inspectPod returns the status of a pod from the runtime. If the error is nil the status is not nil.
+// inspectPod returns the status of a pod from the runtime. If the runtime has no status and no error, it
+// returns an empty status with the UID.
 func (s *Syncer) inspectPod(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
 	err = s.callWithTimeout(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		status, err = s.cfg.Runtime.PodStatus(ctx, uid)

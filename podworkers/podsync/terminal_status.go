@@ -7,10 +7,10 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// updateTerminalStatus saves the terminal status of a terminal pod. For another pod it drops the
-// terminal status of a previous incarnation. A pod that is only stopped, because the node drains or the
-// pod is no longer desired, is not terminal, because the next agent may run it.
-func (w *statusWriter) updateTerminalStatus(terminal bool) {
+// saveOrDropTerminalStatus saves the stored status if terminal is true. Otherwise it drops the saved terminal
+// status of an earlier pod with this UID. It does each once for an incarnation of the UID, and does nothing if
+// Config.TerminalStatuses is not set.
+func (w *statusWriter) saveOrDropTerminalStatus(terminal bool) {
 	switch {
 	case w.cfg.TerminalStatuses == nil:
 	case terminal && w.incarnation.persisted.terminalStatus < terminalStatusSaved:
@@ -25,8 +25,8 @@ func (w *statusWriter) updateTerminalStatus(terminal bool) {
 	}
 }
 
-// saveTerminalStatus saves the stored terminal status of the pod. If the save fails, for example
-// because the disk is full, the pod still terminates.
+// saveTerminalStatus saves the stored status of the pod if its phase is terminal. If the save fails, for
+// example because the disk is full, it only logs that, and the pod still terminates.
 func (w *statusWriter) saveTerminalStatus() {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {

@@ -22,7 +22,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	killer := s.newPodKiller(ctx, pod, podStatus)
 	killer.terminating = true
 	published := killer.publish(ctx, false, podStatusFn)
-	if killer.isStatusStored(&published) {
+	if killer.isPhaseAndReasonStored(&published) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
 	defer killer.callChangedHook()
@@ -59,12 +59,12 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		// Without this error each housekeeping would stop the pod again, without end.
 		return killer.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
-	s.endIncarnation(killer.incarnation)
+	s.clearEndedIncarnation(killer.incarnation)
 	return nil
 }
 
-// orphanGracePeriod returns the grace period in the annotations of a container whose pod is unknown, or
-// defaultOrphanGracePeriod.
+// orphanGracePeriod returns the grace period from the annotations of a container whose pod is not desired.
+// Without one it returns defaultOrphanGracePeriod.
 func orphanGracePeriod(info request.StopInfo) time.Duration {
 	if info.Grace == nil {
 		return defaultOrphanGracePeriod
@@ -72,7 +72,7 @@ func orphanGracePeriod(info request.StopInfo) time.Duration {
 	return *info.Grace
 }
 
-// orphanPod returns a pod with the name, namespace and UID that the runtime has of it.
+// orphanPod returns a pod object with only the name, namespace and UID of a pod that the runtime has.
 func orphanPod(p *runtime.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}}
 }
@@ -95,10 +95,10 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := writer.terminateStoredStatus(); err != nil {
 		return err
 	}
-	writer.dropContainerStates()
+	writer.deleteSavedContainerStates()
 	if writer.incarnation.persisted.terminalStatus >= saveFailed {
 		writer.saveTerminalStatus()
 	}
-	s.endIncarnation(writer.incarnation)
+	s.clearEndedIncarnation(writer.incarnation)
 	return nil
 }

@@ -78,14 +78,14 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 		Probes: features.Probes, GRPCProbes: features.GRPCProbes, ExecProbes: features.ExecProbes,
 		ExecHooks: features.ExecHooks, HTTPHooks: features.HTTPHooks, Deadlines: features.Deadlines,
 		Hosts: features.Hosts, Logs: features.Logs, Volumes: features.Volumes != nil, VolumeFiles: features.VolumeFiles, Runtime: of,
-		Handlers: handlersForPod(pod, features.Handlers, features.RuntimeClass),
+		Handlers: runtimeHandlersForPod(pod, features.Handlers, features.RuntimeClass),
 	})
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// handlersForPod returns the configured handlers. If they do not have the RuntimeClass of the pod
-// and find knows the class, it returns a map with that handler.
-func handlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
+// runtimeHandlersForPod returns the configured map from RuntimeClass to runtime handler. If the map lacks the
+// RuntimeClass of the pod and find knows the class, it returns a map with that class only.
+func runtimeHandlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {
 		return configured
