@@ -53,9 +53,10 @@ type retryTimes struct {
 // hundred thousand pods must not keep its memory for ever.
 const maxReusedEffects = 1024
 
-// applyLocked applies the table's effects to the records and the queue, in order. It collects in
-// act what must be done without the lock. times is nil if no retry can be among the effects.
-func (w *Workers) applyLocked(act *actions, times *retryTimes) {
+// applyEffectsLocked applies the effects that the lifecycle table has returned: it changes the pod records and
+// the work queue, and collects in act what must be done without the lock. times is nil if no retry can be among
+// the effects.
+func (w *Workers) applyEffectsLocked(act *actions, times *retryTimes) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
 		case lifecycle.OpRequeue:
@@ -64,7 +65,7 @@ func (w *Workers) applyLocked(act *actions, times *retryTimes) {
 			w.mu.queue.Remove(e.UID)
 			act.signalTimer = act.signalTimer || w.mu.queue.err != nil
 		default:
-			w.applyEffectLocked(act, e)
+			w.applyNonQueueEffectLocked(act, e)
 		}
 	}
 	if cap(w.mu.effects) > maxReusedEffects {
@@ -73,21 +74,22 @@ func (w *Workers) applyLocked(act *actions, times *retryTimes) {
 	w.mu.effects = w.mu.effects[:0]
 }
 
-// applyEffectLocked applies one effect that is not about the queue.
-func (w *Workers) applyEffectLocked(act *actions, e *lifecycle.Effect) {
+// applyNonQueueEffectLocked applies one effect of the lifecycle table that does not change the work queue. It
+// changes the pod's record, or collects in act a call that must be made without the lock.
+func (w *Workers) applyNonQueueEffectLocked(act *actions, e *lifecycle.Effect) {
 	switch e.Op {
 	case lifecycle.OpWake:
-		w.startWorkerLocked(act, w.recordLocked(e.Ref).run)
+		w.startWorkerAtRunLocked(act, w.getOrInitRecordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
-		act.addAction(e.Op).cancel = w.recordLocked(e.Ref).running.ctx
+		act.addAction(e.Op).cancel = w.getOrInitRecordLocked(e.Ref).running.ctx
 	case lifecycle.OpResolve:
-		w.resolveKillLocked(act, e)
+		w.addKillResolutionLocked(act, e)
 	case lifecycle.OpPhase:
-		w.enterPhaseLocked(act, e)
+		w.addPhaseHookLocked(act, e)
 	case lifecycle.OpPromote:
-		w.recordLocked(e.Ref).startNextIncarnation()
+		w.getOrInitRecordLocked(e.Ref).startNextIncarnation()
 	case lifecycle.OpDiscard:
-		w.recordLocked(e.Ref).next = nil
+		w.getOrInitRecordLocked(e.Ref).next = nil
 	case lifecycle.OpForget:
 		w.forgetPodLocked(act, e)
 	case lifecycle.OpCompare:
@@ -96,10 +98,10 @@ func (w *Workers) applyEffectLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// startWorkerLocked starts the worker of a pod. Before Run it stores the worker until Run. The pod
-// may be forgotten until then. That does no harm: a worker is bound to one version of the record
-// and finds no work.
-func (w *Workers) startWorkerLocked(act *actions, run func()) {
+// startWorkerAtRunLocked collects in act the start of a pod's worker goroutine. Before Run it stores the worker
+// until Run; after shutdown it does nothing. If the pod is forgotten before Run, the worker finds no work and
+// exits.
+func (w *Workers) startWorkerAtRunLocked(act *actions, run func()) {
 	switch w.mu.stage {
 	case created:
 		w.mu.startAtRun = append(w.mu.startAtRun, run)
@@ -109,10 +111,10 @@ func (w *Workers) startWorkerLocked(act *actions, run func()) {
 	}
 }
 
-// enqueueRetryLocked enqueues the pod's next sync. It wakes Run only if that is earlier than the
-// time until which Run sleeps.
+// enqueueRetryLocked enqueues the pod's next sync after the delay for the kind of the last result. It wakes Run
+// only if the sync is due before the time until which Run sleeps, or if the queue has failed.
 func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *retryTimes) {
-	retry := w.config.Retry.AfterTransients(w.recordLocked(e.Ref).transientFailures - 1)
+	retry := w.config.Retry.AfterTransients(w.getOrInitRecordLocked(e.Ref).transientFailures - 1)
 	delay := retry.Delay(e.Class, times.now, times.retryAt, times.random)
 	if e.Class == backoff.RetryAt && !times.exactRetryAt.IsZero() {
 		delay = min(delay, retry.Delay(e.Class, times.now, times.exactRetryAt, 0))
@@ -125,10 +127,11 @@ func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *r
 	}
 }
 
-// enterPhaseLocked drops the content of a finished pod and adds the call of Hooks.Phase.
-func (w *Workers) enterPhaseLocked(act *actions, e *lifecycle.Effect) {
+// addPhaseHookLocked collects in act the call of Hooks.Phase, if that is set. For a pod that enters the phase
+// Finished it also clears the pod objects in the record.
+func (w *Workers) addPhaseHookLocked(act *actions, e *lifecycle.Effect) {
 	if e.Phase == lifecycle.Finished {
-		r := w.recordLocked(e.Ref)
+		r := w.getOrInitRecordLocked(e.Ref)
 		r.content = content{}
 	}
 	if w.config.Hooks.Phase != nil {
@@ -137,18 +140,19 @@ func (w *Workers) enterPhaseLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// resolveKillLocked adds the action that resolves the completion of a kill.
-func (w *Workers) resolveKillLocked(act *actions, e *lifecycle.Effect) {
+// addKillResolutionLocked removes the Completion of a kill from the pending kills, and collects in act that it
+// must be resolved.
+func (w *Workers) addKillResolutionLocked(act *actions, e *lifecycle.Effect) {
 	a := act.addAction(e.Op)
 	a.completion, a.resolution = w.mu.kills[e.Ticket], e.Resolution
 	delete(w.mu.kills, e.Ticket)
 }
 
-// forgetPodLocked clears the record of a pod. If the UID is used again, an observation from before
-// must not count as fresh. Therefore the highest mark of all forgotten pods is kept: one number, so
-// that the memory does not grow with the number of UIDs.
+// forgetPodLocked clears the record of a pod and collects in act the call of Hooks.Forgotten. It keeps the
+// highest status cache mark of all forgotten pods: if the UID is used again, an older observation must not
+// count as fresh.
 func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
-	r := w.mu.records.at(e.Ref)
+	r := w.mu.records.recordAt(e.Ref)
 	w.mu.mark = max(w.mu.mark, r.observedMark)
 	*r = record{}
 	if w.config.Hooks.Forgotten != nil {
@@ -156,8 +160,8 @@ func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// completionError returns the error with which a completion is resolved; nil if the pod's
-// containers have stopped.
+// completionError returns the error with which a Completion is resolved: nil if the pod's containers have
+// stopped, ErrPodDesired if the pod is desired again, and otherwise ErrStopped.
 func completionError(resolution lifecycle.Resolution) error {
 	switch {
 	case resolution.IsStopped():
@@ -168,7 +172,8 @@ func completionError(resolution lifecycle.Resolution) error {
 	return ErrStopped
 }
 
-// performActions performs the collected actions. The caller holds no lock.
+// performActions performs the collected actions in order, and wakes Run if act says so. The caller holds no
+// lock.
 func (w *Workers) performActions(act *actions) {
 	w.performAction(&act.first)
 	for i := range act.more {
@@ -179,7 +184,8 @@ func (w *Workers) performActions(act *actions) {
 	}
 }
 
-// performAction performs one action.
+// performAction performs one collected action: it starts a worker, cancels a job, resolves a Completion, calls
+// a hook, or ends a backoff if the runtime shows a change.
 func (w *Workers) performAction(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:
@@ -193,6 +199,6 @@ func (w *Workers) performAction(a *action) {
 	case lifecycle.OpForget:
 		w.config.Hooks.Forgotten(a.uid)
 	case lifecycle.OpCompare:
-		w.endBackoffOnChange(a.uid, a.ref, a.incarnation)
+		w.endBackoffIfRuntimeChanged(a.uid, a.ref, a.incarnation)
 	}
 }

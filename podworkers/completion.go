@@ -43,8 +43,8 @@ func (c *Completion) Resolve(err error) {
 	}
 }
 
-// setResult stores the error of the first call and returns the handles that follow this one. For
-// later calls first is false.
+// setResult stores the error of the first call and returns the Completions that must be resolved with this one.
+// For later calls it changes nothing and first is false.
 func (c *Completion) setResult(err error) (followers []*Completion, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +63,8 @@ func (c *Completion) Follow(other *Completion) {
 	}
 }
 
-// resultOrAddFollower returns the error if the handle is resolved. Otherwise it adds follower to
-// the handles that are resolved with this one.
+// resultOrAddFollower returns the error and true if the Completion is resolved. Otherwise it adds follower to
+// the Completions that are resolved with this one.
 func (c *Completion) resultOrAddFollower(follower *Completion) (err error, resolved bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// containPanics wraps every callback of the config, so that a panic in one is an error of that call
-// or of that pod's sync only (I50). The RelistRequester is nil if the cache does not implement it.
+// containPanics wraps every callback of the Config, so that a panic becomes an error of that call or of that
+// pod's sync only (I50). It also returns the Guard, and the cache's RelistRequester or nil if the cache does
+// not implement it.
 func (c *Config) containPanics() (*contain.Guard, runtime.RelistRequester) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()

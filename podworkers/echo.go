@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// recordResult stores what the retry after this call needs: the status that a failed call was
-// given, and the number of transient failures in a row.
-func (r *record) recordResult(j *job, result lifecycle.Result) {
+// updateRetryState stores the runtime status with which a failed call was made, or nil after a success. It
+// counts transient failures in a row, and any other result resets the count.
+func (r *record) updateRetryState(j *job, result lifecycle.Result) {
 	r.failedCallStatus = nil
 	if !result.OK() {
 		r.failedCallStatus = j.status
@@ -20,15 +20,15 @@ func (r *record) recordResult(j *job, result lifecycle.Result) {
 	r.transientFailures++
 }
 
-// endBackoffOnChange wakes a pod that waits after a failed call, if the runtime shows a change that
-// the failed call cannot have caused. If the cache returns an error, the pod goes on waiting.
-func (w *Workers) endBackoffOnChange(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
+// endBackoffIfRuntimeChanged ends the backoff of a pod after a failed call, if the status cache shows a change
+// that the failed call cannot have caused. If the cache returns an error, the pod goes on waiting.
+func (w *Workers) endBackoffIfRuntimeChanged(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
 	now, err := w.config.Cache.Get(uid)
 	if err != nil {
 		return
 	}
 	w.mu.Lock()
-	before := w.mu.records.at(ref).failedCallStatus
+	before := w.mu.records.recordAt(ref).failedCallStatus
 	w.mu.Unlock()
 	change := lifecycle.RuntimeChange(before, now)
 	if change == "" {
@@ -38,7 +38,7 @@ func (w *Workers) endBackoffOnChange(uid types.UID, ref lifecycle.Ref, incarnati
 	var act actions
 	w.mu.Lock()
 	w.mu.table.EndBackoff(ref, incarnation, &w.mu.effects)
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	w.mu.Unlock()
 	w.performActions(&act)
 }

@@ -79,9 +79,9 @@ func (e *retryError) Unwrap() error { return e.err }
 // RetryAt returns the time of the retry. Callers find the method in a tree of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
-// isTransient reports whether a part of the error is runtime.ErrExists: the runtime still works on
-// an earlier call for the same attempt, whose reply was lost. That should be over soon. A part that
-// is marked with Terminal, RetryAfter or RetryAt does not count.
+// isTransient reports whether a part of the error is runtime.ErrExists: the runtime still works on an earlier
+// call for the same attempt, whose reply was lost. It ignores parts that are marked with Terminal, RetryAfter
+// or RetryAt.
 func isTransient(err error) bool {
 	switch err.(type) {
 	case *retryError, *terminalError:
@@ -102,8 +102,8 @@ func isRetryTimeOnly(err error) bool {
 	return allBranches(err, func(err error) bool { _, ok := err.(*retryError); return ok })
 }
 
-// allBranches reports whether each branch of the tree of errors has an error for which isMarked
-// returns true.
+// allBranches reports whether isMarked returns true for each branch of the tree of errors, for the branch
+// itself or an error in it.
 func allBranches(err error, isMarked func(error) bool) bool {
 	if isMarked(err) {
 		return true
@@ -117,14 +117,14 @@ func allBranches(err error, isMarked func(error) bool) bool {
 	return len(parts) > 0
 }
 
-// earliestRequestedRetry returns the earliest time of all RetryAfter and RetryAt marks in the tree
-// of errors (B-101).
+// earliestRequestedRetry returns the earliest time of all RetryAfter and RetryAt marks in the tree of errors.
+// ok is false if there is no mark (B-101).
 func earliestRequestedRetry(err error) (at time.Time, ok bool) {
 	return earliestRetryTime(err, func(*retryError) bool { return true })
 }
 
-// earliestExactRetryTime returns the earliest time of the RetryAt marks in the tree of errors, or
-// the zero time.
+// earliestExactRetryTime returns the earliest time of the RetryAt marks in the tree of errors, or the zero time
+// if there is none.
 func earliestExactRetryTime(err error) time.Time {
 	at, _ := earliestRetryTime(err, func(e *retryError) bool { return e.exact })
 	return at

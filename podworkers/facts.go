@@ -10,10 +10,10 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// buildTableUpdate fills in the table's update from the caller's options. For a pod that may be
-// unknown to the table it reads the status cache: a pod in a terminal phase may have nothing to
-// stop, and a created pod may already run. It does not wait for a newer status (B-005).
-func (w *Workers) buildTableUpdate(o *UpdatePodOptions, update *lifecycle.Update) error {
+// fillTableUpdate fills in the update for the lifecycle table from the caller's options. It returns ErrInvalid
+// if the options have no pod. For a created pod and for a pod in a terminal phase it also reads from the status
+// cache whether containers run; it does not wait for a newer status (B-005).
+func (w *Workers) fillTableUpdate(o *UpdatePodOptions, update *lifecycle.Update) error {
 	update.Type, update.Observation = o.UpdateType, o.Observation
 	switch {
 	case o.Pod != nil: // Pod has precedence (B-002).
@@ -35,12 +35,13 @@ func (w *Workers) buildTableUpdate(o *UpdatePodOptions, update *lifecycle.Update
 		return fmt.Errorf("podworkers: %w: it has neither Pod nor RunningPod", ErrInvalid)
 	}
 	if o.KillPodOptions != nil {
-		update.Kill = killOptions(o.KillPodOptions)
+		update.Kill = toTableKillOptions(o.KillPodOptions)
 	}
 	return nil
 }
 
-// setPodFacts fills in the facts that the table needs from a pod.
+// setPodFacts fills in what the lifecycle table needs from a pod: source, deletion, terminal phase, grace
+// periods and, for a static pod, the full name.
 func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Source = source
@@ -54,8 +55,8 @@ func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	}
 }
 
-// killOptions converts kill options for the table.
-func killOptions(o *KillPodOptions) lifecycle.KillOptions {
+// toTableKillOptions converts kill options into those of the lifecycle table.
+func toTableKillOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,
 		PodStatusFunc: o.PodStatusFunc != nil,
@@ -63,7 +64,7 @@ func killOptions(o *KillPodOptions) lifecycle.KillOptions {
 	}
 }
 
-// graceFromSeconds converts an optional number of seconds into a Grace.
+// graceFromSeconds converts an optional number of seconds into a Grace. nil becomes a Grace that is not set.
 func graceFromSeconds(seconds *int64) lifecycle.Grace {
 	if seconds == nil {
 		return lifecycle.Grace{}

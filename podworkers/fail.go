@@ -21,7 +21,7 @@ func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	}
 }
 
-// setCondition sets a condition, in place of an existing one of the same type.
+// setCondition replaces the condition of the same type, or appends the condition if there is none.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		*old = c

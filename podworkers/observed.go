@@ -18,7 +18,7 @@ func (w *Workers) Observed(uid types.UID, err error) {
 	} else {
 		w.mu.table.RuntimeAnswered(uid, &w.mu.effects)
 	}
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	w.mu.Unlock()
 	w.performActions(&act)
 }

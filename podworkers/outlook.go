@@ -53,7 +53,8 @@ func (w *Workers) Outlook(uid types.UID) Outlook {
 	return o
 }
 
-// outlookAndQueueState returns the outlook of a pod, and whether the work queue has failed.
+// outlookAndQueueState returns the step of the pod's running job and the time of its next sync, and whether the
+// work queue has failed. For an unknown pod it returns zero values.
 func (w *Workers) outlookAndQueueState(uid types.UID) (o Outlook, queueFailed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +62,7 @@ func (w *Workers) outlookAndQueueState(uid types.UID) (o Outlook, queueFailed bo
 	if !ok {
 		return o, false
 	}
-	if j := w.mu.records.at(ref).running; j != nil {
+	if j := w.mu.records.recordAt(ref).running; j != nil {
 		o.Step = Step(j.step.Load())
 	}
 	o.NextAt, _ = w.mu.queue.Due(uid)

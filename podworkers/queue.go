@@ -24,7 +24,7 @@ type checkedQueue struct {
 // EnqueueAt calls the queue's EnqueueAt.
 func (q *checkedQueue) EnqueueAt(uid types.UID, at time.Time) {
 	if q.err == nil {
-		defer q.recordPanic("Queue.EnqueueAt")
+		defer q.recoverPanicAsError("Queue.EnqueueAt")
 		q.expectedNext = time.Time{}
 		q.inner.EnqueueAt(uid, at)
 	}
@@ -33,7 +33,7 @@ func (q *checkedQueue) EnqueueAt(uid types.UID, at time.Time) {
 // Remove calls the queue's Remove.
 func (q *checkedQueue) Remove(uid types.UID) {
 	if q.err == nil {
-		defer q.recordPanic("Queue.Remove")
+		defer q.recoverPanicAsError("Queue.Remove")
 		q.expectedNext = time.Time{}
 		q.inner.Remove(uid)
 	}
@@ -45,7 +45,7 @@ func (q *checkedQueue) GetWork(now time.Time, due []types.UID) []types.UID {
 	if q.err != nil {
 		return due
 	}
-	defer q.recordPanic("Queue.GetWork")
+	defer q.recoverPanicAsError("Queue.GetWork")
 	n := len(due)
 	due = q.inner.GetWork(now, due)
 	for _, uid := range due[n:] {
@@ -65,7 +65,7 @@ func (q *checkedQueue) Next(now time.Time) (next time.Time, ok bool) {
 	if q.err != nil {
 		return time.Time{}, false
 	}
-	defer q.recordPanic("Queue.Next")
+	defer q.recoverPanicAsError("Queue.Next")
 	next, ok = q.inner.Next()
 	if q.expectedNext = next; !ok {
 		q.expectedNext = time.Time{}
@@ -80,13 +80,13 @@ func (q *checkedQueue) Due(uid types.UID) (due time.Time, ok bool) {
 	if q.err != nil {
 		return time.Time{}, false
 	}
-	defer q.recordPanic("Queue.Due")
+	defer q.recoverPanicAsError("Queue.Due")
 	return q.inner.Due(uid)
 }
 
-// recordPanic recovers a panic of the named call and stores it as the queue's error. It must be
-// deferred.
-func (q *checkedQueue) recordPanic(call string) {
+// recoverPanicAsError recovers a panic of the named call and stores it as the queue's error. It must be
+// deferred. A fault of the simulation panics again.
+func (q *checkedQueue) recoverPanicAsError(call string) {
 	if v := recover(); v != nil {
 		executor.ReraiseFault(v)
 		q.err = &contain.Panic{Call: call, Value: v, Stack: debug.Stack()}
@@ -100,9 +100,9 @@ func (w *Workers) hasQueueFailed() bool {
 	return w.mu.queue.err != nil
 }
 
-// queueError logs the failure of the work queue and returns it as an ErrQueue. It returns nil if
-// the queue has not failed. For a panic it also calls Hooks.Panicked.
-func (w *Workers) queueError() error {
+// logAndReturnQueueError logs the failure of the work queue and returns it as an ErrQueue, or nil if the queue
+// has not failed. For a panic it also calls Hooks.Panicked.
+func (w *Workers) logAndReturnQueueError() error {
 	w.mu.Lock()
 	err := w.mu.queue.err
 	w.mu.Unlock()

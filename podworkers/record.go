@@ -44,7 +44,9 @@ type content struct {
 	statusFunc PodStatusFunc
 }
 
-// applyUpdate takes the pods of the newest update (B-052, B-079).
+// applyUpdate stores the pods of an update. An update without a Pod keeps the old one, and one without a
+// MirrorPod keeps the last mirror pod for resyncs. It also keeps the earliest start time of the updates (B-052,
+// B-079).
 func (c *content) applyUpdate(o *UpdatePodOptions) {
 	if o.Pod != nil {
 		c.pod = o.Pod
@@ -59,8 +61,10 @@ func (c *content) applyUpdate(o *UpdatePodOptions) {
 	}
 }
 
-// storeContent stores the content of an accepted update.
-func (r *record) storeContent(o *UpdatePodOptions, accepted lifecycle.Accepted) {
+// storeUpdateContent stores the pods and the status func of an accepted update. For a queued update it stores
+// them for the next incarnation. A pod that a later incarnation replaces keeps its own objects, because it must
+// stop its own containers.
+func (r *record) storeUpdateContent(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	switch accepted.Disposition {
 	case lifecycle.Ignored:
 		return
@@ -99,8 +103,8 @@ func isCreatedTerminated(o *UpdatePodOptions) bool {
 	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
-// startNextIncarnation replaces the content by the one of the next incarnation. observedMark stays:
-// an observation of the old incarnation is not fresh for the new one.
+// startNextIncarnation replaces the pods of the record by those of the next incarnation, and resets the retry
+// state. observedMark stays: an observation of the old incarnation is not fresh for the new one.
 func (r *record) startNextIncarnation() {
 	r.content = *r.next
 	r.next, r.contentFrozen = nil, false
@@ -112,8 +116,8 @@ type records []*[recordChunk]record
 
 const recordChunk = 64
 
-// at returns the record of a Ref. It allocates the chunk if needed.
-func (rs *records) at(ref lifecycle.Ref) *record {
+// recordAt returns the record of a Ref. It allocates memory for the record if needed.
+func (rs *records) recordAt(ref lifecycle.Ref) *record {
 	chunk, place := ref.Index()/recordChunk, ref.Index()%recordChunk
 	for len(*rs) <= chunk {
 		*rs = append(*rs, new([recordChunk]record))

@@ -25,7 +25,7 @@ type waiter struct {
 	granted bool // guarded by slots.mu
 }
 
-// newSlots returns limit slots, or nil for no limit.
+// newSlots returns a semaphore with limit slots, or nil for no limit (zero or less).
 func newSlots(t executor.Executor, limit int) *slots {
 	if limit <= 0 {
 		return nil
@@ -35,7 +35,7 @@ func newSlots(t executor.Executor, limit int) *slots {
 	return s
 }
 
-// acquire takes a slot. It waits until one is free and returns an error only if ctx ends.
+// acquire takes a free slot, or waits in a queue until it gets one. It returns an error only if ctx ends first.
 func (s *slots) acquire(ctx context.Context) error {
 	s.mu.Lock()
 	if s.mu.free > 0 {
@@ -53,8 +53,8 @@ func (s *slots) acquire(ctx context.Context) error {
 	return err
 }
 
-// leaveQueue removes a waiter from the queue. If the waiter was granted a slot at the same moment,
-// the next waiter gets the slot.
+// leaveQueue removes a waiter from the queue. If the waiter was given a slot at the same moment, it releases
+// that slot to the next waiter.
 func (s *slots) leaveQueue(element *list.Element, self *waiter) {
 	s.mu.Lock()
 	granted := self.granted
@@ -67,7 +67,7 @@ func (s *slots) leaveQueue(element *list.Element, self *waiter) {
 	}
 }
 
-// release gives a slot to the longest waiter, or frees it.
+// release gives the slot to the longest waiter. Without waiters it counts the slot as free.
 func (s *slots) release() {
 	s.mu.Lock()
 	first := s.mu.queue.Front()
@@ -95,15 +95,15 @@ type slotLease struct {
 	}
 }
 
-// acquireInitial takes the slot with which the call starts.
+// acquireInitial takes the slot with which a call starts. Without a limit of slots it does nothing.
 func (l *slotLease) acquireInitial(ctx context.Context) error {
 	if l.slots == nil {
 		return nil
 	}
-	return l.reacquire(ctx)
+	return l.acquireUnlessHeld(ctx)
 }
 
-// releaseForGood releases the slot at the end of the call. The lease takes no slot after that.
+// releaseForGood releases the slot at the end of the call. After that the lease takes no slot.
 func (l *slotLease) releaseForGood() {
 	if l.slots == nil {
 		return
@@ -114,8 +114,8 @@ func (l *slotLease) releaseForGood() {
 	l.releaseSlot()
 }
 
-// releaseWhile releases the slot, runs wait, and takes a slot again. A call whose ctx has ended
-// does not wait for a slot: it only has to return.
+// releaseWhile releases the slot, runs wait, and takes a slot again when no other part of the call waits. If
+// ctx has ended it returns without a slot.
 func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	if l.slots == nil {
 		wait()
@@ -131,7 +131,7 @@ func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 		last := l.mu.waiting == 0
 		l.mu.Unlock()
 		if last {
-			_ = l.reacquire(ctx)
+			_ = l.acquireUnlessHeld(ctx)
 		}
 	}()
 	wait()
@@ -148,9 +148,9 @@ func (l *slotLease) releaseSlot() {
 	}
 }
 
-// reacquire takes a slot. It releases the slot again if another part of the call has taken one, or
-// the call has ended.
-func (l *slotLease) reacquire(ctx context.Context) error {
+// acquireUnlessHeld waits for a slot and keeps it for the call. It releases the slot at once if another part of
+// the call has taken one meanwhile, or if the call has ended.
+func (l *slotLease) acquireUnlessHeld(ctx context.Context) error {
 	if err := l.slots.acquire(ctx); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func TestLease_HoldsOneSlotAtMost(t *testing.T) {
 	s := newSlots(executor.Over(clock.RealClock{}), 2)
 	l := &slotLease{slots: s}
 	require.NoError(t, l.acquireInitial(ctx))
-	require.NoError(t, l.reacquire(ctx), "another part has come back first")
+	require.NoError(t, l.acquireUnlessHeld(ctx), "another part has come back first")
 	assert.Equal(t, 1, s.mu.free)
 	l.releaseWhile(ctx, func() {
 		assert.Equal(t, 2, s.mu.free)

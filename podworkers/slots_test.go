@@ -117,7 +117,7 @@ func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
 	assert.Equal(t, []types.UID{"b"}, uidsOf(node))
 }
 
-// graceFromSeconds waits without its slot, in several parts of the call at once.
+// graceFromSeconds converts an optional number of seconds into a Grace. nil becomes a Grace that is not set.
 func graceFromSeconds(node *Stepper, parts int, wait time.Duration) Reply {
 	return Reply{Do: func(ctx context.Context, _ Call) {
 		seam := executor.Over(node.Clock())

@@ -13,7 +13,7 @@ import (
 // UpdatePod implements PodWorkers.
 func (w *Workers) UpdatePod(options UpdatePodOptions) error {
 	var u lifecycle.Update
-	if err := w.buildTableUpdate(&options, &u); err != nil {
+	if err := w.fillTableUpdate(&options, &u); err != nil {
 		return err
 	}
 	return w.applyUpdate(&options, &u, nil)
@@ -24,7 +24,7 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	c := newCompletion(w.executor)
 	options.UpdateType = SyncPodKill
 	var u lifecycle.Update
-	err := w.buildTableUpdate(&options, &u)
+	err := w.fillTableUpdate(&options, &u)
 	if err == nil {
 		err = w.applyUpdate(&options, &u, c)
 	}
@@ -34,27 +34,29 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	return c
 }
 
-// applyUpdate passes an update to the table, stores its content and performs the effects. With a
-// completion the update is a kill.
+// applyUpdate passes an update to the lifecycle table, stores its pods unless the table ignores it, and
+// performs the effects. With a completion the update is a kill, and the completion is stored until the kill is
+// resolved.
 func (w *Workers) applyUpdate(options *UpdatePodOptions, update *lifecycle.Update, completion *Completion) error {
 	var act actions
 	w.mu.Lock()
 	accepted, err := w.updateTableLocked(update, completion != nil)
 	if err == nil {
 		if accepted.Disposition != lifecycle.Ignored {
-			w.recordLocked(accepted.Ref).storeContent(options, accepted)
+			w.getOrInitRecordLocked(accepted.Ref).storeUpdateContent(options, accepted)
 		}
 		if completion != nil {
 			w.mu.kills[accepted.Ticket] = completion
 		}
 	}
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	w.mu.Unlock()
 	w.performActions(&act)
 	return err
 }
 
-// updateTableLocked calls Update or Kill of the table. It returns ErrStopped after shutdown.
+// updateTableLocked calls Kill of the lifecycle table if kill is true, and otherwise Update. After shutdown it
+// returns ErrStopped.
 func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
 	if kill {
 		accepted, err = w.mu.table.Kill(*u, &w.mu.effects)
@@ -70,9 +72,10 @@ func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted li
 	return accepted, nil
 }
 
-// recordLocked returns the record of a Ref. It initialises a new one.
-func (w *Workers) recordLocked(ref lifecycle.Ref) *record {
-	r := w.mu.records.at(ref)
+// getOrInitRecordLocked returns the record of a Ref. It initialises a new record with its worker function and
+// the status cache mark of the forgotten pods.
+func (w *Workers) getOrInitRecordLocked(ref lifecycle.Ref) *record {
+	r := w.mu.records.recordAt(ref)
 	if r.run == nil {
 		r.run = func() { w.runWorker(ref) }
 		r.observedMark = w.mu.mark
@@ -92,7 +95,7 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	var act actions
 	w.mu.Lock()
 	states := w.mu.table.SyncKnown(snapshot, nil, &w.mu.effects)
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	w.mu.Unlock()
 	w.performActions(&act)
 	syncs := make(map[types.UID]PodWorkerSync, len(states))
@@ -102,7 +105,8 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	return syncs
 }
 
-// excludedSources lists the sources whose snapshot may be incomplete.
+// excludedSources returns the pod sources for which authoritative returns false, because their snapshot may be
+// incomplete. A nil authoritative excludes none.
 func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	if authoritative == nil {
 		return nil
@@ -119,7 +123,7 @@ func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	return excluded
 }
 
-// podUIDs returns the UIDs of the pods. It skips nil pods.
+// podUIDs returns the UIDs of the pods and skips nil pods.
 func podUIDs(pods []*v1.Pod) []types.UID {
 	list := make([]types.UID, 0, len(pods))
 	for _, pod := range pods {

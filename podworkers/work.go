@@ -35,8 +35,8 @@ type job struct {
 	actions    actions    // used by finishJob
 }
 
-// runWorker does the jobs of one pod until there are none. The table ensures that a pod never has
-// two workers.
+// runWorker runs the jobs of one pod, one after the other, until there are none. The lifecycle table ensures
+// that a pod never has two workers.
 func (w *Workers) runWorker(ref lifecycle.Ref) {
 	for {
 		j, ok := w.startNextJob(ref)
@@ -49,8 +49,8 @@ func (w *Workers) runWorker(ref lifecycle.Ref) {
 	}
 }
 
-// startNextJob returns the pod's next job. It returns false if there is none; the worker must then
-// exit. The context is made before the job, because the job can be cancelled from its first moment.
+// startNextJob returns the pod's next job and true. If there is none it returns false, counts the exit of the
+// worker, and wakes the shutdown if this was the last worker.
 func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
 	ctx := &syncContext{executor: w.executor}
 	ctx.Init(w.root)
@@ -61,7 +61,7 @@ func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
 		w.mu.Unlock()
 		return j, true
 	}
-	last := w.workerExitLocked()
+	last := w.countWorkerExitLocked()
 	w.mu.Unlock()
 	ctx.Cancel(context.Canceled)
 	if last {
@@ -70,11 +70,11 @@ func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
 	return nil, false
 }
 
-// newJobLocked returns the job for the table's work. A resync, which follows no update, uses the
-// last known mirror pod (B-079).
+// newJobLocked returns the job for work of the lifecycle table and stores it as the running job of the pod. A
+// resync, which follows no update, uses the last known mirror pod (B-079).
 func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	j := w.jobs.Get().(*job)
-	r := w.recordLocked(todo.Ref)
+	r := w.getOrInitRecordLocked(todo.Ref)
 	j.Work, j.ctx = *todo, ctx
 	j.pod, j.mirrorPod, j.runningPod, j.minMark, j.updateTime = r.pod, r.mirrorPod, r.runningPod, r.observedMark, r.updateTime
 	if j.mirrorPod == nil && todo.Type == SyncPodSync {
@@ -91,14 +91,15 @@ func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	return j
 }
 
-// workerExitLocked counts the exit of a worker. It reports whether that was the last worker while
-// the Workers stop.
-func (w *Workers) workerExitLocked() (last bool) {
+// countWorkerExitLocked counts the exit of a worker goroutine. It returns true if the Workers have stopped and
+// no worker is left.
+func (w *Workers) countWorkerExitLocked() (last bool) {
 	w.mu.workers--
 	return w.mu.workers == 0 && w.mu.stage == stopped
 }
 
-// slotsFor returns the slots for a method of the syncer.
+// slotsFor returns the slots for calls of a method of the syncer: SyncPod has its own, and all terminations
+// share the others.
 func (w *Workers) slotsFor(kind lifecycle.Kind) *slots {
 	if kind == lifecycle.SyncPod {
 		return w.syncs
@@ -113,7 +114,9 @@ type callOutcome struct {
 	exactRetryAt time.Time // for FailedRetryAt: the retry is not delayed by jitter beyond this time; zero: none
 }
 
-// runJob waits for a fresh status, then for a slot, and then calls the syncer.
+// runJob waits for a fresh runtime status, then for a slot, and then calls the syncer. It skips the slot and
+// the call if Config.Stability says that there is nothing to do. It calls Hooks.Syncing first, for SyncPod and
+// SyncTerminatingPod.
 func (w *Workers) runJob(j *job) callOutcome {
 	j.step.Store(uint32(AwaitingStatus))
 	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
@@ -140,7 +143,9 @@ func (w *Workers) runJob(j *job) callOutcome {
 	return o
 }
 
-// waitForFreshStatus waits for an observation that began after the pod's last call (B-083).
+// waitForFreshStatus waits for a runtime status that was observed after the pod's last call. It returns nil if
+// the job needs no status. After a failed call it first requests a relist; if the cache returns an error, a
+// termination gets the last cached status (B-083).
 func (w *Workers) waitForFreshStatus(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
@@ -157,9 +162,9 @@ func (w *Workers) waitForFreshStatus(j *job) (*runtime.PodStatus, error) {
 	return statusOrEmpty(status, j), nil
 }
 
-// statusAfterCacheError decides what to do without a fresh status. SyncPod is not called (B-085). A
-// termination continues with the last cached status: a broken runtime must block starts but not
-// kills, and SyncTerminatingPod verifies that the containers have stopped.
+// statusAfterCacheError records and logs an error of the status cache. For SyncTerminatingPod it returns the
+// last cached status: a broken runtime must block starts but not kills. For other calls, and if the job was
+// interrupted, it returns err (B-085).
 func (w *Workers) statusAfterCacheError(j *job, err error) (*runtime.PodStatus, error) {
 	if j.isInterrupted(err) {
 		return nil, err
@@ -181,9 +186,9 @@ func statusOrEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 	return status
 }
 
-// callSyncerIfCurrent calls the syncer, unless the job was cancelled while it waited. The check
-// yields to the executor: in a simulation other pods run just before each call, and after a
-// simulated crash no call is made.
+// callSyncerIfCurrent calls the syncer, logs its error and calls Hooks.Synced. It does nothing and returns an
+// error if the job was cancelled while it waited. Before the call it yields to the executor, so that other pods
+// run in a simulation.
 func (w *Workers) callSyncerIfCurrent(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	err = w.executor.Sleep(j.ctx, 0)
 	if err == nil {
@@ -208,8 +213,8 @@ func (w *Workers) callSyncerIfCurrent(j *job, status *runtime.PodStatus) (termin
 	return terminal, err
 }
 
-// callSyncer calls the method of the syncer for the job. A panic becomes an error of this pod alone
-// (I50).
+// callSyncer calls the method of the syncer for the job. terminal is the result of SyncPod and false for other
+// methods. A panic becomes an error of this pod alone (I50).
 func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -229,8 +234,8 @@ func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, 
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
-// logSyncError logs the error of a call. If the pod only waits, for example for the end of a
-// backoff, the level is debug.
+// logSyncError logs the error of a call, unless the job was interrupted. If the error only asks for a later
+// retry, the level is debug, otherwise error.
 func (w *Workers) logSyncError(j *job, err error) {
 	if j.isInterrupted(err) {
 		return
@@ -242,7 +247,8 @@ func (w *Workers) logSyncError(j *job, err error) {
 	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.podName(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 }
 
-// callSyncedHook calls Hooks.Synced.
+// callSyncedHook calls Hooks.Synced with the duration of the call, its error, and the latency since the update
+// that the job is for.
 func (w *Workers) callSyncedHook(j *job, begun time.Time, err error) {
 	now := w.executor.Now()
 	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
@@ -257,7 +263,8 @@ func (j *job) isInterrupted(err error) bool {
 	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// classifyResult converts the error of a call into a result of the table.
+// classifyResult converts the error of a call into a result of the lifecycle table, with the retry times that
+// the error requests. Without an error the result is Completed for a terminal pod, and otherwise Succeeded.
 func classifyResult(j *job, terminal bool, err error) callOutcome {
 	switch at, asked := earliestRequestedRetry(err); {
 	case err == nil && terminal:
@@ -278,8 +285,9 @@ func classifyResult(j *job, terminal bool, err error) callOutcome {
 	return callOutcome{result: lifecycle.Failed}
 }
 
-// finishJob passes the result to the table and performs the effects. It reports whether the same
-// worker continues with another job.
+// finishJob passes the result of a job to the lifecycle table and performs the effects. It requests a relist if
+// the runtime is unavailable. It reports whether the same worker continues with another job, and wakes the
+// shutdown if the last worker exits.
 func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	j.ctx.Cancel(context.Canceled) // This also stops goroutines that the call has left.
 	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: outcome.retryAt, exactRetryAt: outcome.exactRetryAt, random: w.config.Jitter()}
@@ -291,14 +299,14 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	}
 	w.mu.Lock()
 	if w.mu.table.Done(j.Ref, j.Incarnation, outcome.result, &w.mu.effects) {
-		r := w.recordLocked(j.Ref)
+		r := w.getOrInitRecordLocked(j.Ref)
 		r.running = nil
 		r.observedMark = j.minMark
-		r.recordResult(j, outcome.result)
+		r.updateRetryState(j, outcome.result)
 	}
-	continues = w.takeOwnWakeUpLocked(j.Ref)
-	w.applyLocked(&j.actions, &j.retryTimes)
-	last := !continues && w.workerExitLocked()
+	continues = w.removeWakeEffectLocked(j.Ref)
+	w.applyEffectsLocked(&j.actions, &j.retryTimes)
+	last := !continues && w.countWorkerExitLocked()
 	w.mu.Unlock()
 	w.performActions(&j.actions)
 	if outcome.result == lifecycle.FailedRuntimeUnavailable && w.relister != nil {
@@ -312,9 +320,9 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	return continues
 }
 
-// takeOwnWakeUpLocked removes the wake-up of the worker's own pod from the effects, because the
-// worker is running. It reports whether there was one.
-func (w *Workers) takeOwnWakeUpLocked(ref lifecycle.Ref) (found bool) {
+// removeWakeEffectLocked removes the effect that starts the pod's worker from the collected effects, because
+// that worker is still running. found is false if there was none.
+func (w *Workers) removeWakeEffectLocked(ref lifecycle.Ref) (found bool) {
 	for i := range w.mu.effects {
 		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {
 			w.mu.effects = append(w.mu.effects[:i], w.mu.effects[i+1:]...)
@@ -324,7 +332,7 @@ func (w *Workers) takeOwnWakeUpLocked(ref lifecycle.Ref) (found bool) {
 	return false
 }
 
-// podName returns namespace/name of the pod, for logs.
+// podName returns namespace/name of the pod for logs, from the pod object or else from the running pod.
 func (j *job) podName() string {
 	if j.pod != nil {
 		return j.pod.Namespace + "/" + j.pod.Name

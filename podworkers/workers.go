@@ -93,15 +93,15 @@ func (w *Workers) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.goroutines.Close()
-	for w.waitForNextDue(ctx) == nil {
+	for w.wakeDuePodsAndWait(ctx) == nil {
 	}
 	root.Cancel(context.Canceled)
-	return errors.Join(w.queueError(), w.shutDown(ctx))
+	return errors.Join(w.logAndReturnQueueError(), w.shutDown(ctx))
 }
 
-// waitForNextDue wakes the pods that are due and waits until the next one may be due. It returns an
-// error when Run must return.
-func (w *Workers) waitForNextDue(ctx context.Context) error {
+// wakeDuePodsAndWait wakes the pods whose next sync is due, and waits until the next one may be due or Run is
+// signalled. It returns an error if ctx ends or the work queue has failed.
+func (w *Workers) wakeDuePodsAndWait(ctx context.Context) error {
 	next, timed := w.Step()
 	if w.hasQueueFailed() {
 		return ErrQueue
@@ -125,7 +125,7 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 	for _, uid := range w.mu.due {
 		w.mu.table.Due(uid, &w.mu.effects)
 	}
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	if clear(w.mu.due); cap(w.mu.due) > maxReusedEffects {
 		w.mu.due = nil
 	}
@@ -136,7 +136,8 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// startServing starts the workers that were woken before Run.
+// startServing starts the workers that were stored before Run. It returns ErrSecondRun if Run was called
+// before.
 func (w *Workers) startServing(root *executor.Context) error {
 	var act actions
 	w.mu.Lock()
@@ -147,7 +148,7 @@ func (w *Workers) startServing(root *executor.Context) error {
 	w.root = root
 	w.mu.stage = serving
 	for _, run := range w.mu.startAtRun {
-		w.startWorkerLocked(&act, run)
+		w.startWorkerAtRunLocked(&act, run)
 	}
 	w.mu.startAtRun = nil
 	w.mu.Unlock()
@@ -155,13 +156,14 @@ func (w *Workers) startServing(root *executor.Context) error {
 	return nil
 }
 
-// shutDown resolves all completions and waits for the workers to exit.
+// shutDown shuts the lifecycle table down, which resolves all completions, and waits for the workers to exit.
+// It returns ErrNotDrained if they do not exit within the drain timeout.
 func (w *Workers) shutDown(ctx context.Context) error {
 	var act actions
 	w.mu.Lock()
 	w.mu.stage = stopped
 	w.mu.table.Shutdown(&w.mu.effects)
-	w.applyLocked(&act, nil)
+	w.applyEffectsLocked(&act, nil)
 	busy := w.mu.workers > 0
 	w.mu.Unlock()
 	w.performActions(&act)
@@ -171,8 +173,9 @@ func (w *Workers) shutDown(ctx context.Context) error {
 	return w.waitForWorkers(executor.Detach(ctx))
 }
 
-// waitForWorkers waits until the last worker has exited, or returns ErrNotDrained after the drain
-// timeout.
+// waitForWorkers waits until the last worker has exited. After the drain timeout it returns ErrNotDrained with
+// the names of the pods; a negative timeout waits without limit. A simulated crash ends the wait without an
+// error.
 func (w *Workers) waitForWorkers(ctx context.Context) error {
 	if w.config.DrainTimeout < 0 {
 		_ = w.idle.Wait(ctx) // It fails only in a simulated crash, after which no worker runs.
@@ -182,11 +185,11 @@ func (w *Workers) waitForWorkers(ctx context.Context) error {
 	if ended || err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.podsInSyncer(), ", "))
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.podsWithRunningJob(), ", "))
 }
 
-// podsInSyncer returns the sorted names of the pods whose worker has a job.
-func (w *Workers) podsInSyncer() []string {
+// podsWithRunningJob returns the sorted names of the pods whose worker has a job.
+func (w *Workers) podsWithRunningJob() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var names []string
