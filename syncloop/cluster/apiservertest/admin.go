@@ -80,8 +80,9 @@ func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
 	})
 }
 
-// updateObject stores o after keep has restored the fields that the request must not change.
-func (a *Admin) updateObject(o Object, keep func(before, after Object)) (Object, error) {
+// updateObject stores a copy of o. restoreFields first sets the fields back that the request must not change.
+// It refuses to move a bound pod to another node.
+func (a *Admin) updateObject(o Object, restoreFields func(before, after Object)) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	before, err := a.s.getLocked(keyOfObject(o))
@@ -89,7 +90,7 @@ func (a *Admin) updateObject(o Object, keep func(before, after Object)) (Object,
 		return nil, err
 	}
 	after := o.DeepCopyObject().(Object)
-	keep(before, after)
+	restoreFields(before, after)
 	if pod, ok := after.(*v1.Pod); ok {
 		if was := before.(*v1.Pod).Spec.NodeName; was != "" && was != pod.Spec.NodeName {
 			return nil, apierrors.NewBadRequest("a pod that is bound stays on its node")
@@ -157,7 +158,7 @@ func (a *Admin) Events() []*v1.Event {
 	return out
 }
 
-// storedCopy returns a copy of a stored object, or nil if it does not exist.
+// storedCopy returns a copy of the stored object with this key, or nil if it does not exist.
 func storedCopy[T any, P interface {
 	*T
 	Object
@@ -207,7 +208,8 @@ func (a *Admin) DeleteNode(name string) error {
 	return a.Delete(context.Background(), node, nil)
 }
 
-// editObject stores an object after edit has changed it, without validation.
+// editObject changes a copy of a stored object with edit and stores the copy, without validation. If edit
+// changes nothing, nothing is stored.
 func editObject[T any, P interface {
 	*T
 	Object
@@ -223,6 +225,6 @@ func editObject[T any, P interface {
 	if equality.Semantic.DeepEqual(before, after) {
 		return nil
 	}
-	_, err = a.s.updateLocked(before, after)
+	_, err = a.s.updateOrRemoveLocked(before, after)
 	return err
 }

@@ -29,7 +29,7 @@ type bench struct {
 	streams  []func()
 }
 
-// requireReason fails the case unless err has one of the reasons.
+// requireReason fails the case if err is nil or has none of the reasons.
 func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusReason) {
 	b.Helper()
 	if err == nil {
@@ -40,8 +40,9 @@ func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusRe
 	}
 }
 
-// deleteCreated closes the streams and deletes the objects of the case, the newest first.
-func (b *bench) deleteCreated() {
+// closeStreamsAndDeleteCreated closes the streams and deletes the objects of the case, the newest first. It
+// removes finalizers first and ignores errors.
+func (b *bench) closeStreamsAndDeleteCreated() {
 	for _, end := range b.streams {
 		end()
 	}
@@ -59,12 +60,13 @@ func (b *bench) deleteCreated() {
 	}
 }
 
-// objectName returns the name of an object of this case.
+// objectName returns the name of the case, with dashes for slashes, and the short name.
 func (b *bench) objectName(short string) string {
 	return strings.ReplaceAll(b.Name, "/", "-") + "-" + short
 }
 
-// adminCreate creates an object as administrator.
+// adminCreate creates an object as administrator, or fails the case. closeStreamsAndDeleteCreated deletes the
+// object.
 func adminCreate[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Create(b.ctx, o)
@@ -73,7 +75,7 @@ func adminCreate[T Object](b *bench, o T) T {
 	return out.(T)
 }
 
-// adminGet returns the object from the server as administrator.
+// adminGet returns the object from the server as administrator, or fails the case.
 func adminGet[T Object](b *bench, o T) T {
 	b.Helper()
 	out, err := b.h.Admin.Get(b.ctx, o)
@@ -88,8 +90,9 @@ func (b *bench) requireGone(o Object) {
 	b.requireReason(err, "the administrator's get", metav1.StatusReasonNotFound)
 }
 
-// createPod creates a pod that is bound to the node, unless an edit changes that. A server may authorize a node from a
-// cache. createPod waits until the cache has the pod, and so all earlier pods.
+// createPod creates a pod as administrator. The pod is bound to the node unless an edit changes that. For a pod
+// of the node, createPod then waits until the node may read the pod, because a server may authorize nodes from
+// a cache.
 func (b *bench) createPod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	b.Helper()
 	pod := &v1.Pod{
@@ -109,10 +112,10 @@ func (b *bench) createPod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-// bindToOtherNode binds a pod to another node.
+// bindToOtherNode is an edit for createPod. It binds the pod to another node.
 func (b *bench) bindToOtherNode(pod *v1.Pod) { pod.Spec.NodeName = b.h.Node + "-other" }
 
-// registerNode registers the node.
+// registerNode creates the Node object as the node, after the edits, or fails the case.
 func (b *bench) registerNode(edits ...func(*v1.Node)) *v1.Node {
 	b.Helper()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.h.Node}}
@@ -130,13 +133,13 @@ func podRef(pod *v1.Pod) apiserver.PodRef {
 	return apiserver.PodRef{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// patchStatus patches the status with the UID of the pod in the metadata.
+// patchStatus patches the status of a pod. The patch has the UID of the pod in its metadata.
 func (b *bench) patchStatus(pod *v1.Pod, status string) (*v1.Pod, error) {
 	b.Helper()
 	return b.h.Server.Pods().PatchStatus(b.ctx, podRef(pod), fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":%s}`, pod.UID, status))
 }
 
-// mustPatchStatus patches the status and fails the case after an error.
+// mustPatchStatus patches the status of a pod, or fails the case.
 func (b *bench) mustPatchStatus(pod *v1.Pod, status string) *v1.Pod {
 	b.Helper()
 	out, err := b.patchStatus(pod, status)
@@ -144,12 +147,13 @@ func (b *bench) mustPatchStatus(pod *v1.Pod, status string) *v1.Pod {
 	return out
 }
 
-// retryUntilAllowed repeats a call that a server may refuse for a moment after a pod was bound or the node was
-// registered.
-func (b *bench) retryUntilAllowed(what string, do func() error) {
+// retryUntilAllowed repeats a call while the server refuses it with Forbidden or NotFound, as it may for a
+// moment after a pod was bound or the node was registered. Any other error, and the end of the case's time,
+// fails the case.
+func (b *bench) retryUntilAllowed(what string, call func() error) {
 	b.Helper()
 	for {
-		err := do()
+		err := call()
 		if err == nil {
 			return
 		}
@@ -167,7 +171,8 @@ type watchReader[T Object] struct {
 	last   string
 }
 
-// startWatch opens a stream and closes it at the end of the case.
+// startWatch opens a stream, which is closed at the end of the case. It retries while the server does not allow
+// the watch yet.
 func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOptions) *watchReader[T] {
 	b.Helper()
 	w := &watchReader[T]{b: b, last: opts.ResourceVersion}
@@ -187,7 +192,8 @@ func (w *watchReader[T]) close() {
 	}
 }
 
-// nextEvent returns the next event. It skips bookmarks except the end of the initial events.
+// nextEvent returns the next event. It skips bookmarks except the bookmark that ends the initial events. It
+// fails the case if a MODIFIED or DELETED event has no newer resource version than the event before.
 func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	w.b.Helper()
 	for {
@@ -216,7 +222,8 @@ func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Check(slices.Equal(got, want), "the stream shows %q and not %q", got, want)
 }
 
-// readInitialEvents reads the initial events and returns the names of the objects.
+// readInitialEvents reads the initial events to their end and returns the sorted names of the objects. It fails
+// the case if one of the events is not ADDED.
 func (w *watchReader[T]) readInitialEvents() []string {
 	w.b.Helper()
 	names := map[string]bool{}
@@ -230,7 +237,8 @@ func (w *watchReader[T]) readInitialEvents() []string {
 	}
 }
 
-// requireEnd reads the stream until Next returns an error, and returns the error.
+// requireEnd reads the stream until Next returns an error, and returns the error. It fails the case if the
+// stream does not end in time.
 func (w *watchReader[T]) requireEnd() error {
 	w.b.Helper()
 	for {
@@ -243,7 +251,8 @@ func (w *watchReader[T]) requireEnd() error {
 	}
 }
 
-// isNewerVersion reports whether a resource version is newer than another one.
+// isNewerVersion reports whether version is a greater number than other. A number is newer than a text that is
+// no number.
 func isNewerVersion(version, other string) bool {
 	a, errA := strconv.ParseUint(version, 10, 64)
 	b, errB := strconv.ParseUint(other, 10, 64)

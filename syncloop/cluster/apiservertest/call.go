@@ -17,8 +17,8 @@ type pendingCall struct {
 	fault   *activeFault
 }
 
-// doRequest performs a request: it arrives at the server, may meet a fault, is executed under the server's lock by do,
-// and gets a response.
+// doRequest performs a request of a node and returns its response. The request arrives at the server and may
+// meet a fault. The server executes it by calling do under the server's lock.
 func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
 	var out, none T
 	err := c.s.serveRequest(ctx, c.node, r, func() (err error) {
@@ -31,7 +31,8 @@ func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, e
 	return out, nil
 }
 
-// serveRequest performs a request of a node.
+// serveRequest performs a request of a node: it records the request, applies its fault, and executes do. A
+// server that is down returns a refused connection and records nothing.
 func (s *Server) serveRequest(ctx context.Context, node string, r Request, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s *Server) serveRequest(ctx context.Context, node string, r Request, do fu
 	c := &pendingCall{request: &r}
 	c.Init(ctx)
 	defer c.Cancel(nil)
-	if err := s.receiveRequest(c); err != nil {
+	if err := s.recordRequestAndChooseFault(c); err != nil {
 		return errors.Join(s.executor.Sleep(ctx, 0), err)
 	}
 	err := s.executeWithFault(c, do)
@@ -51,8 +52,9 @@ func (s *Server) serveRequest(ctx context.Context, node string, r Request, do fu
 	return err
 }
 
-// receiveRequest records the request and chooses its fault. A server that is down receives no request.
-func (s *Server) receiveRequest(c *pendingCall) error {
+// recordRequestAndChooseFault records the request and its call, and chooses the fault of the call. If the
+// server is down, it only returns the error of a refused connection.
+func (s *Server) recordRequestAndChooseFault(c *pendingCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.down {
@@ -60,11 +62,12 @@ func (s *Server) receiveRequest(c *pendingCall) error {
 	}
 	s.mu.requests = append(s.mu.requests, c.request)
 	s.mu.calls = append(s.mu.calls, c)
-	c.fault = s.matchFaultLocked(c.request)
+	c.fault = s.chooseAndCountFaultLocked(c.request)
 	return nil
 }
 
-// executeWithFault executes the request with its fault. Other goroutines of a simulation can run before and after.
+// executeWithFault executes the request, with the delay, hang, error or lost response of its fault. It waits
+// while the server is frozen. Other goroutines of a simulation can run before and after the execution.
 func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	f := c.fault
 	err := s.executor.Sleep(c, f.Latency)
@@ -76,7 +79,7 @@ func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	}
 	if err != nil {
 		if f.Late {
-			s.executeLater(c, do)
+			s.executeWhenFaultCleared(c, do)
 		}
 		return err
 	}
@@ -96,7 +99,7 @@ func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	return err
 }
 
-// execute executes the request under the lock and records the response.
+// execute calls do under the lock and records the response in the request.
 func (s *Server) execute(c *pendingCall, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +108,7 @@ func (s *Server) execute(c *pendingCall, do func() error) error {
 	return err
 }
 
-// waitForThaw waits while the server is frozen.
+// waitForThaw waits until the server is not frozen or the call is canceled.
 func (s *Server) waitForThaw(c *pendingCall) error {
 	s.mu.Lock()
 	frozen := s.mu.frozen
@@ -116,8 +119,9 @@ func (s *Server) waitForThaw(c *pendingCall) error {
 	return frozen.Wait(c)
 }
 
-// executeLater executes the request of a canceled caller when its fault is cleared.
-func (s *Server) executeLater(c *pendingCall, do func() error) {
+// executeWhenFaultCleared makes the server execute the request of a canceled caller later, when a fault is
+// cleared.
+func (s *Server) executeWhenFaultCleared(c *pendingCall, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.late = append(s.mu.late, func() { c.request.setResponse(do()) })

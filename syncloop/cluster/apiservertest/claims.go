@@ -10,8 +10,9 @@ import (
 // claims implements apiserver.Claims.
 type claims struct{ c *Client }
 
-// claimNames returns the claims that a pod refers to.
-func claimNames(pod *v1.Pod) sets.Set[string] {
+// claimNamesOf returns the names of the PersistentVolumeClaims that the volumes of a pod refer to, including
+// those of ephemeral volumes.
+func claimNamesOf(pod *v1.Pod) sets.Set[string] {
 	names := sets.New[string]()
 	for _, v := range pod.Spec.Volumes {
 		switch {
@@ -27,7 +28,7 @@ func claimNames(pod *v1.Pod) sets.Set[string] {
 func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error) {
 	r := Request{Verb: "get", Resource: "persistentvolumeclaims", Namespace: namespace, Name: name}
 	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolumeClaim, error) {
-		if err := c.c.checkReferencedLocked(r, claimNames); err != nil {
+		if err := c.c.checkReferencedLocked(r, claimNamesOf); err != nil {
 			return nil, err
 		}
 		o, err := c.c.s.getLocked(objectKey{r.Resource, namespace, name})
@@ -51,7 +52,7 @@ func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolum
 		if of := volume.Spec.ClaimRef; of != nil {
 			claim.Namespace, claim.Name = of.Namespace, of.Name
 		}
-		if err := c.c.checkReferencedLocked(claim, claimNames); err != nil {
+		if err := c.c.checkReferencedLocked(claim, claimNamesOf); err != nil {
 			return nil, c.c.nodeAuthorizerError(r.Resource, name)
 		}
 		return volume.DeepCopy(), nil

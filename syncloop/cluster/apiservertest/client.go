@@ -81,12 +81,13 @@ func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
 // allowAll allows every request.
 func allowAll() error { return nil }
 
-// selectByName selects the object of a name.
+// selectByName returns a function that selects the object with this namespace and name.
 func selectByName(namespace, name string) func(Object) bool {
 	return func(o Object) bool { return o.GetNamespace() == namespace && o.GetName() == name }
 }
 
-// applyPatch returns an object after a strategic merge patch.
+// applyPatch returns a changed copy of an object after a strategic merge patch. It refuses a patch that changes
+// the name or namespace.
 func applyPatch[T any, P interface {
 	*T
 	Object

@@ -65,23 +65,24 @@ func (t tokens) CreateToken(ctx context.Context, namespace, account string, requ
 				field.Invalid(field.NewPath("spec", "expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")})
 		}
 		t.c.s.mu.tokens++
-		request.Name, request.Namespace, request.CreationTimestamp = account, namespace, t.c.s.now()
+		request.Name, request.Namespace, request.CreationTimestamp = account, namespace, t.c.s.serverTime()
 		request.Spec.ExpirationSeconds = &seconds
 		request.Status = authenticationv1.TokenRequestStatus{
 			Token:               tokenValue(t.c.s.mu.tokens, namespace, account, sa.GetUID()),
-			ExpirationTimestamp: metav1.NewTime(t.c.s.now().Add(time.Duration(seconds) * time.Second)),
+			ExpirationTimestamp: metav1.NewTime(t.c.s.serverTime().Add(time.Duration(seconds) * time.Second)),
 		}
 		return request, nil
 	})
 }
 
-// tokenValue returns the text of a token.
+// tokenValue returns the text of a service account token. The text contains its number, the account and the
+// UID.
 func tokenValue(number int, namespace, account string, uid types.UID) string {
 	return fmt.Sprintf("token-%d:%s/%s:%s", number, namespace, account, uid)
 }
 
-// admitTokenRequestLocked refuses a token that is not bound to a pod of the node which uses the account and mounts a
-// token for the audience.
+// admitTokenRequestLocked refuses a token request unless it is bound to a pod of the node that uses the service
+// account. A request for an audience also needs a volume of the pod with a token for that audience.
 func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
 	refuse := func(why string) error { return t.c.nodeRestrictionError("serviceaccounts", account, why) }
 	ref := spec.BoundObjectRef
@@ -111,7 +112,7 @@ func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authent
 	return nil
 }
 
-// hasTokenVolume reports whether a pod mounts a token for the audience.
+// hasTokenVolume reports whether a pod has a volume with a service account token for the audience.
 func hasTokenVolume(pod *v1.Pod, audience string) bool {
 	for _, v := range pod.Spec.Volumes {
 		for _, p := range projectedSources(v) {

@@ -27,7 +27,8 @@ type Fault struct {
 	Lost bool
 }
 
-// lostResponseError returns the error that the caller gets instead of the response.
+// lostResponseError returns the error that the caller gets instead of the response: the fault's error, or a
+// connection reset.
 func (f Fault) lostResponseError() error {
 	if f.Err != nil {
 		return f.Err
@@ -42,7 +43,8 @@ type activeFault struct {
 	requests int
 }
 
-// matches reports whether the fault affects a request.
+// matches reports whether the fault affects a request: all its filters match, and it has not affected its
+// maximum number of requests.
 func (f *activeFault) matches(r *Request) bool {
 	return (f.Times == 0 || f.requests < f.Times) && matchesFilter(f.Node, r.Node) && matchesFilter(f.Verb, r.Verb) &&
 		matchesFilter(f.Resource, r.Resource) && matchesFilter(f.Name, r.Name)
@@ -58,7 +60,7 @@ func (s *Server) Inject(f Fault) (clear func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.faults = append(s.mu.faults, in)
-	return func() { s.clearFault(in) }
+	return func() { s.removeFaultAndExecuteWaiting(in) }
 }
 
 // ClearFaults clears all faults.
@@ -67,12 +69,13 @@ func (s *Server) ClearFaults() {
 	faults := slices.Clone(s.mu.faults)
 	s.mu.Unlock()
 	for _, f := range faults {
-		s.clearFault(f)
+		s.removeFaultAndExecuteWaiting(f)
 	}
 }
 
-// clearFault removes a fault and executes the requests that wait for it.
-func (s *Server) clearFault(f *activeFault) {
+// removeFaultAndExecuteWaiting removes a fault and lets its hanging requests continue. It also executes all
+// requests of canceled callers that wait for a cleared fault.
+func (s *Server) removeFaultAndExecuteWaiting(f *activeFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.faults = slices.DeleteFunc(s.mu.faults, func(o *activeFault) bool { return o == f })
@@ -83,8 +86,9 @@ func (s *Server) clearFault(f *activeFault) {
 	f.cleared.Open()
 }
 
-// matchFaultLocked returns the fault that affects a request, or an empty fault.
-func (s *Server) matchFaultLocked(r *Request) *activeFault {
+// chooseAndCountFaultLocked returns the first fault that matches a request, and counts the request for that
+// fault. Without a match it returns a fault that does nothing.
+func (s *Server) chooseAndCountFaultLocked(r *Request) *activeFault {
 	for _, f := range s.mu.faults {
 		if f.matches(r) {
 			f.requests++

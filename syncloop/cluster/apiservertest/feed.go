@@ -37,8 +37,9 @@ type watch struct {
 	nextBookmark time.Time
 }
 
-// queueChange queues a change if the watch selects it.
-func (w *watch) queueChange(c change) {
+// queueChangeIfSelected queues the event of a change and wakes the reader. It ignores a change of another
+// resource, a change that is too old, and a change of an object that the watch does not select.
+func (w *watch) queueChangeIfSelected(c change) {
 	if c.key.resource != w.resource || c.version <= w.afterVersion {
 		return
 	}
@@ -48,7 +49,8 @@ func (w *watch) queueChange(c change) {
 	}
 }
 
-// endStream ends the stream after its queued events. A connection error discards the queued events.
+// endStream makes the stream end after its queued events. A connection error, which has no API status, discards
+// the queued events.
 func (w *watch) endStream(err error) {
 	w.ended, w.endError = true, err
 	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
@@ -106,7 +108,8 @@ func (f feed[T]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiser
 	return out, err
 }
 
-// newWatchLocked returns the watch for a request, with its first events.
+// newWatchLocked returns the watch for a request, with its first events. A version in the future ends the watch
+// with an error if the client wants initial events.
 func (f feed[T]) newWatchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
 	s := f.c.s
 	if err := f.allowed(); err != nil {
@@ -155,7 +158,8 @@ func (s *Server) removeStreamLocked(gone *watch) {
 	s.mu.streams = slices.DeleteFunc(s.mu.streams, func(w *watch) bool { return w == gone })
 }
 
-// parseVersionLocked parses a resource version. A version in the future returns a timeout error.
+// parseVersionLocked parses a resource version. An empty text is version 0. A version in the future returns the
+// version and a timeout error.
 func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	if version == "" {
 		return 0, nil
@@ -172,15 +176,17 @@ func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	return n, nil
 }
 
-// queueInitialEventsLocked queues the first events: the existing objects, or the changes after a version.
-func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initial bool) {
+// queueInitialEventsLocked queues the first events of a watch. With initialEvents or without a version these
+// are the existing objects, otherwise the changes after the version. If the history after the version is lost,
+// the stream ends with Expired.
+func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initialEvents bool) {
 	switch {
-	case initial || version == 0:
+	case initialEvents || version == 0:
 		for _, o := range s.listLocked(w.resource, w.selected) {
 			n, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
 			w.queue = append(w.queue, watchEvent{kind: apiserver.Added, object: o, version: n})
 		}
-		if initial {
+		if initialEvents {
 			w.queue = append(w.queue, watchEvent{kind: apiserver.Bookmark, version: s.mu.version, initial: true})
 		}
 		w.afterVersion = s.mu.version
@@ -189,7 +195,7 @@ func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initial bool
 	default:
 		w.afterVersion = version
 		for _, c := range s.mu.history {
-			w.queueChange(c)
+			w.queueChangeIfSelected(c)
 		}
 	}
 }
@@ -221,8 +227,8 @@ func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
 	}
 }
 
-// nextEvent returns the next event. Without an event it returns the time of the next bookmark or end, or no time while
-// the server is frozen.
+// nextEvent removes and returns the next event of the queue. Without an event it returns the time of the next
+// bookmark or of the end, or a zero time while the server is frozen. The error is io.EOF at the regular end.
 func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

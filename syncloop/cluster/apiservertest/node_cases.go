@@ -15,7 +15,7 @@ var mirrorCases = []Case{
 	{"mirror/again", "A mirror pod whose name is taken is refused with reason AlreadyExists, in an unknown namespace with reason NotFound.", mirrorAgain},
 }
 
-// newMirrorPod returns a mirror pod of a static pod.
+// newMirrorPod returns a mirror pod of a static pod, with the Node object as its owner. It creates nothing.
 func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	yes := true
 	return &v1.Pod{
@@ -31,7 +31,7 @@ func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	}
 }
 
-// createMirrorPod creates a mirror pod when the server admits the node.
+// createMirrorPod creates a mirror pod as the node. It retries while the server does not know the node yet.
 func (b *bench) createMirrorPod(mirror *v1.Pod) (out *v1.Pod) {
 	b.Helper()
 	b.created = append(b.created, mirror.DeepCopy())

@@ -17,14 +17,14 @@ import (
 // nodes implements apiserver.Nodes.
 type nodes struct{ c *Client }
 
-// isOwnNodeLocked reports whether an owner reference refers to the node's own object.
-func (c *Client) isOwnNodeLocked(ref metav1.OwnerReference) bool {
+// hasUIDOfNodeLocked reports whether an owner reference has the UID of this node's Node object.
+func (c *Client) hasUIDOfNodeLocked(ref metav1.OwnerReference) bool {
 	node, err := c.s.getLocked(objectKey{"nodes", "", c.node})
 	return err == nil && node.GetUID() == ref.UID
 }
 
-// checkOwnNode refuses requests for another node.
-func (c *Client) checkOwnNode(name string) error {
+// requireThisNode returns a Forbidden error if name is another node.
+func (c *Client) requireThisNode(name string) error {
 	if name == c.node {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *Client) checkOwnNode(name string) error {
 
 func (n nodes) Get(ctx context.Context, name string) (*v1.Node, error) {
 	return doRequest(ctx, n.c, Request{Verb: "get", Resource: "nodes", Name: name}, func() (*v1.Node, error) {
-		if err := n.c.checkOwnNode(name); err != nil {
+		if err := n.c.requireThisNode(name); err != nil {
 			return nil, err
 		}
 		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
@@ -55,14 +55,14 @@ func (n nodes) Create(ctx context.Context, node *v1.Node) (*v1.Node, error) {
 	})
 }
 
-// allocateCapacity sets the allocatable resources to the capacity if they are empty.
-func allocateCapacity(node *v1.Node) {
+// setAllocatableIfEmpty sets the allocatable resources of a node to its capacity if they are empty.
+func setAllocatableIfEmpty(node *v1.Node) {
 	if len(node.Status.Allocatable) == 0 {
 		node.Status.Allocatable = node.Status.Capacity.DeepCopy()
 	}
 }
 
-// addNotReadyTaint adds the not-ready taint, which every new node gets.
+// addNotReadyTaint adds the taint not-ready:NoSchedule, which every new node gets, unless the node has it.
 func addNotReadyTaint(node *v1.Node) {
 	taint := v1.Taint{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}
 	if !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.MatchTaint(&taint) }) {
@@ -78,8 +78,9 @@ func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.
 	return n.patchNode(ctx, "nodes/status", name, patch, func(before, after *v1.Node) { after.Spec = before.Spec })
 }
 
-// patchNode applies a patch. keep restores the fields that the resource must not change.
-func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, keep func(before, after *v1.Node)) (*v1.Node, error) {
+// patchNode applies a patch to a Node object, admits and validates the result, and stores it. restoreFields
+// first sets the fields back that the resource must not change.
+func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, restoreFields func(before, after *v1.Node)) (*v1.Node, error) {
 	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchKeys(patch), Body: patch}
 	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
 		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
@@ -91,7 +92,7 @@ func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byt
 		if err != nil {
 			return nil, err
 		}
-		keep(before, after)
+		restoreFields(before, after)
 		if err := n.c.admitNodeChange(before, after); err != nil {
 			return nil, err
 		}
@@ -102,7 +103,8 @@ func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byt
 	})
 }
 
-// validateNodeSpecUpdate refuses changes of the pod CIDR and the provider ID, which can be set only once.
+// validateNodeSpecUpdate returns an error if an update changes the pod CIDRs or the provider ID after they were
+// set. It first sets podCIDRs from podCIDR if they are empty.
 func validateNodeSpecUpdate(before, after *v1.Node) error {
 	if after.Spec.PodCIDR != "" && len(after.Spec.PodCIDRs) == 0 {
 		after.Spec.PodCIDRs = []string{after.Spec.PodCIDR}
@@ -120,12 +122,13 @@ func validateNodeSpecUpdate(before, after *v1.Node) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, before.Name, faults)
 }
 
-// storeUpdated stores an updated object and returns a copy.
+// storeUpdated stores an updated object and returns a copy. A node without allocatable resources gets its
+// capacity as allocatable.
 func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 	if node, ok := any(after).(*v1.Node); ok {
-		allocateCapacity(node)
+		setAllocatableIfEmpty(node)
 	}
-	out, err := s.updateLocked(before, after)
+	out, err := s.updateOrRemoveLocked(before, after)
 	if err != nil {
 		var none T
 		return none, err
@@ -136,8 +139,8 @@ func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 // leases implements apiserver.Leases.
 type leases struct{ c *Client }
 
-// checkOwnLease refuses requests for the lease of another node.
-func (l leases) checkOwnLease(name string) error {
+// requireLeaseOfThisNode returns a Forbidden error if name is the lease of another node.
+func (l leases) requireLeaseOfThisNode(name string) error {
 	if name == l.c.node {
 		return nil
 	}
@@ -146,7 +149,7 @@ func (l leases) checkOwnLease(name string) error {
 
 func (l leases) Get(ctx context.Context, name string) (*coordinationv1.Lease, error) {
 	return doRequest(ctx, l.c, Request{Verb: "get", Resource: "leases", Namespace: leaseNamespace, Name: name}, func() (*coordinationv1.Lease, error) {
-		if err := l.checkOwnLease(name); err != nil {
+		if err := l.requireLeaseOfThisNode(name); err != nil {
 			return nil, err
 		}
 		o, err := l.c.s.getLocked(objectKey{"leases", leaseNamespace, name})
@@ -161,7 +164,7 @@ func (l leases) Create(ctx context.Context, lease *coordinationv1.Lease) (*coord
 	lease = lease.DeepCopy()
 	lease.Namespace = leaseNamespace
 	return doRequest(ctx, l.c, Request{Verb: "create", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
-		if err := l.checkOwnLease(lease.Name); err != nil {
+		if err := l.requireLeaseOfThisNode(lease.Name); err != nil {
 			return nil, err
 		}
 		return storeCreated(l.c.s, lease)
@@ -172,7 +175,7 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) (*coord
 	lease = lease.DeepCopy()
 	lease.Namespace = leaseNamespace
 	return doRequest(ctx, l.c, Request{Verb: "update", Resource: "leases", Namespace: leaseNamespace, Name: lease.Name}, func() (*coordinationv1.Lease, error) {
-		if err := l.checkOwnLease(lease.Name); err != nil {
+		if err := l.requireLeaseOfThisNode(lease.Name); err != nil {
 			return nil, err
 		}
 		o, err := l.c.s.getLocked(keyOfObject(lease))

@@ -23,7 +23,7 @@ func podKey(namespace, name string) objectKey { return objectKey{"pods", namespa
 
 func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) {
 	return doRequest(ctx, p.c, Request{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}, func() (*v1.Pod, error) {
-		pod, err := p.getOwnPodLocked(namespace, name)
+		pod, err := p.getPodOfNodeLocked(namespace, name)
 		if apierrors.IsNotFound(err) {
 			err = p.c.nodeAuthorizerError("pods", name)
 		}
@@ -34,8 +34,9 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 	})
 }
 
-// getOwnPodLocked returns a pod of the node. It refuses pods of other nodes.
-func (p pods) getOwnPodLocked(namespace, name string) (*v1.Pod, error) {
+// getPodOfNodeLocked returns a stored pod that is bound to this node. For a pod of another node it returns a
+// Forbidden error.
+func (p pods) getPodOfNodeLocked(namespace, name string) (*v1.Pod, error) {
 	o, err := p.c.s.getLocked(podKey(namespace, name))
 	if err != nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byt
 	})
 }
 
-// admitPodStatus refuses a status update as the plugin NodeRestriction does.
+// admitPodStatus refuses a status update as the plugin NodeRestriction does: for a pod of another node, and for
+// changed labels or resource claim statuses.
 func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	switch {
 	case before.Spec.NodeName != c.node:
@@ -105,15 +107,15 @@ func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	return nil
 }
 
-// updatePodLocked validates a changed pod and stores it.
+// updatePodLocked completes and validates a changed pod and stores it. It returns the stored pod.
 func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
-	if err := preserveMetadata(before, after); err != nil {
+	if err := checkAndPreserveMetadata(before, after); err != nil {
 		return nil, err
 	}
-	if err := completeAndValidateStatus(before, after); err != nil {
+	if err := completeAndValidatePodStatus(before, after); err != nil {
 		return nil, err
 	}
-	out, err := s.updateLocked(before, after)
+	out, err := s.updateOrRemoveLocked(before, after)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +139,9 @@ func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSecon
 	return err
 }
 
-// deletePodLocked performs a step of a deletion. A pod on a node gets a grace period, and is removed when it is deleted
-// with grace period zero. A terminal pod is removed at once. admit is called only if the UID matches and the step
-// changes the pod.
+// deletePodLocked starts the deletion of a pod, or shortens its grace period, and removes the pod if the period
+// is then zero and it has no finalizers. A pod that is not bound or has terminated has grace period zero. A
+// deletion with no shorter grace period changes nothing and does not call admit.
 func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admit func() error) error {
 	if uid != nil && *uid != pod.UID {
 		return apierrors.NewConflict(groupResource("pods"), pod.Name,
@@ -175,24 +177,27 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 	return nil
 }
 
-// isRemovalPending reports whether only the removal step of a deletion is left.
+// isRemovalPending reports whether a pod is being deleted, has grace period zero and has no finalizers. Only
+// the removal of such a pod is left.
 func isRemovalPending(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
 }
 
-// setDeletion sets the deletion timestamp and the grace period.
+// setDeletion sets the grace period of a pod, and the deletion timestamp to the end of that period.
 func (s *Server) setDeletion(pod *v1.Pod, grace int64) {
-	pod.DeletionTimestamp = &metav1.Time{Time: s.now().Add(time.Duration(grace) * time.Second)}
+	pod.DeletionTimestamp = &metav1.Time{Time: s.serverTime().Add(time.Duration(grace) * time.Second)}
 	pod.DeletionGracePeriodSeconds = &grace
 }
 
-// shortenDeletion moves the deletion timestamp to a shorter grace period.
+// shortenDeletion sets a shorter grace period, and moves the deletion timestamp by the difference.
 func shortenDeletion(pod *v1.Pod, grace int64) {
 	less := time.Duration(grace-*pod.DeletionGracePeriodSeconds) * time.Second
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: pod.DeletionTimestamp.Add(less)}, &grace
 }
 
-// effectiveGracePeriod returns the grace period of a deletion.
+// effectiveGracePeriod returns the grace period of a deletion: the requested period, or the pod's own if
+// requested is nil. It is zero for a pod that is not bound or has terminated, and 1 instead of a negative
+// period.
 func effectiveGracePeriod(pod *v1.Pod, requested *int64) int64 {
 	period := int64(0)
 	if requested != nil {
@@ -209,7 +214,8 @@ func effectiveGracePeriod(pod *v1.Pod, requested *int64) int64 {
 	return period
 }
 
-// setPodDefaults sets the defaults of a new pod.
+// setPodDefaults sets the defaults of a new pod, including priority, the tolerations of the not-ready and
+// unreachable taints, phase Pending and the QoS class.
 func setPodDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	if pod.Spec.Priority == nil {

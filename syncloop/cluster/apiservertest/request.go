@@ -59,7 +59,8 @@ func (r Request) String() string {
 	return out.String()
 }
 
-// setResponse records the server's response.
+// setResponse records the code and reason of the server's response. An error without an API status, such as a
+// broken connection, has code 0.
 func (r *Request) setResponse(err error) {
 	r.Code, r.Reason = http.StatusOK, ""
 	if status, ok := err.(apierrors.APIStatus); ok {
@@ -99,7 +100,7 @@ func (s *Server) Watches() (open []Request) {
 	return open
 }
 
-// patchKeys returns the fields that a patch sets.
+// patchKeys returns the paths of the fields that a patch sets, or "unreadable" for a patch that is no JSON.
 func patchKeys(patch []byte) []string {
 	var tree map[string]any
 	if json.Unmarshal(patch, &tree) != nil {
@@ -125,7 +126,9 @@ func visitLeaves(at string, tree map[string]any, visit func(string)) {
 	}
 }
 
-// listElementTypes returns the types of the elements of a list that is merged by type.
+// listElementTypes returns the field "type" of each element of a list in brackets, such as [Ready] for
+// conditions. An element with a $patch directive has that directive after its type. Without types the result is
+// empty.
 func listElementTypes(list []any) string {
 	var names []string
 	for _, e := range list {

@@ -15,18 +15,19 @@ import (
 // leaseNamespace is the namespace of node leases.
 const leaseNamespace = v1.NamespaceNodeLease
 
-// nodeRestrictionError returns a refusal of the admission plugin NodeRestriction.
+// nodeRestrictionError returns a Forbidden error with the text of the admission plugin NodeRestriction.
 func (c *Client) nodeRestrictionError(resource, name, why string) error {
 	return apierrors.NewForbidden(groupResource(resource), name, fmt.Errorf("node %q %s", c.node, why))
 }
 
-// nodeAuthorizerError returns a refusal of the node authorizer.
+// nodeAuthorizerError returns a Forbidden error with the text of the node authorizer.
 func (c *Client) nodeAuthorizerError(resource, name string) error {
 	return apierrors.NewForbidden(groupResource(resource), name,
 		fmt.Errorf("User %q cannot get resource %q: no relationship found between node %q and this object", "system:node:"+c.node, resource, c.node))
 }
 
-// checkReferencedLocked refuses an object that no pod of the node refers to. Mirror pods give no rights.
+// checkReferencedLocked returns a Forbidden error unless a pod of the node in the same namespace refers to the
+// object. Mirror pods do not count.
 func (c *Client) checkReferencedLocked(r Request, references func(*v1.Pod) sets.Set[string]) error {
 	for k, o := range c.s.mu.objects {
 		pod, ok := o.(*v1.Pod)
@@ -141,7 +142,7 @@ func (c *Client) admitMirrorPodLocked(pod *v1.Pod) error {
 		why = "can only create mirror pods with a controller owner reference set to itself"
 	case refs[0].BlockOwnerDeletion != nil && *refs[0].BlockOwnerDeletion:
 		why = "must not set blockOwnerDeletion on an owner reference"
-	case !c.isOwnNodeLocked(refs[0]):
+	case !c.hasUIDOfNodeLocked(refs[0]):
 		if _, err := c.s.getLocked(objectKey{"nodes", "", c.node}); err != nil {
 			return err
 		}
@@ -156,7 +157,8 @@ func (c *Client) admitMirrorPodLocked(pod *v1.Pod) error {
 	return c.nodeRestrictionError("pods", pod.Name, why)
 }
 
-// hasClaimOrTokenVolume reports whether a pod has volumes of claims or tokens.
+// hasClaimOrTokenVolume reports whether a pod has a volume for a PersistentVolumeClaim, an ephemeral volume, or
+// a service account token.
 func hasClaimOrTokenVolume(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.PersistentVolumeClaim != nil || v.Ephemeral != nil ||
@@ -164,7 +166,8 @@ func hasClaimOrTokenVolume(pod *v1.Pod) bool {
 	})
 }
 
-// canNodeSetLabel reports whether a node may set this label on its own object.
+// canNodeSetLabel reports whether a node may set this label on its own Node object. Most labels of
+// kubernetes.io and k8s.io are forbidden.
 func canNodeSetLabel(name string) bool {
 	domain, _, ok := strings.Cut(name, "/")
 	if !ok || !isSubdomain(domain, "kubernetes.io") && !isSubdomain(domain, "k8s.io") {
@@ -182,7 +185,8 @@ func isSubdomain(domain, root string) bool {
 	return domain == root || strings.HasSuffix(domain, "."+root)
 }
 
-// admitNodeChange refuses a new or changed node as the plugin NodeRestriction does. before is empty for a new node.
+// admitNodeChange refuses a new or changed node as the plugin NodeRestriction does: another node, forbidden
+// labels, and changed taints or owner references. before is empty for a new node.
 func (c *Client) admitNodeChange(before, after *v1.Node) error {
 	if after.Name != c.node {
 		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify another node")

@@ -36,8 +36,9 @@ type Harness struct {
 	Timeout time.Duration
 }
 
-// complete sets defaults and returns an error for missing fields.
-func (h *Harness) complete() error {
+// setDefaultsAndValidate sets the default namespace, timeout and clock, and returns an error for missing
+// required fields.
+func (h *Harness) setDefaultsAndValidate() error {
 	var errs []error
 	if h.Server == nil {
 		errs = append(errs, errors.New("apiservertest: the harness has no Server"))
@@ -84,7 +85,7 @@ func Run(t *testing.T, factory func(t *testing.T) Harness) {
 // these methods.
 func (c Case) Run(t testing.TB, h Harness) {
 	t.Helper()
-	if err := h.complete(); err != nil {
+	if err := h.setDefaultsAndValidate(); err != nil {
 		t.Errorf("%v", err)
 		t.FailNow()
 		return
@@ -94,7 +95,7 @@ func (c Case) Run(t testing.TB, h Harness) {
 	defer cancel()
 	b := &bench{Bench: conformance.Bench{T: t, Name: c.Name, Promise: c.Promise}, h: h, executor: seam, ctx: ctx}
 	b.Do(func() {
-		defer b.deleteCreated()
+		defer b.closeStreamsAndDeleteCreated()
 		c.run(b)
 	})
 }

@@ -149,7 +149,7 @@ func (s *Server) Break(err error) {
 	s.mu.streams = nil
 }
 
-// cancelCalls breaks the connections of all running calls.
+// cancelCalls cancels all running calls with a connection reset.
 func (s *Server) cancelCalls() {
 	s.mu.Lock()
 	calls := slices.Clone(s.mu.calls)
@@ -191,12 +191,13 @@ func (s *Server) ResourceVersion() string {
 
 func (s *Server) versionLocked() string { return strconv.FormatUint(s.mu.version, 10) }
 
-// now returns the time of new objects.
-func (s *Server) now() metav1.Time {
+// serverTime returns the time for timestamps of objects: the current time plus the configured offset of the
+// server's clock, in whole seconds.
+func (s *Server) serverTime() metav1.Time {
 	return metav1.NewTime(s.executor.Now().Add(s.config.Ahead).UTC().Truncate(time.Second))
 }
 
-// nextUIDLocked returns a new UID.
+// nextUIDLocked returns a new UID, which contains a counter.
 func (s *Server) nextUIDLocked() types.UID {
 	s.mu.uids++
 	n := strconv.Itoa(s.mu.uids)

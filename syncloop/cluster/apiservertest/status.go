@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// completeAndValidateStatus completes the addresses of a new status, and returns an error for changes that a server
-// forbids.
-func completeAndValidateStatus(before, after *v1.Pod) error {
+// completeAndValidatePodStatus copies an empty QoS class and observed generation from the old status and
+// completes the pod IPs. It then returns an error for changes that a server forbids.
+func completeAndValidatePodStatus(before, after *v1.Pod) error {
 	status := &after.Status
 	if status.QOSClass == "" {
 		status.QOSClass = before.Status.QOSClass
@@ -19,7 +19,7 @@ func completeAndValidateStatus(before, after *v1.Pod) error {
 	if status.ObservedGeneration == 0 {
 		status.ObservedGeneration = before.Status.ObservedGeneration
 	}
-	completeAddresses(status)
+	completePodIPs(status)
 	at := field.NewPath("status")
 	var faults field.ErrorList
 	if status.ObservedGeneration < 0 {
@@ -45,17 +45,17 @@ func completeAndValidateStatus(before, after *v1.Pod) error {
 		faults = append(faults, field.Forbidden(at.Child("nominatedNodeName"), "may not be set on a pod that is bound"))
 	}
 	policy := before.Spec.RestartPolicy
-	faults = append(faults, validateTerminatedContainers(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
-	faults = append(faults, validateTerminatedContainers(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
+	faults = append(faults, validateNoContainerRunsAgain(at.Child("containerStatuses"), before.Status.ContainerStatuses, status.ContainerStatuses, policy)...)
+	faults = append(faults, validateNoContainerRunsAgain(at.Child("initContainerStatuses"), before.Status.InitContainerStatuses, status.InitContainerStatuses, policy)...)
 	if len(faults) == 0 {
 		return nil
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, before.Name, faults)
 }
 
-// completeAddresses makes the single pod address equal to the first address of the list. If both are set, the single
-// one wins. Host addresses are unchanged.
-func completeAddresses(status *v1.PodStatus) {
+// completePodIPs makes podIP and the first of podIPs equal. If both are set, podIP replaces the list. Host
+// addresses are unchanged.
+func completePodIPs(status *v1.PodStatus) {
 	if ip := status.PodIP; ip != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != ip) {
 		status.PodIPs = []v1.PodIP{{IP: ip}}
 	}
@@ -64,7 +64,7 @@ func completeAddresses(status *v1.PodStatus) {
 	}
 }
 
-// validateAddresses returns a fault for an invalid address and for a second address of a family.
+// validateAddresses returns a fault for each invalid address and for each second address of an IP family.
 func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	families := map[bool]bool{}
 	for i, ip := range ips {
@@ -81,8 +81,9 @@ func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	return faults
 }
 
-// validateTerminatedContainers returns a fault for each container that has terminated for good and would run again.
-func validateTerminatedContainers(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
+// validateNoContainerRunsAgain returns a fault for each container that has terminated, cannot restart by the
+// restart policy, and is not terminated in the new status.
+func validateNoContainerRunsAgain(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
 	if policy == v1.RestartPolicyAlways {
 		return nil
 	}

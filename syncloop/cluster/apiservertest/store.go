@@ -71,7 +71,7 @@ func isNamespaced(resource string) bool {
 	return !slices.Contains([]string{"nodes", "namespaces", "runtimeclasses", "persistentvolumes"}, resource)
 }
 
-// groupResource returns the GroupResource for errors.
+// groupResource returns the API group and resource for errors. A subresource is cut off.
 func groupResource(resource string) schema.GroupResource {
 	resource, _, _ = strings.Cut(resource, "/")
 	switch resource {
@@ -94,8 +94,9 @@ type change struct {
 	before, after Object // before is nil for a creation, after for a removal
 }
 
-// eventFor returns the event of the change for a selection; false if there is no event.
-func (c change) eventFor(selected func(Object) bool) (watchEvent, bool) {
+// eventFor returns the watch event of a change for a watch that selects some objects. An object that is
+// selected only before the change is DELETED. ok is false if the object is selected neither before nor after.
+func (c change) eventFor(selected func(Object) bool) (event watchEvent, ok bool) {
 	before, after := c.before != nil && selected(c.before), c.after != nil && selected(c.after)
 	e := watchEvent{version: c.version, object: c.after}
 	switch {
@@ -111,23 +112,24 @@ func (c change) eventFor(selected func(Object) bool) (watchEvent, bool) {
 	return e, true
 }
 
-// withVersion returns a copy with a resource version.
+// withVersion returns a copy of an object with this resource version.
 func withVersion(o Object, version uint64) Object {
 	o = o.DeepCopyObject().(Object)
 	o.SetResourceVersion(strconv.FormatUint(version, 10))
 	return o
 }
 
-// appendChangeLocked appends a change to the history and queues it for the streams.
-func (s *Server) appendChangeLocked(k objectKey, before, after Object) {
+// appendAndQueueChangeLocked appends a change to the history and queues its event for each open stream that
+// selects it.
+func (s *Server) appendAndQueueChangeLocked(k objectKey, before, after Object) {
 	c := change{s.mu.version, k, before, after}
 	s.mu.history = append(s.mu.history, c)
 	for _, w := range s.mu.streams {
-		w.queueChange(c)
+		w.queueChangeIfSelected(c)
 	}
 }
 
-// getLocked returns the stored object. The caller must not change it.
+// getLocked returns the stored object, or a NotFound error. The caller must not change the object.
 func (s *Server) getLocked(k objectKey) (Object, error) {
 	o, ok := s.mu.objects[k]
 	if !ok {
@@ -136,7 +138,8 @@ func (s *Server) getLocked(k objectKey) (Object, error) {
 	return o, nil
 }
 
-// listLocked returns the stored objects of a resource, by name.
+// listLocked returns the selected objects of a resource, ordered by namespace and name. The caller must not
+// change them.
 func (s *Server) listLocked(resource string, selected func(Object) bool) []Object {
 	var out []Object
 	for k, o := range s.mu.objects {
@@ -150,7 +153,8 @@ func (s *Server) listLocked(resource string, selected func(Object) bool) []Objec
 	return out
 }
 
-// createLocked stores a new object. The server owns the object afterwards.
+// createLocked validates a new object, sets its UID, creation time and defaults, and stores it. Afterwards the
+// object belongs to the server.
 func (s *Server) createLocked(o Object) (Object, error) {
 	if resource := resourceOf(o); o.GetNamespace() == "" && isNamespaced(resource) {
 		o.SetNamespace(metav1.NamespaceDefault)
@@ -169,7 +173,7 @@ func (s *Server) createLocked(o Object) (Object, error) {
 		return nil, apierrors.NewAlreadyExists(groupResource(k.resource), k.name)
 	}
 	o.SetUID(s.nextUIDLocked())
-	o.SetCreationTimestamp(s.now())
+	o.SetCreationTimestamp(s.serverTime())
 	o.SetDeletionTimestamp(nil)
 	o.SetDeletionGracePeriodSeconds(nil)
 	switch o := o.(type) {
@@ -177,25 +181,26 @@ func (s *Server) createLocked(o Object) (Object, error) {
 		o.SetGeneration(1)
 		setPodDefaults(o)
 	case *v1.Node:
-		allocateCapacity(o)
+		setAllocatableIfEmpty(o)
 	}
 	s.storeLocked(k, nil, o)
 	return o, nil
 }
 
-// storeLocked stores an object with the next resource version.
+// storeLocked stores an object with the next resource version, and queues the change for the streams.
 func (s *Server) storeLocked(k objectKey, before, after Object) {
 	s.mu.version++
 	after.SetResourceVersion(s.versionLocked())
 	s.mu.objects[k] = after
-	s.appendChangeLocked(k, before, after)
+	s.appendAndQueueChangeLocked(k, before, after)
 }
 
-// updateLocked stores an updated object, unless nothing has changed. If the object is being deleted, has grace period
-// zero and no finalizers left, it is removed.
-func (s *Server) updateLocked(before, after Object) (Object, error) {
+// updateOrRemoveLocked stores an updated object, unless nothing has changed. A changed pod spec increments the
+// generation. If the object is being deleted and has no grace period and no finalizers left, it is removed
+// instead.
+func (s *Server) updateOrRemoveLocked(before, after Object) (Object, error) {
 	k := keyOfObject(before)
-	if err := preserveMetadata(before, after); err != nil {
+	if err := checkAndPreserveMetadata(before, after); err != nil {
 		return nil, err
 	}
 	after.SetResourceVersion(before.GetResourceVersion())
@@ -213,17 +218,17 @@ func (s *Server) updateLocked(before, after Object) (Object, error) {
 	return after, nil
 }
 
-// removeLocked removes an object.
+// removeLocked removes an object and queues its DELETED event for the streams.
 func (s *Server) removeLocked(k objectKey) {
 	from := s.mu.objects[k]
 	delete(s.mu.objects, k)
 	s.mu.version++
-	s.appendChangeLocked(k, from, nil)
+	s.appendAndQueueChangeLocked(k, from, nil)
 }
 
-// preserveMetadata restores the metadata that an update must not change. It refuses an update with another UID or an
-// older resource version.
-func preserveMetadata(before, after Object) error {
+// checkAndPreserveMetadata refuses an update with another UID, another resource version, or a new finalizer on
+// an object that is being deleted. It then restores the metadata that an update must not change.
+func checkAndPreserveMetadata(before, after Object) error {
 	resource := groupResource(resourceOf(before))
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
 		return apierrors.NewConflict(resource, before.GetName(),
