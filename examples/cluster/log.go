@@ -31,14 +31,16 @@ const (
 	maxRecent    = 1000
 )
 
-// newRateLimitedHandler returns a rateLimitedHandler that writes to out.
+// newRateLimitedHandler returns a handler that writes warnings and errors to out, but the same message at most
+// once in repeatPeriod.
 func newRateLimitedHandler(out io.Writer) *rateLimitedHandler {
 	return &rateLimitedHandler{recent: &recentMessages{written: map[string]time.Time{}}, Handler: slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return slog.Attr{Key: a.Key, Value: withoutQuery(a.Value)} },
 	})}
 }
 
-// withoutQuery removes the query from the URL of a failed request. The query is long and differs each time.
+// withoutQuery formats the error of a failed request without the query of its URL, which is long and differs
+// each time. Any other value is returned unchanged.
 func withoutQuery(v slog.Value) slog.Value {
 	err, _ := v.Any().(error)
 	var request *url.Error
@@ -49,7 +51,8 @@ func withoutQuery(v slog.Value) slog.Value {
 	return slog.StringValue(fmt.Sprintf("%s %s: %v", request.Op, address, request.Err))
 }
 
-// Handle implements slog.Handler.
+// Handle implements slog.Handler. It drops a message that was written with the same attributes within
+// repeatPeriod.
 func (c *rateLimitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	key := r.Message + c.attributes
 	r.Attrs(func(a slog.Attr) bool {
@@ -58,14 +61,15 @@ func (c *rateLimitedHandler) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	if !c.recent.isNew(key, r.Time) {
+	if !c.recent.recordIfNew(key, r.Time) {
 		return nil
 	}
 	return c.Handler.Handle(ctx, r)
 }
 
-// isNew reports whether a message was not written in the last minute, and records it as written.
-func (r *recentMessages) isNew(key string, now time.Time) bool {
+// recordIfNew reports whether the message was not written within repeatPeriod, and stores it as written in that
+// case. After maxRecent messages it forgets all, so that some are written again.
+func (r *recentMessages) recordIfNew(key string, now time.Time) bool {
 	r.Lock()
 	defer r.Unlock()
 	if at, ok := r.written[key]; ok && now.Sub(at) < repeatPeriod {

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// machineCapacity returns the capacity of the machine, including the size of the disk that contains root. Pods can
-// request a part of that.
+// machineCapacity returns the capacity of the machine. The ephemeral storage is the size of the file system
+// that contains root, if the system reports it.
 func machineCapacity(root string) v1.ResourceList {
 	all := command.Capacity()
 	if bytes, ok := diskSize(root); ok {
@@ -24,8 +24,8 @@ func machineCapacity(root string) v1.ResourceList {
 	return all
 }
 
-// diskSize returns the size of the file system of a directory that may not exist yet. ok is false if the system does
-// not report it.
+// diskSize returns the size of the file system that contains a directory. If the directory does not exist yet,
+// it uses the nearest directory above. ok is false if the system does not report the size.
 func diskSize(dir string) (bytes int64, ok bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,8 +48,8 @@ type addressFinder interface {
 	LocalAddress(ctx context.Context) (netip.Addr, error)
 }
 
-// localIPs returns the address from which the machine reaches the API server. If the server runs on the machine itself,
-// it returns the first address that other machines can reach.
+// localIPs returns the address from which the machine reaches the API server. If that is unknown or a loopback
+// address, it returns the first address that other machines can reach, or nil.
 func localIPs(ctx context.Context, server addressFinder, interfaces func() ([]net.Addr, error)) []string {
 	if ip, err := server.LocalAddress(ctx); err == nil && !ip.IsLoopback() {
 		return []string{ip.String()}

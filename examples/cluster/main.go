@@ -57,24 +57,26 @@ It needs a kubeconfig with the credentials of a node:
   cluster --help                                                  all flags
 `}
 
-// run runs the program and returns the exit code. Output that no process reads delays neither the node nor the exit.
+// run runs the program and returns the exit code. It buffers the output, so that output that no process reads
+// delays neither the node nor the exit.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
 	lines, log := command.NewBuffered(out, reportDropped), command.NewBuffered(logs, reportDropped)
 	defer func() { lines.Flush(outputFlushTimeout); log.Flush(outputFlushTimeout) }()
 	out, logs = lines, log
-	return command.Run(program, args, out, logs, defineFlags, (*options).checkAndComplete, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, defineFlags, (*options).checkAndComplete, func(o *options) error { return runNode(ctx, o, out, logs) })
 }
 
 // outputFlushTimeout is how long the program waits at exit for the reader of the output, and of the log.
 const outputFlushTimeout = time.Second
 
-// reportDropped writes how many lines were dropped.
+// reportDropped prints how many lines of output were dropped, because no process read them.
 func reportDropped(to io.Writer, lines int) {
 	fmt.Fprintf(to, "... %d lines were dropped, because nothing read them\n", lines)
 }
 
-// changeLine returns the line for a state of a pod. changed is false if the same line was printed last.
-func changeLine(printed map[types.UID]string, state node.PodState) (text string, changed bool) {
+// formatIfChanged returns the line for the state of a pod. changed is false if the last line of that pod was
+// the same. It stores the state in printed, or deletes the pod there if it is gone.
+func formatIfChanged(printed map[types.UID]string, state node.PodState) (text string, changed bool) {
 	pod, what := state.Pod, state.Summary().String()
 	if state.Gone {
 		delete(printed, pod.UID)
@@ -87,9 +89,11 @@ func changeLine(printed map[types.UID]string, state node.PodState) (text string,
 	return fmt.Sprintf("%s/%s\t%s", pod.Namespace, pod.Name, what), true
 }
 
-// join runs the node until ctx is done.
-func join(ctx context.Context, o *options, out, logs io.Writer) error {
-	server, err := o.connectToServer()
+// runNode creates the node, serves the node's API, and prints changes of the pods until ctx is done or the node
+// fails. It locks --root-dir with the CRI runtime. At the end it prints that the Node object stays in the
+// cluster.
+func runNode(ctx context.Context, o *options, out, logs io.Writer) error {
+	server, err := o.newServerClient()
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 		return err
 	}
 	o.metrics.Observe(n.Node())
-	serve, err := o.listen(n, log)
+	serve, err := o.listenForNodeAPI(n, log)
 	if err != nil {
 		return err
 	}
@@ -122,11 +126,11 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 		}
 	})
 	lines := &lockedWriter{Writer: command.Visible(out)}
-	beside.Go(func() { printRegistration(watching, n, server, o.name, lines) })
+	beside.Go(func() { printAdviceAndRegistration(watching, n, server, o.name, lines) })
 	beside.Go(func() {
 		printed := map[types.UID]string{}
 		for state := range n.Node().Watch(watching) {
-			if line, news := changeLine(printed, state); news {
+			if line, news := formatIfChanged(printed, state); news {
 				fmt.Fprintln(lines, line)
 			}
 		}
@@ -140,9 +144,10 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 	return err
 }
 
-// connectToServer returns the client of the API server, with metrics of its requests.
-func (o *options) connectToServer() (server *client.Client, err error) {
-	counted, err := o.newMetrics()
+// newServerClient returns a client of the API server of --kubeconfig, with metrics of its requests. It sends no
+// request.
+func (o *options) newServerClient() (server *client.Client, err error) {
+	counted, err := o.metricsOrNew()
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +168,17 @@ type lockedWriter struct {
 	io.Writer
 }
 
-// Write implements io.Writer.
+// Write implements io.Writer. Only one call at a time writes.
 func (l *lockedWriter) Write(text []byte) (int, error) {
 	l.Lock()
 	defer l.Unlock()
 	return l.Writer.Write(text)
 }
 
-// printRegistration waits for the registration of the node and prints it. If the server rejects the first request or
-// does not answer, it first prints what the user can do. It returns when ctx is done.
-func printRegistration(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
+// printAdviceAndRegistration waits until the node is registered or ctx is done, and prints that the node is
+// registered. It first requests the Node object, and prints what the user can do if the server rejects the
+// request or does not answer.
+func printAdviceAndRegistration(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
 	const limit = 10 * time.Second
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -185,8 +191,8 @@ func printRegistration(ctx context.Context, n *cluster.Node, server apiserver.Se
 	}
 }
 
-// adviceForError tells the user what to do about the error of the first request. It returns "" if there is nothing to
-// do.
+// adviceForError returns what the user can do about the error of the first request. It returns "" if there is
+// no error, or if the Node object does not exist yet.
 func adviceForError(err error, name string) string {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):

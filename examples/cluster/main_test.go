@@ -113,7 +113,7 @@ func TestPrintRegistration(t *testing.T) {
 			done := make(chan struct{})
 			go func() {
 				defer close(done)
-				printRegistration(ctx, n, refusing{err: c.err}, "n1", &out)
+				printAdviceAndRegistration(ctx, n, refusing{err: c.err}, "n1", &out)
 			}()
 			synctest.Wait()
 			assert.Equal(t, c.want, out.String())
@@ -140,7 +140,7 @@ func TestChangeLine(t *testing.T) {
 		{Pod: pod("a", v1.PodPending)}, {Pod: pod("a", v1.PodPending)}, {Pod: pod("a", v1.PodPending), Terminating: true},
 		{Pod: pod("a", v1.PodFailed), Gone: true}, {Pod: pod("b", v1.PodPending)},
 	} {
-		if text, news := changeLine(printed, state); news {
+		if text, news := formatIfChanged(printed, state); news {
 			lines = append(lines, text)
 		}
 	}

@@ -44,7 +44,7 @@ type options struct {
 	rootLock                                             *os.File // locks the root directory; may be nil
 }
 
-// defineFlags declares the flags.
+// defineFlags adds the flags to f, and returns the options that the flags set.
 func defineFlags(f *pflag.FlagSet) *options {
 	host, _ := os.Hostname()
 	o := &options{}
@@ -74,7 +74,8 @@ func defineFlags(f *pflag.FlagSet) *options {
 // kubeletPort is the default port of a kubelet.
 const kubeletPort = 10250
 
-// checkAndComplete checks the flags, and sets options that follow from others.
+// checkAndComplete returns an error for an invalid flag, and sets options that depend on others: the address of
+// the node's API and the addresses of the node. It converts names to lower case.
 func (o *options) checkAndComplete() error {
 	o.name = strings.ToLower(strings.TrimSpace(o.name))
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(o.dns.ClusterDomain, "."))
@@ -108,14 +109,15 @@ func (o *options) checkAndComplete() error {
 	return nil
 }
 
-// setIPs parses the addresses of the node.
-func (o *options) setIPs(s string) error { return setAddresses(&o.ips, s) }
+// setIPs parses and stores the addresses of the node.
+func (o *options) setIPs(s string) error { return parseAddresses(&o.ips, s) }
 
-// setClusterDNS parses the addresses of the name servers.
-func (o *options) setClusterDNS(s string) error { return setAddresses(&o.dns.ClusterDNS, s) }
+// setClusterDNS parses and stores the addresses of the cluster's name servers.
+func (o *options) setClusterDNS(s string) error { return parseAddresses(&o.dns.ClusterDNS, s) }
 
-// setAddresses replaces the list by the addresses in s.
-func setAddresses(list *[]string, s string) error {
+// parseAddresses replaces the list by the IP addresses in s, which are separated by commas. It returns an error
+// if one is invalid.
+func parseAddresses(list *[]string, s string) error {
 	*list = strings.Split(s, ",")
 	for _, ip := range *list {
 		if _, err := netip.ParseAddr(ip); err != nil {
@@ -125,17 +127,18 @@ func setAddresses(list *[]string, s string) error {
 	return nil
 }
 
-// newMetrics returns the metrics of the program. The first call creates them.
-func (o *options) newMetrics() (_ *command.Metrics, err error) {
+// metricsOrNew returns the metrics of the program. The first call creates them.
+func (o *options) metricsOrNew() (_ *command.Metrics, err error) {
 	if o.metrics == nil {
 		o.metrics, err = command.NewMetrics()
 	}
 	return o.metrics, err
 }
 
-// nodeConfig returns the configuration of the node.
+// nodeConfig returns the configuration of the node, its sources of static pods and its runtime. With the CRI
+// runtime it also locks --root-dir.
 func (o *options) nodeConfig(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
-	counted, err := o.newMetrics()
+	counted, err := o.metricsOrNew()
 	if err != nil {
 		return cluster.Config{}, err
 	}
@@ -159,10 +162,11 @@ func (o *options) nodeConfig(server apiserver.Server, log *slog.Logger) (cluster
 	if o.runtime == "memory" {
 		return config, nil
 	}
-	return config, o.configureCRI(&config)
+	return config, o.lockRootAndConfigureCRI(&config)
 }
 
-// sourceStateDir returns where the last good versions of manifests are saved; empty if they are not.
+// sourceStateDir returns the directory in which valid manifests are saved. With the in-memory runtime it is "",
+// and none are saved.
 func (o *options) sourceStateDir() string {
 	if o.runtime == "memory" {
 		return ""
@@ -170,8 +174,9 @@ func (o *options) sourceStateDir() string {
 	return filepath.Join(o.root, "sources")
 }
 
-// configureCRI configures the node for containerd, with volumes and state on disk.
-func (o *options) configureCRI(config *cluster.Config) error {
+// lockRootAndConfigureCRI creates and locks --root-dir, and configures the node for a CRI runtime, with
+// volumes, logs and saved statuses on disk. The lock stays in o.rootLock.
+func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	c := &config.Node
 	root, err := filepath.Abs(o.root)
 	if err == nil {

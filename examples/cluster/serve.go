@@ -27,8 +27,9 @@ import (
 // use nine times as much memory while its header is read.
 const maxHeaderBytes = 128 << 10
 
-// listen opens the port of the node's API. The returned function serves the API until its context is done.
-func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.Context) error, err error) {
+// listenForNodeAPI opens the port of the node's API (kubectl logs, exec and so on). serve then serves the API
+// until its context is done. For port 0 nothing is opened, and serve returns at once.
+func (o *options) listenForNodeAPI(n *cluster.Node, log *slog.Logger) (serve func(context.Context) error, err error) {
 	if o.port == 0 {
 		return func(context.Context) error { return nil }, nil
 	}
@@ -38,7 +39,7 @@ func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.
 	}
 	var authorities func() *x509.CertPool
 	if o.clientCA != "" {
-		read, err := reloadable(func() (*x509.CertPool, error) { return readCertPool(o.clientCA) })
+		read, err := newReloader(func() (*x509.CertPool, error) { return readCertPool(o.clientCA) })
 		if err != nil {
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
@@ -62,7 +63,7 @@ func (o *options) listen(n *cluster.Node, log *slog.Logger) (serve func(context.
 	return func(ctx context.Context) error { return server.Run(ctx, l) }, nil
 }
 
-// listenAddress returns the address of the node's API.
+// listenAddress returns the address and port on which the node's API is served.
 func (o *options) listenAddress() string { return net.JoinHostPort(o.address, strconv.Itoa(o.port)) }
 
 // servingText describes for the user which parts of the node's API work.
@@ -77,15 +78,15 @@ func (o *options) servingText() string {
 	return "the node's API is served on " + o.listenAddress()
 }
 
-// configureCertificate sets the certificate of the files, which are read again for each connection, or a certificate
-// that is generated now.
+// configureCertificate sets the certificate of --tls-cert-file, which is read again for each connection.
+// Without that flag it creates a certificate.
 func (o *options) configureCertificate(config *tls.Config) error {
 	if o.certFile == "" {
-		made, err := selfSigned(o.name, o.certificateIPs)
+		made, err := newSelfSignedCertificate(o.name, o.certificateIPs)
 		config.Certificates = []tls.Certificate{made}
 		return err
 	}
-	read, err := reloadable(func() (*tls.Certificate, error) {
+	read, err := newReloader(func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
 		return &pair, err
 	})
@@ -96,9 +97,9 @@ func (o *options) configureCertificate(config *tls.Config) error {
 	return nil
 }
 
-// reloadable calls read, and returns a function that calls it again. If a later read fails, the function returns the
-// last good value.
-func reloadable[T any](read func() (*T, error)) (func() *T, error) {
+// newReloader calls read once and returns a function that calls read each time. If a later read fails, the
+// function returns the last valid value. If the first read fails, newReloader returns its error.
+func newReloader[T any](read func() (*T, error)) (func() *T, error) {
 	first, err := read()
 	if err != nil {
 		return nil, err
@@ -113,7 +114,7 @@ func reloadable[T any](read func() (*T, error)) (func() *T, error) {
 	}, nil
 }
 
-// readCertPool reads the certificates in a file.
+// readCertPool reads the CA certificates in a PEM file. A file without a certificate is an error.
 func readCertPool(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -126,9 +127,9 @@ func readCertPool(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// selfSigned creates a certificate for the node's name and addresses, valid for a year. An API server without
-// --kubelet-certificate-authority accepts it.
-func selfSigned(name string, ips []string) (tls.Certificate, error) {
+// newSelfSignedCertificate creates a key and a certificate for the node's name and addresses, valid for a year.
+// An API server without --kubelet-certificate-authority accepts it.
+func newSelfSignedCertificate(name string, ips []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err

@@ -39,7 +39,7 @@ func TestListen(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	o := &options{name: "n1", ips: []string{"127.0.0.1"}, certificateIPs: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
 	log := slog.New(slog.DiscardHandler)
-	_, err = o.listen(n, log)
+	_, err = o.listenForNodeAPI(n, log)
 	require.EqualError(t, err, fmt.Sprintf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", port))
 	require.NoError(t, free.Close())
 
@@ -64,7 +64,7 @@ func TestListen(t *testing.T) {
 		assert.NoError(t, seen.VerifyHostname("n1"))
 	}
 	run := func(body func()) {
-		serve, err := o.listen(n, log)
+		serve, err := o.listenForNodeAPI(n, log)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -76,11 +76,11 @@ func TestListen(t *testing.T) {
 	run(func() { ask(nil) })
 
 	o.certFile, o.keyFile, o.clientCA = cert, key, cert
-	_, err = o.listen(n, log)
+	_, err = o.listenForNodeAPI(n, log)
 	require.ErrorContains(t, err, "--tls-cert-file: open ")
 	var made [2]tls.Certificate
 	for i := range made {
-		made[i], err = selfSigned("n1", o.ips)
+		made[i], err = newSelfSignedCertificate("n1", o.ips)
 		require.NoError(t, err)
 		made[i].Leaf, err = x509.ParseCertificate(made[i].Certificate[0])
 		require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestListen(t *testing.T) {
 		ask(made[1].Leaf)
 	})
 	o.certFile = ""
-	_, err = o.listen(n, log)
+	_, err = o.listenForNodeAPI(n, log)
 	require.ErrorContains(t, err, "--client-ca-file: ")
 	require.ErrorContains(t, err, " has no certificate")
 	_, err = parse([]string{"--kubeconfig", "x", "--tls-cert-file", "y"})
