@@ -45,7 +45,8 @@ type builder struct {
 	order          []*container
 }
 
-// setTimeRange sets the start and the end of the timeline.
+// setTimeRange sets the start and the end of the timeline from the records, and whether the pod has finished.
+// If it has not, the timeline ends now. The range is at least one second if it would be empty.
 func (b *builder) setTimeRange(records []Record, now time.Time) {
 	if len(records) == 0 {
 		b.t.From, b.t.To = now, now.Add(time.Second)
@@ -68,7 +69,8 @@ func (b *builder) setTimeRange(records []Record, now time.Time) {
 	}
 }
 
-// addRecord adds one record to its lane.
+// addRecord adds the bar of one record to the lane of its kind. A note, which marks a new agent, and a finished
+// pod close bars that are open.
 func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:
@@ -103,7 +105,7 @@ func (b *builder) addRecord(r *Record) {
 	}
 }
 
-// addEvent adds an event.
+// addEvent adds an event to the lane of events, as a bar without duration.
 func (b *builder) addEvent(r *Record) {
 	class := Plain
 	if r.Warning {
@@ -112,7 +114,8 @@ func (b *builder) addEvent(r *Record) {
 	b.events.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
-// ensureWorkerBar opens the bar of the first phase of a worker, because that phase has no record.
+// ensureWorkerBar opens the bar "syncing" of the worker, unless a bar is open or the worker has finished. The
+// first phase of a worker has no record.
 func (b *builder) ensureWorkerBar(at time.Time) {
 	if b.worker.openBarIndex() < 0 && !b.workerFinished {
 		b.worker.addBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
@@ -122,7 +125,8 @@ func (b *builder) ensureWorkerBar(at time.Time) {
 // syncing is lifecycle.Syncing.
 const syncing = "syncing"
 
-// addPhase closes the bar of the worker's phase and opens the bar of the next one.
+// addPhase closes the bar of the worker's phase and opens the bar of the next one. The phase "finished" gets a
+// bar without duration.
 func (b *builder) addPhase(r *Record) {
 	b.worker.closeBar(r.At)
 	b.workerFinished = r.Name != syncing && r.Name != "terminating"
@@ -139,7 +143,8 @@ func (b *builder) addPhase(r *Record) {
 	b.worker.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
-// addStatus adds a status to the lanes of the status, the sandbox and the containers.
+// addStatus adds a status to the lanes of the status, the sandbox and the containers. If the summary has not
+// changed, the open status bar continues.
 func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
 	if !b.status.isOpenWith(s.Summary) {
@@ -157,7 +162,7 @@ func (b *builder) addStatus(at time.Time, s *Status) {
 	}
 }
 
-// statusClass returns the class of a status bar.
+// statusClass returns the class of a status bar, which decides its colour, from the summary and the phase.
 func statusClass(s *Status) Class {
 	switch {
 	case strings.HasSuffix(s.Summary, "BackOff") || strings.Contains(s.Summary, "BackOff,"):
@@ -174,7 +179,7 @@ func statusClass(s *Status) Class {
 	return Waiting
 }
 
-// addAction adds an action to the lane of its container or of the sandbox.
+// addAction adds an action of a sync to the lane of its container, or of the sandbox if it has no container.
 func (b *builder) addAction(r *Record) {
 	bar := Bar{From: r.startTime(), To: r.At, Class: Working, Label: r.Name, Details: detailLines(r.Text, r.Err)}
 	if r.Err != "" {
@@ -188,8 +193,8 @@ func (b *builder) addAction(r *Record) {
 	c.actions.addBar(bar)
 }
 
-// ensureContainer returns the container of a name and creates it if it is missing. Regular is the default
-// kind; any other kind is from a status and wins.
+// ensureContainer returns the container with this name and creates it if it is missing. A kind other than
+// Regular replaces the stored kind, because only a status gives such a kind.
 func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	c := b.containers[name]
 	if c == nil {
@@ -203,22 +208,23 @@ func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	return c
 }
 
-// buildLanes completes the lanes and adds those with bars to the timeline.
+// buildLanes adds all lanes that have bars to the timeline, in display order. It first clips their bars to the
+// time range.
 func (b *builder) buildLanes() {
-	lanes := []Lane{b.worker.withName("worker", LaneWorker), b.sandbox.withName("sandbox", LaneSandbox)}
+	lanes := []Lane{b.worker.setName("worker", LaneWorker), b.sandbox.setName("sandbox", LaneSandbox)}
 	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.position, y.position) })
 	for _, c := range b.order {
 		lanes = append(lanes, c.lanes(b.t.To, b.ended)...)
 	}
-	lanes = append(lanes, b.status.withName("status", LaneStatus), b.events.withName("events", LaneEvents))
+	lanes = append(lanes, b.status.setName("status", LaneStatus), b.events.setName("events", LaneEvents))
 	for i := range lanes {
-		if lanes[i].clipBars(b.t.From, b.t.To, b.ended); len(lanes[i].Bars) > 0 {
+		if lanes[i].clipBarsAndAssignRows(b.t.From, b.t.To, b.ended); len(lanes[i].Bars) > 0 {
 			b.t.Lanes = append(b.t.Lanes, lanes[i])
 		}
 	}
 }
 
-// detailLines returns the lines of a bar's details, without empty lines.
+// detailLines returns the non-empty ones of the text and the error, each as a line.
 func detailLines(text, err string) (lines []string) {
 	if text != "" {
 		lines = append(lines, text)
@@ -229,8 +235,8 @@ func detailLines(text, err string) (lines []string) {
 	return lines
 }
 
-// labelWithCount returns a label with the number of times, such as "fails ×3". For one time it returns the
-// label alone.
+// labelWithCount returns the label with the number of times, such as "fails ×3", or the label alone for one
+// time.
 func labelWithCount(times int, what string) string {
 	if times < 2 {
 		return what

@@ -29,14 +29,15 @@ type run struct {
 // backoff is a record of a back-off.
 type backoff struct{ at, until time.Time }
 
-// addStatus adds the runs and the wait of the container in a status.
+// addStatus updates the runs, the wait and the position of the container from its status. A run that the status
+// no longer shows as running is marked as missing since then.
 func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.position = place
 	if s.Last != nil {
-		c.addRun(at, s.Last, s.Restarts-1)
+		c.addOrUpdateRun(at, s.Last, s.Restarts-1)
 	}
 	if s.Run != nil {
-		c.addRun(at, s.Run, s.Restarts)
+		c.addOrUpdateRun(at, s.Run, s.Restarts)
 	}
 	if s.Run == nil || s.Run.Ended {
 		for _, r := range c.runs {
@@ -48,9 +49,9 @@ func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.updateWait(at, s)
 }
 
-// addRun adds or updates a run from a status. A run that could not be started has no start time, and its end
-// identifies it.
-func (c *container) addRun(at time.Time, r *Run, restarts int32) {
+// addOrUpdateRun adds a run from a status, or stores the end of a known run. Runs with the same start time are
+// the same run. A run that could not be started has no times and is identified by its restart count.
+func (c *container) addOrUpdateRun(at time.Time, r *Run, restarts int32) {
 	known := *r
 	if known.Ended && known.FinishedAt.IsZero() {
 		known.FinishedAt = at
@@ -70,7 +71,8 @@ func (c *container) addRun(at time.Time, r *Run, restarts int32) {
 	}
 }
 
-// updateWait opens, continues or closes the bar of the container's wait.
+// updateWait opens a bar for the reason that the container waits for, or closes the open bar if the reason has
+// changed or the container no longer waits.
 func (c *container) updateWait(at time.Time, s *Container) {
 	label := s.Reason
 	if label == "" {
@@ -90,7 +92,7 @@ func (c *container) updateWait(at time.Time, s *Container) {
 	c.waits.Bars = append(c.waits.Bars, Bar{From: at, To: at, Class: class, Label: label, Open: true, Details: detailLines(s.Message, "")})
 }
 
-// addProbe adds a record of probe results.
+// addProbe adds a bar for a record of probe results to the lane of its probe kind.
 func (c *container) addProbe(r *Record) {
 	lane := c.probes[r.Name]
 	if lane == nil {
@@ -104,10 +106,10 @@ func (c *container) addProbe(r *Record) {
 	lane.Bars = append(lane.Bars, bar)
 }
 
-// lanes returns the lanes of the container: its states, its actions and its probes.
+// lanes returns the lanes of the container: its states, its actions, and one for each probe kind with results.
 func (c *container) lanes(to time.Time, ended bool) []Lane {
 	states := Lane{Name: c.name, Kind: LaneKind(c.kind), Bars: c.stateBars(to, ended)}
-	lanes := []Lane{states, c.actions.withName(c.name+" actions", LaneActions)}
+	lanes := []Lane{states, c.actions.setName(c.name+" actions", LaneActions)}
 	for _, kind := range []string{"startup", "readiness", "liveness"} {
 		if lane := c.probes[kind]; lane != nil {
 			lanes = append(lanes, *lane)
@@ -116,7 +118,8 @@ func (c *container) lanes(to time.Time, ended bool) []Lane {
 	return lanes
 }
 
-// stateBars returns the bars of the runs and of the waits between them.
+// stateBars returns the bars of the container's runs and waits. A wait is shortened to the start of a run
+// within it, and gets the time of its back-off as a detail.
 func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	slices.SortStableFunc(c.runs, func(a, b *run) int { return a.StartedAt.Compare(b.StartedAt) })
 	for i, r := range c.runs {
@@ -146,8 +149,8 @@ func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	return bars
 }
 
-// newBar returns the bar of a run. A run without a known end is closed at the next run, or at the status that
-// no longer shows it.
+// newBar returns the bar of a run. A run whose end is not known is closed at the next run or at the first
+// status that does not show it; the last run stays open unless the pod has finished.
 func (r *run) newBar(next, to time.Time, ended bool) Bar {
 	b := Bar{From: r.StartedAt, To: r.FinishedAt, Class: Running, Label: "running", Details: []string{restartLabel(r.restarts)}}
 	switch {
@@ -168,7 +171,7 @@ func (r *run) newBar(next, to time.Time, ended bool) Bar {
 	return b
 }
 
-// restartLabel returns "first run" or the number of the restart.
+// restartLabel returns "first run" for 0, and "restart n" otherwise.
 func restartLabel(n int32) string {
 	if n == 0 {
 		return "first run"

@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// addBar appends a bar. A bar without duration at the same moment as the previous one, which also has no
-// duration, is merged with it.
+// addBar appends a bar to the lane. If the bar and the last bar have no duration and the same time, it merges
+// them instead.
 func (l *Lane) addBar(b Bar) {
 	if n := len(l.Bars); n > 0 && !b.Open && b.IsPoint() {
 		if last := &l.Bars[n-1]; !last.Open && last.IsPoint() && last.From.Equal(b.From) {
-			last.merge(b)
+			last.mergePointBar(b)
 			return
 		}
 	}
 	l.Bars = append(l.Bars, b)
 }
 
-// merge merges another bar without duration into this one. The details get a line for each.
-func (b *Bar) merge(other Bar) {
+// mergePointBar merges a bar without duration into this one, which has the same time. The labels are joined and
+// the details get a line for each. A failure or warning sets the class.
+func (b *Bar) mergePointBar(other Bar) {
 	if b.joined == nil {
 		b.joined, b.Details = []string{b.Label}, []string{b.labelWithDetails()}
 	}
@@ -35,12 +36,12 @@ func (b *Bar) merge(other Bar) {
 	}
 }
 
-// labelWithDetails returns the label and the details in one line.
+// labelWithDetails returns the label and the details as one line.
 func (b *Bar) labelWithDetails() string {
 	return strings.Join(append([]string{b.Label}, b.Details...), ": ")
 }
 
-// openBarIndex returns the index of the open bar, or -1.
+// openBarIndex returns the index of the lane's last open bar, or -1 if no bar is open.
 func (l *Lane) openBarIndex() int {
 	for i := range slices.Backward(l.Bars) {
 		if l.Bars[i].Open {
@@ -50,13 +51,13 @@ func (l *Lane) openBarIndex() int {
 	return -1
 }
 
-// isOpenWith reports whether the open bar has this label.
+// isOpenWith reports whether a bar is open and has this label.
 func (l *Lane) isOpenWith(label string) bool {
 	i := l.openBarIndex()
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// closeBar closes the open bar. A bar that was opened at the same moment is removed.
+// closeBar sets the end of the open bar, if there is one. It removes the bar if it was opened at the same time.
 func (l *Lane) closeBar(at time.Time) {
 	i := l.openBarIndex()
 	if i < 0 {
@@ -68,14 +69,15 @@ func (l *Lane) closeBar(at time.Time) {
 	}
 }
 
-// withName sets the name and the kind, and returns the lane.
-func (l *Lane) withName(name string, kind LaneKind) Lane {
+// setName sets the name and the kind of the lane and returns a copy of it.
+func (l *Lane) setName(name string, kind LaneKind) Lane {
 	l.Name, l.Kind = name, kind
 	return *l
 }
 
-// clipBars clips the bars to the time range of the timeline and assigns rows.
-func (l *Lane) clipBars(from, to time.Time, ended bool) {
+// clipBarsAndAssignRows clips the bars to the time range of the timeline, sorts them by start and assigns their
+// rows. An open bar ends at the end of the range, and is marked as open unless the pod has finished.
+func (l *Lane) clipBarsAndAssignRows(from, to time.Time, ended bool) {
 	for i := range l.Bars {
 		b := &l.Bars[i]
 		if b.Open {
@@ -93,7 +95,7 @@ func (l *Lane) clipBars(from, to time.Time, ended bool) {
 	l.assignRows()
 }
 
-// assignRows assigns each bar the first row in which it overlaps no other bar.
+// assignRows gives each bar the first row in which it overlaps no other bar, and sets the number of rows.
 func (l *Lane) assignRows() {
 	var free []time.Time // by row: the time from which the row is free
 	for i := range l.Bars {

@@ -48,12 +48,13 @@ func (l *Log) Add(r Record) {
 		l.dropped++
 	}
 	if most := l.maxRecords * containersPerRecord; r.Status != nil && l.containers > most {
-		l.dropOldest(most / 2)
+		l.dropOldestRecords(most / 2)
 	}
 }
 
-// dropOldest drops the oldest records until at most this number of containers is left, or one status.
-func (l *Log) dropOldest(maxContainers int) {
+// dropOldestRecords removes the oldest records until the statuses in the log have at most maxContainers
+// containers together, or only the newest status is left. It counts the removed records.
+func (l *Log) dropOldestRecords(maxContainers int) {
 	records := l.Records()
 	many := 0
 	for ; l.containers > maxContainers && l.containers > records[many].containerCount(); many++ {
@@ -63,7 +64,7 @@ func (l *Log) dropOldest(maxContainers int) {
 	l.dropped += many
 }
 
-// containerCount returns the number of containers in the status of a record.
+// containerCount returns the number of containers in the status of a record, or 0 without a status.
 func (r *Record) containerCount() int {
 	if r.Status == nil {
 		return 0
@@ -71,7 +72,8 @@ func (r *Record) containerCount() int {
 	return len(r.Status.Containers)
 }
 
-// mergeIntoPrevious merges a record into the last one of its kind if both are equal, and reports whether it did.
+// mergeIntoPrevious merges a probe or back-off record into the last record of the same probe or back-off, if
+// the result is the same and no restart is between them. It reports whether it merged.
 func (l *Log) mergeIntoPrevious(r *Record) bool {
 	if r.Kind != KindProbe && r.Kind != KindBackoff {
 		return false
@@ -96,7 +98,8 @@ func (l *Log) mergeIntoPrevious(r *Record) bool {
 	return false
 }
 
-// endsSeries reports whether records after this one are never merged with records before it.
+// endsSeries reports whether a later record must not be merged with records before this one: this one is the
+// start of the same container, a new agent, or the end of the pod.
 func (r *Record) endsSeries(later *Record) bool {
 	return r.Kind == KindNote || r.Kind == KindGone || r.Kind == KindAction && r.Container == later.Container && r.Name == startContainer
 }

@@ -60,7 +60,7 @@ type Record struct {
 	Status *Status
 }
 
-// startTime returns the start of the record, or of the first of the merged records.
+// startTime returns the start of the record, or of the first of the records that were merged into it.
 func (r *Record) startTime() time.Time {
 	if !r.Since.IsZero() {
 		return r.Since
@@ -135,7 +135,7 @@ func StatusOf(pod *v1.Pod, summary string) *Status {
 	return s
 }
 
-// initContainerKind returns Sidecar or Init for an init container.
+// initContainerKind returns Sidecar for an init container with restartPolicy Always, and Init otherwise.
 func initContainerKind(pod *v1.Pod, name string) ContainerKind {
 	i := slices.IndexFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 	if i >= 0 {
@@ -146,7 +146,7 @@ func initContainerKind(pod *v1.Pod, name string) ContainerKind {
 	return Init
 }
 
-// containerFromStatus converts a container status.
+// containerFromStatus converts a container status: its state, its last termination and its restart count.
 func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
 	c := Container{Name: s.Name, Kind: kind, Restarts: s.RestartCount, Last: runFromTermination(s.LastTerminationState.Terminated)}
 	switch {
@@ -160,7 +160,7 @@ func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
 	return c
 }
 
-// runFromTermination converts a terminated state to a Run; nil stays nil.
+// runFromTermination converts a terminated state to a run that has ended. It returns nil for nil.
 func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 	if t == nil {
 		return nil
@@ -174,7 +174,8 @@ func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 // MaxText is the maximum length of a text of a Record, in bytes.
 const MaxText = 512
 
-// printableLine returns a text as one line without unprintable characters, cut to MaxText bytes.
+// printableLine returns a text as one line without unprintable characters. A text of more than MaxText bytes is
+// cut and ends with "...".
 func printableLine(text string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(text) > 4*MaxText {

@@ -116,7 +116,7 @@ func (t Timeline) String() string {
 	return b.String()
 }
 
-// describe returns the bar as one line of the text, with times since from.
+// describe returns the bar as one line of text, with times relative to from.
 func (b *Bar) describe(from time.Time) string {
 	span := b.From.Sub(from).String()
 	if !b.IsPoint() {
