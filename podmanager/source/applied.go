@@ -24,17 +24,18 @@ type placedPod struct {
 	place uint64
 }
 
-// newAppliedPods returns an empty set with room for some pods.
+// newAppliedPods returns an empty set with memory for this number of pods.
 func newAppliedPods(pods int) appliedPods {
 	return appliedPods{pods: make(map[types.UID]placedPod, pods), names: make(map[types.NamespacedName]types.UID, pods)}
 }
 
-// checkAll validates and copies pods. The error names every fault.
-func (h *Handle) checkAll(pods []*v1.Pod) (appliedPods, error) {
+// validateAndCopyAll validates and copies the pods of a complete list and returns them as a set. Its error
+// names every invalid pod and every pod with the UID or name of an earlier one; the set leaves these out.
+func (h *Handle) validateAndCopyAll(pods []*v1.Pod) (appliedPods, error) {
 	var faults []error
 	all := newAppliedPods(len(pods))
 	for _, pod := range pods {
-		pod, err := h.validateAndCopy(pod)
+		pod, err := h.validateAndCopyUnlessOwned(pod)
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -51,8 +52,8 @@ func (h *Handle) checkAll(pods []*v1.Pod) (appliedPods, error) {
 	return all, errors.Join(faults...)
 }
 
-// set adds a pod, or replaces the one with its UID. It returns an error if another pod has the
-// name.
+// set adds a pod, or replaces the pod with its UID, which keeps its place in the order. It returns an error and
+// changes nothing if a pod with another UID has the name.
 func (a *appliedPods) set(pod *v1.Pod) error {
 	name := namespacedName(pod)
 	if other, taken := a.names[name]; taken && other != pod.UID {
@@ -70,7 +71,7 @@ func (a *appliedPods) set(pod *v1.Pod) error {
 	return nil
 }
 
-// delete removes a pod, and reports whether there was one.
+// delete removes the pod with a UID, and reports whether the set had it.
 func (a *appliedPods) delete(uid types.UID) (found bool) {
 	p, known := a.pods[uid]
 	if known {
@@ -80,7 +81,7 @@ func (a *appliedPods) delete(uid types.UID) (found bool) {
 	return known
 }
 
-// list returns all pods in the order of first Apply.
+// list returns all pods in the order in which they were first added.
 func (a *appliedPods) list() []*v1.Pod {
 	all := slices.SortedFunc(maps.Values(a.pods), func(x, y placedPod) int { return cmp.Compare(x.place, y.place) })
 	pods := make([]*v1.Pod, 0, len(all))

@@ -21,15 +21,15 @@ type PodLocator interface {
 	Locate(uid types.UID) (path string, found bool)
 }
 
-// refuseForeignUIDs removes pods from the changes if their UIDs belong to pods of other sources. It
-// returns the additions that must be delivered last, and the new refusals. The caller holds
-// m.taking, so no other call changes m.claims. changes is in the order of m.inboxes.
-func (m *Mux) refuseForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
+// refusePodsWithForeignUIDs removes those pods from changes whose UID belongs to a pod of another source. It
+// returns refused pods whose UID is free now, which are delivered after all changes, and the pods that are
+// newly refused. The caller holds m.taking.
+func (m *Mux) refusePodsWithForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
 	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isComplete() })
 	m.claims.Lock()
 	uids := m.claims.of.UIDs(changes)
 	m.claims.Unlock()
-	owners := m.ownersOf(uids)
+	owners := m.ownersOfUIDs(uids)
 	m.claims.Lock()
 	defer m.claims.Unlock()
 	// An API server makes the UIDs of its pods, so a static pod with such a UID is a copy.
@@ -49,9 +49,9 @@ func (m *Mux) refuseForeignUIDs(changes []merge.SourceChanges) (late []merge.Sou
 	return late, fresh
 }
 
-// ownersOf calls Config.Owner for each UID. A panic counts as no owner. The caller does not hold
-// m.claims.
-func (m *Mux) ownersOf(uids []types.UID) merge.Owners {
+// ownersOfUIDs calls the host program's Owner for each UID, and returns the pods that the node has data of. It
+// leaves out a UID whose call panics. The caller does not hold m.claims.
+func (m *Mux) ownersOfUIDs(uids []types.UID) merge.Owners {
 	if m.cfg.Owner == nil {
 		return nil
 	}
@@ -66,7 +66,8 @@ func (m *Mux) ownersOf(uids []types.UID) merge.Owners {
 	return all
 }
 
-// refusedPods returns the pods of a source that are refused now.
+// refusedPods returns the pods of a source that are refused now, because their UID belongs to a pod of another
+// source.
 func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	m.claims.Lock()
 	all = m.claims.of.Refused()
@@ -74,7 +75,8 @@ func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	return slices.DeleteFunc(all, func(r merge.Refused) bool { return r.Source != source })
 }
 
-// faultOfRefused returns the fault of a refused pod.
+// faultOfRefused returns the fault that is reported for a refused pod. Its path is the manifest of the pod if
+// the source can locate it, and the pod's name otherwise.
 func (m *Mux) faultOfRefused(in *inbox, r merge.Refused) Fault {
 	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
 	if l, ok := in.src.(PodLocator); ok {

@@ -76,7 +76,7 @@ func NewHandleWith(config HandleConfig) *Handle {
 // and unset fields get the defaults of an API server, as in Apply of a node. The pod needs a UID, a
 // name, and a full name that no other pod of the handle has. Any error is ErrInvalid.
 func (h *Handle) Apply(pod *v1.Pod) error {
-	pod, err := h.validateAndCopy(pod)
+	pod, err := h.validateAndCopyUnlessOwned(pod)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 		if err := h.mu.pods.set(pod); err != nil {
 			return err
 		}
-		h.recordChangeLocked(change{pod: pod})
+		h.addPendingChangeLocked(change{pod: pod})
 		return nil
 	})
 }
@@ -93,7 +93,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 func (h *Handle) Delete(uid types.UID) {
 	_ = h.updateAndDeliver(func() error {
 		if h.mu.pods.delete(uid) {
-			h.recordChangeLocked(change{uid: uid})
+			h.addPendingChangeLocked(change{uid: uid})
 		}
 		return nil
 	})
@@ -102,7 +102,7 @@ func (h *Handle) Delete(uid types.UID) {
 // Replace makes exactly these pods desired. If any of them is invalid, the error names every fault
 // and nothing changes.
 func (h *Handle) Replace(pods []*v1.Pod) error {
-	next, err := h.checkAll(pods)
+	next, err := h.validateAndCopyAll(pods)
 	if err != nil {
 		return err
 	}
@@ -136,22 +136,25 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 	})
 }
 
-// updateAndDeliver calls update under the lock, and delivers the changes unless update fails.
+// updateAndDeliver calls update under the lock. It then delivers the pending changes to the sink, unless update
+// returned an error, which it returns.
 func (h *Handle) updateAndDeliver(update func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := update(); err != nil {
 		return err
 	}
-	h.deliverLocked()
+	h.deliverUnlocking()
 	return nil
 }
 
-// requestSnapshotLocked requests the delivery of a snapshot, which includes all pending changes.
+// requestSnapshotLocked requests the delivery of all pods as one snapshot, and removes the pending single
+// changes, which the snapshot includes.
 func (h *Handle) requestSnapshotLocked() { h.mu.whole, h.mu.changes = true, nil }
 
-// recordChangeLocked requests the delivery of a change, alone or in a snapshot.
-func (h *Handle) recordChangeLocked(c change) {
+// addPendingChangeLocked stores a change for delivery. If the sink takes no single changes, it requests a
+// snapshot instead. If a snapshot is pending, that includes the change.
+func (h *Handle) addPendingChangeLocked(c change) {
 	switch {
 	case h.mu.single == nil:
 		h.mu.whole = true
@@ -160,21 +163,21 @@ func (h *Handle) recordChangeLocked(c change) {
 	}
 }
 
-// deliverLocked delivers everything pending to the sink, unless another goroutine is already doing
-// that. The lock is released for each call of the sink.
-func (h *Handle) deliverLocked() {
+// deliverUnlocking delivers everything pending to the sink, and releases the lock during each call of the sink.
+// It does nothing if no sink is set or another goroutine is delivering.
+func (h *Handle) deliverUnlocking() {
 	if h.mu.sink == nil || h.mu.handing {
 		return
 	}
 	h.mu.handing = true
 	defer func() { h.mu.handing = false }()
 	for h.mu.whole || len(h.mu.changes) > 0 {
-		h.callUnlocked(h.nextDeliveryLocked())
+		h.callUnlocked(h.takeNextDeliveryLocked())
 	}
 }
 
-// callUnlocked calls deliver without the lock. If the sink panics, it is unknown what the sink has
-// accepted, so a snapshot is requested.
+// callUnlocked calls deliver without the lock and takes the lock again. If deliver panics, it requests a
+// snapshot, because the sink may have accepted only some of the changes.
 func (h *Handle) callUnlocked(deliver func()) {
 	delivered := false
 	h.mu.Unlock()
@@ -188,13 +191,14 @@ func (h *Handle) callUnlocked(deliver func()) {
 	delivered = true
 }
 
-// nextDeliveryLocked removes the next pending delivery, and returns a function that makes it.
-func (h *Handle) nextDeliveryLocked() (deliver func()) {
+// takeNextDeliveryLocked removes the next pending delivery, and returns a function that passes it to the sink:
+// a snapshot of all pods, or else all pending changes.
+func (h *Handle) takeNextDeliveryLocked() (deliver func()) {
 	if h.mu.whole {
 		h.mu.whole = false
 		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
 		if in, ok := sink.(*inbox); ok {
-			return func() { in.setSnapshot(s, true) } // The handle owns the pods.
+			return func() { in.setSnapshotAndWake(s, true) } // The handle owns the pods.
 		}
 		return func() { sink.Set(s) }
 	}
@@ -211,9 +215,9 @@ func (h *Handle) nextDeliveryLocked() (deliver func()) {
 	}
 }
 
-// validateAndCopy validates a pod of the host program. It copies the pod and sets defaults, unless
-// the handle owns it already.
-func (h *Handle) validateAndCopy(pod *v1.Pod) (*v1.Pod, error) {
+// validateAndCopyUnlessOwned returns an error if a pod is nil or lacks a name or UID. It returns a copy with
+// defaults and the node's name. A pod that the handle owns is not copied: it only gets the default namespace.
+func (h *Handle) validateAndCopyUnlessOwned(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:
 		return nil, fmt.Errorf("%w: nil", ErrInvalid)

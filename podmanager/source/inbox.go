@@ -29,11 +29,11 @@ type inbox struct {
 var _ ChangeSink = (*inbox)(nil)
 
 // Set implements Sink.
-func (in *inbox) Set(s Snapshot) { in.setSnapshot(s, false) }
+func (in *inbox) Set(s Snapshot) { in.setSnapshotAndWake(s, false) }
 
-// setSnapshot implements Set. If owned is true, the inbox owns the pods of the snapshot and of
-// later changes: see HandleConfig.Owned.
-func (in *inbox) setSnapshot(s Snapshot, owned bool) {
+// setSnapshotAndWake replaces the pods of the source by a snapshot and wakes the consumer. If owned is true,
+// the inbox may modify the pods of the snapshot and of later changes: see HandleConfig.Owned.
+func (in *inbox) setSnapshotAndWake(s Snapshot, owned bool) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
 	in.mu.pods.SetOwner("")
@@ -64,7 +64,7 @@ func (in *inbox) Delete(uid types.UID) {
 	in.mux.callWake()
 }
 
-// consumeChanges returns the changes since the last call.
+// consumeChanges returns the changes of the source since the last call, and marks them as consumed.
 func (in *inbox) consumeChanges() merge.Changes {
 	in.mu.Lock()
 	step := in.mu.pods.Consume()
@@ -73,22 +73,22 @@ func (in *inbox) consumeChanges() merge.Changes {
 	return step.Changes(in.name)
 }
 
-// isConsumed reports whether the consumer has taken a snapshot of the source.
-func (in *inbox) isConsumed() bool {
+// isSnapshotConsumed reports whether the consumer has taken a snapshot of the source.
+func (in *inbox) isSnapshotConsumed() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.IsConsumed()
 }
 
-// hasDelivered reports whether the source has delivered a snapshot.
+// hasDelivered reports whether the source has delivered a snapshot, even if the consumer has not taken it.
 func (in *inbox) hasDelivered() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.HasSnapshot()
 }
 
-// isComplete reports whether the consumer has taken a snapshot, and neither that one nor the newest
-// one is incomplete.
+// isComplete reports whether the consumer has taken a snapshot that is not marked as incomplete, and the newest
+// snapshot is not marked so either.
 func (in *inbox) isComplete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -62,7 +62,7 @@ func (m *Mux) SetWake(wake func()) {
 	m.mu.wake = wake
 }
 
-// callWake calls the consumer's wake function.
+// callWake calls the function that wakes the consumer.
 func (m *Mux) callWake() {
 	m.mu.Lock()
 	wake := m.mu.wake
@@ -78,7 +78,7 @@ func (m *Mux) callWake() {
 func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
 	updates, rejected := m.collectUpdates(buf)
 	for _, r := range rejected {
-		m.reportRejected(r)
+		m.logAndReportRejected(r)
 	}
 	return updates
 }
@@ -89,7 +89,8 @@ type rejectedPod struct {
 	merge.Rejected
 }
 
-// collectUpdates returns the changes of all sources, and the newly rejected pods.
+// collectUpdates consumes the changes of all sources and appends them to updates. It also returns the pods that
+// are newly rejected: invalid ones, and those whose UID belongs to a pod of another source.
 func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejectedPod) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
@@ -97,7 +98,7 @@ func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.Pod
 	for _, in := range m.inboxes {
 		changes = append(changes, merge.SourceChanges{Source: in.name, Changes: in.consumeChanges()})
 	}
-	late, fresh := m.refuseForeignUIDs(changes)
+	late, fresh := m.refusePodsWithForeignUIDs(changes)
 	for _, c := range append(changes, late...) {
 		updates = appendUpdates(updates, c.Source, c.Changes)
 		for _, r := range c.Rejected {
@@ -110,7 +111,8 @@ func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.Pod
 	return updates, rejected
 }
 
-// appendUpdates appends the changes of a source in the order of delivery (CF-3).
+// appendUpdates appends the changes of a source in this order: REMOVE, ADD, UPDATE, DELETE, RECONCILE. It
+// leaves out empty ones, except the ADD of the first snapshot of the source (CF-3).
 func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
 	for _, u := range [...]podmanager.PodUpdate{
 		{Pods: c.Remove, Op: podmanager.REMOVE, Source: source},
@@ -126,8 +128,9 @@ func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Change
 	return updates
 }
 
-// reportRejected logs a rejected pod, records an event and calls the hook (CF-6).
-func (m *Mux) reportRejected(r rejectedPod) {
+// logAndReportRejected logs a rejected pod, calls the hook Rejected and records an event for the pod, if there
+// is one (CF-6).
+func (m *Mux) logAndReportRejected(r rejectedPod) {
 	name := ""
 	if r.Pod != nil {
 		name = r.Pod.Namespace + "/" + r.Pod.Name
@@ -170,5 +173,5 @@ func (m *Mux) Names() []string {
 // AllSeen reports whether the consumer has taken a snapshot of every source. Without sources it
 // returns true.
 func (m *Mux) AllSeen() bool {
-	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isConsumed() })
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isSnapshotConsumed() })
 }

@@ -41,8 +41,9 @@ func (m *Mux) Run(ctx context.Context) error {
 	return nil
 }
 
-// runWithRestarts runs one source, and runs it again after a pause when it fails, until it returns
-// nil or ctx ends.
+// runWithRestarts runs one source until it returns nil, ctx is cancelled or the simulated process crashes.
+// After any other error it reports the error, waits and runs the source again; the wait doubles up to maxPause.
+// A repeated error text is reported again only after the source has run longer than maxPause.
 func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {
@@ -57,7 +58,7 @@ func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 		}
 		if text := err.Error(); !told[text] && len(told) < maxReportedErrors {
 			told[text] = true
-			m.reportFailure(in.name, err)
+			m.logAndReportFailure(in.name, err)
 		}
 		if m.executor.Sleep(ctx, pause) != nil {
 			return
@@ -66,8 +67,8 @@ func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	}
 }
 
-// reportFailure logs the failure of a source and calls the hook.
-func (m *Mux) reportFailure(name string, err error) {
+// logAndReportFailure logs the failure of a source and calls the hook Failed.
+func (m *Mux) logAndReportFailure(name string, err error) {
 	m.cfg.Log.Error("A source failed and keeps its last state", "source", name, "err", err)
 	m.cfg.Hooks.Failed(name, err)
 }
@@ -75,7 +76,7 @@ func (m *Mux) reportFailure(name string, err error) {
 // ErrPanicked is the error of a source that panicked.
 var ErrPanicked = errors.New("source: panicked")
 
-// runSource calls Run of a source. A panic becomes an error.
+// runSource calls Run of a source, and returns its error. A panic is returned as an error.
 func (m *Mux) runSource(ctx context.Context, in *inbox) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

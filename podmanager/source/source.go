@@ -107,7 +107,8 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// containPanics wraps the callbacks of a Mux, so that a panic in one is an error of that call.
+// containPanics wraps the recorder and the hooks, so that a panic in one of them fails only that call. It
+// returns the guard that logs the panics.
 func (c *Config) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()

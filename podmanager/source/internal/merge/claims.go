@@ -103,13 +103,13 @@ func (c *Claims) Filter(changes []SourceChanges, owners Owners, complete bool, n
 	}
 	f := filter{Claims: c, owners: owners, complete: complete, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
 	for i := range changes {
-		f.releaseRemoved(&changes[i])
+		f.freeUIDsOfRemovedPods(&changes[i])
 	}
-	f.claimAdded(changes)
+	f.takeUIDsOrRefuseAdded(changes)
 	for i := range changes {
-		f.filterUpdates(&changes[i])
+		f.removeUpdatesOfRefused(&changes[i])
 	}
-	late = f.admitRefused(changes)
+	late = f.addRefusedWithFreeUIDs(changes)
 	for uid, before := range f.before {
 		for _, r := range c.refused[uid] {
 			if !slices.ContainsFunc(before, func(b Refused) bool { return b.Source == r.Source && b.Err.Error() == r.Err.Error() }) {
@@ -133,22 +133,25 @@ type filter struct {
 	freed    map[types.UID]holder    // the UIDs whose holders have removed their pods
 }
 
-// recordBefore records the refused pods of a UID as they were before this call.
-func (f *filter) recordBefore(uid types.UID) {
+// saveRefusedBeforeChange stores the refused pods of a UID as they are now, unless this call of Filter has
+// stored them already. Filter compares them at its end to find the newly refused pods.
+func (f *filter) saveRefusedBeforeChange(uid types.UID) {
 	if _, noted := f.before[uid]; !noted {
 		f.before[uid] = slices.Clone(f.refused[uid])
 	}
 }
 
-// releaseRemoved frees the UIDs of removed pods. A source that adds the UID again at once keeps it.
-func (f *filter) releaseRemoved(c *SourceChanges) {
+// freeUIDsOfRemovedPods frees the UIDs of the pods that a source has removed. A source that adds the UID again
+// in the same changes keeps it. The removal of a refused pod is taken out of the changes, because the pod was
+// never delivered.
+func (f *filter) freeUIDsOfRemovedPods(c *SourceChanges) {
 	again := make(map[types.UID]bool, len(c.Add))
 	for _, pod := range c.Add {
 		again[pod.UID] = true
 	}
 	c.Remove = slices.DeleteFunc(c.Remove, func(pod *v1.Pod) bool {
 		if f.holders[pod.UID].source != c.Source {
-			f.dropRefused(pod.UID, c.Source)
+			f.removeRefused(pod.UID, c.Source)
 			return true
 		}
 		if !again[pod.UID] {
@@ -159,20 +162,21 @@ func (f *filter) releaseRemoved(c *SourceChanges) {
 	})
 }
 
-// dropRefused drops the refused pod of a source under a UID.
-func (f *filter) dropRefused(uid types.UID, source string) {
-	f.recordBefore(uid)
+// removeRefused removes the refused pod of a source under a UID.
+func (f *filter) removeRefused(uid types.UID, source string) {
+	f.saveRefusedBeforeChange(uid)
 	f.refused[uid] = slices.DeleteFunc(f.refused[uid], func(r Refused) bool { return r.Source == source })
 	if len(f.refused[uid]) == 0 {
 		delete(f.refused, uid)
 	}
 }
 
-// claimAdded gives free UIDs to the added pods: first to their owners.
-func (f *filter) claimAdded(changes []SourceChanges) {
+// takeUIDsOrRefuseAdded gives each free UID to the source that adds a pod with it, first to the pod that the
+// node has data of. It takes all other added pods with that UID out of the changes and refuses them.
+func (f *filter) takeUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
-			if f.isFree(pod.UID) && f.isOwner(pod) {
+			if f.isUIDFree(pod.UID) && f.isOwner(pod) {
 				f.holders[pod.UID] = holder{changes[i].Source, nameOf(pod)}
 			}
 		}
@@ -180,35 +184,37 @@ func (f *filter) claimAdded(changes []SourceChanges) {
 	for i := range changes {
 		c := &changes[i]
 		c.Add = slices.DeleteFunc(c.Add, func(pod *v1.Pod) bool {
-			if f.isFree(pod.UID) && f.mayClaim(pod) {
+			if f.isUIDFree(pod.UID) && f.mayTakeFreeUID(pod) {
 				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
 			}
 			if f.holders[pod.UID].source == c.Source {
 				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
 				return false
 			}
-			f.refuse(c.Source, pod)
+			f.refusePod(c.Source, pod)
 			return true
 		})
 	}
 }
 
-// isFree reports whether a source may take a UID now. A source that has just removed its pod keeps
-// the UID until the removal is delivered.
-func (f *filter) isFree(uid types.UID) bool {
+// isUIDFree reports whether a source may take a UID now. A UID that was freed in the same changes is not free
+// until the removal is delivered.
+func (f *filter) isUIDFree(uid types.UID) bool {
 	_, held := f.holders[uid]
 	_, freed := f.freed[uid]
 	return !held && !freed
 }
 
-// isOwner reports whether the records or volumes of the UID belong to the pod itself.
+// isOwner reports whether the containers or volumes that the node has under the pod's UID belong to this pod,
+// by its namespace and name.
 func (f *filter) isOwner(pod *v1.Pod) bool {
 	owner, known := f.owners[pod.UID]
 	return known && owner == nameOf(pod)
 }
 
-// mayClaim reports whether a pod may have a UID that no source holds.
-func (f *filter) mayClaim(pod *v1.Pod) bool {
+// mayTakeFreeUID reports whether a pod may have a UID that no source holds. Until every source has delivered
+// its pods, it may not if the node has containers or volumes of another pod under that UID.
+func (f *filter) mayTakeFreeUID(pod *v1.Pod) bool {
 	if f.complete {
 		return true
 	}
@@ -216,9 +222,10 @@ func (f *filter) mayClaim(pod *v1.Pod) bool {
 	return !known || owner == nameOf(pod)
 }
 
-// refuse keeps a pod until its UID is free.
-func (f *filter) refuse(source string, pod *v1.Pod) {
-	f.recordBefore(pod.UID)
+// refusePod stores a pod that may not have its UID, until the UID is free. It replaces an older version of the
+// pod and keeps the time since when it is refused.
+func (f *filter) refusePod(source string, pod *v1.Pod) {
+	f.saveRefusedBeforeChange(pod.UID)
 	r := Refused{Source: source, Pod: pod, Since: f.now}
 	all := f.refused[pod.UID]
 	if i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == source }); i >= 0 {
@@ -229,22 +236,23 @@ func (f *filter) refuse(source string, pod *v1.Pod) {
 	f.refused[pod.UID] = append(all, r)
 }
 
-// filterUpdates takes the changes of refused pods out, and keeps the newest version of each pod.
-func (f *filter) filterUpdates(c *SourceChanges) {
+// removeUpdatesOfRefused takes updates of refused pods out of the changes, and stores the newest version of
+// each of these pods.
+func (f *filter) removeUpdatesOfRefused(c *SourceChanges) {
 	for _, pods := range [...]*[]*v1.Pod{&c.Update, &c.Delete, &c.Reconcile} {
 		*pods = slices.DeleteFunc(*pods, func(pod *v1.Pod) bool {
 			if f.holders[pod.UID].source == c.Source {
 				return false
 			}
-			f.refuse(c.Source, pod)
+			f.refusePod(c.Source, pod)
 			return true
 		})
 	}
 }
 
-// admitRefused adds the refused pods whose UIDs are free, and explains for each other one why it is
-// refused.
-func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
+// addRefusedWithFreeUIDs returns additions of the refused pods whose UIDs are free now. For each pod that stays
+// refused it sets the reason.
+func (f *filter) addRefusedWithFreeUIDs(changes []SourceChanges) (late []SourceChanges) {
 	uids := make([]types.UID, 0, len(f.refused))
 	for uid := range f.refused {
 		uids = append(uids, uid)
@@ -252,17 +260,17 @@ func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
 	slices.Sort(uids)
 	added := map[string][]*v1.Pod{}
 	for _, uid := range uids {
-		f.recordBefore(uid)
+		f.saveRefusedBeforeChange(uid)
 		if _, held := f.holders[uid]; !held {
-			if i := f.nextRefused(uid, changes); i >= 0 {
+			if i := f.indexOfNextRefused(uid, changes); i >= 0 {
 				r := f.refused[uid][i]
 				f.holders[uid] = holder{r.Source, nameOf(r.Pod)}
 				added[r.Source] = append(added[r.Source], r.Pod)
-				f.dropRefused(uid, r.Source)
+				f.removeRefused(uid, r.Source)
 			}
 		}
 		for i := range f.refused[uid] {
-			f.explainRefusal(&f.refused[uid][i])
+			f.setRefusalReason(&f.refused[uid][i])
 		}
 	}
 	for i := range changes {
@@ -273,8 +281,9 @@ func (f *filter) admitRefused(changes []SourceChanges) (late []SourceChanges) {
 	return late
 }
 
-// nextRefused returns the index of the refused pod that takes a free UID, and -1 if none may.
-func (f *filter) nextRefused(uid types.UID, changes []SourceChanges) int {
+// indexOfNextRefused returns the index of the refused pod that may take a free UID: the pod that the node has
+// data of, or else the first in the order of the sources. It returns -1 if none may.
+func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int {
 	all := f.refused[uid]
 	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwner(r.Pod) }); i >= 0 {
 		return i
@@ -282,15 +291,15 @@ func (f *filter) nextRefused(uid types.UID, changes []SourceChanges) int {
 	_, freed := f.freed[uid]
 	for _, c := range changes {
 		i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == c.Source })
-		if i >= 0 && (freed || f.mayClaim(all[i].Pod)) {
+		if i >= 0 && (freed || f.mayTakeFreeUID(all[i].Pod)) {
 			return i
 		}
 	}
 	return -1
 }
 
-// explainRefusal sets the reason why a pod is refused.
-func (f *filter) explainRefusal(r *Refused) {
+// setRefusalReason sets the error of a refused pod, and the pod that has the UID instead.
+func (f *filter) setRefusalReason(r *Refused) {
 	name := nameOf(r.Pod)
 	if h, held := f.holders[r.Pod.UID]; held {
 		r.Other, r.OtherPod = h.source, h.name

@@ -36,7 +36,8 @@ type Changes struct {
 	Rejected []Rejected
 }
 
-// addChange adds a pod to Update, Delete or Reconcile, by what changed in it.
+// addChange adds a changed pod to Delete if it has a deletion timestamp, to Update if anything but the status
+// differs, or to Reconcile if only the status differs. It adds nothing if nothing differs.
 func (c *Changes) addChange(before *v1.Pod, e entry, source string) {
 	if before == e.pod {
 		return
@@ -54,7 +55,8 @@ func (c *Changes) addChange(before *v1.Pod, e entry, source string) {
 	c.Update = append(c.Update, e.podWithAnnotations(source))
 }
 
-// desiredStateDiffers reports whether anything but the status differs.
+// desiredStateDiffers reports whether the labels, the annotations, the deletion or the spec of two pods differ.
+// It ignores the annotations that the node sets.
 func desiredStateDiffers(a, b *v1.Pod) bool {
 	return !equality.Semantic.DeepEqual(a.Labels, b.Labels) ||
 		!equality.Semantic.DeepEqual(a.DeletionTimestamp, b.DeletionTimestamp) ||
@@ -63,12 +65,13 @@ func desiredStateDiffers(a, b *v1.Pod) bool {
 		!equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// annotationsDiffer reports whether non-local annotations differ.
+// annotationsDiffer reports whether annotations differ, other than those that the node sets.
 func annotationsDiffer(a, b map[string]string) bool {
 	return hasOtherValue(a, b) || hasOtherValue(b, a)
 }
 
-// hasOtherValue reports whether b lacks a non-local annotation of a or has it with another value.
+// hasOtherValue reports whether b lacks an annotation of a or has it with another value. It ignores the
+// annotations that the node sets.
 func hasOtherValue(a, b map[string]string) bool {
 	for key, value := range a {
 		if isLocalAnnotation(key) {
@@ -86,9 +89,8 @@ func isLocalAnnotation(key string) bool {
 	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
 }
 
-// podWithAnnotations returns the pod for the consumer: a copy with the local annotations (CF-7,
-// CF-8). The copy shares everything else with the source's pod. A pod that already has the local
-// annotations is returned itself.
+// podWithAnnotations returns a shallow copy of the pod with the annotations that the node sets: its source and
+// the time it was first seen. A pod that has them already is returned itself (CF-7, CF-8).
 func (e entry) podWithAnnotations(source string) *v1.Pod {
 	if e.hasLocalAnnotations {
 		return e.pod
@@ -98,7 +100,9 @@ func (e entry) podWithAnnotations(source string) *v1.Pod {
 	return &pod
 }
 
-// annotationsWithLocal returns the pod's annotations and the local ones.
+// annotationsWithLocal returns a copy of the pod's annotations, with the source and the time it was first seen.
+// For a pod of another source than the API server it leaves out the mirror annotation, because the loop would
+// treat that pod as a mirror pod.
 func (e entry) annotationsWithLocal(source string) map[string]string {
 	all := make(map[string]string, len(e.pod.Annotations)+2)
 	maps.Copy(all, e.pod.Annotations)
@@ -110,7 +114,7 @@ func (e entry) annotationsWithLocal(source string) map[string]string {
 	return all
 }
 
-// rejectedSince returns the pods of latest that old does not have with the same reason.
+// rejectedSince returns the rejected pods in latest that old does not have with the same error, each once.
 func rejectedSince(old, latest []Rejected) []Rejected {
 	if len(latest) == 0 {
 		return nil
@@ -139,9 +143,9 @@ func rejectedSince(old, latest []Rejected) []Rejected {
 	return fresh
 }
 
-// hasImmutableChange reports whether a field of the spec has changed that an API server would never
-// let change. The pod is then another pod (F18). Applied in place, half of the change would take
-// effect at the next container restart and the rest never.
+// hasImmutableChange reports whether a field of the spec has changed that an API server never lets change. It
+// returns false for a deleted pod. The pod then counts as another pod, because a running one could take over
+// only part of the change (F18).
 func hasImmutableChange(before, now *v1.Pod) bool {
 	if before == now || now.DeletionTimestamp != nil || equality.Semantic.DeepEqual(before.Spec, now.Spec) {
 		return false
@@ -149,9 +153,8 @@ func hasImmutableChange(before, now *v1.Pod) bool {
 	return !equality.Semantic.DeepEqual(immutableSpec(&before.Spec), immutableSpec(&now.Spec))
 }
 
-// immutableSpec returns a copy of the spec without the fields that may change: images, the
-// deadline, the grace period, tolerations, ephemeral containers, scheduling, and resources
-// (in-place resize).
+// immutableSpec returns a copy of the spec without the fields that may change: images, resources, the active
+// deadline, the grace period, tolerations, ephemeral containers, scheduling gates and the node name.
 func immutableSpec(spec *v1.PodSpec) *v1.PodSpec {
 	spec = spec.DeepCopy()
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {

@@ -19,7 +19,8 @@ type entry struct {
 	hasLocalAnnotations bool      // pod has the local annotations already
 }
 
-// setPod sets the pod of an entry. If the Tracker owns the pod, it sets the local annotations.
+// setPod sets the pod of an entry. If the Tracker may modify the pod and it has no source annotation, setPod
+// adds the annotations that the node sets to the pod itself.
 func (t *Tracker) setPod(e *entry, pod *v1.Pod) {
 	e.pod, e.hasLocalAnnotations = pod, false
 	if _, has := pod.Annotations[SourceAnnotation]; t.ownerSource != "" && !has {
@@ -41,7 +42,8 @@ var ErrDuplicate = errors.New("duplicate pod")
 // ErrNameless is the fault of a pod without name or UID.
 var ErrNameless = errors.New("pod without identity")
 
-// checkListed returns an error if a pod of a list is invalid or a duplicate.
+// checkListed returns an error if a pod of a list is invalid, or if an earlier pod of the list has its UID or
+// full name.
 func (t *Tracker) checkListed(pod *v1.Pod) error {
 	if err := checkPod(pod); err != nil {
 		return err
@@ -55,8 +57,8 @@ func (t *Tracker) checkListed(pod *v1.Pod) error {
 	return nil
 }
 
-// needsFullReplace reports whether a pod is invalid, or has the full name of a pod with another
-// UID.
+// needsFullReplace reports whether a single change must be handled as a new list of all pods: its pod is
+// invalid, or another UID has the pod's full name.
 func (t *Tracker) needsFullReplace(pod *v1.Pod) bool {
 	if checkPod(pod) != nil {
 		return true
@@ -65,7 +67,7 @@ func (t *Tracker) needsFullReplace(pod *v1.Pod) bool {
 	return taken && other != pod.UID
 }
 
-// checkPod returns an error if a pod alone is invalid.
+// checkPod returns an error if a pod is nil, lacks a name or UID, or has an invalid quantity.
 func checkPod(pod *v1.Pod) error {
 	switch {
 	case pod == nil:
@@ -78,9 +80,9 @@ func checkPod(pod *v1.Pod) error {
 	return podspec.CheckQuantities(pod)
 }
 
-// isSameIncarnation reports whether now is the same incarnation of the pod as before. A deletion
-// cannot be taken back. So a pod without the deletion that it had is a new incarnation: the API
-// server was restored from a backup that is older than the deletion.
+// isSameIncarnation reports whether two versions belong to one pod: the UID and full name are equal, no
+// immutable field has changed unless guarded is true, and a deletion was not taken back. A deletion disappears
+// only if the API server was restored from an older backup.
 func isSameIncarnation(before, now *v1.Pod, guarded bool) bool {
 	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !hasImmutableChange(before, now)) &&
 		(before.DeletionTimestamp == nil || now.DeletionTimestamp != nil)

@@ -81,7 +81,7 @@ func (t *Tracker) Put(pod *v1.Pod, guarded bool, now time.Time) {
 		t.appendPod(pod, now)
 		return
 	}
-	t.rememberConsumed(pod.UID, e)
+	t.saveConsumedVersion(pod.UID, e)
 	if !isSameIncarnation(e.pod, pod, guarded) {
 		delete(t.names, fullNameOf(e.pod))
 		t.names[fullNameOf(pod)] = pod.UID
@@ -98,13 +98,13 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 		return
 	}
 	if e := t.pods[uid]; e != nil {
-		t.rememberConsumed(uid, e)
-		t.keepLastDeletion(uid, e)
+		t.saveConsumedVersion(uid, e)
+		t.copyLastDeletionToRemove(uid, e)
 		delete(t.pods, uid)
 		delete(t.names, fullNameOf(e.pod))
 		e.pod = nil
 		if len(t.order) > 2*len(t.pods)+minHoles {
-			t.compactOrder()
+			t.removeHolesFromOrder()
 		}
 	}
 }
@@ -112,18 +112,18 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 // minHoles is how many holes the order may always have.
 const minHoles = 8
 
-// compactOrder removes the holes of removed pods from the order.
-func (t *Tracker) compactOrder() {
+// removeHolesFromOrder removes the entries of removed pods from the order.
+func (t *Tracker) removeHolesFromOrder() {
 	t.order = slices.DeleteFunc(t.order, func(e *entry) bool { return e.pod == nil })
 }
 
-// updateInPlace replaces the objects of the pods if the new list has the same pods in the same
-// order and no faults. Otherwise it changes nothing and returns false.
+// updateInPlace replaces the objects of the pods if the new list has the same pods in the same order and all
+// are valid. Otherwise it changes no pod and returns false.
 func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) bool {
 	if !t.hasSnapshot || t.fullList != nil || len(pods) != len(t.pods) {
 		return false
 	}
-	t.compactOrder()
+	t.removeHolesFromOrder()
 	for i, e := range t.order {
 		if pods[i] == e.pod {
 			continue
@@ -134,14 +134,15 @@ func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) bool {
 	}
 	for i, e := range t.order {
 		if pods[i] != e.pod {
-			t.rememberConsumed(e.pod.UID, e)
+			t.saveConsumedVersion(e.pod.UID, e)
 			t.setPod(e, pods[i])
 		}
 	}
 	return true
 }
 
-// replaceAll replaces all pods by a list that may have any difference and any fault.
+// replaceAll replaces all pods by a list. It stores invalid and duplicate pods as rejected, and the versions
+// that the consumer has of all pods that change or are removed.
 func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 	before := t.pods
 	t.pods, t.names = make(map[types.UID]*entry, len(pods)), make(map[fullName]types.UID, len(pods))
@@ -154,43 +155,43 @@ func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 		e := before[pod.UID]
 		delete(before, pod.UID)
 		if e != nil {
-			t.updateEntry(e, pod, guarded, now)
+			t.updateAndMoveToEnd(e, pod, guarded, now)
 		} else {
 			t.appendPod(pod, now)
 		}
 	}
 	for uid, e := range before {
-		t.rememberConsumed(uid, e)
-		t.keepLastDeletion(uid, e)
+		t.saveConsumedVersion(uid, e)
+		t.copyLastDeletionToRemove(uid, e)
 	}
 	if t.rejected != nil {
 		t.fullList = slices.Clone(pods)
 	}
 }
 
-// appendPod adds a new pod after all others.
+// appendPod adds a new pod after all others, and marks it as changed for the consumer.
 func (t *Tracker) appendPod(pod *v1.Pod, now time.Time) {
-	t.rememberConsumed(pod.UID, nil)
+	t.saveConsumedVersion(pod.UID, nil)
 	e := &entry{arrivalNumber: t.changeNumber, firstSeen: now}
 	t.setPod(e, pod)
-	t.insertEntry(e)
+	t.appendEntry(e)
 }
 
-// updateEntry replaces the object of a known pod and moves the pod to the end of the order. If it
-// is the same incarnation its arrival number stays.
-func (t *Tracker) updateEntry(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
+// updateAndMoveToEnd replaces the object of a known pod and moves the pod to the end of the order. If the new
+// object is another pod with the same UID, it gets a new arrival number and a new first-seen time.
+func (t *Tracker) updateAndMoveToEnd(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
 	if e.pod != pod {
-		t.rememberConsumed(pod.UID, e)
+		t.saveConsumedVersion(pod.UID, e)
 		if !isSameIncarnation(e.pod, pod, guarded) {
 			e.arrivalNumber, e.firstSeen = t.changeNumber, now
 		}
 		t.setPod(e, pod)
 	}
-	t.insertEntry(e)
+	t.appendEntry(e)
 }
 
-// insertEntry appends an entry to the order and to the indexes.
-func (t *Tracker) insertEntry(e *entry) {
+// appendEntry appends an entry to the order and stores it by UID and by full name.
+func (t *Tracker) appendEntry(e *entry) {
 	t.lastPlace++
 	e.place = t.lastPlace
 	t.pods[e.pod.UID] = e
@@ -198,8 +199,10 @@ func (t *Tracker) insertEntry(e *entry) {
 	t.order = append(t.order, e)
 }
 
-// rememberConsumed stores the version that the consumer has of a pod that is about to change.
-func (t *Tracker) rememberConsumed(uid types.UID, e *entry) {
+// saveConsumedVersion stores the version of a pod that the consumer has, before the pod changes. It does
+// nothing if a version is stored since the last Consume. A nil entry means that the consumer does not have the
+// pod.
+func (t *Tracker) saveConsumedVersion(uid types.UID, e *entry) {
 	if _, marked := t.changed[uid]; marked {
 		return
 	}
@@ -212,10 +215,10 @@ func (t *Tracker) rememberConsumed(uid types.UID, e *entry) {
 	}
 }
 
-// keepLastDeletion sets the newest deletion timestamp and grace period in the REMOVE of a pod.
-// Example: kubectl delete --force sends a deletion with grace period 0 and, right after it, the
-// removal. If the consumer reads only after both, the REMOVE must still carry that grace period.
-func (t *Tracker) keepLastDeletion(uid types.UID, e *entry) {
+// copyLastDeletionToRemove copies the newest deletion timestamp and grace period into the pod that REMOVE
+// delivers. Example: kubectl delete --force sends a deletion with grace period 0 and, right after it, the
+// removal. Without the copy the consumer would not see grace period 0.
+func (t *Tracker) copyLastDeletionToRemove(uid types.UID, e *entry) {
 	p := t.changed[uid]
 	if p.pod == nil || p.arrivalNumber != e.arrivalNumber || e.pod.DeletionTimestamp == nil {
 		return
@@ -226,7 +229,7 @@ func (t *Tracker) keepLastDeletion(uid types.UID, e *entry) {
 	t.changed[uid] = p
 }
 
-// allPods returns all pods of the source, in order, including the rejected ones.
+// allPods returns all pods of the source in order, including the rejected ones.
 func (t *Tracker) allPods() []*v1.Pod {
 	if t.fullList != nil {
 		return slices.Clone(t.fullList)
@@ -240,7 +243,7 @@ func (t *Tracker) allPods() []*v1.Pod {
 	return pods
 }
 
-// replaceOrAppend replaces the pod with the same UID in a list, or appends the pod.
+// replaceOrAppend replaces the pod with the same UID in a list, or appends the pod. A nil pod is appended.
 func replaceOrAppend(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	if pod != nil {
 		if i := slices.IndexFunc(pods, func(p *v1.Pod) bool { return p != nil && p.UID == pod.UID }); i >= 0 {
