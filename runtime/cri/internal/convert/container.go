@@ -28,8 +28,8 @@ func CreateContainer(req runtime.CreateContainerRequest, sandbox SandboxContext,
 		Envs:        toCRIEnv(req.Env),
 		Mounts:      toCRIMounts(req.Mounts, sandbox.Namespaces.Users),
 		Devices:     toCRIDevices(req.Devices),
-		Labels:      ownedLabels(req.Labels, req.Pod, owner),
-		Annotations: ownedAnnotations(req.Annotations, req.Pod),
+		Labels:      labelsWithPodAndOwner(req.Labels, req.Pod, owner),
+		Annotations: annotationsWithIncarnation(req.Annotations, req.Pod),
 		LogPath:     req.LogPath,
 		Stdin:       req.Stdin,
 		StdinOnce:   req.StdinOnce,
@@ -58,8 +58,8 @@ func toCRIEnv(vars []runtime.EnvVar) []*cri.KeyValue {
 	return out
 }
 
-// toCRIMounts converts mounts. In a user namespace each mount has the ID mappings of the pod, so
-// that files have the same owners inside as on the host.
+// toCRIMounts converts mounts to those of CRI. If userNamespace is not nil, each mount gets the ID mappings of
+// the pod, so that files have the same owners inside as on the host.
 func toCRIMounts(all []runtime.Mount, userNamespace *runtime.UserNamespace) []*cri.Mount {
 	var out []*cri.Mount
 	for _, m := range all {
@@ -137,8 +137,9 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 	return out
 }
 
-// isStartCancelled reports whether containerd cancelled a start because the caller's context ended.
-// It then stores the error text as the message of the container. CRI has no other sign of it.
+// isStartCancelled reports whether containerd cancelled the start of a container because the caller's context
+// ended. It compares the exit code, reason and message of the exited container, because CRI has no other sign
+// of it.
 func isStartCancelled(s *cri.ContainerStatus) bool {
 	// containerd sets this code and reason for every failed start. The text is Go's for a cancelled context.
 	const exitCode, reason, cancelled = 128, "StartError", "context canceled"
@@ -261,8 +262,8 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 	return out
 }
 
-// memoryPlusSwapLimit returns the sum of both limits, because the swap limit of CRI includes
-// memory.
+// memoryPlusSwapLimit returns the sum of a memory and a swap limit, because the swap limit of CRI includes
+// memory. It returns zero if no swap limit is set, and Unlimited if one limit is negative.
 func memoryPlusSwapLimit(memory, swap int64) int64 {
 	if swap == 0 {
 		return 0
@@ -273,7 +274,7 @@ func memoryPlusSwapLimit(memory, swap int64) int64 {
 	return clampToInt64(uint64(memory) + uint64(swap))
 }
 
-// formatPIDLimit formats a PID limit for pids.max.
+// formatPIDLimit formats a PID limit for the cgroup file pids.max. A negative limit is "max".
 func formatPIDLimit(n int64) string {
 	if n < 0 {
 		return "max"

@@ -33,7 +33,7 @@ func TestMajorMinor(t *testing.T) {
 	for version, want := range map[string][3]int{
 		"1.9.3": {1, 9, 1}, "v2.0": {2, 0, 1}, "1.6~ds1": {1, 6, 1}, "1.10": {1, 10, 1}, "2": {}, "2.x": {}, "v1.:": {}, "1./": {},
 	} {
-		got, ok := majorMinor(version)
+		got, ok := parseMajorMinor(version)
 		if !ok {
 			assert.Zero(t, want, version)
 			continue

@@ -20,7 +20,7 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	default:
 		return runtime.ImageMountsUnknown
 	}
-	is, ok := majorMinor(version)
+	is, ok := parseMajorMinor(version)
 	switch {
 	case !ok:
 		return runtime.ImageMountsUnknown // A custom build.
@@ -32,8 +32,9 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	return runtime.ImageMountsAll
 }
 
-// majorMinor parses the first two numbers of a version such as "v2.4.2" or "1.6.20~ds1".
-func majorMinor(version string) (out [2]int, ok bool) {
+// parseMajorMinor parses the first two numbers of a version such as "v2.4.2" or "1.6.20~ds1". It returns false
+// for another form.
+func parseMajorMinor(version string) (out [2]int, ok bool) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if !ok {
 		return out, false

@@ -57,9 +57,10 @@ type podGrouper struct {
 	skipped       []Skipped
 }
 
-// shouldSkip reports whether a record is omitted: it is invalid, has another owner, or was added
-// before.
-func (a *podGrouper) shouldSkip(kind, id string, labels map[string]string, hasMetadata bool, uid string) bool {
+// skipIfInvalidOrSeen reports whether a listed sandbox or container must be omitted: it is invalid, belongs to
+// another owner, or was added before. It stores the reason of an invalid or foreign one in skipped, and marks
+// the others as added.
+func (a *podGrouper) skipIfInvalidOrSeen(kind, id string, labels map[string]string, hasMetadata bool, uid string) bool {
 	if reason := a.skipReason(id, labels, hasMetadata, uid); reason != "" {
 		a.skipped = append(a.skipped, Skipped{kind, id, reason})
 		return true
@@ -69,7 +70,8 @@ func (a *podGrouper) shouldSkip(kind, id string, labels map[string]string, hasMe
 	return before
 }
 
-// skipReason returns why a record is invalid, or an empty string.
+// skipReason returns why a listed sandbox or container is invalid or belongs to another owner. It returns an
+// empty string if it is valid.
 func (a *podGrouper) skipReason(id string, labels map[string]string, hasMetadata bool, uid string) string {
 	if id == "" {
 		return "no ID"
@@ -88,10 +90,10 @@ func (a *podGrouper) skipReason(id string, labels map[string]string, hasMetadata
 
 func (a *podGrouper) addSandbox(s *cri.PodSandbox) {
 	m := s.GetMetadata()
-	if a.shouldSkip("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
+	if a.skipIfInvalidOrSeen("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
 		return
 	}
-	p := a.podFor(types.UID(m.Uid), m.Name, m.Namespace)
+	p := a.ensurePod(types.UID(m.Uid), m.Name, m.Namespace)
 	box := runtime.Sandbox{
 		ID: s.Id, Attempt: m.Attempt, Incarnation: incarnationFromAnnotations(s.Annotations),
 		Ready: s.State == cri.PodSandboxState_SANDBOX_READY, CreatedAt: timeFromNanos(s.CreatedAt), Annotations: s.Annotations,
@@ -104,19 +106,19 @@ func (a *podGrouper) addSandbox(s *cri.PodSandbox) {
 
 func (a *podGrouper) addContainer(c *cri.Container) {
 	m, l := c.GetMetadata(), c.GetLabels()
-	if a.shouldSkip("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
+	if a.skipIfInvalidOrSeen("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
 		return
 	}
-	p := a.podFor(types.UID(l[LabelPodUID]), l[LabelPodName], l[LabelPodNamespace])
+	p := a.ensurePod(types.UID(l[LabelPodUID]), l[LabelPodName], l[LabelPodNamespace])
 	p.Containers = append(p.Containers, runtime.Container{
 		ID: c.Id, Name: m.Name, SandboxID: c.PodSandboxId, Attempt: m.Attempt,
 		Incarnation: incarnationFromAnnotations(c.Annotations), State: State(c.State),
 	})
 }
 
-// podFor returns the pod of a UID, and creates it if necessary. Its name comes from the newest
-// sandbox, or from the first container if it has no sandbox.
-func (a *podGrouper) podFor(uid types.UID, name, namespace string) *runtime.Pod {
+// ensurePod returns the pod with a UID. If it does not exist, ensurePod creates it with the given name and
+// namespace.
+func (a *podGrouper) ensurePod(uid types.UID, name, namespace string) *runtime.Pod {
 	p := a.byUID[uid]
 	if p == nil {
 		p = &runtime.Pod{UID: uid, Name: name, Namespace: namespace}

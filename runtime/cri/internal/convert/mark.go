@@ -54,7 +54,8 @@ func SandboxContextFromAnnotations(annotations map[string]string) SandboxContext
 	return p
 }
 
-// sandboxContext returns the SandboxContext of a request.
+// sandboxContext returns the fields of a sandbox request that the containers of the sandbox need later. The
+// hostname is empty on the host network.
 func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
 	p := SandboxContext{
 		LogDir: req.LogDir, CgroupDir: req.CgroupDir, Hostname: req.Hostname,
@@ -66,8 +67,9 @@ func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
 	return p
 }
 
-// ownedLabels returns the requested labels, overridden by the labels of the pod and the owner.
-func ownedLabels(requested map[string]string, pod runtime.PodRef, owner string) map[string]string {
+// labelsWithPodAndOwner returns the requested labels together with those of the pod and the owner, which take
+// precedence.
+func labelsWithPodAndOwner(requested map[string]string, pod runtime.PodRef, owner string) map[string]string {
 	l := map[string]string{}
 	maps.Copy(l, requested)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
@@ -75,15 +77,17 @@ func ownedLabels(requested map[string]string, pod runtime.PodRef, owner string) 
 	return l
 }
 
-// ownedAnnotations returns the requested annotations, overridden by the incarnation.
-func ownedAnnotations(requested map[string]string, pod runtime.PodRef) map[string]string {
+// annotationsWithIncarnation returns the requested annotations together with the incarnation of the pod's UID,
+// which takes precedence.
+func annotationsWithIncarnation(requested map[string]string, pod runtime.PodRef) map[string]string {
 	a := map[string]string{}
 	maps.Copy(a, requested)
 	a[AnnotationIncarnation] = strconv.FormatUint(pod.Incarnation, 10)
 	return a
 }
 
-// incarnationFromAnnotations returns the incarnation, or zero if the annotation is missing.
+// incarnationFromAnnotations returns the incarnation of the pod's UID from the annotations. It returns zero if
+// the annotation is missing or invalid.
 func incarnationFromAnnotations(annotations map[string]string) uint64 {
 	n, _ := strconv.ParseUint(annotations[AnnotationIncarnation], 10, 64)
 	return n

@@ -20,8 +20,8 @@ func RunSandbox(req runtime.RunSandboxRequest, owner string) *cri.RunPodSandboxR
 		LogDirectory: req.LogDir,
 		DnsConfig:    toCRIDNS(req.DNS),
 		PortMappings: toCRIPorts(req.Ports),
-		Labels:       ownedLabels(req.Labels, req.Pod, owner),
-		Annotations:  ownedAnnotations(req.Annotations, req.Pod),
+		Labels:       labelsWithPodAndOwner(req.Labels, req.Pod, owner),
+		Annotations:  annotationsWithIncarnation(req.Annotations, req.Pod),
 		Linux: &cri.LinuxPodSandboxConfig{
 			CgroupParent:    req.CgroupDir,
 			SecurityContext: toCRISandboxSecurity(&req.Security, req.Namespaces),
@@ -56,7 +56,8 @@ func toCRISandboxMetadata(pod runtime.PodRef, attempt uint32) *cri.PodSandboxMet
 	return &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt}
 }
 
-// toCRIDNS converts a DNS config. It returns nil for the config of the host.
+// toCRIDNS converts a DNS config. It returns nil for an empty config, with which the runtime uses the DNS
+// config of the host.
 func toCRIDNS(d runtime.DNS) *cri.DNSConfig {
 	if len(d.Servers)+len(d.Searches)+len(d.Options) == 0 {
 		return nil
@@ -75,8 +76,8 @@ func toCRIPorts(mappings []runtime.PortMapping) []*cri.PortMapping {
 	return out
 }
 
-// toCRINamespaces converts namespaces. A container has a PID namespace of its own unless the pod
-// shares one. The zero value of CRI would share it.
+// toCRINamespaces converts namespaces. The PID namespace is that of the container unless the pod shares one or
+// uses the host's. It is set explicitly because the zero value of CRI would share it.
 func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	out := &cri.NamespaceOption{
 		Network: nodeModeIf(n.HostNetwork, cri.NamespaceMode_POD),
@@ -95,7 +96,7 @@ func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	return out
 }
 
-// nodeModeIf returns NODE if host is true.
+// nodeModeIf returns the namespace mode NODE if host is true, and else the mode otherwise.
 func nodeModeIf(host bool, otherwise cri.NamespaceMode) cri.NamespaceMode {
 	if host {
 		return cri.NamespaceMode_NODE
@@ -133,7 +134,7 @@ func SandboxStatus(listed runtime.Sandbox, s *cri.PodSandboxStatus) runtime.Sand
 	return out
 }
 
-// timeFromNanos converts nanoseconds. Zero and negative values are the zero time.
+// timeFromNanos converts nanoseconds since 1970 to a time. Zero and negative values give the zero time.
 func timeFromNanos(nanoseconds int64) time.Time {
 	if nanoseconds <= 0 {
 		return time.Time{}

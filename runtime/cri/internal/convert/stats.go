@@ -37,7 +37,8 @@ func PodStats(s *cri.LinuxPodSandboxStats) runtime.PodStats {
 	}
 }
 
-// fromCRICPU converts CPU usage. If it has no timestamp, it gets the default.
+// fromCRICPU converts CPU usage. If the usage has no timestamp, it gets the default. It returns nil if the
+// usage is nil or the default timestamp is not positive.
 func fromCRICPU(c *cri.CpuUsage, defaultTimestamp int64) *runtime.CPUStats {
 	if c == nil || defaultTimestamp <= 0 {
 		return nil
@@ -49,8 +50,8 @@ func fromCRICPU(c *cri.CpuUsage, defaultTimestamp int64) *runtime.CPUStats {
 	}
 }
 
-// fromCRIMemory converts memory usage. Zero available bytes are unknown: containerd reports zero
-// without a limit.
+// fromCRIMemory converts memory usage. Available bytes stay unset if they are zero or very large, which means
+// that there is no limit. It returns nil if the usage is nil or the default timestamp is not positive.
 func fromCRIMemory(m *cri.MemoryUsage, defaultTimestamp int64) *runtime.MemoryStats {
 	if m == nil || defaultTimestamp <= 0 {
 		return nil
@@ -87,7 +88,8 @@ func fromCRIFilesystem(f *cri.FilesystemUsage) *runtime.FilesystemStats {
 	return &runtime.FilesystemStats{At: timeFromNanos(f.GetTimestamp()), UsedBytes: uint64OrNil(f.GetUsedBytes()), InodesUsed: uint64OrNil(f.GetInodesUsed())}
 }
 
-// fromCRINetwork converts network usage, with the default interface first and without duplicates.
+// fromCRINetwork converts network usage, with the default interface first and without duplicates. It returns
+// nil without a timestamp or without interfaces.
 func fromCRINetwork(n *cri.NetworkUsage) *runtime.NetworkStats {
 	if n.GetTimestamp() <= 0 || n.GetDefaultInterface() == nil && len(n.GetInterfaces()) == 0 {
 		return nil
@@ -112,7 +114,7 @@ func fromCRIInterface(i *cri.NetworkInterfaceUsage) runtime.InterfaceStats {
 	}
 }
 
-// uint64OrNil returns nil for a value that the runtime has not set.
+// uint64OrNil returns a pointer to the value, or nil for a value that the runtime has not set.
 func uint64OrNil(v *cri.UInt64Value) *uint64 {
 	if v == nil {
 		return nil

@@ -28,7 +28,8 @@ func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
 
 const noConditionMessage = "the runtime does not report the condition"
 
-// conditionMessage returns why a condition is false, and an empty string if it is true.
+// conditionMessage returns the reason and message of a condition that is false. It returns an empty string if
+// the condition is true.
 func conditionMessage(c *cri.RuntimeCondition) string {
 	if c.GetStatus() {
 		return ""

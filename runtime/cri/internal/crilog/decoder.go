@@ -49,7 +49,8 @@ func (d *Decoder) Feed(out, p []byte) []byte {
 	}
 }
 
-// bufferFileLine stores the beginning of a file line.
+// bufferFileLine appends bytes to the buffered, still incomplete line of the file. It drops bytes beyond
+// maxFileLineBytes.
 func (d *Decoder) bufferFileLine(p []byte) {
 	d.partialFileLine = append(d.partialFileLine, p[:min(len(p), maxFileLineBytes-len(d.partialFileLine))]...)
 }
@@ -72,7 +73,7 @@ func (d *Decoder) End(out []byte) []byte {
 	return out
 }
 
-// decodeLine decodes one line of the file.
+// decodeLine decodes one line of the file and appends its text to out. It ignores a line that cannot be parsed.
 func (d *Decoder) decodeLine(out, whole []byte) []byte {
 	if e, ok := Parse(whole); ok {
 		return d.appendEntry(out, e)
@@ -80,7 +81,8 @@ func (d *Decoder) decodeLine(out, whole []byte) []byte {
 	return out
 }
 
-// appendEntry appends the text of an entry to out, or buffers it until its line is complete.
+// appendEntry appends the text of a log entry to out, or buffers it until the line of its stream is complete.
+// It drops a line that began before Since, and puts the timestamp in front if Timestamps is set.
 func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
 	l := &d.openLines[e.Stream]
 	if !l.begun {
@@ -98,8 +100,8 @@ func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
 	return out
 }
 
-// appendEntry appends the buffered text and the entry to out if the line is complete or too long.
-// Otherwise it buffers the entry.
+// appendEntry appends the buffered text and the entry to out if the line is complete or too long to buffer.
+// Otherwise it buffers the text of the entry.
 func (l *openLine) appendEntry(out []byte, e Entry) []byte {
 	if e.Full {
 		return append(append(append(out, l.buffered...), e.Text...), '\n')

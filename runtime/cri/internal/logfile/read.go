@@ -92,7 +92,8 @@ func (r *reader) close() {
 	}
 }
 
-// openAtPath opens the file at the path. The first time, it seeks to the last Tail lines.
+// openAtPath opens the file at the path and closes the previous file. If first is true and Tail is set, reading
+// begins at the last Tail lines, and otherwise at the beginning.
 func (r *reader) openAtPath(ctx context.Context, first bool) error {
 	f, err := openRegular(r.Path)
 	if err != nil {
@@ -113,7 +114,8 @@ func (r *reader) openAtPath(ctx context.Context, first bool) error {
 	return nil
 }
 
-// followUntilExit reads until the container has exited and everything is read.
+// followUntilExit copies new log lines until the container has exited and everything is read. It returns an
+// error if ctx ends.
 func (r *reader) followUntilExit(ctx context.Context) error {
 	var asked time.Time
 	over := false
@@ -139,8 +141,9 @@ func (r *reader) followUntilExit(ctx context.Context) error {
 	}
 }
 
-// readNewData reads everything that is new. It changes to the new file at the path when the old one
-// is read to its end. It reports whether it has read anything.
+// readNewData copies everything new in the log file. When the runtime has replaced the file, it changes to the
+// new file after two checks have found nothing new in the old one. It returns true if the caller must call it
+// again before the log counts as read.
 func (r *reader) readNewData(ctx context.Context) (bool, error) {
 	if r.file == nil {
 		switch err := r.openAtPath(ctx, false); {
@@ -151,7 +154,7 @@ func (r *reader) readNewData(ctx context.Context) (bool, error) {
 		}
 	}
 	before := r.offset
-	replaced, err := r.isReplaced()
+	replaced, err := r.resetIfTruncatedAndCheckReplaced()
 	if err == nil {
 		err = r.readUntil(ctx, -1)
 	}
@@ -176,9 +179,9 @@ func (r *reader) readNewData(ctx context.Context) (bool, error) {
 	return true, r.readUntil(ctx, -1)
 }
 
-// isReplaced reports whether another file is at the path. A truncated file is read from its
-// beginning.
-func (r *reader) isReplaced() (bool, error) {
+// resetIfTruncatedAndCheckReplaced reports whether another file is at the path. If the open file was truncated,
+// it makes the reader start at the beginning again.
+func (r *reader) resetIfTruncatedAndCheckReplaced() (bool, error) {
 	info, err := r.file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("logfile: %w", err)
@@ -197,7 +200,8 @@ func (r *reader) isReplaced() (bool, error) {
 	return !os.SameFile(info, now), nil
 }
 
-// readUntil decodes and writes the file up to an offset; a negative offset is the end of the file.
+// readUntil decodes the file from the current offset up to end and writes the log lines to the client. A
+// negative end is the end of the file.
 func (r *reader) readUntil(ctx context.Context, end int64) error {
 	for end < 0 || r.offset < end {
 		if err := ctx.Err(); err != nil {
@@ -237,7 +241,7 @@ func (r *reader) write(out []byte) error {
 // file.
 var ErrNotRegular = errors.New("logfile: not a regular file")
 
-// openRegular opens a regular file. It returns ErrNotRegular for anything else.
+// openRegular opens a regular file. It returns ErrNotRegular for a link and any other file.
 func openRegular(path string) (*os.File, error) {
 	f, err := osfile.OpenPathNoFollow(path)
 	switch {

@@ -9,10 +9,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
-// lastLines returns the offset of the last n lines of a container in a file. It reads backwards
-// from the end, no further than necessary. An incomplete line counts as a line. If both streams
-// print long lines at the same time, the first line may lack its beginning. The end of ctx stops
-// the search, because a log without rotation may be long.
+// lastLines returns the offset of the last n log lines in a file. It reads backwards from the end, no further
+// than necessary, and stops if ctx ends. An incomplete line counts as a line.
 func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
 	s := backwardSearch{n: n, start: size, size: size}
 	// head is the beginning of the block behind the current one. It completes a line that
@@ -34,11 +32,11 @@ func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, er
 		}
 		b = append(b, head...)
 		for i := int(end-start) - 1; i >= 0; i-- {
-			if b[i] == '\n' && s.addLine(start+int64(i)+1, classifyLine(b[i+1:])) {
+			if b[i] == '\n' && s.countLineAndCheckFound(start+int64(i)+1, classifyLine(b[i+1:])) {
 				return s.start, nil
 			}
 		}
-		if start == 0 && s.addLine(0, classifyLine(b)) {
+		if start == 0 && s.countLineAndCheckFound(0, classifyLine(b)) {
 			return s.start, nil
 		}
 		head = append(head[:0], b[:min(len(b), crilog.HeadBytes)]...)
@@ -53,8 +51,9 @@ type backwardSearch struct {
 	start, size int64 // start is where the found lines begin
 }
 
-// addLine counts the line at an offset. It returns true if the line is one more than required.
-func (s *backwardSearch) addLine(offset int64, k lineKind) bool {
+// countLineAndCheckFound counts the line at an offset and makes it the start of the result. It returns true,
+// and changes nothing, if the required number of lines was already found. Parts of one long line count once.
+func (s *backwardSearch) countLineAndCheckFound(offset int64, k lineKind) bool {
 	if k == notALine {
 		return false
 	}
@@ -77,7 +76,8 @@ const (
 	fullLine             // a full line, or the last part of one
 )
 
-// classifyLine returns the kind of the line at the beginning of b.
+// classifyLine returns whether the line at the beginning of b is a full line, a part of a line, or not in the
+// log format.
 func classifyLine(b []byte) lineKind {
 	b = b[:min(len(b), crilog.HeadBytes)]
 	if i := bytes.IndexByte(b, '\n'); i >= 0 {

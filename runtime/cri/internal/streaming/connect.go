@@ -43,8 +43,9 @@ func (c *connection) closeNow() {
 	_ = c.Close() // The peer does not get the goodbye frame.
 }
 
-// dialAndUpgrade connects to the URL that a runtime has returned. Afterwards the connection does
-// not depend on ctx.
+// dialAndUpgrade connects to the URL of the runtime's streaming server and upgrades the connection to SPDY. It
+// returns ErrUnsupported unless the URL is http on a loopback address with a port. After the return the end of
+// ctx does not close the connection.
 func dialAndUpgrade(ctx context.Context, dial Dial, address, protocol string) (*connection, error) {
 	where, err := url.Parse(address)
 	if err != nil || where.Scheme != "http" || !isLoopback(where.Hostname()) || where.Port() == "" {
@@ -79,7 +80,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// upgradeToSPDY upgrades an HTTP connection to SPDY.
+// upgradeToSPDY upgrades an HTTP connection to SPDY with the given stream protocol. It returns an error if the
+// server does not accept both within handshakeTimeout.
 func upgradeToSPDY(raw net.Conn, address *url.URL, protocol string) (net.Conn, error) {
 	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err
@@ -127,8 +129,8 @@ func (b *bufferedConn) Close() error {
 	return nil
 }
 
-// openStreams opens streams with these headers. It returns when they are open, when the connection
-// breaks, or when ctx ends. A wait for the server inside the library lasts half a minute at most.
+// openStreams opens one stream for each header. It returns an error if the connection breaks or ctx ends before
+// all streams are open.
 func (c *connection) openStreams(ctx context.Context, headers []http.Header) ([]httpstream.Stream, error) {
 	type opened struct {
 		streams []httpstream.Stream
@@ -168,7 +170,7 @@ func (c *connection) openStreams(ctx context.Context, headers []http.Header) ([]
 	}
 }
 
-// readAllLimited reads a stream until its end or maxResponseBytes.
+// readAllLimited reads a stream until its end, or up to maxResponseBytes.
 func readAllLimited(s io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(s, maxResponseBytes))
 	if errors.Is(err, io.EOF) {

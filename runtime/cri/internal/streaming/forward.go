@@ -29,7 +29,7 @@ func Forward(ctx context.Context, dial Dial, address string, port uint16, conn i
 	if err != nil {
 		return err
 	}
-	why, err := copyBothWays(c, opened[0], opened[1], conn, shut)
+	why, err := copyUntilServerEndsAndClose(c, opened[0], opened[1], conn, shut)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("streaming: %w", ctx.Err())
@@ -41,8 +41,8 @@ func Forward(ctx context.Context, dial Dial, address string, port uint16, conn i
 	return nil
 }
 
-// portForwardHeaders returns the headers of a stream. All streams belong to request 0, the only
-// one.
+// portForwardHeaders returns the headers that open a data or error stream for a port. The request ID is always
+// 0, because each connection carries only one request.
 func portForwardHeaders(kind string, port uint16) http.Header {
 	h := http.Header{}
 	h.Set(v1.StreamType, kind)
@@ -51,9 +51,10 @@ func portForwardHeaders(kind string, port uint16) http.Header {
 	return h
 }
 
-// copyBothWays copies both directions until both have ended. It returns the content of the error
-// stream.
-func copyBothWays(c *connection, errorStream, dataStream httpstream.Stream, conn io.ReadWriter, closeConn func()) (why []byte, err error) {
+// copyUntilServerEndsAndClose copies data between conn and the data stream until the server ends the data
+// stream. It then closes conn and the connection to the server. It returns the text that the server wrote to
+// the error stream.
+func copyUntilServerEndsAndClose(c *connection, errorStream, dataStream httpstream.Stream, conn io.ReadWriter, closeConn func()) (why []byte, err error) {
 	_ = errorStream.Close() // Only the server writes to it.
 	var others sync.WaitGroup
 	others.Go(func() {

@@ -30,7 +30,7 @@ func Process(ctx context.Context, dial Dial, address string, tty bool, streams r
 	defer c.closeNow()
 	defer context.AfterFunc(ctx, c.closeNow)()
 	p := &openProcess{streams: streams}
-	if err := p.openStreams(ctx, c, tty); err != nil {
+	if err := p.openProcessStreams(ctx, c, tty); err != nil {
 		return 0, err
 	}
 	code, err := p.copyUntilExit(ctx, c)
@@ -46,8 +46,10 @@ type openProcess struct {
 	status, stdin, stdout, stderr, sizes httpstream.Stream
 }
 
-// openStreams opens the streams of the process, in any order. The server waits for all of them.
-func (p *openProcess) openStreams(ctx context.Context, c *connection, tty bool) error {
+// openProcessStreams opens the streams that the process needs: error and stdout, stdin if the client has one,
+// resize with a terminal, and stderr without a terminal. It returns an error if the connection breaks or ctx
+// ends.
+func (p *openProcess) openProcessStreams(ctx context.Context, c *connection, tty bool) error {
 	kinds, places := []string{v1.StreamTypeError, v1.StreamTypeStdout}, []*httpstream.Stream{&p.status, &p.stdout}
 	add := func(kind string, place *httpstream.Stream, wanted bool) {
 		if wanted {
@@ -71,8 +73,8 @@ func (p *openProcess) openStreams(ctx context.Context, c *connection, tty bool) 
 	return nil
 }
 
-// copyUntilExit copies the streams until the process has reported its exit and all output was
-// written.
+// copyUntilExit copies input, output and terminal sizes until the server has sent the exit status and all
+// output is written. It then closes the connection and returns the exit code.
 func (p *openProcess) copyUntilExit(ctx context.Context, c *connection) (int32, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
@@ -90,8 +92,8 @@ func (p *openProcess) copyUntilExit(ctx context.Context, c *connection) (int32, 
 	}
 	var errs [3]error
 	var printed sync.WaitGroup
-	printed.Go(func() { errs[0] = copyOutput(c, p.stdout, p.streams.Stdout) })
-	printed.Go(func() { errs[1] = copyOutput(c, p.stderr, p.streams.Stderr) })
+	printed.Go(func() { errs[0] = copyOutputOrCloseConnection(c, p.stdout, p.streams.Stdout) })
+	printed.Go(func() { errs[1] = copyOutputOrCloseConnection(c, p.stderr, p.streams.Stderr) })
 	end, err := readAllLimited(p.status)
 	printed.Wait()
 	errs[2] = err
@@ -101,8 +103,9 @@ func (p *openProcess) copyUntilExit(ctx context.Context, c *connection) (int32, 
 	return parseExitStatus(end)
 }
 
-// copyOutput copies an output stream to a writer. A nil stream has no output.
-func copyOutput(c *connection, stream httpstream.Stream, writer io.Writer) error {
+// copyOutputOrCloseConnection copies an output stream to a writer. If the copy fails, it closes the connection
+// and returns the error. It does nothing for a nil stream, and discards the output for a nil writer.
+func copyOutputOrCloseConnection(c *connection, stream httpstream.Stream, writer io.Writer) error {
 	if stream == nil {
 		return nil
 	}
@@ -114,7 +117,7 @@ func copyOutput(c *connection, stream httpstream.Stream, writer io.Writer) error
 	return nil
 }
 
-// sendResizes sends each terminal size to the server.
+// sendResizes sends each terminal size to the server, until nextSize returns false or the stream is closed.
 func sendResizes(ctx context.Context, stream io.Writer, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
 	out := json.NewEncoder(stream)
 	for {
@@ -128,8 +131,8 @@ func sendResizes(ctx context.Context, stream io.Writer, nextSize func(context.Co
 	}
 }
 
-// parseExitStatus returns the exit code in the status that the server sent at the exit of the
-// process.
+// parseExitStatus returns the exit code in the status that the server sent at the exit of the process. It
+// returns an error if the status is empty, cannot be decoded or contains no exit code.
 func parseExitStatus(end []byte) (int32, error) {
 	if len(end) == 0 {
 		return 0, fmt.Errorf("streaming: %w: the connection broke before the process exited", runtime.ErrNotReady)
