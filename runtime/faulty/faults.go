@@ -101,15 +101,16 @@ func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 	return b
 }
 
-// firstMatch counts a call for every rule that matches it, and returns the first rule that applies.
-func (f *Faults) firstMatch(verb string, a callSubject) (Rule, bool) {
+// countMatchesAndFindFirst counts a call for every rule that matches it, except Omit rules. It returns the
+// first rule that applies, and reports it to Hooks.Hit. It returns false if no rule applies.
+func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (Rule, bool) {
 	f.mu.Lock()
 	var hit *countedRule
 	for _, r := range f.mu.rules {
 		if r.Do == Omit || r.Verb != "" && r.Verb != verb || !r.matchesSubject(a) {
 			continue
 		}
-		if r.countMatch() && hit == nil {
+		if r.countMatchAndCheckApplies() && hit == nil {
 			hit = r
 		}
 	}
@@ -121,13 +122,13 @@ func (f *Faults) firstMatch(verb string, a callSubject) (Rule, bool) {
 	return hit.Rule, true
 }
 
-// matchOmitRules returns the Omit rules for a method whose result has something to omit. It counts
-// a match for each of them.
-func (f *Faults) matchOmitRules(verb string, applies func(Rule) bool) []Rule {
+// countAndListOmitRules counts a match for each Omit rule for a method whose result has something to omit. It
+// returns the rules that apply, and reports them to Hooks.Hit.
+func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []Rule {
 	f.mu.Lock()
 	var open []Rule
 	for _, r := range f.mu.rules {
-		if r.Do == Omit && (r.Verb == "" || r.Verb == verb) && applies(r.Rule) && r.countMatch() {
+		if r.Do == Omit && (r.Verb == "" || r.Verb == verb) && applies(r.Rule) && r.countMatchAndCheckApplies() {
 			open = append(open, r.Rule)
 		}
 	}
@@ -138,29 +139,30 @@ func (f *Faults) matchOmitRules(verb string, applies func(Rule) bool) []Rule {
 	return open
 }
 
-// countMatch counts a matching call and reports whether the rule applies to it.
-func (c *countedRule) countMatch() bool {
+// countMatchAndCheckApplies counts a matching call. It reports whether the rule applies to it: not to the first
+// Skip matches, and only to Times matches after them. Zero Times is no limit.
+func (c *countedRule) countMatchAndCheckApplies() bool {
 	c.matches++
 	return c.matches > c.Skip && (c.Times == 0 || c.matches <= c.Skip+c.Times)
 }
 
-// notifyHit calls Hooks.Hit.
+// notifyHit calls Hooks.Hit, if it is set.
 func (f *Faults) notifyHit(r Rule, verb string, a callSubject) {
 	if f.hooks.Hit != nil {
 		f.hooks.Hit(Hit{Rule: r, Verb: verb, UID: a.uid, Container: a.container})
 	}
 }
 
-// recordID stores the pod and container of an ID.
-func (f *Faults) recordID(id string, a callSubject) {
+// storeSubject stores the pod and container of a sandbox or container ID.
+func (f *Faults) storeSubject(id string, a callSubject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.known[id] = a
 	f.mu.names[a.uid] = a.pod
 }
 
-// recordIDs stores the pod and container of every ID in a list.
-func (f *Faults) recordIDs(list []runtime.Pod) {
+// storeSubjects stores the pod and container of every sandbox and container ID in a list of pods.
+func (f *Faults) storeSubjects(list []runtime.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range list {
@@ -174,8 +176,8 @@ func (f *Faults) recordIDs(list []runtime.Pod) {
 	}
 }
 
-// cachedSubject returns the pod and container of an ID. It returns false if they are unknown and a
-// rule selects by pod or container.
+// cachedSubject returns the stored pod and container of a sandbox or container ID. It returns false only if
+// they are unknown and a rule needs them because it selects by pod or container.
 func (f *Faults) cachedSubject(id string) (callSubject, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,7 +185,7 @@ func (f *Faults) cachedSubject(id string) (callSubject, bool) {
 	return a, ok || !slices.ContainsFunc(f.mu.rules, func(r *countedRule) bool { return r.selectsPod() })
 }
 
-// subjectOfPod returns the call subject for a pod.
+// subjectOfPod returns the subject of a call for a whole pod: its UID, and its name if known.
 func (f *Faults) subjectOfPod(uid types.UID) callSubject {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,29 +199,32 @@ type wrapper struct {
 	executor executor.Executor
 }
 
-// findSubject returns the pod and container of an ID. It lists the pods of the runtime, without a
-// fault, if the ID is older than the wrapper.
+// findSubject returns the pod and container of a sandbox or container ID. If a rule needs them and they are
+// unknown, it lists the pods of the wrapped runtime without faults and stores the result.
 func (b *wrapper) findSubject(ctx context.Context, id string) callSubject {
 	a, ok := b.f.cachedSubject(id)
 	if ok {
 		return a
 	}
 	if list, err := b.inner.ListPods(ctx); err == nil {
-		b.f.recordIDs(list)
+		b.f.storeSubjects(list)
 	}
 	a, _ = b.f.cachedSubject(id)
 	return a
 }
 
-// callWithFaults makes a call to which the rules apply.
+// callWithFaults makes a call to which the rules apply. The action Lie, which makes a method return a wrong
+// result, returns a zero result and no error without a call.
 func callWithFaults[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward func() (R, error)) (R, error) {
-	return callWithFaultsOrLie(ctx, b, verb, a, forward, func() (none R, err error) { return none, nil })
+	return callWithFaultsOrWrongResult(ctx, b, verb, a, forward, func() (none R, err error) { return none, nil })
 }
 
-// callWithFaultsOrLie is callWithFaults for a method with its own lie.
-func callWithFaultsOrLie[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward, lie func() (R, error)) (R, error) {
+// callWithFaultsOrWrongResult makes a call to which the rules apply. lie returns the wrong result for the
+// action Lie. The first rule that applies may delay the call, replace its result by an error, or make it wait
+// until ctx ends.
+func callWithFaultsOrWrongResult[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward, lie func() (R, error)) (R, error) {
 	var none R
-	rule, ok := b.f.firstMatch(verb, a)
+	rule, ok := b.f.countMatchesAndFindFirst(verb, a)
 	if !ok {
 		return forward()
 	}
@@ -244,7 +249,7 @@ func callWithFaultsOrLie[R any](ctx context.Context, b *wrapper, verb string, a 
 	return forward()
 }
 
-// callErrorWithFaults is callWithFaults for a method that returns only an error.
+// callErrorWithFaults makes a call to which the rules apply, for a method that returns only an error.
 func callErrorWithFaults(ctx context.Context, b *wrapper, verb string, a callSubject, forward func() error) error {
 	_, err := callWithFaults(ctx, b, verb, a, func() (struct{}, error) { return struct{}{}, forward() })
 	return err

@@ -30,7 +30,7 @@ func (b *wrapper) Features() runtime.Features {
 	return f
 }
 
-// wrapRole replaces a role by the wrapper unless the role is nil.
+// wrapRole replaces an optional role of the runtime by the wrapper, unless the runtime does not have the role.
 func wrapRole[T comparable](role *T, wrapper T) {
 	if none := *new(T); *role != none {
 		*role = wrapper
@@ -43,8 +43,8 @@ type optionalRoles struct{ b *wrapper }
 
 func (r optionalRoles) innerFeatures() runtime.Features { return runtime.FeaturesOf(r.b.inner) }
 
-// unsupportedError returns the error of a method whose role the wrapped runtime does not have any
-// longer.
+// unsupportedError returns the error of a method whose optional role the wrapped runtime has lost since the
+// wrapper was created.
 func unsupportedError(verb string) error {
 	return fmt.Errorf("faulty: %s: %w", verb, runtime.ErrUnsupported)
 }
@@ -101,7 +101,7 @@ func (r optionalRoles) Events(ctx context.Context, sink func(runtime.Event)) err
 		}
 		return role.Events(ctx, func(event runtime.Event) {
 			a := r.b.f.subjectOfEvent(event)
-			if len(r.b.f.matchOmitRules(Events, func(r Rule) bool { return r.matchesSubject(a) })) == 0 {
+			if len(r.b.f.countAndListOmitRules(Events, func(r Rule) bool { return r.matchesSubject(a) })) == 0 {
 				sink(event)
 			}
 		})
@@ -184,7 +184,7 @@ func (r optionalRoles) RunHandler(ctx context.Context, req runtime.RunHandlerReq
 		}
 		return runtime.RunHandlerResult{}, unsupportedError(RunHandler)
 	}
-	return callWithFaultsOrLie(ctx, r.b, RunHandler, r.b.findSubject(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
+	return callWithFaultsOrWrongResult(ctx, r.b, RunHandler, r.b.findSubject(ctx, req.ContainerID), ask, func() (runtime.RunHandlerResult, error) {
 		res, err := ask()
 		res.OK = err == nil && !res.OK
 		return res, err

@@ -30,7 +30,7 @@ func (b *wrapper) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	return callWithFaults(ctx, b, RunSandbox, a, func() (string, error) {
 		id, err := b.inner.RunSandbox(ctx, req)
 		if err == nil {
-			b.f.recordID(id, a)
+			b.f.storeSubject(id, a)
 		}
 		return id, err
 	})
@@ -49,7 +49,7 @@ func (b *wrapper) CreateContainer(ctx context.Context, req runtime.CreateContain
 	return callWithFaults(ctx, b, CreateContainer, a, func() (string, error) {
 		id, err := b.inner.CreateContainer(ctx, req)
 		if err == nil {
-			b.f.recordID(id, a)
+			b.f.storeSubject(id, a)
 		}
 		return id, err
 	})
@@ -85,11 +85,11 @@ func (b *wrapper) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return callErrorWithFaults(ctx, b, RemoveImage, callSubject{}, func() error { return b.inner.RemoveImage(ctx, req) })
 }
 
-// omitFromList applies the Omit rules to a list. It does not modify the list, which the runtime may
-// share.
+// omitFromList returns the list of pods without the pods and containers that Omit rules remove. It does not
+// modify the list, which the runtime may share. It also stores the subjects of all IDs in the list.
 func (f *Faults) omitFromList(list []runtime.Pod) []runtime.Pod {
-	f.recordIDs(list)
-	rules := f.matchOmitRules(ListPods, func(r Rule) bool {
+	f.storeSubjects(list)
+	rules := f.countAndListOmitRules(ListPods, func(r Rule) bool {
 		return slices.ContainsFunc(list, func(p runtime.Pod) bool { return omitsFromPod(r, p) })
 	})
 	if len(rules) == 0 {
@@ -116,12 +116,13 @@ func omitsFromPod(rule Rule, pod runtime.Pod) bool {
 		(rule.Container == "" || slices.ContainsFunc(pod.Containers, func(c runtime.Container) bool { return c.Name == rule.Container }))
 }
 
-// omitFromStatus applies the Omit rules to a status.
+// omitFromStatus returns the status without the containers that Omit rules remove, or an empty status if a rule
+// removes the pod. It does not modify the status.
 func (f *Faults) omitFromStatus(st *runtime.PodStatus) *runtime.PodStatus {
 	named := func(name string) func(runtime.ContainerStatus) bool {
 		return func(c runtime.ContainerStatus) bool { return c.Name == name }
 	}
-	rules := f.matchOmitRules(PodStatus, func(r Rule) bool {
+	rules := f.countAndListOmitRules(PodStatus, func(r Rule) bool {
 		return len(st.Sandboxes) > 0 && r.matchesSubject(callSubject{st.UID, st.Name, r.Container}) &&
 			(r.Container == "" || slices.ContainsFunc(st.Containers, named(r.Container)))
 	})
