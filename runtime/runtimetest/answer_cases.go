@@ -15,7 +15,8 @@ var handlerCases = []Case{
 	{"answer/not-running", "RunHandler of a container that does not run is ErrWrongState", checkHandlerOfStoppedContainer},
 }
 
-// handlerRunnerOrSkip returns the HandlerRunner role, or skips the case.
+// handlerRunnerOrSkip returns the runtime's HandlerRunner. If the runtime has none, it skips the case and
+// returns false.
 func handlerRunnerOrSkip(b *bench) (runtime.HandlerRunner, bool) {
 	return roleOrSkip(b, b.features().HandlerRunner, "HandlerRunner")
 }
@@ -34,15 +35,15 @@ func checkHandlersRun(b *bench) {
 	}
 }
 
-// startContainerWithAnswersOrSkip starts a container with Harness.HandlerAnnotations, or skips the
-// case.
+// startContainerWithAnswersOrSkip starts a container with the annotations Harness.HandlerAnnotations, which
+// define the results of its probes. If they are nil, it skips the case and returns false.
 func (b *bench) startContainerWithAnswersOrSkip() (id string, ok bool) {
 	b.Helper()
 	if b.h.HandlerAnnotations == nil {
 		b.Skipf("Harness.HandlerAnnotations is nil")
 		return "", false
 	}
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
 	maps.Copy(req.Annotations, b.h.HandlerAnnotations)
 	id, err := b.rt.CreateContainer(b.ctx, req)
@@ -91,7 +92,7 @@ func checkHandlerStopsWithContext(b *bench) {
 		silent.Open()
 	})
 	b.sleep(500 * time.Millisecond)
-	meanwhile := b.measure(func() {
+	meanwhile := b.measureDuration(func() {
 		_, err := a.RunHandler(b.ctx, runtime.RunHandlerRequest{ContainerID: id, Purpose: runtime.StartupProbe})
 		b.Must(err, "RunHandler while another call waits")
 	})

@@ -17,7 +17,7 @@ import (
 )
 
 // bench runs one case. It holds the runtime under test, a context that ends before the test does,
-// and the pods that cleanUp removes.
+// and the pods that removePodsAndCancel removes.
 type bench struct {
 	conformance.Bench
 	h          Harness
@@ -34,7 +34,8 @@ type bench struct {
 	pods             []types.UID
 }
 
-// newBench creates the bench of a case.
+// newBench creates the bench of a case: the runtime with monitored calls, the context, and the background
+// group.
 func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), trapDelay: trapDelay}
 	b.rt = &monitored{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
@@ -45,9 +46,9 @@ func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 	return b
 }
 
-// cleanUp removes the pods of the case and ignores errors. It makes no further call to a runtime
-// that has blocked one.
-func (b *bench) cleanUp() {
+// removePodsAndCancel cancels the context, waits for background calls and removes the pods of the case. It
+// ignores errors. It makes no further call to a runtime that has blocked a call.
+func (b *bench) removePodsAndCancel() {
 	b.cancel()
 	b.background.Wait()
 	if b.rt.problem() != "" {
@@ -83,7 +84,7 @@ func (b *bench) requireNoBlockedCall() {
 	}
 }
 
-// waitFor waits until a condition holds. It fails the case after WaitTimeout.
+// waitFor waits until holds returns true. It fails the case if that takes longer than WaitTimeout.
 func (b *bench) waitFor(condition string, holds func() bool) {
 	b.Helper()
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
@@ -100,8 +101,8 @@ func (b *bench) sleep(d time.Duration) {
 	b.Must(b.executor.Sleep(b.ctx, d), "waiting")
 }
 
-// newPod returns the PodRef of a new pod, which cleanUp will remove.
-func (b *bench) newPod() runtime.PodRef {
+// newPodToCleanUp returns the PodRef of a new pod. removePodsAndCancel will remove the pod.
+func (b *bench) newPodToCleanUp() runtime.PodRef {
 	n := len(b.pods)
 	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.executor.Now().UnixNano(), n))
 	b.pods = append(b.pods, uid)
@@ -116,7 +117,7 @@ func (b *bench) pullImage() string {
 	return ref
 }
 
-// sandboxRequest returns a request for a sandbox with all fields that the cases check.
+// sandboxRequest returns a request for a sandbox in which all fields that the cases check are set.
 func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
 	return runtime.RunSandboxRequest{
 		Pod: ref, Attempt: attempt, Hostname: "runtimetest", LogDir: b.h.LogDir,
@@ -132,7 +133,8 @@ func (b *bench) runSandbox(ref runtime.PodRef, attempt uint32) string {
 	return id
 }
 
-// containerRequest returns a request for a container with all fields that the cases check.
+// containerRequest pulls the image and returns a request for a container in which all fields that the cases
+// check are set.
 func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
 	b.Helper()
 	path := ""
@@ -163,10 +165,10 @@ func (b *bench) startContainer(id string) {
 	b.Must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
 }
 
-// runContainer starts a container in a new pod.
+// runContainer creates a pod with a sandbox and a container, and starts the container.
 func (b *bench) runContainer(command []string) (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
-	ref = b.newPod()
+	ref = b.newPodToCleanUp()
 	sandbox = b.runSandbox(ref, 0)
 	id = b.createContainer(ref, sandbox, "main", 0, command)
 	b.startContainer(id)
@@ -189,7 +191,7 @@ func (b *bench) removeContainer(id string) error {
 	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id})
 }
 
-func (b *bench) removeNeverRan(id string) error {
+func (b *bench) removeContainerIfNeverRan(id string) error {
 	return b.rt.RemoveContainer(b.ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true})
 }
 
@@ -201,7 +203,8 @@ func (b *bench) podStatus(ref runtime.PodRef) *runtime.PodStatus {
 	return st
 }
 
-// containerStatus returns the record of a container. It fails the case if there is none.
+// containerStatus returns the status of a container from PodStatus. It fails the case if the container is
+// missing.
 func (b *bench) containerStatus(ref runtime.PodRef, id string) runtime.ContainerStatus {
 	b.Helper()
 	for _, c := range b.podStatus(ref).Containers {
@@ -213,7 +216,7 @@ func (b *bench) containerStatus(ref runtime.PodRef, id string) runtime.Container
 	return runtime.ContainerStatus{}
 }
 
-// sandboxStatus returns the record of a sandbox. It fails the case if there is none.
+// sandboxStatus returns the status of a sandbox from PodStatus. It fails the case if the sandbox is missing.
 func (b *bench) sandboxStatus(ref runtime.PodRef, id string) runtime.SandboxStatus {
 	b.Helper()
 	for _, s := range b.podStatus(ref).Sandboxes {
@@ -225,15 +228,15 @@ func (b *bench) sandboxStatus(ref runtime.PodRef, id string) runtime.SandboxStat
 	return runtime.SandboxStatus{}
 }
 
-// waitForExit waits until a container has exited, and returns its record.
+// waitForExit waits until a container has exited, and returns its status.
 func (b *bench) waitForExit(ref runtime.PodRef, id string) runtime.ContainerStatus {
 	b.Helper()
 	b.waitFor("the container exits", func() bool { return b.containerStatus(ref, id).State == runtime.StateExited })
 	return b.containerStatus(ref, id)
 }
 
-// findInList returns the entry of a pod in ListPods.
-func (b *bench) findInList(ref runtime.PodRef) (runtime.Pod, bool) {
+// findListedPod returns the entry of a pod in ListPods. It returns false if the pod is not listed.
+func (b *bench) findListedPod(ref runtime.PodRef) (runtime.Pod, bool) {
 	b.Helper()
 	list, err := b.rt.ListPods(b.ctx)
 	b.Must(err, "ListPods")

@@ -59,7 +59,7 @@ func (c execMethod) checkStopsWithContext(b *bench) {
 	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
-	took := b.measure(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })
+	took := b.measureDuration(func() { _, err = run(ctx, id, b.h.Exit(5*time.Minute, 0)) })
 	b.Check(err != nil, "the call returned no error although the command was still running when its context ended")
 	b.Check(took <= time.Second+b.h.Slack, "the call returned after %s although its context ended after 1s", took)
 	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after the context of the call has ended")
@@ -88,10 +88,11 @@ func (c execMethod) checkStoppedContainer(b *bench) {
 	})
 }
 
-// forEachStoppedContainer calls f with a created container and with an exited one.
+// forEachStoppedContainer calls f with a container that was never started, and with a container that has
+// exited.
 func (b *bench) forEachStoppedContainer(f func(id, state string)) {
 	b.Helper()
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	sandbox := b.runSandbox(ref, 0)
 	created := b.createContainer(ref, sandbox, "created", 0, b.h.Forever)
 	exited := b.createContainer(ref, sandbox, "exited", 0, b.h.Exit(0, 0))

@@ -35,7 +35,7 @@ func (b *bench) requireOneSuccess(ids []string, errs []error) {
 }
 
 func checkConcurrentRunSandbox(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	ids, errs := make([]string, concurrentCalls), make([]error, concurrentCalls)
 	executor.Each(b.executor, 0, concurrentCalls, func(i int) {
 		ids[i], errs[i] = b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
@@ -45,7 +45,7 @@ func checkConcurrentRunSandbox(b *bench) {
 }
 
 func checkConcurrentCreateContainer(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
 	ids, errs := make([]string, concurrentCalls), make([]error, concurrentCalls)
 	executor.Each(b.executor, 0, concurrentCalls, func(i int) {
@@ -71,7 +71,7 @@ func checkConcurrentPods(b *bench) {
 	image := b.pullImage()
 	refs := make([]runtime.PodRef, concurrentCalls)
 	for i := range refs {
-		refs[i] = b.newPod()
+		refs[i] = b.newPodToCleanUp()
 	}
 	errs := make([]error, concurrentCalls)
 	executor.Each(b.executor, 0, concurrentCalls, func(i int) { errs[i] = b.runPodLifecycle(refs[i], image) })
@@ -82,8 +82,8 @@ func checkConcurrentPods(b *bench) {
 	}
 }
 
-// runPodLifecycle creates a pod, runs three attempts of its container and removes the pod. It
-// returns the first error, because its goroutine must not end the test.
+// runPodLifecycle creates a pod, runs three attempts of its container and removes the pod. It returns the first
+// error instead of failing the case, because it runs on a background goroutine.
 func (b *bench) runPodLifecycle(ref runtime.PodRef, image string) error {
 	sandbox, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	if err != nil {
@@ -100,7 +100,8 @@ func (b *bench) runPodLifecycle(ref runtime.PodRef, image string) error {
 	return errors.Join(b.stopSandbox(sandbox), b.removeSandbox(sandbox))
 }
 
-// runOneAttempt creates, starts and stops one attempt of a container, and checks its record.
+// runOneAttempt creates, starts and stops one attempt of a container. It returns an error if a call fails or
+// the pod's status does not show the attempt as exited.
 func (b *bench) runOneAttempt(ref runtime.PodRef, sandbox, image string, attempt uint32) error {
 	id, err := b.rt.CreateContainer(b.ctx, runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Attempt: attempt, Image: b.h.Image, ImageRef: image, Command: b.h.Forever,

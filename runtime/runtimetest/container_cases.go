@@ -32,7 +32,7 @@ var containerCases = []Case{
 }
 
 func checkCreate(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	sandbox := b.runSandbox(ref, 0)
 	one := b.createContainer(ref, sandbox, "one", 0, b.h.Forever)
 	two := b.createContainer(ref, sandbox, "two", 0, b.h.Forever)
@@ -58,13 +58,13 @@ func checkCreateTwice(b *bench) {
 }
 
 func checkCreateInUnknownSandbox(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	_, err := b.rt.CreateContainer(b.ctx, b.containerRequest(ref, b.name+"-no-such-sandbox", "main", 0, b.h.Forever))
 	b.requireErrorIs(err, runtime.ErrNotFound, "CreateContainer")
 }
 
 func checkCreateWithMissingImage(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
 	req.Image, req.ImageRef = b.h.MissingImage, b.h.MissingImage
 	_, err := b.rt.CreateContainer(b.ctx, req)
@@ -73,7 +73,7 @@ func checkCreateWithMissingImage(b *bench) {
 }
 
 func checkImageRefIsUsed(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
 	req.Image = "runtimetest.podkeel.dev/a-name-of-the-spec" // Like the spec's name nginx for the pulled image nginx:latest.
 	id, err := b.rt.CreateContainer(b.ctx, req)
@@ -152,11 +152,11 @@ func checkExitReason(b *bench) {
 	b.Check(c.ExitCode != 0 && c.Reason != completed, "a killed container has ExitCode %d and Reason %q, want a code other than 0 and a reason other than Completed", c.ExitCode, c.Reason)
 }
 
-// runToExit runs a container whose request a case has changed, and returns its record after the
-// exit.
-func (b *bench) runToExit(command []string, change func(*runtime.CreateContainerRequest)) runtime.ContainerStatus {
+// runChangedContainerToExit runs a container whose request change has modified, and returns its status after
+// the exit.
+func (b *bench) runChangedContainerToExit(command []string, change func(*runtime.CreateContainerRequest)) runtime.ContainerStatus {
 	b.Helper()
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, command)
 	change(&req)
 	id, err := b.rt.CreateContainer(b.ctx, req)
@@ -167,7 +167,7 @@ func (b *bench) runToExit(command []string, change func(*runtime.CreateContainer
 
 func checkEnv(b *bench) {
 	const name, value = "RUNTIMETEST", "one two"
-	c := b.runToExit(b.h.CheckEnv(name, value), func(req *runtime.CreateContainerRequest) {
+	c := b.runChangedContainerToExit(b.h.CheckEnv(name, value), func(req *runtime.CreateContainerRequest) {
 		req.Env = []runtime.EnvVar{{Name: "RUNTIMETEST_OTHER", Value: "x"}, {Name: name, Value: value}}
 	})
 	b.Check(c.ExitCode == 0, "the environment lacks %s=%q: the command that checks it exited with %d", name, value, c.ExitCode)
@@ -175,7 +175,7 @@ func checkEnv(b *bench) {
 
 func checkWorkingDir(b *bench) {
 	const dir = "/tmp"
-	c := b.runToExit(b.h.CheckWorkingDir(dir), func(req *runtime.CreateContainerRequest) { req.WorkingDir = dir })
+	c := b.runChangedContainerToExit(b.h.CheckWorkingDir(dir), func(req *runtime.CreateContainerRequest) { req.WorkingDir = dir })
 	b.Check(c.ExitCode == 0, "the working directory is not %s: the command that checks it exited with %d", dir, c.ExitCode)
 }
 
@@ -225,9 +225,9 @@ func checkRemoveNeverRan(b *bench) {
 	b.startContainer(running)
 	created := b.createContainer(ref, sandbox, "created", 0, b.h.Forever)
 	for _, id := range []string{exited, running} {
-		b.requireErrorIs(b.removeNeverRan(id), runtime.ErrWrongState, "RemoveContainer")
+		b.requireErrorIs(b.removeContainerIfNeverRan(id), runtime.ErrWrongState, "RemoveContainer")
 	}
-	b.Must(b.removeNeverRan(created), "RemoveContainer")
+	b.Must(b.removeContainerIfNeverRan(created), "RemoveContainer")
 	b.Check(len(b.podStatus(ref).Containers) == 2, "unexpected container records are left: %+v", b.podStatus(ref).Containers)
 	b.Check(b.containerStatus(ref, running).State == runtime.StateRunning, "the container stopped although RemoveContainer returned an error")
 }

@@ -38,14 +38,14 @@ func checkEndedContext(b *bench) {
 		{"StopSandbox", func() { _ = b.rt.StopSandbox(ctx, runtime.StopSandboxRequest{SandboxID: sandbox}) }},
 		{"RemoveSandbox", func() { _ = b.rt.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: sandbox}) }},
 	} {
-		took := b.measure(call.do)
+		took := b.measureDuration(call.do)
 		b.Check(took <= b.h.Slack, "%s with an ended context took %s", call.method, took)
 	}
 }
 
 func checkNoPartialResult(b *bench) {
 	ref, sandbox, id := b.runContainer(b.h.Forever)
-	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findListedPod(ref); return ok })
 	ctx, cancel := context.WithCancel(b.ctx)
 	cancel()
 	if list, err := b.rt.ListPods(ctx); err == nil {
@@ -66,7 +66,7 @@ func checkStopEndsWithContext(b *bench) {
 	ctx, cancel := b.executor.WithDeadline(b.ctx, b.executor.Now().Add(time.Second))
 	defer cancel()
 	var err error
-	took := b.measure(func() {
+	took := b.measureDuration(func() {
 		err = b.rt.StopContainer(ctx, runtime.StopContainerRequest{ContainerID: id, Grace: 5 * time.Minute})
 	})
 	b.Check(took <= time.Second+b.h.Slack, "the call returned after %s although its context ended after 1s", took)

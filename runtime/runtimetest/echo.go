@@ -45,8 +45,8 @@ var containerStatusEchoes = []echoedField[runtime.ContainerStatus, runtime.Creat
 	{"ContainerStatus.Annotations", "CreateContainerRequest.Annotations", func(c *runtime.ContainerStatus) any { return c.Annotations }, func(r *runtime.CreateContainerRequest) any { return r.Annotations }},
 }
 
-// requireEchoes fails the case if an echoed field differs from the request. Annotations may have
-// more entries than the request.
+// requireEchoes fails the case if a field of the runtime's result differs from the field of the request that it
+// must repeat. Annotations may have more entries than the request.
 func requireEchoes[Record, Request any](b *bench, echoes []echoedField[Record, Request], record *Record, request *Request) {
 	b.Helper()
 	for _, e := range echoes {

@@ -15,8 +15,8 @@ var execCases = []Case{
 	{"exec/not-running", "Exec in a container that does not run is ErrWrongState", viaExec.checkStoppedContainer},
 }
 
-// roleOrSkip returns an optional role with monitored calls. It skips the case if the runtime's
-// Features do not have the role.
+// roleOrSkip returns an optional role of the runtime with monitored calls. If role is nil, because the runtime
+// does not have it, roleOrSkip skips the case and returns false.
 func roleOrSkip[P comparable](b *bench, role P, name string) (P, bool) {
 	if none := *new(P); role == none {
 		b.Skipf("the runtime is not a %s", name)

@@ -146,8 +146,8 @@ func (h *Harness) setDefaultCommands() {
 	}
 }
 
-// setDefaultChecks replaces the unset commands that check their own environment, directory, signal
-// or child process.
+// setDefaultChecks replaces unset commands by shell scripts that check their environment, directory, stop
+// signal or child process.
 func (h *Harness) setDefaultChecks() {
 	if h.CheckEnv == nil {
 		h.CheckEnv = func(name, value string) []string {
@@ -189,7 +189,8 @@ func (h *Harness) validate() error {
 	return errors.Join(errs...)
 }
 
-// skipReason returns why a case is skipped, or an empty string.
+// skipReason returns why a case is skipped: Harness.Skip contains it, or the runtime has or lacks images. It
+// returns an empty string if the case is to run.
 func (h *Harness) skipReason(name string) string {
 	group, _, _ := strings.Cut(name, "/")
 	switch {

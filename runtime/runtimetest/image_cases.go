@@ -70,7 +70,7 @@ func (b *bench) imageMountRequestOrSkip(image string) (req runtime.CreateContain
 		b.Skipf("the runtime is no FeatureReporter")
 		return req, can, false
 	}
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	sandbox := b.runSandbox(ref, 0)
 	req = b.containerRequest(ref, sandbox, "main", 0, b.h.Forever)
 	req.Mounts = append(req.Mounts, runtime.Mount{ContainerPath: "/runtimetest-image", Image: image, ReadOnly: true})

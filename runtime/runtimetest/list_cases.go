@@ -21,7 +21,7 @@ var listCases = []Case{
 }
 
 func checkStatusOfUnknownPod(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	st := b.podStatus(ref)
 	b.Check(reflect.DeepEqual(*st, runtime.PodStatus{UID: ref.UID}) ||
 		st.UID == ref.UID && st.Name == "" && st.Namespace == "" && len(st.Sandboxes)+len(st.Containers) == 0,
@@ -34,13 +34,13 @@ type podRequests struct {
 	container runtime.CreateContainerRequest
 }
 
-// newDistinctRequests returns the requests for two pods that have no value in common. A runtime
-// cannot echo both correctly by chance.
+// newDistinctRequests returns requests for two pods whose checked fields differ. A runtime cannot repeat both
+// correctly by chance.
 func (b *bench) newDistinctRequests() [2]podRequests {
 	var two [2]podRequests
 	for i := range two {
 		r := &two[i]
-		ref := b.newPod()
+		ref := b.newPodToCleanUp()
 		ref.Incarnation += uint64(i)
 		ref.Namespace += []string{"", "-other"}[i]
 		r.sandbox = b.sandboxRequest(ref, []uint32{3, 0}[i])
@@ -72,7 +72,7 @@ func checkStatusEchoesRequests(b *bench) {
 }
 
 func checkStatusOrder(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	for attempt := range uint32(3) {
 		sandbox := b.runSandbox(ref, attempt)
 		for _, name := range []string{"b", "a"} {
@@ -99,18 +99,18 @@ func checkStatusOrder(b *bench) {
 
 func checkResultsAreImmutable(b *bench) {
 	ref, sandbox, id := b.runContainer(b.h.Forever)
-	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
-	st, pod := b.podStatus(ref), firstValue(b.findInList(ref))
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findListedPod(ref); return ok })
+	st, pod := b.podStatus(ref), firstValue(b.findListedPod(ref))
 	wasStatus, wasPod := *st, pod
 	wasStatus.Sandboxes, wasStatus.Containers = slices.Clone(st.Sandboxes), slices.Clone(st.Containers)
 	wasPod.Sandboxes, wasPod.Containers = slices.Clone(pod.Sandboxes), slices.Clone(pod.Containers)
 	b.Must(b.stopContainer(id, 0), "StopContainer")
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	b.podStatus(ref)
-	b.findInList(ref)
+	b.findListedPod(ref)
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
 	b.podStatus(ref)
-	b.findInList(ref)
+	b.findListedPod(ref)
 	b.Check(reflect.DeepEqual(wasStatus, *st), "the runtime modified a status that it had returned:\nwas %+v\nis  %+v", wasStatus, *st)
 	b.Check(reflect.DeepEqual(wasPod, pod), "the runtime modified a list that it had returned:\nwas %+v\nis  %+v", wasPod, pod)
 }
@@ -128,7 +128,7 @@ func checkListEchoesRequests(b *bench) {
 		records := map[string]runtime.Container{}
 		var got runtime.Pod
 		b.waitFor("ListPods shows one sandbox, one created and one running container", func() bool {
-			got, _ = b.findInList(ref)
+			got, _ = b.findListedPod(ref)
 			for _, c := range got.Containers {
 				records[c.ID] = c
 			}
@@ -148,7 +148,7 @@ func checkListShowsExited(b *bench) {
 	b.waitForExit(ref, id)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
 	b.waitFor("ListPods shows the sandbox as not ready and the container as exited", func() bool {
-		p, _ := b.findInList(ref)
+		p, _ := b.findListedPod(ref)
 		return len(p.Sandboxes) == 1 && !p.Sandboxes[0].Ready &&
 			len(p.Containers) == 1 && p.Containers[0].State == runtime.StateExited
 	})
@@ -159,7 +159,7 @@ func checkListNeverGoesBack(b *bench) {
 	last := runtime.StateUnknown
 	settled := 0
 	b.waitFor("ListPods shows the container as exited", func() bool {
-		p, _ := b.findInList(ref)
+		p, _ := b.findListedPod(ref)
 		state := runtime.StateUnknown
 		for _, c := range p.Containers {
 			if c.ID == id {
@@ -176,12 +176,12 @@ func checkListNeverGoesBack(b *bench) {
 
 func checkListOmitsRemoved(b *bench) {
 	ref, sandbox, _ := b.runContainer(b.h.Forever)
-	b.waitFor("the pod is listed", func() bool { _, ok := b.findInList(ref); return ok })
+	b.waitFor("the pod is listed", func() bool { _, ok := b.findListedPod(ref); return ok })
 	b.Must(b.removeSandbox(sandbox), "RemoveSandbox")
-	b.waitFor("ListPods omits the removed pod", func() bool { _, ok := b.findInList(ref); return !ok })
+	b.waitFor("ListPods omits the removed pod", func() bool { _, ok := b.findListedPod(ref); return !ok })
 	for range 8 {
 		b.sleep(50 * time.Millisecond)
-		_, again := b.findInList(ref)
+		_, again := b.findListedPod(ref)
 		b.Check(!again, "ListPods shows the removed pod again")
 	}
 }

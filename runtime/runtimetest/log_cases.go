@@ -58,7 +58,7 @@ func (b *bench) readLog(l runtime.LogReader, req runtime.ReadLogRequest) string 
 	return t.String()
 }
 
-// runPrintToExit runs a container that prints its lines and exits, and returns its record.
+// runPrintToExit runs a container that prints printLines and exits, and returns its status after the exit.
 func (b *bench) runPrintToExit() runtime.ContainerStatus {
 	b.Helper()
 	ref, _, id := b.runContainer(b.h.Print(printLines, 3))

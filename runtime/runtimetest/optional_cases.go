@@ -53,7 +53,8 @@ func (w *openEventStream) eventCount(uid types.UID) int {
 	return w.eventCounts[uid]
 }
 
-// openEventsOrSkip opens an event stream, or skips the case if the runtime is no EventSource.
+// openEventsOrSkip opens an event stream in the background and waits half a second. If the runtime is no
+// EventSource, it skips the case and returns false.
 func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
 	source, ok := roleOrSkip(b, b.features().EventSource, "EventSource")
 	if !ok {
@@ -68,11 +69,11 @@ func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
 	return w, true
 }
 
-// waitUntilEventsFlow creates sandboxes until the stream delivers an event for one. A stream may
+// waitUntilEventsFlow creates and removes sandboxes until the stream delivers an event for one. A stream may
 // open late, and earlier events are then lost.
 func (b *bench) waitUntilEventsFlow(w *openEventStream) {
 	b.Helper()
-	ref, attempt := b.newPod(), uint32(0)
+	ref, attempt := b.newPodToCleanUp(), uint32(0)
 	b.waitFor("Events delivers an event for a new sandbox", func() bool {
 		if w.eventCount(ref.UID) > 0 {
 			return true
@@ -91,7 +92,7 @@ func checkEventsForChanges(b *bench) {
 		return
 	}
 	b.waitUntilEventsFlow(w)
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	before := 0
 	waitForEvent := func(change string) {
 		b.Helper()

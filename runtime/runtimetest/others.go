@@ -12,7 +12,7 @@ type pendingStop struct {
 	err error // valid after the latch is open
 }
 
-// stopInBackground starts a StopContainer in the background and waits half a second.
+// stopInBackground starts a StopContainer call in the background and waits half a second.
 func (b *bench) stopInBackground(id string, grace time.Duration) *pendingStop {
 	s := &pendingStop{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {

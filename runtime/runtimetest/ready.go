@@ -18,15 +18,17 @@ const (
 // traps. Case.Run then runs the case again with a longer delay.
 type retryWithLongerDelay struct{}
 
-// retryIfTrapsUnset runs the case again with a longer delay if the container exited as one without
-// traps does, the traps were not confirmed, and WaitTimeout allows a longer delay.
+// retryIfTrapsUnset aborts the case, which then runs again with a longer trapDelay. It does so only if
+// withoutTraps is true (the container exited as if it had set no signal traps), no container confirmed its
+// traps, and trapDelay is below WaitTimeout.
 func (b *bench) retryIfTrapsUnset(withoutTraps bool) {
 	if withoutTraps && b.trapsUnconfirmed.Load() && b.trapDelay < b.h.WaitTimeout {
 		panic(retryWithLongerDelay{})
 	}
 }
 
-// runForeverUntilReady starts a container with Forever in a new pod and waits for its traps.
+// runForeverUntilReady starts a container with the command Harness.Forever in a new pod, and waits until it has
+// set its signal traps.
 func (b *bench) runForeverUntilReady() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.runContainer(b.h.Forever)
@@ -34,7 +36,8 @@ func (b *bench) runForeverUntilReady() (ref runtime.PodRef, sandbox, id string) 
 	return ref, sandbox, id
 }
 
-// runIgnoreTermUntilReady starts a container with IgnoreTerm in a new pod and waits for its traps.
+// runIgnoreTermUntilReady starts a container with the command Harness.IgnoreTerm in a new pod, and waits until
+// it has set its signal traps.
 func (b *bench) runIgnoreTermUntilReady() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.runContainer(b.h.IgnoreTerm)
@@ -42,8 +45,8 @@ func (b *bench) runIgnoreTermUntilReady() (ref runtime.PodRef, sandbox, id strin
 	return ref, sandbox, id
 }
 
-// waitUntilReady waits until a container confirms its traps, or for trapDelay if it cannot confirm
-// them. It may run on any goroutine.
+// waitUntilReady waits until a container confirms that it has set its signal traps. If it cannot confirm that,
+// waitUntilReady waits for trapDelay. It may run on any goroutine.
 func (b *bench) waitUntilReady(id string, scripted bool) error {
 	if b.h.Ready != nil {
 		return b.pollUntilTrue(func() (bool, error) { return b.h.Ready(b.ctx, id) })
@@ -57,8 +60,8 @@ func (b *bench) waitUntilReady(id string, scripted bool) error {
 	return b.executor.Sleep(b.ctx, b.trapDelay)
 }
 
-// readinessChecks returns the checks by which a container with the scripts of this package confirms
-// its traps.
+// readinessChecks returns the checks that show whether a scripted container has set its signal traps: a log
+// line and a file. It returns nil for other commands.
 func (b *bench) readinessChecks(scripted bool) (ways []func(id string) (bool, error)) {
 	if !scripted {
 		return nil
@@ -83,7 +86,7 @@ func (b *bench) hasReadyFile(id string) (bool, error) {
 	return res.ExitCode == 0, err
 }
 
-// pollUntilTrue calls condition until it returns true or an error, or WaitTimeout has passed.
+// pollUntilTrue calls condition until it returns true or an error. It returns errNotReady after WaitTimeout.
 func (b *bench) pollUntilTrue(condition func() (bool, error)) error {
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
 	for {

@@ -17,7 +17,8 @@ var reopenCases = []Case{
 	{"reopen/log", "the log of a container survives a restart of the agent", checkLogSurvivesRestart},
 }
 
-// canReopenOrSkip returns whether the harness can restart the agent. It skips the case if not.
+// canReopenOrSkip reports whether the harness can simulate a restart of the agent. If it cannot, the case is
+// skipped.
 func (b *bench) canReopenOrSkip() bool {
 	if b.h.Reopen == nil {
 		b.Skipf("Harness.Reopen is nil")
@@ -26,7 +27,8 @@ func (b *bench) canReopenOrSkip() bool {
 	return true
 }
 
-// restartAgent closes the client and continues the case with a new one.
+// restartAgent simulates a restart of the agent: it closes the runtime client, calls whileAbsent, and continues
+// the case with a new client.
 func (b *bench) restartAgent(whileAbsent func()) {
 	b.Helper()
 	called := false
@@ -68,7 +70,7 @@ func checkRecordsSurviveRestart(b *bench) {
 	b.restartAgent(doNothing)
 	b.Check(reflect.DeepEqual(was, *b.podStatus(ref)), "the restart of the agent changed the status from %+v to %+v", was, *b.podStatus(ref))
 	b.waitFor("ListPods shows two sandboxes and four containers", func() bool {
-		p, _ := b.findInList(ref)
+		p, _ := b.findListedPod(ref)
 		return p.Name == ref.Name && p.Namespace == ref.Namespace && len(p.Sandboxes) == 2 && len(p.Containers) == 4
 	})
 }
@@ -133,7 +135,7 @@ func checkRemovalsSurviveRestart(b *bench) {
 	b.restartAgent(doNothing)
 	b.Check(len(b.podStatus(ref).Containers) == 0 && b.sandboxStatus(ref, sandbox).Ready, "after the restart the removed container is present, or its sandbox is not: %+v", b.podStatus(ref))
 	b.Check(len(b.podStatus(gone).Sandboxes) == 0, "after the restart the removed sandbox is present")
-	b.waitFor("the pod is not listed", func() bool { _, ok := b.findInList(gone); return !ok })
+	b.waitFor("the pod is not listed", func() bool { _, ok := b.findListedPod(gone); return !ok })
 }
 
 func checkLogSurvivesRestart(b *bench) {

@@ -38,13 +38,13 @@ func checkStatsOfRunning(b *bench) {
 		b.Must(err, "PodStats")
 		containers := stats.Containers
 		b.Check(len(containers) == 1 && containers[0].ContainerID == id && containers[0].Name == "main", "PodStats must have only the running container main; it has %+v", containers)
-		before = b.requireStatsProgress(before, containers[0])
+		before = b.requireStatsNotDecreased(before, containers[0])
 	}
 }
 
-// requireStatsProgress compares the figures of a container with earlier ones, and returns the new
-// ones.
-func (b *bench) requireStatsProgress(before, now runtime.ContainerStats) runtime.ContainerStats {
+// requireStatsNotDecreased fails the case if stats lack CPU or memory, are not newer than the earlier ones, or
+// show less CPU time. It returns the new stats.
+func (b *bench) requireStatsNotDecreased(before, now runtime.ContainerStats) runtime.ContainerStats {
 	b.Helper()
 	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "PodStats has no CPU time of a running container")
 	b.Check(now.Memory != nil && now.Memory.WorkingSetBytes != nil && *now.Memory.WorkingSetBytes > 0, "PodStats has no working set of a running container")
@@ -61,7 +61,7 @@ func checkStatsOfIdlePod(b *bench) {
 	if !ok {
 		return
 	}
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	none := func() {
 		b.Helper()
 		stats, err := s.PodStats(b.ctx, ref.UID)
@@ -104,13 +104,14 @@ func checkImageFilesystemHoldsImage(b *bench) {
 }
 
 func checkUpdateRunning(b *bench) {
-	b.checkUpdate(runtime.Resources{MemoryBytes: 256 << 20, CPUShares: 512})
+	b.checkUpdateKeepsRunning(runtime.Resources{MemoryBytes: 256 << 20, CPUShares: 512})
 }
 
-func checkEmptyUpdate(b *bench) { b.checkUpdate(runtime.Resources{}) }
+func checkEmptyUpdate(b *bench) { b.checkUpdateKeepsRunning(runtime.Resources{}) }
 
-// checkUpdate updates the resources of a running container and checks that it runs on.
-func (b *bench) checkUpdate(res runtime.Resources) {
+// checkUpdateKeepsRunning updates the resources of a running container and checks that the container is not
+// restarted. It skips the case if the runtime is no Updater.
+func (b *bench) checkUpdateKeepsRunning(res runtime.Resources) {
 	b.Helper()
 	u, ok := roleOrSkip(b, b.features().Updater, "Updater")
 	if !ok {

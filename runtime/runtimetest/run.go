@@ -58,16 +58,16 @@ func (c Case) Run(t testing.TB, h Harness) {
 		t.Skipf("%s: %s", c.Name, reason)
 		return
 	}
-	for head := h.HeadStart; c.runOnce(t, h, head); head *= 2 {
+	for head := h.HeadStart; c.runOnceAndCleanUp(t, h, head); head *= 2 {
 	}
 }
 
-// runOnce runs the case once. It returns true if the case must run again because a container had
-// not set its traps in time.
-func (c Case) runOnce(t testing.TB, h Harness, trapDelay time.Duration) (retry bool) {
+// runOnceAndCleanUp runs the case once and removes its pods. It returns true if the case must run again because
+// a container had not set its signal traps in time.
+func (c Case) runOnceAndCleanUp(t testing.TB, h Harness, trapDelay time.Duration) (retry bool) {
 	t.Helper()
 	b := newBench(t, c, h, trapDelay)
-	defer b.cleanUp()
+	defer b.removePodsAndCancel()
 	defer func() {
 		switch v := recover().(type) {
 		case nil:

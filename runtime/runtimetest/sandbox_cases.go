@@ -20,14 +20,14 @@ var sandboxCases = []Case{
 }
 
 func checkRunSandbox(b *bench) {
-	one, two := b.newPod(), b.newPod()
+	one, two := b.newPodToCleanUp(), b.newPodToCleanUp()
 	x, y := b.runSandbox(one, 0), b.runSandbox(two, 0)
 	b.Check(x != "" && y != "" && x != y, "the IDs %q and %q must be different and not empty", x, y)
 	b.Check(b.sandboxStatus(one, x).Ready && b.sandboxStatus(two, y).Ready, "a new sandbox is not ready")
 }
 
 func checkRunSandboxTwice(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	id := b.runSandbox(ref, 0)
 	before := b.sandboxStatus(ref, id)
 	_, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
@@ -41,7 +41,7 @@ func checkRunSandboxTwice(b *bench) {
 }
 
 func checkNextSandboxAttempt(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	old := b.runSandbox(ref, 0)
 	b.Must(b.stopSandbox(old), "StopSandbox")
 	next := b.runSandbox(ref, 1)
@@ -50,7 +50,7 @@ func checkNextSandboxAttempt(b *bench) {
 }
 
 func checkSandboxAddress(b *bench) {
-	inside, onHost := b.newPod(), b.newPod()
+	inside, onHost := b.newPodToCleanUp(), b.newPodToCleanUp()
 	s := b.sandboxStatus(inside, b.runSandbox(inside, 0))
 	b.Check(len(s.IPs) > 0 && !s.HostNetwork, "a pod on the pod network has the IPs %v and HostNetwork %v, want at least one IP and false; a runtime without a pod network returns 127.0.0.1, see SandboxStatus.IPs", s.IPs, s.HostNetwork)
 	req := b.sandboxRequest(onHost, 0)
@@ -89,7 +89,7 @@ func checkStopUnknownSandbox(b *bench) {
 }
 
 func checkStoppedSandboxStartsNothing(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	sandbox := b.runSandbox(ref, 0)
 	id := b.createContainer(ref, sandbox, "main", 0, b.h.Forever)
 	b.Must(b.stopSandbox(sandbox), "StopSandbox")
@@ -126,7 +126,7 @@ func checkRemoveUnknownSandbox(b *bench) {
 }
 
 func checkSandboxAttemptReuse(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	old := b.runSandbox(ref, 0)
 	b.Must(b.removeSandbox(old), "RemoveSandbox")
 	again := b.runSandbox(ref, 0)

@@ -23,7 +23,7 @@ var stopCases = []Case{
 
 func checkStopByTerm(b *bench) {
 	ref, _, id := b.runForeverUntilReady()
-	took := b.measure(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
+	took := b.measureDuration(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.containerStatus(ref, id)
 	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after StopContainer the container is %s with exit code %d, want exited with 143 after TERM", c.State, c.ExitCode)
@@ -33,14 +33,14 @@ func checkStopByTerm(b *bench) {
 func checkKillAfterGrace(b *bench) {
 	ref, _, id := b.runIgnoreTermUntilReady()
 	const grace = 2 * time.Second
-	took := b.measure(func() { b.Must(b.stopContainer(id, grace), "StopContainer") })
+	took := b.measureDuration(func() { b.Must(b.stopContainer(id, grace), "StopContainer") })
 	b.requireKilled(ref, id)
 	b.Check(took > grace-grace/10 && took <= grace+b.h.Slack, "StopContainer with a grace period of %s returned after %s", grace, took)
 }
 
 func checkStopSignal(b *bench) {
 	const signal = "SIGUSR1"
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.ExitOnSignal(signal))
 	req.StopSignal = signal
 	id, err := b.rt.CreateContainer(b.ctx, req)
@@ -51,7 +51,7 @@ func checkStopSignal(b *bench) {
 	b.Must(err, "CreateContainer")
 	b.startContainer(id)
 	b.Must(b.waitUntilReady(id, b.h.scriptedExitOnSignal), "waiting for the container")
-	took := b.measure(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
+	took := b.measureDuration(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.containerStatus(ref, id)
 	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "the container is %s with exit code %d, want exited with 143: the runtime did not send %s", c.State, c.ExitCode, signal)
@@ -61,8 +61,8 @@ func checkStopSignal(b *bench) {
 // heartbeatLine is the line that the child process of a container prints.
 const heartbeatLine = "beat"
 
-// countHeartbeats returns how often the child process has shown that it is alive. It returns false
-// if neither the harness nor the log can show it.
+// countHeartbeats returns how often the child process of a container has shown that it is alive. It returns
+// false if neither the harness nor the log can show it.
 func (b *bench) countHeartbeats(id string) (n int, ok bool) {
 	b.Helper()
 	if b.h.CountHeartbeats != nil {
@@ -93,7 +93,7 @@ func checkStopDescendants(b *bench) {
 
 func checkStopWithoutGrace(b *bench) {
 	ref, _, id := b.runContainer(b.h.IgnoreTerm)
-	took := b.measure(func() { b.Must(b.stopContainer(id, 0), "StopContainer") })
+	took := b.measureDuration(func() { b.Must(b.stopContainer(id, 0), "StopContainer") })
 	b.requireKilled(ref, id)
 	b.Check(took <= b.h.Slack, "StopContainer took %s", took)
 }
@@ -109,7 +109,7 @@ func checkStopExited(b *bench) {
 }
 
 func checkStopCreated(b *bench) {
-	ref := b.newPod()
+	ref := b.newPodToCleanUp()
 	id := b.createContainer(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
 	b.Must(b.stopContainer(id, time.Second), "StopContainer")
 	b.Check(b.containerStatus(ref, id).State != runtime.StateRunning, "a created container runs after StopContainer")
@@ -122,7 +122,7 @@ func checkStopUnknown(b *bench) {
 func checkShorterGrace(b *bench) {
 	ref, _, id := b.runIgnoreTermUntilReady()
 	first := b.stopInBackground(id, time.Hour)
-	took := b.measure(func() { b.Must(b.stopContainer(id, time.Second), "the second StopContainer") })
+	took := b.measureDuration(func() { b.Must(b.stopContainer(id, time.Second), "the second StopContainer") })
 	b.requireKilled(ref, id)
 	b.Check(took <= time.Second+b.h.Slack, "the second StopContainer with a grace period of 1s returned after %s", took)
 	b.waitFor("the first StopContainer returns", first.Opened)
@@ -133,7 +133,7 @@ func checkLongerGrace(b *bench) {
 	ref, _, id := b.runIgnoreTermUntilReady()
 	const grace = 4 * time.Second
 	var first *pendingStop
-	took := b.measure(func() {
+	took := b.measureDuration(func() {
 		first = b.stopInBackground(id, grace)
 		b.Must(b.stopContainer(id, time.Hour), "the second StopContainer")
 	})
@@ -143,14 +143,15 @@ func checkLongerGrace(b *bench) {
 	b.Must(first.err, "the first StopContainer")
 }
 
-// measure returns how long f takes.
-func (b *bench) measure(f func()) time.Duration {
+// measureDuration returns how long f takes.
+func (b *bench) measureDuration(f func()) time.Duration {
 	began := b.executor.Now()
 	f()
 	return b.executor.Now().Sub(began)
 }
 
-// requireKilled fails the case unless a container with IgnoreTerm was killed.
+// requireKilled fails the case unless a container with the command Harness.IgnoreTerm has exited with code 137.
+// The case may run again instead, see retryIfTrapsUnset.
 func (b *bench) requireKilled(ref runtime.PodRef, id string) {
 	b.Helper()
 	c := b.containerStatus(ref, id)

@@ -32,15 +32,15 @@ type monitored struct {
 // features returns the features that the runtime has now.
 func (w *monitored) features() runtime.Features { return runtime.FeaturesOf(w.inner) }
 
-// problem describes the first call that was blocked or panicked. It is empty if there was none.
+// problem describes the first call that was blocked or panicked. It is empty if there was no such call.
 func (w *monitored) problem() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.firstProblem
 }
 
-// recordProblem stores the first problem and returns err.
-func (w *monitored) recordProblem(err error) error {
+// storeFirstProblem stores the text of err if it is the first problem, and returns err.
+func (w *monitored) storeFirstProblem(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.firstProblem == "" {
@@ -77,9 +77,10 @@ type callResult[R any] struct {
 	stack      []byte
 }
 
-// monitor makes a call on a goroutine of its own. It waits until the call returns or counts as
-// blocked.
-func monitor[R any](ctx context.Context, w *monitored, c monitoredCall, method func() (R, error)) (R, error) {
+// callMonitored makes a runtime call on its own goroutine. It waits until the call returns, or until the call
+// takes longer than allowed and counts as blocked. A blocked call and a panic are stored as a problem and
+// returned as an error.
+func callMonitored[R any](ctx context.Context, w *monitored, c monitoredCall, method func() (R, error)) (R, error) {
 	var r callResult[R]
 	done := w.executor.NewLatch()
 	w.executor.Go(func() {
@@ -93,20 +94,20 @@ func monitor[R any](ctx context.Context, w *monitored, c monitoredCall, method f
 		r.returned = true
 	})
 	var none R
-	switch err := w.waitForReturn(ctx, c, done); {
+	switch err := w.waitForReturnOrBlocked(ctx, c, done); {
 	case err != nil && !done.Opened():
 		return none, err
 	case r.panicValue != nil:
-		return none, w.recordProblem(fmt.Errorf("runtimetest: %s panicked: %v\n%s", c, r.panicValue, r.stack))
+		return none, w.storeFirstProblem(fmt.Errorf("runtimetest: %s panicked: %v\n%s", c, r.panicValue, r.stack))
 	case !r.returned:
-		return none, w.recordProblem(fmt.Errorf("runtimetest: %s ended the goroutine of its caller", c))
+		return none, w.storeFirstProblem(fmt.Errorf("runtimetest: %s ended the goroutine of its caller", c))
 	default:
 		return r.result, r.err
 	}
 }
 
-// waitForReturn waits for a call. It returns an error if the call takes longer than allowed.
-func (w *monitored) waitForReturn(ctx context.Context, c monitoredCall, done executor.Latch) error {
+// waitForReturnOrBlocked waits until a call returns. It returns an error if the call takes longer than allowed.
+func (w *monitored) waitForReturnOrBlocked(ctx context.Context, c monitoredCall, done executor.Latch) error {
 	began := w.executor.Now()
 	limit := w.timeout + c.extraTime
 	if until, ok := ctx.Deadline(); ok && c.extraTime > 0 {
@@ -119,7 +120,7 @@ func (w *monitored) waitForReturn(ctx context.Context, c monitoredCall, done exe
 	defer cancel()
 	err := done.Wait(expired)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return w.recordProblem(fmt.Errorf("runtimetest: %s is blocked: it was called at %s and has not returned after %s",
+		return w.storeFirstProblem(fmt.Errorf("runtimetest: %s is blocked: it was called at %s and has not returned after %s",
 			c, began.Format("15:04:05.000"), w.executor.Now().Sub(began)))
 	}
 	return err
@@ -128,78 +129,78 @@ func (w *monitored) waitForReturn(ctx context.Context, c monitoredCall, done exe
 // nothing is the result of a call that returns only an error.
 type nothing struct{}
 
-// monitorError is monitor for a method that returns only an error.
-func monitorError(ctx context.Context, w *monitored, c monitoredCall, method func() error) error {
-	_, err := monitor(ctx, w, c, func() (nothing, error) { return nothing{}, method() })
+// callMonitoredError makes a monitored runtime call, for a method that returns only an error.
+func callMonitoredError(ctx context.Context, w *monitored, c monitoredCall, method func() error) error {
+	_, err := callMonitored(ctx, w, c, func() (nothing, error) { return nothing{}, method() })
 	return err
 }
 
 func (w *monitored) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	return monitor(ctx, w, monitoredCall{method: "ListPods"}, func() ([]runtime.Pod, error) { return w.inner.ListPods(ctx) })
+	return callMonitored(ctx, w, monitoredCall{method: "ListPods"}, func() ([]runtime.Pod, error) { return w.inner.ListPods(ctx) })
 }
 
 func (w *monitored) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	return monitor(ctx, w, monitoredCall{method: "PodStatus", request: uid}, func() (*runtime.PodStatus, error) { return w.inner.PodStatus(ctx, uid) })
+	return callMonitored(ctx, w, monitoredCall{method: "PodStatus", request: uid}, func() (*runtime.PodStatus, error) { return w.inner.PodStatus(ctx, uid) })
 }
 
 func (w *monitored) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
-	return monitor(ctx, w, monitoredCall{method: "RunSandbox", request: req}, func() (string, error) { return w.inner.RunSandbox(ctx, req) })
+	return callMonitored(ctx, w, monitoredCall{method: "RunSandbox", request: req}, func() (string, error) { return w.inner.RunSandbox(ctx, req) })
 }
 
 func (w *monitored) StopSandbox(ctx context.Context, req runtime.StopSandboxRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "StopSandbox", request: req}, func() error { return w.inner.StopSandbox(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "StopSandbox", request: req}, func() error { return w.inner.StopSandbox(ctx, req) })
 }
 
 func (w *monitored) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "RemoveSandbox", request: req}, func() error { return w.inner.RemoveSandbox(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "RemoveSandbox", request: req}, func() error { return w.inner.RemoveSandbox(ctx, req) })
 }
 
 func (w *monitored) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
-	return monitor(ctx, w, monitoredCall{method: "CreateContainer", request: req}, func() (string, error) { return w.inner.CreateContainer(ctx, req) })
+	return callMonitored(ctx, w, monitoredCall{method: "CreateContainer", request: req}, func() (string, error) { return w.inner.CreateContainer(ctx, req) })
 }
 
 func (w *monitored) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "StartContainer", request: req}, func() error { return w.inner.StartContainer(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "StartContainer", request: req}, func() error { return w.inner.StartContainer(ctx, req) })
 }
 
 func (w *monitored) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "StopContainer", request: req, extraTime: req.Grace}, func() error { return w.inner.StopContainer(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "StopContainer", request: req, extraTime: req.Grace}, func() error { return w.inner.StopContainer(ctx, req) })
 }
 
 func (w *monitored) RemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "RemoveContainer", request: req}, func() error { return w.inner.RemoveContainer(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "RemoveContainer", request: req}, func() error { return w.inner.RemoveContainer(ctx, req) })
 }
 
 func (w *monitored) PullImage(ctx context.Context, req runtime.PullImageRequest) (string, error) {
-	return monitor(ctx, w, monitoredCall{method: "PullImage", request: req, extraTime: 9 * w.timeout}, func() (string, error) { return w.inner.PullImage(ctx, req) })
+	return callMonitored(ctx, w, monitoredCall{method: "PullImage", request: req, extraTime: 9 * w.timeout}, func() (string, error) { return w.inner.PullImage(ctx, req) })
 }
 
 func (w *monitored) ImageStatus(ctx context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
-	return monitor(ctx, w, monitoredCall{method: "ImageStatus", request: req}, func() (runtime.Image, error) { return w.inner.ImageStatus(ctx, req) })
+	return callMonitored(ctx, w, monitoredCall{method: "ImageStatus", request: req}, func() (runtime.Image, error) { return w.inner.ImageStatus(ctx, req) })
 }
 
 func (w *monitored) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	return monitor(ctx, w, monitoredCall{method: "ListImages"}, func() ([]runtime.Image, error) { return w.inner.ListImages(ctx) })
+	return callMonitored(ctx, w, monitoredCall{method: "ListImages"}, func() ([]runtime.Image, error) { return w.inner.ListImages(ctx) })
 }
 
 func (w *monitored) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "RemoveImage", request: req}, func() error { return w.inner.RemoveImage(ctx, req) })
+	return callMonitoredError(ctx, w, monitoredCall{method: "RemoveImage", request: req}, func() error { return w.inner.RemoveImage(ctx, req) })
 }
 
 func (w *monitored) Events(ctx context.Context, sink func(runtime.Event)) error {
-	return monitorError(ctx, w, monitoredCall{method: "Events", untilContextEnds: true}, func() error {
+	return callMonitoredError(ctx, w, monitoredCall{method: "Events", untilContextEnds: true}, func() error {
 		return w.features().EventSource.Events(ctx, sink)
 	})
 }
 
 func (w *monitored) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return monitor(ctx, w, monitoredCall{method: "RuntimeStatus"}, func() (runtime.RuntimeStatus, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "RuntimeStatus"}, func() (runtime.RuntimeStatus, error) {
 		return w.features().StatusReporter.RuntimeStatus(ctx)
 	})
 }
 
 func (w *monitored) Version(ctx context.Context) (name, version string, err error) {
-	v, err := monitor(ctx, w, monitoredCall{method: "Version"}, func() (v [2]string, err error) {
+	v, err := callMonitored(ctx, w, monitoredCall{method: "Version"}, func() (v [2]string, err error) {
 		v[0], v[1], err = w.features().Versioner.Version(ctx)
 		return v, err
 	})
@@ -207,55 +208,55 @@ func (w *monitored) Version(ctx context.Context) (name, version string, err erro
 }
 
 func (w *monitored) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
-	return monitor(ctx, w, monitoredCall{method: "Exec", request: req}, func() (runtime.ExecResult, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "Exec", request: req}, func() (runtime.ExecResult, error) {
 		return w.features().Execer.Exec(ctx, req)
 	})
 }
 
 func (w *monitored) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (int32, error) {
-	return monitor(ctx, w, monitoredCall{method: "ExecStream", request: req}, func() (int32, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "ExecStream", request: req}, func() (int32, error) {
 		return w.features().ExecStreamer.ExecStream(ctx, req, streams)
 	})
 }
 
 func (w *monitored) ReadLog(ctx context.Context, req runtime.ReadLogRequest, out io.Writer) error {
-	return monitorError(ctx, w, monitoredCall{method: "ReadLog", request: req, untilContextEnds: req.Follow}, func() error {
+	return callMonitoredError(ctx, w, monitoredCall{method: "ReadLog", request: req, untilContextEnds: req.Follow}, func() error {
 		return w.features().LogReader.ReadLog(ctx, req, out)
 	})
 }
 
 func (w *monitored) ReopenContainerLog(ctx context.Context, id string) error {
-	return monitorError(ctx, w, monitoredCall{method: "ReopenContainerLog", request: id}, func() error {
+	return callMonitoredError(ctx, w, monitoredCall{method: "ReopenContainerLog", request: id}, func() error {
 		return w.features().LogReopener.ReopenContainerLog(ctx, id)
 	})
 }
 
 func (w *monitored) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
-	return monitor(ctx, w, monitoredCall{method: "PodStats", request: uid}, func() (runtime.PodStats, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "PodStats", request: uid}, func() (runtime.PodStats, error) {
 		return w.features().StatsReader.PodStats(ctx, uid)
 	})
 }
 
 func (w *monitored) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
-	return monitorError(ctx, w, monitoredCall{method: "UpdateContainer", request: req}, func() error {
+	return callMonitoredError(ctx, w, monitoredCall{method: "UpdateContainer", request: req}, func() error {
 		return w.features().Updater.UpdateContainer(ctx, req)
 	})
 }
 
 func (w *monitored) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return monitor(ctx, w, monitoredCall{method: "RunHandler", request: req}, func() (runtime.RunHandlerResult, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "RunHandler", request: req}, func() (runtime.RunHandlerResult, error) {
 		return w.features().HandlerRunner.RunHandler(ctx, req)
 	})
 }
 
 func (w *monitored) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return monitor(ctx, w, monitoredCall{method: "ImageFilesystem"}, func() (runtime.FilesystemUsage, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "ImageFilesystem"}, func() (runtime.FilesystemUsage, error) {
 		return w.features().ImageFilesystem.ImageFilesystem(ctx)
 	})
 }
 
 func (w *monitored) ListUsedImages(ctx context.Context) ([]string, error) {
-	return monitor(ctx, w, monitoredCall{method: "ListUsedImages"}, func() ([]string, error) {
+	return callMonitored(ctx, w, monitoredCall{method: "ListUsedImages"}, func() ([]string, error) {
 		return w.features().UsedImageLister.ListUsedImages(ctx)
 	})
 }
