@@ -39,7 +39,8 @@ func NewCache(clk clock.Clock) *Cache {
 	return c
 }
 
-// setClock makes the cache use another clock: the clock of a new process after a crash.
+// setClock makes the cache use another clock. After a simulated crash that is the clock of the new simulated
+// process.
 func (c *Cache) setClock(clk clock.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,7 +112,7 @@ func (c *Cache) Observed(uid types.UID) uint64 {
 // NewerThan observes the pod. The observation begins now, so its number is always higher than any
 // mark.
 func (c *Cache) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtime.PodStatus, error) {
-	number, err := c.observe(ctx, uid)
+	number, err := c.numberObservationAndWait(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +125,10 @@ func (c *Cache) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtim
 	return c.statusLocked(uid), nil
 }
 
-// observe numbers an observation and waits as long as it takes.
-func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err error) {
+// numberObservationAndWait gives an observation the next number and then waits for the cache's latency. If
+// observations of the pod are blocked, it first waits until they are not. It returns an error if ctx ends
+// before.
+func (c *Cache) numberObservationAndWait(ctx context.Context, uid types.UID) (number uint64, err error) {
 	c.mu.Lock()
 	c.mu.begun++
 	number = c.mu.begun
@@ -140,7 +143,7 @@ func (c *Cache) observe(ctx context.Context, uid types.UID) (number uint64, err 
 	return number, err
 }
 
-// statusLocked returns the status of the last Set, or an empty one.
+// statusLocked returns the status that Set stored last for the pod, or an empty status with the UID.
 func (c *Cache) statusLocked(uid types.UID) *runtime.PodStatus {
 	if s := c.mu.statuses[uid]; s != nil {
 		return s

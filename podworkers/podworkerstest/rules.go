@@ -44,7 +44,7 @@ func (r Rules) Check(events []Event) error {
 	c := checker{rules: r, pods: map[types.UID]*history{}}
 	for i, e := range events {
 		c.line = i
-		c.checkEvent(e)
+		c.checkEventAndUpdateHistory(e)
 	}
 	if r.Until > 0 {
 		c.checkAtEnd()
@@ -93,14 +93,14 @@ type incarnationHistory struct {
 	synced      int64 // version of the last SyncPod
 }
 
-// addError adds an error that an event violates a rule.
+// addError adds an error that an event violates a rule, with the line and the description of the event.
 func (c *checker) addError(rule string, e Event, format string, args ...any) {
 	err := fmt.Errorf("%s: line %d: %s %s: %s: %s", rule, c.line, e.At, podColumn(e), e.describe(), fmt.Sprintf(format, args...))
 	c.errs = append(c.errs, err)
 }
 
-// historyOf returns the history of a UID. It creates a new one.
-func (c *checker) historyOf(uid types.UID) *history {
+// getOrCreateHistory returns the history of a UID. For a new UID it creates an empty one.
+func (c *checker) getOrCreateHistory(uid types.UID) *history {
 	if c.pods[uid] == nil {
 		c.pods[uid] = &history{}
 		c.order = append(c.order, uid)
@@ -108,11 +108,12 @@ func (c *checker) historyOf(uid types.UID) *history {
 	return c.pods[uid]
 }
 
-// checkEvent checks one event and updates the history of its pod.
-func (c *checker) checkEvent(e Event) {
+// checkEventAndUpdateHistory checks one event against the rules and updates the history of its pod. A crash
+// clears all histories.
+func (c *checker) checkEventAndUpdateHistory(e Event) {
 	switch e.What {
 	case Updated:
-		c.recordUpdate(e)
+		c.storeUpdateInHistory(e)
 	case Begun:
 		c.checkCallBegin(e)
 	case Ended:
@@ -125,7 +126,7 @@ func (c *checker) checkEvent(e Event) {
 			h.newUpdates++
 		}
 	case Forgotten:
-		if c.historyOf(e.UID).callRunning {
+		if c.getOrCreateHistory(e.UID).callRunning {
 			c.addError("I21", e, "a call is still running")
 		}
 		c.pods[e.UID] = &history{}
@@ -134,9 +135,10 @@ func (c *checker) checkEvent(e Event) {
 	}
 }
 
-// recordUpdate stores an update in the history of its pod.
-func (c *checker) recordUpdate(e Event) {
-	h := c.historyOf(e.UID)
+// storeUpdateInHistory stores that the pod got an update, so that a call may begin at any time. Unless the
+// update is of a pod that only the runtime shows, it also stores version, type and full name.
+func (c *checker) storeUpdateInHistory(e Event) {
+	h := c.getOrCreateHistory(e.UID)
 	h.mayCallAnyTime = true
 	h.newUpdates++
 	if e.Running {
@@ -149,9 +151,9 @@ func (c *checker) recordUpdate(e Event) {
 	}
 }
 
-// startIncarnation resets the history if the event is of a new incarnation. It is an error if the
-// old one has not finished.
-func (c *checker) startIncarnation(h *history, e Event) {
+// startIncarnationIfNew resets the history of a pod if the event has another incarnation than the history. It
+// adds an error if the new number is lower, or if the old incarnation has not finished.
+func (c *checker) startIncarnationIfNew(h *history, e Event) {
 	switch {
 	case e.Incarnation == h.incarnation:
 		return
@@ -163,10 +165,11 @@ func (c *checker) startIncarnation(h *history, e Event) {
 	h.incarnationHistory = incarnationHistory{incarnation: e.Incarnation}
 }
 
-// checkCallBegin checks that a call may begin now.
+// checkCallBegin checks that a call of the syncer may begin now, and stores in the history that it runs. It
+// adds an error for each violated rule.
 func (c *checker) checkCallBegin(e Event) {
-	h := c.historyOf(e.UID)
-	c.startIncarnation(h, e)
+	h := c.getOrCreateHistory(e.UID)
+	c.startIncarnationIfNew(h, e)
 	if h.callRunning {
 		c.addError("I1", e, "another call is running")
 	}
@@ -191,10 +194,9 @@ func (c *checker) checkCallBegin(e Event) {
 	}
 }
 
-// hasAllUpdates reports whether the call certainly has the content of all updates. An update that
-// arrived while the call waited for a status or a slot may have been too late, and then needs
-// another call. If there was exactly one update and the call has its type and version, the call was
-// made for it.
+// hasAllUpdates reports whether the call certainly has the content of all updates. An update that arrived while
+// the call waited for a status or a slot may have been too late. If there was exactly one update and the call
+// has its type and version, the call was made for it.
 func (h *history) hasAllUpdates(e Event) bool {
 	if h.newUpdates == 1 && !h.mayOweCall {
 		return e.Method == lifecycle.SyncPod && e.Type == h.lastUpdateType && e.Version == h.lastVersion
@@ -202,7 +204,8 @@ func (h *history) hasAllUpdates(e Event) bool {
 	return h.newUpdates == 0
 }
 
-// checkSyncBegin checks that SyncPod may begin.
+// checkSyncBegin checks that SyncPod may begin: the phase is Syncing, the version is not older than the last
+// one, and no other pod with the full name may run. It stores the version in the history.
 func (c *checker) checkSyncBegin(h *history, e Event) {
 	if h.phase != lifecycle.Syncing {
 		c.addError("I2", e, "the pod is %s", h.phase)
@@ -218,7 +221,8 @@ func (c *checker) checkSyncBegin(h *history, e Event) {
 	}
 }
 
-// checkTerminatingBegin checks the phase and the grace period of a SyncTerminatingPod.
+// checkTerminatingBegin checks the phase of a SyncTerminatingPod, and that its grace period is at least one
+// second and not longer than the one before. It stores the grace period.
 func (c *checker) checkTerminatingBegin(h *history, e Event) {
 	if h.phase != lifecycle.Terminating {
 		c.addError("I3", e, "the pod is %s", h.phase)
@@ -232,9 +236,10 @@ func (c *checker) checkTerminatingBegin(h *history, e Event) {
 	h.grace = e.Grace.Seconds
 }
 
-// checkCallEnd stores the result of a call and computes when the next one may begin.
+// checkCallEnd stores the result of a call in the history and computes when the next call may begin. It ignores
+// a call of a process that has crashed.
 func (c *checker) checkCallEnd(e Event) {
-	h := c.historyOf(e.UID)
+	h := c.getOrCreateHistory(e.UID)
 	if !h.callRunning {
 		return // The process has crashed since.
 	}
@@ -254,8 +259,8 @@ func (c *checker) checkCallEnd(e Event) {
 	h.earliest, h.latest = e.At+c.retryDelay(e, 0), e.At+c.retryDelay(e, 1)
 }
 
-// retryDelay returns the delay until the next call without an update: the shortest one for random
-// 0, the longest one for random 1.
+// retryDelay returns the shortest possible delay until the next call without an update if random is 0, and the
+// longest possible delay if random is 1.
 func (c *checker) retryDelay(e Event, random float64) time.Duration {
 	var class backoff.Class
 	_, asked := contain.AsType[interface{ RetryAt() time.Time }](e.Err)
@@ -278,10 +283,11 @@ func (c *checker) retryDelay(e Event, random float64) time.Duration {
 	return c.rules.Retry.Delay(class, time.Time{}, time.Time{}, random)
 }
 
-// checkPhase checks that a phase follows the one before.
+// checkPhase checks that a phase follows the phase before, and that a terminated pod was stopped. It stores the
+// new phase.
 func (c *checker) checkPhase(e Event) {
-	h := c.historyOf(e.UID)
-	c.startIncarnation(h, e)
+	h := c.getOrCreateHistory(e.UID)
+	c.startIncarnationIfNew(h, e)
 	if e.Phase <= h.phase {
 		c.addError("I3", e, "it was %s before", h.phase)
 	}
@@ -294,7 +300,8 @@ func (c *checker) checkPhase(e Event) {
 	}
 }
 
-// checkAtEnd checks what must have happened until Rules.Until.
+// checkAtEnd checks, for each pod, that until Rules.Until the last version was synced, every due retry was made
+// and no call still runs.
 func (c *checker) checkAtEnd() {
 	for _, uid := range slices.Clone(c.order) {
 		h := c.pods[uid]

@@ -83,12 +83,13 @@ func NewStepper(config Config) *Stepper {
 	s.Trace, s.Cache, s.Syncer = NewTrace(clk), NewCache(clk), NewSyncer(clk)
 	s.startWorkers()
 	if t := config.T; t != nil {
-		t.Cleanup(s.finishTest)
+		t.Cleanup(s.logFailedTranscriptAndClose)
 	}
 	return s
 }
 
-// startWorkers makes workers in the present process and starts their Run.
+// startWorkers creates Workers in the current simulated process and starts their Run. It panics if their Config
+// is invalid.
 func (s *Stepper) startWorkers() {
 	clk := s.process.Clock()
 	var syncer podworkers.PodSyncer = s.Syncer
@@ -117,7 +118,7 @@ func (s *Stepper) Create(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodCreat
 // Update sends an update of type SyncPodUpdate for each pod.
 func (s *Stepper) Update(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodUpdate, pods) }
 
-// updatePods sends an update of one type for each pod.
+// updatePods sends an update of one type for each pod and ignores errors.
 func (s *Stepper) updatePods(t podworkers.SyncPodType, pods []*v1.Pod) {
 	for _, pod := range pods {
 		_ = s.UpdatePod(podworkers.UpdatePodOptions{UpdateType: t, Pod: pod})
@@ -183,7 +184,7 @@ func (s *Stepper) Step() bool {
 		s.Crash()
 	}
 	stepped := false
-	s.runSimulation(func() { stepped = s.scheduler.Step() })
+	s.runAndFailOnSyncerPanic(func() { stepped = s.scheduler.Step() })
 	return stepped
 }
 
@@ -201,7 +202,7 @@ func (s *Stepper) RunUntilIdle() {
 			return
 		}
 	}
-	s.runSimulation(s.scheduler.RunUntilIdle)
+	s.runAndFailOnSyncerPanic(s.scheduler.RunUntilIdle)
 }
 
 // Advance moves the clock by d and runs everything that becomes due.

@@ -76,7 +76,8 @@ func NewSyncer(clk clock.Clock) *Syncer {
 	return s
 }
 
-// setClock makes the syncer use another clock: the clock of a new process after a crash.
+// setClock makes the syncer use another clock, and blocks calls that wait for Release again. After a simulated
+// crash that is the clock of the new simulated process.
 func (s *Syncer) setClock(clk clock.Clock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,35 +104,36 @@ func (s *Syncer) Release() {
 
 // SyncPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncPod(ctx context.Context, t podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
-	return s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncPod, Type: t, Pod: pod, Mirror: mirror, Status: status})
+	return s.runScriptedCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncPod, Type: t, Pod: pod, Mirror: mirror, Status: status})
 }
 
 // SyncTerminatingPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
-	_, err := s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, PodStatusFunc: statusFunc})
+	_, err := s.runScriptedCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Pod: pod, Status: status, Grace: grace, PodStatusFunc: statusFunc})
 	return err
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
-	_, err := s.playCall(ctx, Call{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod, Running: running})
+	_, err := s.runScriptedCall(ctx, Call{UID: running.UID, Method: lifecycle.SyncTerminatingRuntimePod, Running: running})
 	return err
 }
 
 // SyncTerminatedPod implements podworkers.PodSyncer.
 func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
-	_, err := s.playCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Pod: pod, Status: status})
+	_, err := s.runScriptedCall(ctx, Call{UID: pod.UID, Method: lifecycle.SyncTerminatedPod, Pod: pod, Status: status})
 	return err
 }
 
-// playCall performs one call as its reply says.
-func (s *Syncer) playCall(ctx context.Context, call Call) (ends bool, err error) {
+// runScriptedCall executes the next scripted reply for a call of the syncer: it calls Reply.Do, waits, and then
+// panics or returns the result of the reply.
+func (s *Syncer) runScriptedCall(ctx context.Context, call Call) (ends bool, err error) {
 	call.Incarnation = podworkers.IncarnationFrom(ctx)
-	r := s.nextReply(call.UID, call.Method)
+	r := s.popNextReply(call.UID, call.Method)
 	if r.Do != nil {
 		r.Do(ctx, call)
 	}
-	if err := s.waitForReply(ctx, r); err != nil {
+	if err := s.waitBeforeReply(ctx, r); err != nil {
 		return false, err
 	}
 	if r.Panic != nil {
@@ -140,8 +142,10 @@ func (s *Syncer) playCall(ctx context.Context, call Call) (ends bool, err error)
 	return r.Ends, r.Err
 }
 
-// nextReply returns the reply for a call and removes it from its script, unless it is the last one.
-func (s *Syncer) nextReply(uid types.UID, method lifecycle.Kind) Reply {
+// popNextReply returns the first reply of the script for the pod and method, and removes it unless it is the
+// last one. A script for the pod and method goes before one for the pod, the method, or all calls. Without a
+// script it returns an empty Reply.
+func (s *Syncer) popNextReply(uid types.UID, method lifecycle.Kind) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range []scriptKey{{uid, method}, {uid, 0}, {"", method}, {"", 0}} {
@@ -156,8 +160,9 @@ func (s *Syncer) nextReply(uid types.UID, method lifecycle.Kind) Reply {
 	return Reply{}
 }
 
-// waitForReply waits as the reply says.
-func (s *Syncer) waitForReply(ctx context.Context, r Reply) error {
+// waitBeforeReply waits for Reply.Takes. If Reply.Blocks it waits until ctx ends or, if the reply ignores ctx,
+// until the syncer releases its calls.
+func (s *Syncer) waitBeforeReply(ctx context.Context, r Reply) error {
 	s.mu.Lock()
 	t, released := s.mu.executor, s.mu.released
 	s.mu.Unlock()

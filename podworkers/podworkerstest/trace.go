@@ -90,7 +90,7 @@ func (t *Trace) Add(e Event) {
 // RecordUpdate adds the event of an update. Call it before the workers get the update.
 func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(updateEvent(o)) }
 
-// updateEvent returns the event of an update.
+// updateEvent returns the trace event of an update, with the UID, version, full name and grace period.
 func updateEvent(o podworkers.UpdatePodOptions) Event {
 	e := Event{What: Updated, Type: o.UpdateType}
 	switch {
@@ -134,7 +134,8 @@ type tracingSyncer struct {
 	next  podworkers.PodSyncer
 }
 
-// traceCall adds events before and after f. A panic of f is recorded as an error and continues.
+// traceCall calls f and adds an event to the trace before and after it. If f panics, the second event has the
+// error errPanicked, and the panic continues.
 func (r *tracingSyncer) traceCall(ctx context.Context, e Event, f func() (bool, error)) (ends bool, err error) {
 	e.What, e.Incarnation = Begun, podworkers.IncarnationFrom(ctx)
 	r.trace.Add(e)
@@ -202,7 +203,8 @@ type row struct {
 	pod, text string
 }
 
-// transcriptRows returns the lines for the events.
+// transcriptRows returns the rows of the transcript. A call that returns at once has one row, any other call
+// has two.
 func transcriptRows(events []Event) (rows []row) {
 	begun := map[types.UID]time.Duration{}
 	for i, e := range events {
@@ -221,8 +223,8 @@ func transcriptRows(events []Event) (rows []row) {
 	return rows
 }
 
-// returnsAtOnce reports whether the call that begins at event i returns in the next event, at the
-// same time.
+// returnsAtOnce reports whether the next event is the return of the call that begins at event i, at the same
+// time.
 func returnsAtOnce(events []Event, i int) bool {
 	if i < 0 || i+1 >= len(events) {
 		return false
@@ -231,7 +233,7 @@ func returnsAtOnce(events []Event, i int) bool {
 	return b.What == Begun && e.What == Ended && b.UID == e.UID && b.At == e.At
 }
 
-// podColumn returns the pod's UID, with the incarnation from the second one on.
+// podColumn returns the pod's UID, followed by # and the number of the incarnation if that is above 1.
 func podColumn(e Event) string {
 	if e.Incarnation > 1 {
 		return fmt.Sprintf("%s#%d", e.UID, e.Incarnation)
@@ -279,7 +281,8 @@ func (e Event) describeUpdate() string {
 	return s
 }
 
-// describeCall returns the method, the type, the version and the grace period of a call.
+// describeCall returns the method of a call with its type for SyncPod, and the version and grace period if they
+// are set.
 func (e Event) describeCall() string {
 	s := e.Method.String()
 	if e.Method == lifecycle.SyncPod {

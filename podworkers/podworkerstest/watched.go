@@ -19,9 +19,9 @@ import (
 // runs from one wait to the next.
 const stallLimit = 20 * time.Second
 
-// runSimulation runs f, which drives the simulation. It fails the test if the syncer has panicked
-// in it.
-func (s *Stepper) runSimulation(f func()) {
+// runAndFailOnSyncerPanic runs f, which drives the simulation. It fails the test if the syncer has panicked or
+// the simulation had a fault meanwhile.
+func (s *Stepper) runAndFailOnSyncerPanic(f func()) {
 	if t := s.config.T; t != nil {
 		t.Helper()
 	}
@@ -34,7 +34,8 @@ func (s *Stepper) runSimulation(f func()) {
 	}
 }
 
-// failOnFault recovers a fault of the simulation and fails the test. It must be deferred.
+// failOnFault recovers a fault of the simulation and fails the test. Any other panic, and any panic without a
+// test, continues. It must be deferred.
 func (s *Stepper) failOnFault() {
 	v := recover()
 	if v == nil {
@@ -53,7 +54,7 @@ func (s *Stepper) failOnFault() {
 	s.failTest(wrong)
 }
 
-// failTest fails the test, or panics without a test.
+// failTest fails the test with the text, or panics with it if the Stepper has no test.
 func (s *Stepper) failTest(wrong string) {
 	if t := s.config.T; t != nil {
 		t.Helper()
@@ -62,19 +63,20 @@ func (s *Stepper) failTest(wrong string) {
 	panic(wrong)
 }
 
-// failOnStall fails the test because a step does not end.
+// failOnStall fails the test because a call blocks the simulation: it waits for something outside it. stack
+// shows the call.
 func (s *Stepper) failOnStall(stack string) {
 	s.failTest("podworkerstest: a call in the simulation waits for something outside it and blocks the simulation. " +
 		"A PodSyncer waits by podworkers.Wait(ctx, d): not on channels, locks, timers or the clock of the machine.\n" + stack)
 }
 
-// failOnEndlessWait fails the test because its wait cannot end.
+// failOnEndlessWait fails the test because nothing in the simulation can end its wait.
 func (s *Stepper) failOnEndlessWait(reason error) {
 	s.failTest(fmt.Sprintf("podworkerstest: the wait of the test cannot end: %v", reason))
 }
 
-// finishTest closes the Stepper at the end of the test. It logs the transcript of a failed test.
-func (s *Stepper) finishTest() {
+// logFailedTranscriptAndClose logs the transcript if the test has failed, and closes the Stepper.
+func (s *Stepper) logFailedTranscriptAndClose() {
 	if t := s.config.T; t.Failed() {
 		t.Logf("The transcript:\n%s", s.Transcript())
 	}
@@ -90,30 +92,31 @@ type panicCheckedSyncer struct {
 
 // SyncPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncPod(ctx context.Context, u podworkers.SyncPodType, pod, mirror *v1.Pod, status *runtime.PodStatus) (bool, error) {
-	defer w.recordPanic(lifecycle.SyncPod, pod.Namespace+"/"+pod.Name)
+	defer w.storePanicAndRepanic(lifecycle.SyncPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncPod(ctx, u, pod, mirror, status)
 }
 
 // SyncTerminatingPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
-	defer w.recordPanic(lifecycle.SyncTerminatingPod, pod.Namespace+"/"+pod.Name)
+	defer w.storePanicAndRepanic(lifecycle.SyncTerminatingPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc)
 }
 
 // SyncTerminatingRuntimePod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatingRuntimePod(ctx context.Context, running *runtime.Pod) error {
-	defer w.recordPanic(lifecycle.SyncTerminatingRuntimePod, running.Namespace+"/"+running.Name)
+	defer w.storePanicAndRepanic(lifecycle.SyncTerminatingRuntimePod, running.Namespace+"/"+running.Name)
 	return w.next.SyncTerminatingRuntimePod(ctx, running)
 }
 
 // SyncTerminatedPod implements podworkers.PodSyncer.
 func (w panicCheckedSyncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) error {
-	defer w.recordPanic(lifecycle.SyncTerminatedPod, pod.Namespace+"/"+pod.Name)
+	defer w.storePanicAndRepanic(lifecycle.SyncTerminatedPod, pod.Namespace+"/"+pod.Name)
 	return w.next.SyncTerminatedPod(ctx, pod, status)
 }
 
-// recordPanic records the panic of a call and panics again. It must be deferred.
-func (w panicCheckedSyncer) recordPanic(method lifecycle.Kind, pod string) {
+// storePanicAndRepanic recovers a panic of a call, stores the first one with its stack, and panics again. It
+// must be deferred.
+func (w panicCheckedSyncer) storePanicAndRepanic(method lifecycle.Kind, pod string) {
 	v := recover()
 	if v == nil {
 		return
