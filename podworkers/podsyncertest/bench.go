@@ -30,7 +30,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// checkArgumentsUnchanged makes a call and fails if the call has modified one of its arguments.
+// checkArgumentsUnchanged calls call and fails the case if that has modified one of the arguments. It compares
+// them as JSON.
 func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments ...any) {
 	b.Helper()
 	before := b.marshalArguments(arguments)
@@ -40,7 +41,7 @@ func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments .
 	}
 }
 
-// marshalArguments returns the arguments as JSON.
+// marshalArguments returns the arguments as JSON, and fails the case on an error.
 func (b *testCase) marshalArguments(arguments []any) string {
 	b.Helper()
 	text, err := json.Marshal(arguments)
@@ -48,7 +49,8 @@ func (b *testCase) marshalArguments(arguments []any) string {
 	return string(text)
 }
 
-// newPod returns a pod with one container that runs until it is stopped.
+// newPod returns a pod with one container that runs until it is stopped, changed by the case's Pod function and
+// by changes. The pod is stopped at the end of the case.
 func (b *testCase) newPod(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace, p.UID = name, "podsyncertest", types.UID("podsyncertest-"+name)
@@ -65,12 +67,12 @@ func (b *testCase) newPod(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
-// callContext returns the context for one call of the syncer.
+// callContext returns the context for one call of the syncer, with the incarnation of the case.
 func (b *testCase) callContext() context.Context {
 	return podworkers.WithIncarnation(b.Context(), b.incarnation)
 }
 
-// podStatus returns the status of a pod from the runtime.
+// podStatus returns the status of a pod from the runtime. It returns an error if the runtime returns none.
 func (b *testCase) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	status, err := b.Runtime.PodStatus(ctx, uid)
 	if err == nil && status == nil {
@@ -82,7 +84,7 @@ func (b *testCase) podStatus(ctx context.Context, uid types.UID) (*runtime.PodSt
 	return status, err
 }
 
-// mustPodStatus is podStatus that fails the case on an error.
+// mustPodStatus returns the status of a pod from the runtime. It fails the case on an error.
 func (b *testCase) mustPodStatus(p *v1.Pod) *runtime.PodStatus {
 	b.Helper()
 	status, err := b.podStatus(b.callContext(), p.UID)
@@ -108,8 +110,8 @@ func runningContainerIDs(status *runtime.PodStatus) (ids []string) {
 	return ids
 }
 
-// retryUntilDone repeats f, with a growing pause, until it returns true and no error, or the limit
-// has passed.
+// retryUntilDone repeats f, with a growing pause, until f returns true and no error. After the limit it returns
+// an error with the last error of f.
 func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithTimeout(b.callContext(), b.Limit)
 	defer cancel()
@@ -124,8 +126,8 @@ func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done
 	}
 }
 
-// errorOrNotReached returns err, or an error that says that the pod has not reached the wanted
-// state.
+// errorOrNotReached returns err. If err is nil, it returns an error that says that the pod is not in the
+// expected state.
 func errorOrNotReached(err error) error {
 	if err == nil {
 		return errors.New("no error, but the pod is not in the expected state")
@@ -133,7 +135,8 @@ func errorOrNotReached(err error) error {
 	return err
 }
 
-// syncUntilRunning repeats SyncPod until a container of the pod runs.
+// syncUntilRunning repeats SyncPod until it returns no error and a container of the pod runs. It returns an
+// error after the limit. A terminal pod counts as an error.
 func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) error {
 	return b.retryUntilDone("SyncPod", func(ctx context.Context) (bool, error) {
 		before, err := b.podStatus(ctx, p.UID)
@@ -149,7 +152,7 @@ func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirr
 	})
 }
 
-// terminateUntilStopped repeats SyncTerminatingPod until it returns nil.
+// terminateUntilStopped repeats SyncTerminatingPod until it returns nil. It returns an error after the limit.
 func (b *testCase) terminateUntilStopped(p *v1.Pod, grace *int64, change podworkers.PodStatusFunc) error {
 	return b.retryUntilDone("SyncTerminatingPod", func(ctx context.Context) (bool, error) {
 		status, err := b.podStatus(ctx, p.UID)
@@ -160,7 +163,7 @@ func (b *testCase) terminateUntilStopped(p *v1.Pod, grace *int64, change podwork
 	})
 }
 
-// cleanUpUntilDone repeats SyncTerminatedPod until it returns nil.
+// cleanUpUntilDone repeats SyncTerminatedPod until it returns nil. It returns an error after the limit.
 func (b *testCase) cleanUpUntilDone(p *v1.Pod) error {
 	return b.retryUntilDone("SyncTerminatedPod", func(ctx context.Context) (bool, error) {
 		status, err := b.podStatus(ctx, p.UID)
@@ -171,43 +174,45 @@ func (b *testCase) cleanUpUntilDone(p *v1.Pod) error {
 	})
 }
 
-// mustStart starts a pod, or fails the case.
-func (b *testCase) mustStart(p *v1.Pod) *v1.Pod {
+// mustStartPod repeats SyncPod until a container of the pod runs, and returns the pod. It fails the case after
+// the limit.
+func (b *testCase) mustStartPod(p *v1.Pod) *v1.Pod {
 	b.Helper()
 	b.Must(b.syncUntilRunning(p, podworkers.SyncPodCreate, nil), "start of pod "+p.Name)
 	return p
 }
 
-// mustStop stops a pod, or fails the case.
-func (b *testCase) mustStop(p *v1.Pod) {
+// mustStopPod repeats SyncTerminatingPod until it returns nil. It fails the case after the limit.
+func (b *testCase) mustStopPod(p *v1.Pod) {
 	b.Helper()
 	b.Must(b.terminateUntilStopped(p, nil, nil), "stop of pod "+p.Name)
 }
 
-// mustCleanUp cleans up after a pod, or fails the case.
-func (b *testCase) mustCleanUp(p *v1.Pod) {
+// mustCleanUpPod repeats SyncTerminatedPod until it returns nil. It fails the case after the limit.
+func (b *testCase) mustCleanUpPod(p *v1.Pod) {
 	b.Helper()
 	b.Must(b.cleanUpUntilDone(p), "cleanup after pod "+p.Name)
 }
 
-// checkStopped fails the case if a container of the pod runs.
-func (b *testCase) checkStopped(call string, p *v1.Pod) {
+// checkNoContainerRuns fails the case if a container of the pod runs after call, whose name is in the message.
+func (b *testCase) checkNoContainerRuns(call string, p *v1.Pod) {
 	b.Helper()
 	if ids := b.mustRunningContainerIDs(p); len(ids) > 0 {
 		b.Failf("%s of pod %s returned nil, but containers %q are running", call, p.Name, ids)
 	}
 }
 
-// checkSameContainers fails the case unless exactly the given containers of the pod run.
-func (b *testCase) checkSameContainers(p *v1.Pod, before []string) {
+// checkSameContainersRun fails the case unless the IDs of the pod's running containers are those in before.
+func (b *testCase) checkSameContainersRun(p *v1.Pod, before []string) {
 	b.Helper()
 	if after := b.mustRunningContainerIDs(p); !slices.Equal(before, after) {
 		b.Failf("the running containers of pod %s changed from %q to %q", p.Name, before, after)
 	}
 }
 
-// checkReturns fails the case if f does not return within the limit.
-func (b *testCase) checkReturns(call string, f func()) {
+// checkReturnsWithinLimit calls f in a goroutine and fails the case if f does not return within the limit. It
+// then also stores that a call hangs, so that the pods are not stopped at the end.
+func (b *testCase) checkReturnsWithinLimit(call string, f func()) {
 	b.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -224,9 +229,8 @@ func (b *testCase) checkReturns(call string, f func()) {
 	}
 }
 
-// stopRemainingPods terminates the pods whose containers still run. Its errors do not fail the
-// case. If a call of the syncer has not returned, it does nothing: calls for one pod must not run
-// concurrently.
+// stopRemainingPods terminates the pods whose containers still run, and ignores errors. If a call of the syncer
+// has not returned it does nothing, because calls for one pod must not run concurrently.
 func (b *testCase) stopRemainingPods() {
 	if b.callHangs {
 		return

@@ -10,34 +10,35 @@ import (
 
 var runtimeCases = []Case{
 	{Name: "runtime-pod/stops", Promise: "When SyncTerminatingRuntimePod has returned nil no container of the pod runs.", run: func(b *testCase) {
-		p := b.mustStart(b.newPod("a"))
+		p := b.mustStartPod(b.newPod("a"))
 		b.mustStopRuntimePod(b.mustListPod(p))
-		b.checkStopped("SyncTerminatingRuntimePod", p)
+		b.checkNoContainerRuns("SyncTerminatingRuntimePod", p)
 	}},
 	{Name: "runtime-pod/again", Promise: "SyncTerminatingRuntimePod may be repeated after it has returned nil, with a pod as it was listed before.", run: func(b *testCase) {
-		pod := b.mustListPod(b.mustStart(b.newPod("a")))
+		pod := b.mustListPod(b.mustStartPod(b.newPod("a")))
 		b.mustStopRuntimePod(pod)
 		b.mustStopRuntimePod(pod)
 	}},
 	{Name: "runtime-pod/read-only", Promise: "SyncTerminatingRuntimePod does not modify the pod.", run: func(b *testCase) {
-		pod := b.mustListPod(b.mustStart(b.newPod("a")))
+		pod := b.mustListPod(b.mustStartPod(b.newPod("a")))
 		b.checkArgumentsUnchanged("SyncTerminatingRuntimePod", func() { _ = b.Syncer.SyncTerminatingRuntimePod(b.callContext(), pod) }, pod)
 	}},
 	{Name: "runtime-pod/others", Promise: "SyncTerminatingRuntimePod does not affect other pods.", run: func(b *testCase) {
-		p, other := b.mustStart(b.newPod("a")), b.mustStart(b.newPod("b"))
+		p, other := b.mustStartPod(b.newPod("a")), b.mustStartPod(b.newPod("b"))
 		before := b.mustRunningContainerIDs(other)
 		b.mustStopRuntimePod(b.mustListPod(p))
-		b.checkSameContainers(other, before)
+		b.checkSameContainersRun(other, before)
 	}},
 	{Name: "runtime-pod/new-process", Promise: "SyncTerminatingRuntimePod of a new process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
-		p := b.mustStart(b.newPod("a"))
+		p := b.mustStartPod(b.newPod("a"))
 		b.Syncer = b.Restart()
 		b.mustStopRuntimePod(b.mustListPod(p))
-		b.checkStopped("SyncTerminatingRuntimePod", p)
+		b.checkNoContainerRuns("SyncTerminatingRuntimePod", p)
 	}},
 }
 
-// mustListPod returns a pod as the runtime lists it, or fails the case.
+// mustListPod returns a pod from the runtime's list of pods. It fails the case if the list does not have the
+// pod.
 func (b *testCase) mustListPod(p *v1.Pod) *runtime.Pod {
 	b.Helper()
 	pods, err := b.Runtime.ListPods(b.callContext())
@@ -51,7 +52,7 @@ func (b *testCase) mustListPod(p *v1.Pod) *runtime.Pod {
 	return nil
 }
 
-// mustStopRuntimePod repeats SyncTerminatingRuntimePod until it returns nil, or fails the case.
+// mustStopRuntimePod repeats SyncTerminatingRuntimePod until it returns nil. It fails the case after the limit.
 func (b *testCase) mustStopRuntimePod(pod *runtime.Pod) {
 	b.Helper()
 	b.Must(b.retryUntilDone("SyncTerminatingRuntimePod", func(ctx context.Context) (bool, error) {

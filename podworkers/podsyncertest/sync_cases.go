@@ -11,7 +11,7 @@ import (
 )
 
 var syncCases = []Case{
-	{Name: "sync/starts", Promise: "SyncPod, repeated, starts the container of a pod.", run: func(b *testCase) { b.mustStart(b.newPod("a")) }},
+	{Name: "sync/starts", Promise: "SyncPod, repeated, starts the container of a pod.", run: func(b *testCase) { b.mustStartPod(b.newPod("a")) }},
 	{Name: "sync/again", Promise: "SyncPod of a pod that runs according to its spec returns false and nil, and starts and stops nothing.", run: (*testCase).checkRepeatedSyncOfNewPod},
 	{Name: "sync/types", Promise: "SyncPod starts a pod for every type of its first update.", run: func(b *testCase) {
 		for name, kind := range map[string]podworkers.SyncPodType{
@@ -40,42 +40,42 @@ var syncCases = []Case{
 		ctx, cancel := context.WithCancel(b.callContext())
 		cancel()
 		var err error
-		b.checkReturns("SyncPod", func() { _, err = b.Syncer.SyncPod(ctx, podworkers.SyncPodCreate, p, nil, status) })
+		b.checkReturnsWithinLimit("SyncPod", func() { _, err = b.Syncer.SyncPod(ctx, podworkers.SyncPodCreate, p, nil, status) })
 		if !errors.Is(err, context.Canceled) {
 			b.Failf("SyncPod returned %v", err)
 		}
 	}},
 	{Name: "sync/restarts", Promise: "SyncPod restarts an exited container if the restart policy is Always, and does not report the pod as terminal.", requires: exit, run: func(b *testCase) {
-		p := b.mustStart(b.newPod("a"))
+		p := b.mustStartPod(b.newPod("a"))
 		b.Must(b.Exit(p.UID, 1), "Exit")
-		b.mustStart(p)
+		b.mustStartPod(p)
 	}},
 	{Name: "sync/ends", Promise: "SyncPod reports a pod as terminal, with a nil error, if its container has exited and does not restart.", requires: exit, run: func(b *testCase) {
-		p := b.mustStart(b.newPod("a", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }))
+		p := b.mustStartPod(b.newPod("a", func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }))
 		b.Must(b.Exit(p.UID, 0), "Exit")
 		b.Must(b.retryUntilDone("SyncPod", func(ctx context.Context) (bool, error) {
 			return b.Syncer.SyncPod(ctx, podworkers.SyncPodSync, p, nil, b.mustPodStatus(p))
 		}), "end")
 	}},
 	{Name: "sync/new-incarnation", Promise: "SyncPod starts a new incarnation of a UID whose earlier incarnation was cleaned up.", run: func(b *testCase) {
-		p := b.mustStart(b.newPod("a"))
-		b.mustStop(p)
-		b.mustCleanUp(p)
+		p := b.mustStartPod(b.newPod("a"))
+		b.mustStopPod(p)
+		b.mustCleanUpPod(p)
 		b.incarnation++
-		b.mustStart(p)
+		b.mustStartPod(p)
 	}},
 	{Name: "sync/new-process", Promise: "SyncPod of a new process takes over a running pod, and starts and stops nothing.", requires: restart, run: func(b *testCase) {
-		b.mustStart(b.newPod("a"))
+		b.mustStartPod(b.newPod("a"))
 		b.Syncer = b.Restart()
 		b.checkRepeatedSync(b.pods[0])
 	}},
 }
 
-// checkRepeatedSyncOfNewPod starts a pod and checks repeated syncs of it.
-func (b *testCase) checkRepeatedSyncOfNewPod() { b.checkRepeatedSync(b.mustStart(b.newPod("a"))) }
+// checkRepeatedSyncOfNewPod starts a pod and fails the case if further SyncPod calls start or stop a container.
+func (b *testCase) checkRepeatedSyncOfNewPod() { b.checkRepeatedSync(b.mustStartPod(b.newPod("a"))) }
 
-// checkRepeatedSync fails the case if further SyncPod calls of a running pod start or stop a
-// container.
+// checkRepeatedSync fails the case if further SyncPod calls of a running pod start or stop a container, return
+// an error or report the pod as terminal.
 func (b *testCase) checkRepeatedSync(p *v1.Pod) {
 	b.Helper()
 	before := b.mustRunningContainerIDs(p)
@@ -85,11 +85,11 @@ func (b *testCase) checkRepeatedSync(p *v1.Pod) {
 		if terminal {
 			b.Failf("SyncPod reports a running pod as terminal")
 		}
-		b.checkSameContainers(p, before)
+		b.checkSameContainersRun(p, before)
 	}
 }
 
-// newMirrorPod returns a mirror pod of a pod.
+// newMirrorPod returns a copy of a pod with another UID, as its mirror pod.
 func newMirrorPod(p *v1.Pod) *v1.Pod {
 	mirror := p.DeepCopy()
 	mirror.UID += "-mirror"
