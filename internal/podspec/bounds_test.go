@@ -24,9 +24,9 @@ func TestCheckQuantities_ExactBounds(t *testing.T) {
 	} {
 		q := resource.MustParse("1")
 		c.change(&q)
-		assert.Equal(t, c.want, colonIfUnsafe(q), name)
+		assert.Equal(t, c.want, colonIfTooLarge(q), name)
 	}
-	assert.Empty(t, colonIfUnsafe(resource.Quantity{}))
+	assert.Empty(t, colonIfTooLarge(resource.Quantity{}))
 }
 
 func TestParseQuantity_ExponentFirst(t *testing.T) {
@@ -40,7 +40,7 @@ func TestParseQuantity_ExponentFirst(t *testing.T) {
 func TestRaiseToMax_EqualQuantity(t *testing.T) {
 	total := v1.ResourceList{"cpu": resource.MustParse("1000m"), "memory": resource.MustParse("1Ki")}
 	want := total["cpu"]
-	raiseToMax(total, v1.ResourceList{"cpu": *resource.NewQuantity(1, resource.BinarySI), "memory": resource.MustParse("2Ki"), "new": resource.MustParse("3")})
+	raiseToLarger(total, v1.ResourceList{"cpu": *resource.NewQuantity(1, resource.BinarySI), "memory": resource.MustParse("2Ki"), "new": resource.MustParse("3")})
 	got := total["cpu"]
 	assert.Equal(t, want.Format, got.Format)
 	assert.True(t, resource.MustParse("2Ki").Equal(total["memory"]))

@@ -41,7 +41,8 @@ func (x *Index[T]) Find(name string, hint int) *T {
 	return nil
 }
 
-// findInMap returns the element with the name, or nil. The first call builds the map of positions.
+// findInMap returns the first element with the name, or nil. The first call builds a map from names to
+// positions, because a long list is slow to search.
 func (x *Index[T]) findInMap(name string) *T {
 	if x.positions == nil {
 		x.positions = make(map[string]int, len(x.list))

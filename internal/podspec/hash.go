@@ -31,14 +31,14 @@ func ContainerHash(c *v1.Container) string { return hashV1 + hashContainer(c).St
 // records mean: the names, commands and arguments of its containers, in order, and their restart policies. The restart
 // policy of an init container decides whether it is a sidecar or must terminate.
 func PodHash(pod *v1.Pod) string {
-	return hashV2 + hashRestartPolicies(pod, hashCommands(pod)).String()
+	return hashV2 + addRestartPolicies(pod, hashCommands(pod)).String()
 }
 
 // MatchesPodHash reports whether the hash belongs to the pod. An empty hash, or one of an unknown version, matches
 // every pod.
 func MatchesPodHash(pod *v1.Pod, hash string) bool {
 	s := hashCommands(pod)
-	return !s.isOtherHash(hashV1, hash) && !hashRestartPolicies(pod, s).isOtherHash(hashV2, hash)
+	return !s.isOtherHash(hashV1, hash) && !addRestartPolicies(pod, s).isOtherHash(hashV2, hash)
 }
 
 // ContainerHashChanged reports whether the name or image of a container has changed since the hash was recorded. An
@@ -47,10 +47,11 @@ func ContainerHashChanged(c *v1.Container, recorded string) bool {
 	return hashContainer(c).isOtherHash(hashV1, recorded)
 }
 
-// hashContainer hashes the name and the image of a container.
+// hashContainer returns the hash of a container's name and image.
 func hashContainer(c *v1.Container) hashSum { return newHashSum().addString(c.Name).addString(c.Image) }
 
-// hashCommands hashes the names, commands and arguments of a pod's init and regular containers, in order.
+// hashCommands returns the hash of the names, commands and arguments of a pod's init and regular containers, in
+// order.
 func hashCommands(pod *v1.Pod) hashSum {
 	h := newHashSum()
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -62,23 +63,23 @@ func hashCommands(pod *v1.Pod) hashSum {
 	return h
 }
 
-// hashRestartPolicies adds the restart policies of a pod and of its containers to a hash. An empty policy counts as
-// Always for the pod. A container without a policy adds an empty text.
-func hashRestartPolicies(pod *v1.Pod, h hashSum) hashSum {
+// addRestartPolicies returns the hash sum after the restart policies and restart rules of a pod and its
+// containers. An empty policy counts as Always for the pod. A container without a policy adds an empty text.
+func addRestartPolicies(pod *v1.Pod, sum hashSum) hashSum {
 	policy := pod.Spec.RestartPolicy
 	policy = cmp.Or(policy, v1.RestartPolicyAlways)
-	h = h.addString(string(policy))
+	sum = sum.addString(string(policy))
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if own := containers[i].RestartPolicy; own != nil {
-				h = h.addString(string(*own))
+				sum = sum.addString(string(*own))
 			} else {
-				h = h.addString("")
+				sum = sum.addString("")
 			}
-			h = h.addRestartRules(containers[i].RestartPolicyRules)
+			sum = sum.addRestartRules(containers[i].RestartPolicyRules)
 		}
 	}
-	return h
+	return sum
 }
 
 // hashSum is the FNV-1a sum of strings, with a zero byte after each. It depends on the strings alone and on no Go type,
@@ -87,10 +88,11 @@ type hashSum uint64
 
 const fnvPrime = 1099511628211
 
-// newHashSum returns the offset basis of FNV-1a.
+// newHashSum returns the initial value of an FNV-1a hash.
 func newHashSum() hashSum { return 14695981039346656037 }
 
-// addString returns the hash after the bytes of s and a zero byte.
+// addString returns the FNV-1a hash after the bytes of s and a zero byte, which separates s from the next
+// string.
 func (h hashSum) addString(s string) hashSum {
 	for i := range len(s) {
 		h = (h ^ hashSum(s[i])) * fnvPrime
@@ -98,8 +100,8 @@ func (h hashSum) addString(s string) hashSum {
 	return h * fnvPrime
 }
 
-// addStrings adds the length of the list and then its strings. Without the length, moving a word from the end of one
-// list to the start of the next would not change the hash.
+// addStrings returns the hash after the length of the list and its strings. Without the length, moving a word
+// from the end of one list to the start of the next would not change the hash.
 func (h hashSum) addStrings(list []string) hashSum {
 	h = h.addInt(len(list))
 	for _, s := range list {
@@ -108,7 +110,7 @@ func (h hashSum) addStrings(list []string) hashSum {
 	return h
 }
 
-// addRestartRules adds the number of rules, and the action and the exit codes of each.
+// addRestartRules returns the hash after the number of rules, and the action and the exit codes of each rule.
 func (h hashSum) addRestartRules(list []v1.ContainerRestartRule) hashSum {
 	h = h.addInt(len(list))
 	for i := range list {
@@ -123,14 +125,15 @@ func (h hashSum) addRestartRules(list []v1.ContainerRestartRule) hashSum {
 	return h
 }
 
-// addInt adds the decimal text of a number.
+// addInt returns the hash after the decimal text of a number.
 func (h hashSum) addInt(n int) hashSum { return h.addString(strconv.Itoa(n)) }
 
 // String returns the sum in hexadecimal, as it stands behind the version prefix.
 func (h hashSum) String() string { return strconv.FormatUint(uint64(h), 16) }
 
-// isOtherHash reports whether the recorded hash has this version and differs from h. An empty hash, or one of another
-// version, returns false: it does not show that the fields have changed, so it must not restart a container.
+// isOtherHash reports whether the recorded hash has the prefix version and another value than h. It returns
+// false for an empty or invalid hash and for one of another version: such a hash does not show that the fields
+// have changed, so it must not restart a container.
 func (h hashSum) isOtherHash(version, recorded string) bool {
 	digits, ok := strings.CutPrefix(recorded, version)
 	if !ok || h.hasDigits(digits) {
@@ -140,8 +143,8 @@ func (h hashSum) isOtherHash(version, recorded string) bool {
 	return err == nil && hashSum(recordedSum) != h
 }
 
-// hasDigits reports whether the digits are those that String returns. It is the fast path of isOtherHash, which also
-// accepts leading zeros and capital letters.
+// hasDigits reports whether digits is the text that String returns. It is faster than the parser in
+// isOtherHash, which also accepts leading zeros and capital letters.
 func (h hashSum) hasDigits(digits string) bool {
 	for i := len(digits) - 1; i >= 0; i-- {
 		if digits[i] != "0123456789abcdef"[h%16] {

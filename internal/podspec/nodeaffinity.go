@@ -31,7 +31,8 @@ func (n Node) Matches(terms []v1.NodeSelectorTerm) (bool, error) {
 	return false, errors.Join(errs...)
 }
 
-// matchesTerm reports whether every expression and field of the term matches the node. An empty term matches no node.
+// matchesTerm reports whether the node matches every expression and every field of the term. An empty term
+// matches no node. A faulty expression is an error, and the result is then false.
 func (n Node) matchesTerm(term *v1.NodeSelectorTerm) (bool, error) {
 	ok := len(term.MatchExpressions)+len(term.MatchFields) > 0
 	var errs []error
@@ -59,7 +60,8 @@ var labelOperators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-// matchesExpression reports whether the labels of the node meet one requirement.
+// matchesExpression reports whether the labels of the node meet one requirement. An unknown operator or an
+// invalid key or value is an error.
 func (n Node) matchesExpression(e *v1.NodeSelectorRequirement) (bool, error) {
 	operator, ok := labelOperators[e.Operator]
 	if !ok {
@@ -72,8 +74,8 @@ func (n Node) matchesExpression(e *v1.NodeSelectorRequirement) (bool, error) {
 	return requirement.Matches(n.Labels), nil
 }
 
-// matchesField reports whether the node meets a requirement on one of its fields. The API has one such field,
-// metadata.name.
+// matchesField reports whether the node meets a requirement on one of its fields. The only field is
+// metadata.name, with one value and the operator In or NotIn. Anything else is an error.
 func (n Node) matchesField(e *v1.NodeSelectorRequirement) (bool, error) {
 	switch {
 	case e.Key != "metadata.name":

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// anyQuantityMatches reports whether a quantity of the pod meets the condition. It may also return true for a pod
-// without such a quantity. It visits each field by name, because a search by reflection would take most of the time of
-// CheckQuantities.
+// anyQuantityMatches reports whether a quantity of the pod meets the condition. It may also return true for a
+// pod without such a quantity. It reads each field by name, because a search by reflection would take most of
+// the time of CheckQuantities.
 func anyQuantityMatches(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
 	w := quantityCondition(condition)
 	return w.matchesInSpec(&pod.Spec) || w.matchesInStatus(&pod.Status)
@@ -39,7 +39,8 @@ func (w quantityCondition) matchesInContainer(c *v1.Container) bool {
 	return w.matchesInRequirements(&c.Resources) || w.matchesInEnv(c.Env)
 }
 
-// matchesInEnv reports whether the divisor of a resourceFieldRef in the environment meets the condition.
+// matchesInEnv reports whether the divisor of a resourceFieldRef in the environment variables meets the
+// condition.
 func (w quantityCondition) matchesInEnv(env []v1.EnvVar) bool {
 	for i := range env {
 		if from := env[i].ValueFrom; from != nil && w.matchesDivisor(from.ResourceFieldRef) {
@@ -49,12 +50,14 @@ func (w quantityCondition) matchesInEnv(env []v1.EnvVar) bool {
 	return false
 }
 
-// matchesDivisor reports whether the divisor of a resourceFieldRef meets the condition. A nil ref does not.
+// matchesDivisor reports whether the divisor of a resourceFieldRef meets the condition. It returns false for
+// nil.
 func (w quantityCondition) matchesDivisor(ref *v1.ResourceFieldSelector) bool {
 	return ref != nil && w(ref.Divisor)
 }
 
-// matchesInVolume reports whether a size limit, a divisor or a request of the volume meets the condition.
+// matchesInVolume reports whether a quantity of the volume meets the condition: the size limit of an emptyDir,
+// a divisor in a downward API file, or a request or limit of an ephemeral volume's claim.
 func (w quantityCondition) matchesInVolume(v *v1.Volume) bool {
 	switch {
 	case v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil && w(*v.EmptyDir.SizeLimit):
@@ -88,7 +91,8 @@ func (w quantityCondition) matchesInDownwardAPIFiles(items []v1.DownwardAPIVolum
 	return false
 }
 
-// matchesInStatus reports whether a quantity of the status meets the condition, or may meet it.
+// matchesInStatus reports whether a quantity of the status meets the condition. It also returns true if the
+// status has a field that it cannot check.
 func (w quantityCondition) matchesInStatus(s *v1.PodStatus) bool {
 	if w.matchesInList(s.AllocatedResources) || s.Resources != nil && w.matchesInRequirements(s.Resources) {
 		return true

@@ -39,42 +39,42 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 // CheckQuantities returns an error that wraps ErrQuantity and names the first quantity of a pod that cannot be computed
 // with, such as 1e2000000000. Adding, comparing or rounding it would take all memory and minutes.
 func CheckQuantities(pod *v1.Pod) error {
-	if pod == nil || !anyQuantityMatches(pod, func(q resource.Quantity) bool { return colonIfUnsafe(q) != "" }) {
+	if pod == nil || !anyQuantityMatches(pod, func(q resource.Quantity) bool { return colonIfTooLarge(q) != "" }) {
 		return nil
 	}
-	if at := unsafeQuantityPath(reflect.ValueOf(pod)); at != "" {
+	if at := tooLargeQuantityPath(reflect.ValueOf(pod)); at != "" {
 		return fmt.Errorf("%s %w", at[1:], ErrQuantity)
 	}
 	return nil
 }
 
-// unsafeQuantityPath returns the path of the first quantity in v that cannot be computed with, followed by a colon. It
-// returns "" if every quantity can be.
-func unsafeQuantityPath(v reflect.Value) (path string) {
+// tooLargeQuantityPath returns the path of the first quantity in v whose exponent or number of digits is too
+// large to compute with, followed by a colon. It returns "" if there is none.
+func tooLargeQuantityPath(v reflect.Value) (path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return unsafeQuantityPath(v.Elem())
+			return tooLargeQuantityPath(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if path = unsafeQuantityPath(v.Index(i)); path != "" {
+			if path = tooLargeQuantityPath(v.Index(i)); path != "" {
 				return fmt.Sprintf("[%d]%s", i, path)
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if path = unsafeQuantityPath(it.Value()); path != "" {
+			if path = tooLargeQuantityPath(it.Value()); path != "" {
 				return fmt.Sprintf("[%v]%s", it.Key(), path)
 			}
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[resource.Quantity]() {
-			return colonIfUnsafe(v.Interface().(resource.Quantity))
+			return colonIfTooLarge(v.Interface().(resource.Quantity))
 		}
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				if path = unsafeQuantityPath(v.Field(i)); path != "" {
+				if path = tooLargeQuantityPath(v.Field(i)); path != "" {
 					name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 					return strings.TrimSuffix("."+name, ".") + path
 				}
@@ -84,9 +84,9 @@ func unsafeQuantityPath(v reflect.Value) (path string) {
 	return ""
 }
 
-// colonIfUnsafe returns ":" for a quantity that cannot be computed with, and "" otherwise. It does not format the
-// quantity, because formatting could take as long as computing.
-func colonIfUnsafe(q resource.Quantity) string {
+// colonIfTooLarge returns ":" for a quantity whose exponent or number of digits is too large to compute with,
+// and "" otherwise. It does not format the quantity, because formatting could take as long as computing.
+func colonIfTooLarge(q resource.Quantity) string {
 	if q == (resource.Quantity{}) {
 		return ""
 	}

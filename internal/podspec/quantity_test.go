@@ -18,7 +18,7 @@ func TestParseQuantity_Bounds(t *testing.T) {
 	} {
 		q, err := ParseQuantity(text)
 		assert.NoError(t, err, text)
-		assert.Empty(t, colonIfUnsafe(q), text)
+		assert.Empty(t, colonIfTooLarge(q), text)
 	}
 	for _, text := range []string{
 		"1e-2000000000", "1e2000000000", "1E100", "1e-100", "1e+00000100", "0e-2000000000",

@@ -46,8 +46,9 @@ func Limits(pod *v1.Pod) v1.ResourceList {
 // ContainerRequests returns the requests of one container. A missing request is the limit. The caller owns the list.
 func ContainerRequests(c *v1.Container) v1.ResourceList { return containerRequests(c).DeepCopy() }
 
-// peakUsage returns the most that the containers of a pod need at one time, where resourcesOf returns what one
-// container needs. Init containers run one after the other, each beside the sidecars before it.
+// peakUsage returns the most that the containers of a pod need at one time, where resourcesOf returns the needs
+// of one container. That is the sum of regular containers and sidecars, or the need of one init container
+// beside the sidecars before it, if that is more.
 func peakUsage(spec *v1.PodSpec, resourcesOf func(*v1.Container) v1.ResourceList) v1.ResourceList {
 	total := v1.ResourceList{}
 	for i := range spec.Containers {
@@ -58,15 +59,15 @@ func peakUsage(spec *v1.PodSpec, resourcesOf func(*v1.Container) v1.ResourceList
 		c := &spec.InitContainers[i]
 		if IsSidecar(c) {
 			addResources(sidecars, resourcesOf(c))
-			raiseToMax(peak, sidecars)
+			raiseToLarger(peak, sidecars)
 			continue
 		}
 		step := sidecars.DeepCopy()
 		addResources(step, resourcesOf(c))
-		raiseToMax(peak, step)
+		raiseToLarger(peak, step)
 	}
 	addResources(total, sidecars)
-	raiseToMax(total, peak)
+	raiseToLarger(total, peak)
 	return total
 }
 
@@ -86,8 +87,8 @@ func containerRequests(c *v1.Container) v1.ResourceList {
 	return list
 }
 
-// allContainersLimit reports whether every container limits the resource. A container without a limit may use all that
-// the node has.
+// allContainersLimit reports whether every init and regular container has a limit other than zero for the
+// resource. A container without a limit may use everything on the node.
 func allContainersLimit(spec *v1.PodSpec, name v1.ResourceName) bool {
 	for i := range spec.Containers {
 		if q, ok := spec.Containers[i].Resources.Limits[name]; !ok || q.IsZero() {
@@ -113,7 +114,8 @@ func IsPodLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// replaceWithPodLevel replaces sums in total by the values of spec.resources.
+// replaceWithPodLevel sets the quantities in total to those of podLevel, for the resources that spec.resources
+// may contain.
 func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	for name, q := range podLevel {
 		if IsPodLevelResource(name) {
@@ -122,7 +124,7 @@ func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	}
 }
 
-// addResources adds the quantities of more to total.
+// addResources adds the quantities of more to total. It does not change more.
 func addResources(total, more v1.ResourceList) {
 	for name, q := range more {
 		if sum, ok := total[name]; ok {
@@ -135,8 +137,8 @@ func addResources(total, more v1.ResourceList) {
 	}
 }
 
-// raiseToMax raises each quantity in total to that in other, if that is larger.
-func raiseToMax(total, other v1.ResourceList) {
+// raiseToLarger sets each quantity in total to the one in other if that is larger or missing in total.
+func raiseToLarger(total, other v1.ResourceList) {
 	for name, q := range other {
 		if have, ok := total[name]; !ok || have.Cmp(q) < 0 {
 			total[name] = q.DeepCopy()
@@ -159,7 +161,7 @@ type Claim struct {
 // onePodSlot is shared by the claims of all pods without requests.
 var onePodSlot = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
 
-// ClaimForPod returns the claim of a pod. The caller must not change it.
+// ClaimForPod returns the resource requests and host ports of a pod. The caller must not change them.
 func ClaimForPod(pod *v1.Pod) Claim {
 	c := Claim{Requests: Requests(pod), Ports: HostPorts(pod)}
 	if len(c.Requests) == 0 {
@@ -170,7 +172,7 @@ func ClaimForPod(pod *v1.Pod) Claim {
 	return c
 }
 
-// setPodSlot sets the request of the resource "pods" to 1.
+// setPodSlot sets the request of the resource "pods" to 1, because every pod takes one place on the node.
 func (c *Claim) setPodSlot() {
 	c.Requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 }
