@@ -41,7 +41,8 @@ func CgroupVersion(path string) int {
 	return 2
 }
 
-// isKernelFile reports whether the kernel generates the content of the file while it is read.
+// isKernelFile reports whether the file is in /proc, /sys or another file system whose content the kernel
+// generates while it is read. A read of such a file may block. It returns false on systems other than Linux.
 func isKernelFile(f *os.File) bool {
 	fs, ok := fstatfs(f)
 	return ok && runtime.GOOS == "linux" && slices.Contains(kernelMagics[:], fs.magic)

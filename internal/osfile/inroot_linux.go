@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openInRoot resolves a path with dir as its root, and opens it only if it is a regular file. The error is
-// errors.ErrUnsupported if the kernel has no openat2.
-func openInRoot(dir *os.Root, path string) (*os.File, error) {
+// openRegularInRoot resolves a path with dir as its root directory, and opens it for reading only if it is a regular
+// file. The error is errors.ErrUnsupported if the kernel has no openat2 or does not permit it.
+func openRegularInRoot(dir *os.Root, path string) (*os.File, error) {
 	root, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -42,7 +42,8 @@ func openInRoot(dir *os.Root, path string) (*os.File, error) {
 	return verifyRegular(f, seen)
 }
 
-// openPathInRoot returns a descriptor of the path with O_PATH, which does not open the file itself.
+// openPathInRoot resolves a path with root as its root directory, and returns a descriptor of it with O_PATH,
+// which does not open the file itself.
 func openPathInRoot(root int, path string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// openInRoot is not supported on this system.
-func openInRoot(*os.Root, string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// openRegularInRoot returns errors.ErrUnsupported: this system cannot resolve a path in another root directory.
+func openRegularInRoot(*os.Root, string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -37,7 +37,8 @@ func (t mountChecker) openUnlessMount(parent *os.File, name string) (*os.File, e
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// openat2 opens a directory in parent. It fails with EXDEV if the directory is in another mount.
+// openat2 opens a directory in parent, which must not be a link. It fails with EXDEV if the directory is in
+// another mount.
 func openat2(parent int, name string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -56,8 +57,9 @@ func openat2(parent int, name string) (fd int, err error) {
 	return fd, err
 }
 
-// openComparingMountIDs is openUnlessMount for a kernel without openat2. It first opens the directory with O_PATH,
-// because a normal open could trigger an automount.
+// openComparingMountIDs opens a directory in parent as openUnlessMount does, for a kernel without openat2: it
+// compares the mount IDs. It first opens the directory with O_PATH, because a normal open could trigger an
+// automount.
 func (t mountChecker) openComparingMountIDs(parent int, name string) (int, error) {
 	place, err := openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
@@ -78,7 +80,7 @@ func (t mountChecker) openComparingMountIDs(parent int, name string) (int, error
 	return openat(place, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// openat opens a file in the directory of the descriptor parent.
+// openat opens a file in the directory of the descriptor parent. It retries if a signal interrupts the call.
 func openat(parent int, name string, flags int) (fd int, err error) {
 	err = retryOnEINTR(func() error {
 		fd, err = unix.Openat(parent, name, flags|unix.O_CLOEXEC, 0)
@@ -87,7 +89,8 @@ func openat(parent int, name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// mountID returns the mount ID of an open file from /proc/self/fdinfo.
+// mountID returns the mount ID of an open file from /proc/self/fdinfo. The error is ErrMountsUnknown if that
+// file has no mount ID.
 func mountID(fd int) (uint64, error) {
 	const longest = 4096
 	f, err := os.Open("/proc/self/fdinfo/" + strconv.Itoa(fd))
@@ -102,7 +105,8 @@ func mountID(fd int) (uint64, error) {
 	return parseMountID(text)
 }
 
-// parseMountID returns the number in the line "mnt_id:    42".
+// parseMountID returns the number in the line "mnt_id:    42". Without such a line the error is
+// ErrMountsUnknown.
 func parseMountID(text []byte) (uint64, error) {
 	for line := range bytes.Lines(text) {
 		if value, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {

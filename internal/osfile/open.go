@@ -89,7 +89,8 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 // directoryOnlyPath appends "/." to a path. The system can then open the path only if it is a directory.
 func directoryOnlyPath(path string) string { return path + string(os.PathSeparator) + "." }
 
-// explainOpenError replaces the error of an open by a KindError if stat shows that the path is not a directory.
+// explainOpenError returns the error of an open with the given path. It replaces the cause by a KindError if
+// stat shows that the path is not a directory. For a nil error it returns nil.
 func explainOpenError(err error, path string, stat func() (fs.FileInfo, error)) error {
 	if err == nil {
 		return nil
@@ -150,15 +151,15 @@ func OpenWithin(dir *os.Root, path string) (*os.File, error) {
 // file OpenInRoot returns ErrNotRegular at once, without opening it. Some systems cannot resolve links in this way:
 // systems other than Linux, Linux before 5.6, or a seccomp profile. There a link that begins with "/" is an error.
 func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
-	f, err := openInRoot(dir, path)
+	f, err := openRegularInRoot(dir, path)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return OpenWithin(dir, path)
 	}
 	return f, err
 }
 
-// openIfRegular opens a file for reading if stat reports a regular file. Another regular file may replace the file
-// between the two calls, as editors and mounted ConfigMaps do.
+// openIfRegular opens a file for reading if stat reports a regular file, and checks the opened file again.
+// Another regular file may replace the file between the two calls, as editors and mounted ConfigMaps do.
 func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
 	seen, err := stat()
 	if err != nil {
@@ -174,8 +175,9 @@ func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, erro
 	return verifyRegular(f, nil)
 }
 
-// verifyRegular returns f if it is a regular file and the same file as expected. If expected is nil, any regular file
-// will do. On an error it closes f.
+// verifyRegular returns f if it is a regular file and the same file as expected; a nil expected allows any
+// regular file. Otherwise it closes f and returns an error. A file of the kernel, as in /proc, is not regular
+// here.
 func verifyRegular(f *os.File, expected fs.FileInfo) (*os.File, error) {
 	opened, err := f.Stat()
 	switch {
@@ -215,7 +217,7 @@ func OpenListWithin(parent *os.Root, path string) (*os.File, error) {
 	return dir.Open(".")
 }
 
-// isPathElement reports whether a name is a single element of a path.
+// isPathElement reports whether a name is a single element of a path, and neither empty nor "." nor "..".
 func isPathElement(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
 }

@@ -40,10 +40,11 @@ func removeAll(ctx context.Context, dir *os.Root, name string) error {
 	return r.removeEntry(dir, name)
 }
 
-// removeEntry removes the entry with the name, which may be in the trash, and everything below it.
+// removeEntry removes the entry with the name and everything below it. The name may also be the Path of a
+// Discarded, an entry in the subdirectory .trash.
 func (r *removal) removeEntry(dir *os.Root, name string) error {
 	if path.Dir(name) == trashDir {
-		trash, err := openTrash(dir)
+		trash, err := openTrashIfExists(dir)
 		if trash == nil {
 			return err
 		}
@@ -61,7 +62,8 @@ func (r *removal) removeEntry(dir *os.Root, name string) error {
 	return r.removeTree(parent, name, 0)
 }
 
-// removeTree removes an entry and everything below it.
+// removeTree removes an entry and everything below it. It first tries to remove it as a file. A missing entry
+// is no error.
 func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -76,8 +78,9 @@ func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	return err
 }
 
-// removeDirectory removes a directory and everything below it. unlinkErr is why the entry could not be removed as a
-// file; it is returned if the entry is not a directory either.
+// removeDirectory removes a directory and everything below it, unless it is a mount. If the tree is too deep,
+// or too many files are open, it moves the directory to the top of the tree instead. If the entry is not a
+// directory, it returns unlinkErr, the error of removing it as a file.
 func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlinkErr error) error {
 	if depth >= maxDepth {
 		return r.moveToTop(parent, name)
@@ -101,7 +104,7 @@ func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlin
 	for pass := 0; pass < maxPasses; pass++ {
 		moved := r.moved
 		if err := r.removeEntries(dir, depth); err != nil {
-			return prefixErrorPath(name, err)
+			return prependToErrorPath(name, err)
 		}
 		if r.moved > moved {
 			pass = 0
@@ -120,15 +123,15 @@ func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlin
 	return err
 }
 
-// removeEntries removes the entries of a directory. If an entry cannot be removed, it continues with the others, unless
-// the error means that the whole removal must stop.
+// removeEntries removes the entries of a directory, and returns the first error. After an error it continues
+// with the other entries, unless the error stops the whole removal.
 func (r *removal) removeEntries(dir *os.File, depth int) error {
 	var first error
 	for {
 		names, err := dir.Readdirnames(namesAtOnce)
 		for _, name := range names {
 			err := r.removeTree(dir, name, depth+1)
-			if mustStop(err) {
+			if stopsRemoval(err) {
 				return err
 			}
 			if first == nil {
@@ -144,22 +147,25 @@ func (r *removal) removeEntries(dir *os.File, depth int) error {
 	}
 }
 
-// prefixErrorPath puts the name of the directory in front of the path of an error.
-func prefixErrorPath(name string, err error) error {
+// prependToErrorPath puts the name of the directory in front of the path of a PathError. Another error is
+// returned unchanged.
+func prependToErrorPath(name string, err error) error {
 	if where, ok := err.(*fs.PathError); ok {
 		where.Path = path.Join(name, where.Path)
 	}
 	return err
 }
 
-// mustStop reports whether an error stops the whole removal.
-func mustStop(err error) bool {
+// stopsRemoval reports whether an error stops the whole removal: a mount, unknown mounts, or the end of the
+// context.
+func stopsRemoval(err error) bool {
 	return errors.Is(err, ErrMount) || errors.Is(err, ErrMountsUnknown) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// moveToTop moves a directory that is too deep to the top of the tree, where it is removed later. Its new name is
-// random, so that it cannot collide with a name of an earlier removal.
+// moveToTop moves a directory to the top of the tree, where it is removed later, because it is too deep or too
+// many files are open. Its new name is random, so that it cannot collide with a name of an earlier removal. The
+// error is ErrMount if the directory is a mount.
 func (r *removal) moveToTop(parent *os.File, name string) error {
 	r.callBeforeSyscall()
 	err := unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), "deep-"+rand.Text())
@@ -173,7 +179,8 @@ func (r *removal) moveToTop(parent *os.File, name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// unlink removes one entry. The error is ErrMount if something is mounted on it.
+// unlink removes one file, or one empty directory with the flag AT_REMOVEDIR. The error is ErrMount if
+// something is mounted on it.
 func (r *removal) unlink(parent *os.File, name string, flags int) error {
 	r.callBeforeSyscall()
 	err := retryOnEINTR(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
@@ -186,14 +193,15 @@ func (r *removal) unlink(parent *os.File, name string, flags int) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// callBeforeSyscall calls beforeSyscall if it is set.
+// callBeforeSyscall calls beforeSyscall, which only tests set.
 func (r *removal) callBeforeSyscall() {
 	if r.beforeSyscall != nil {
 		r.beforeSyscall()
 	}
 }
 
-// retryOnEINTR repeats a call as long as signals interrupt it.
+// retryOnEINTR repeats a call until it returns an error other than EINTR, or nil. EINTR means that a signal has
+// interrupted the call.
 func retryOnEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

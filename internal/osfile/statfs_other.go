@@ -4,8 +4,8 @@ package osfile
 
 import "os"
 
-// statfs is not supported on this system.
+// statfs returns false: this system does not report its file systems.
 func statfs(string) (fileSystem, bool) { return fileSystem{}, false }
 
-// fstatfs is not supported on this system.
+// fstatfs returns false: this system does not report its file systems.
 func fstatfs(*os.File) (fileSystem, bool) { return fileSystem{}, false }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// statfs describes the file system that contains a path.
+// statfs returns the type and the sizes of the file system that contains a path, and false if the system call fails.
 func statfs(path string) (fileSystem, bool) {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(path, &fs) != nil {
@@ -16,8 +16,8 @@ func statfs(path string) (fileSystem, bool) {
 	return fileSystemFrom(&fs), true
 }
 
-// fstatfs describes the file system that contains an open file. It does not call the file's method Fd, which would make
-// the file blocking.
+// fstatfs returns the type and the sizes of the file system that contains an open file, and false if the system call
+// fails. It does not call the file's method Fd, which would make the file blocking.
 func fstatfs(f *os.File) (fileSystem, bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -32,7 +32,7 @@ func fstatfs(f *os.File) (fileSystem, bool) {
 	return fileSystemFrom(&fs), true
 }
 
-// fileSystemFrom converts the result of a system call.
+// fileSystemFrom converts the result of statfs: the type, and the capacity and the free space in bytes.
 func fileSystemFrom(fs *syscall.Statfs_t) fileSystem {
 	size := uint64(fs.Bsize)
 	return fileSystem{magic: int64(fs.Type), capacity: fs.Blocks * size, free: fs.Bavail * size}

@@ -64,7 +64,7 @@ func IsDiskFull(err error) bool {
 
 // ListTrash lists the entries in the trash of a directory, sorted, at most MaxTrash of them.
 func ListTrash(dir *os.Root) ([]Discarded, error) {
-	trash, err := openTrash(dir)
+	trash, err := openTrashIfExists(dir)
 	if trash == nil {
 		return nil, err
 	}
@@ -92,9 +92,9 @@ func ListTrash(dir *os.Root) ([]Discarded, error) {
 	return all, nil
 }
 
-// openTrash opens the trash directory. It returns nil without an error if there is none. A concurrent call may remove
-// and create the directory at any time.
-func openTrash(dir *os.Root) (trash *os.Root, err error) {
+// openTrashIfExists opens the trash: the subdirectory .trash with the entries that Discard has moved there. It
+// returns nil without an error if there is none. It retries if a concurrent call replaces the directory.
+func openTrashIfExists(dir *os.Root) (trash *os.Root, err error) {
 	const attempts = 10
 	for range attempts {
 		trash, err = OpenSubdir(dir, trashDir)
@@ -133,7 +133,8 @@ func EmptyTrash(ctx context.Context, dir *os.Root, matchesOwner func(owner strin
 	return failures, err
 }
 
-// removeTrashEntry calls beforeRemove, if it is not nil, and removes one entry of the trash.
+// removeTrashEntry removes one entry of the subdirectory .trash. It first calls beforeRemove, if that is not
+// nil. If beforeRemove fails, the entry stays.
 func removeTrashEntry(ctx context.Context, dir *os.Root, path string, beforeRemove func(path string) error) error {
 	if beforeRemove != nil {
 		if err := beforeRemove(path); err != nil {
