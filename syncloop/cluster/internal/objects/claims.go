@@ -70,12 +70,12 @@ func (s *Claims) Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (so
 	b, known := s.mu.bound[pod.UID][volume.Name]
 	s.mu.Unlock()
 	if !known {
-		if b, err = s.findVolume(ctx, pod, volume); err != nil {
+		if b, err = s.readAndCheckVolume(ctx, pod, volume); err != nil {
 			return nil, false, fmt.Errorf("objects: %w", err)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if holder := s.exclusiveHolder(pod.UID, b); holder != "" {
+		if holder := s.otherExclusiveUserLocked(pod.UID, b); holder != "" {
 			return nil, false, fmt.Errorf("objects: the persistent volume %s has the access mode ReadWriteOncePod, and is in use by the pod %s", b.volume, holder)
 		}
 		if s.mu.bound[pod.UID] == nil {
@@ -86,9 +86,9 @@ func (s *Claims) Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (so
 	return &b.source, b.readOnly, nil
 }
 
-// exclusiveHolder returns another pod that uses a volume with access mode ReadWriteOncePod, or an empty string. The
-// caller holds the lock.
-func (s *Claims) exclusiveHolder(uid types.UID, b boundVolume) (pod string) {
+// otherExclusiveUserLocked returns the name of another pod that uses the volume, if the volume has the access
+// mode ReadWriteOncePod. Otherwise it returns an empty string.
+func (s *Claims) otherExclusiveUserLocked(uid types.UID, b boundVolume) (pod string) {
 	for other, volumes := range s.mu.bound {
 		for _, o := range volumes {
 			if other != uid && b.exclusive && o.volume == b.volume {
@@ -106,13 +106,15 @@ func (s *Claims) Forget(uid types.UID) {
 	delete(s.mu.bound, uid)
 }
 
-// findVolume reads the claim, its volume and, if the volume has a node affinity, the node.
-func (s *Claims) findVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b boundVolume, err error) {
+// readAndCheckVolume reads the claim of a pod volume and the persistent volume of the claim from the server,
+// and returns an error if the pod cannot use them. If the persistent volume has a node affinity, it reads the
+// node too and compares the labels.
+func (s *Claims) readAndCheckVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b boundVolume, err error) {
 	name := pod.Name + "-" + v.Name
 	if v.PersistentVolumeClaim != nil {
 		name, b.readOnly = v.PersistentVolumeClaim.ClaimName, v.PersistentVolumeClaim.ReadOnly
 	}
-	claim, err := callServer(s, func() (*v1.PersistentVolumeClaim, error) {
+	claim, err := callAndReportContact(s, func() (*v1.PersistentVolumeClaim, error) {
 		return s.cfg.Server.Claims().GetClaim(ctx, pod.Namespace, name)
 	})
 	if err != nil {
@@ -121,7 +123,7 @@ func (s *Claims) findVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b b
 	if why := claimProblem(pod, v, claim); why != "" {
 		return b, fmt.Errorf("the claim %s/%s %s", pod.Namespace, name, why)
 	}
-	volume, err := callServer(s, func() (*v1.PersistentVolume, error) {
+	volume, err := callAndReportContact(s, func() (*v1.PersistentVolume, error) {
 		return s.cfg.Server.Claims().GetVolume(ctx, claim.Spec.VolumeName)
 	})
 	if err == nil {
@@ -138,14 +140,16 @@ func (s *Claims) findVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b b
 	return b, nil
 }
 
-// callServer calls the server and reports the result to the Contact.
-func callServer[T any](s *Claims, call func() (T, error)) (T, error) {
+// callAndReportContact calls the server, reports the error or the success to the Contact, and returns the
+// result.
+func callAndReportContact[T any](s *Claims, call func() (T, error)) (T, error) {
 	answer, err := call()
 	s.cfg.Contact.Report(err)
 	return answer, err
 }
 
-// claimProblem returns why a pod cannot use a claim now, or an empty string.
+// claimProblem returns why a pod cannot use a PersistentVolumeClaim now, or an empty string. A claim that is
+// being deleted is only a problem for a pod that is still pending.
 func claimProblem(pod *v1.Pod, v *v1.Volume, claim *v1.PersistentVolumeClaim) string {
 	switch {
 	case v.Ephemeral != nil && !metav1.IsControlledBy(claim, pod):
@@ -160,7 +164,8 @@ func claimProblem(pod *v1.Pod, v *v1.Volume, claim *v1.PersistentVolumeClaim) st
 	return ""
 }
 
-// checkVolumeUsable returns an error if a node cannot use the volume of a claim.
+// checkVolumeUsable returns an error if the persistent volume is bound to another claim, is neither hostPath
+// nor local, or has a relative path.
 func checkVolumeUsable(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
 	var at string
 	switch source := &volume.Spec.PersistentVolumeSource; {
@@ -179,7 +184,8 @@ func checkVolumeUsable(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVol
 	return nil
 }
 
-// volumeSourceKind returns the name of the field that is set in a volume source.
+// volumeSourceKind returns the JSON name of the field that is set in a volume source, such as nfs, or "" in
+// quotes if no field is set.
 func volumeSourceKind(source *v1.PersistentVolumeSource) string {
 	v := reflect.ValueOf(*source)
 	for i := range v.NumField() {
@@ -191,12 +197,13 @@ func volumeSourceKind(source *v1.PersistentVolumeSource) string {
 	return `""`
 }
 
-// checkNodeAffinity returns an error unless the selector matches this node.
+// checkNodeAffinity reads this node from the server and returns an error unless the selector matches its
+// labels. A nil selector matches every node.
 func (s *Claims) checkNodeAffinity(ctx context.Context, selector *v1.NodeSelector) error {
 	if selector == nil {
 		return nil
 	}
-	node, err := callServer(s, func() (*v1.Node, error) { return s.cfg.Server.Nodes().Get(ctx, s.cfg.NodeName) })
+	node, err := callAndReportContact(s, func() (*v1.Node, error) { return s.cfg.Server.Nodes().Get(ctx, s.cfg.NodeName) })
 	if err != nil {
 		return fmt.Errorf("the node %s: %w", s.cfg.NodeName, err)
 	}

@@ -97,7 +97,7 @@ func (o *Objects) Run(ctx context.Context) error {
 	group := executor.NewGroup(o.executor)
 	defer group.Wait()
 	for {
-		for _, f := range o.newFollowers(ctx) {
+		for _, f := range o.prepareFollowers(ctx) {
 			group.Go(f)
 		}
 		if o.wake.Wait(ctx) != nil {
@@ -106,8 +106,9 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// newFollowers returns the functions that follow the objects without a running watch.
-func (o *Objects) newFollowers(ctx context.Context) (start []func()) {
+// prepareFollowers returns a function for each object that has no watch yet. The function runs the watch of the
+// object. Each object gets the function that cancels its watch.
+func (o *Objects) prepareFollowers(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var begin []ref
@@ -128,13 +129,14 @@ func (o *Objects) newFollowers(ctx context.Context) (start []func()) {
 
 // FollowReferences follows the objects that a pod refers to, instead of its earlier references. Call it when a pod is
 // admitted and when it changes.
-func (o *Objects) FollowReferences(pod *v1.Pod) { o.setReferences(pod.UID, podReferences(pod)) }
+func (o *Objects) FollowReferences(pod *v1.Pod) { o.replaceReferences(pod.UID, podReferences(pod)) }
 
 // Release ends FollowReferences for a pod. An object without other references is no longer followed.
-func (o *Objects) Release(uid types.UID) { o.setReferences(uid, nil) }
+func (o *Objects) Release(uid types.UID) { o.replaceReferences(uid, nil) }
 
-// setReferences replaces the references of a pod, and stops watches without references.
-func (o *Objects) setReferences(uid types.UID, refs []ref) {
+// replaceReferences replaces the references of a pod. It cancels the watch of an object that no pod refers to
+// any longer, and wakes Run to start the watches of new objects.
+func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	o.mu.Lock()
 	before := o.mu.pods[uid]
 	if o.mu.pods[uid] = refs; len(refs) == 0 {
@@ -142,7 +144,7 @@ func (o *Objects) setReferences(uid types.UID, refs []ref) {
 	}
 	for _, r := range refs {
 		if o.mu.objects[r] == nil {
-			o.mu.objects[r] = o.newObject(r)
+			o.mu.objects[r] = o.newFollowedObject(r)
 		}
 		o.mu.objects[r].pods[uid] = true
 	}
@@ -166,30 +168,32 @@ func (o *Objects) setReferences(uid types.UID, refs []ref) {
 	o.wake.Signal()
 }
 
-// newObject returns an object with a follower for a reference.
-func (o *Objects) newObject(r ref) *followedObject {
+// newFollowedObject returns the state of one ConfigMap or Secret, with the functions that run its watch and
+// read the object. It does not start the watch.
+func (o *Objects) newFollowedObject(r ref) *followedObject {
 	x := &followedObject{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
 	if r.secret {
-		addFollower(o, r, x, o.cfg.Objects.Secret(r.namespace, r.name))
+		setFollowerFuncs(o, r, x, o.cfg.Objects.Secret(r.namespace, r.name))
 	} else {
-		addFollower(o, r, x, o.cfg.Objects.ConfigMap(r.namespace, r.name))
+		setFollowerFuncs(o, r, x, o.cfg.Objects.ConfigMap(r.namespace, r.name))
 	}
 	return x
 }
 
-// addFollower sets the functions of a followed object that run its watch and read its state.
-func addFollower[T metav1.Object](o *Objects, r ref, x *followedObject, from apiserver.Feed[T]) {
+// setFollowerFuncs sets the functions of a followed object that run its watch and read its state. If the watch
+// cannot be configured, the run function only returns the error.
+func setFollowerFuncs[T metav1.Object](o *Objects, r ref, target *followedObject, from apiserver.Feed[T]) {
 	f, err := feed.New(feed.Config[T]{
 		Feed: from, Name: r.namespace + "/" + r.name, Contact: o.cfg.Contact, Clock: o.cfg.Clock, Jitter: o.cfg.Jitter, Log: o.cfg.Log,
 		WatchTimeout: watchTimeout,
-		Changed:      func() { o.notifyPods(x) },
+		Changed:      func() { o.notifyPodsUnlessFirstState(target) },
 	})
 	if err != nil {
-		x.run = func(context.Context) error { return err }
+		target.run = func(context.Context) error { return err }
 		return
 	}
-	x.run = f.Run
-	x.get = func() metav1.Object {
+	target.run = f.Run
+	target.get = func() metav1.Object {
 		if found, ok := f.Get(r.namespace, r.name); ok {
 			return found
 		}
@@ -197,9 +201,10 @@ func addFollower[T metav1.Object](o *Objects, r ref, x *followedObject, from api
 	}
 }
 
-// notifyPods calls Changed for each pod that refers to an object. It skips the first state unless a read has failed
-// before, because reads wait for the first state.
-func (o *Objects) notifyPods(x *followedObject) {
+// notifyPodsUnlessFirstState calls Changed for each pod that refers to an object, and ends the wait for its
+// first state. It does not call Changed for the first state, because reads wait for that state, unless such a
+// read has failed before.
+func (o *Objects) notifyPodsUnlessFirstState(x *followedObject) {
 	o.mu.Lock()
 	uids := slices.Sorted(maps.Keys(x.pods))
 	if !x.synced.Opened() && !x.failed {
@@ -214,17 +219,18 @@ func (o *Objects) notifyPods(x *followedObject) {
 
 // ConfigMap implements podsync.Objects. The caller must not change the result.
 func (o *Objects) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
-	return getObject(ctx, o, ref{false, namespace, name}, o.cfg.Objects.ConfigMap)
+	return getFollowedOrReadObject(ctx, o, ref{false, namespace, name}, o.cfg.Objects.ConfigMap)
 }
 
 // Secret implements podsync.Objects. The caller must not change the result.
 func (o *Objects) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
-	return getObject(ctx, o, ref{true, namespace, name}, o.cfg.Objects.Secret)
+	return getFollowedOrReadObject(ctx, o, ref{true, namespace, name}, o.cfg.Objects.Secret)
 }
 
-// getObject returns the followed object of a reference, after its first state. It reads an object without follower from
-// the server.
-func getObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
+// getFollowedOrReadObject returns the object of a reference. It waits at most FirstRead for the first state of
+// a watched object. It reads an object without a watch from the server. The error is runtime.ErrNotFound if the
+// object does not exist.
+func getFollowedOrReadObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
 	o.mu.Lock()
 	x := o.mu.objects[r]
 	o.mu.Unlock()
@@ -238,7 +244,7 @@ func getObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from fun
 	}
 	ctx, cancel := o.executor.WithDeadline(ctx, o.executor.Now().Add(FirstRead))
 	defer cancel()
-	if err := x.synced.Wait(ctx); err != nil && o.markReadFailed(x) {
+	if err := x.synced.Wait(ctx); err != nil && o.markFailedUnlessSynced(x) {
 		return none, fmt.Errorf("objects: %s/%s was not read yet: %w", r.namespace, r.name, err)
 	}
 	if found, ok := x.get().(T); ok {
@@ -247,20 +253,21 @@ func getObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from fun
 	return none, notFoundError(r)
 }
 
-// markReadFailed records that a read has not seen the first state. It returns false if the state has arrived meanwhile.
-func (o *Objects) markReadFailed(x *followedObject) bool {
+// markFailedUnlessSynced stores whether a read of the object has failed because its first state has not
+// arrived. It returns false if the first state has arrived meanwhile.
+func (o *Objects) markFailedUnlessSynced(x *followedObject) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	x.failed = !x.synced.Opened()
 	return x.failed
 }
 
-// notFoundError returns runtime.ErrNotFound with the name of the reference.
+// notFoundError returns an error that wraps runtime.ErrNotFound and names the reference.
 func notFoundError(r ref) error {
 	return fmt.Errorf("objects: %s/%s: %w", r.namespace, r.name, runtime.ErrNotFound)
 }
 
-// compareRefs orders references: ConfigMaps first, then by name.
+// compareRefs orders references: ConfigMaps before Secrets, then by namespace and name.
 func compareRefs(a, b ref) int {
 	if a.secret != b.secret {
 		if b.secret {

@@ -8,7 +8,8 @@ type ref struct {
 	namespace, name string
 }
 
-// podReferences returns the ConfigMaps and Secrets that a pod refers to, without duplicates, in order.
+// podReferences returns the ConfigMaps and Secrets that a pod refers to, without duplicates: image pull
+// secrets, volumes, and environment variables of all containers.
 func podReferences(pod *v1.Pod) []ref {
 	var refs []ref
 	named := map[ref]bool{}
@@ -54,7 +55,7 @@ func addVolumeReferences(v *v1.Volume, add func(secret bool, name string)) {
 	}
 }
 
-// addEnvReferences calls add for each ConfigMap and Secret of environment variables.
+// addEnvReferences calls add for each ConfigMap and Secret that a container's env and envFrom refer to.
 func addEnvReferences(env []v1.EnvVar, from []v1.EnvFromSource, add func(secret bool, name string)) {
 	for _, e := range from {
 		if e.ConfigMapRef != nil {

@@ -85,8 +85,8 @@ type token struct {
 	retryAt                 time.Time
 }
 
-// claimedToken is a token whose request the holder must make.
-type claimedToken struct {
+// tokenToRequest is a token that is marked as pending. The caller that marked it must request it.
+type tokenToRequest struct {
 	tokenKey
 	*token
 }
@@ -114,15 +114,15 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 func (s *Tokens) Token(ctx context.Context, pod *v1.Pod, audience string, expirationSeconds int64) (string, error) {
 	k := tokenKey{pod.UID, pod.Namespace, pod.Name, pod.Spec.ServiceAccountName, audience, expirationSeconds}
 	for ctx.Err() == nil {
-		switch now := s.lookUpToken(k); {
+		switch now := s.lookUpOrMarkPending(k); {
 		case now.retryIn > 0:
 			if err := s.executor.Sleep(ctx, now.retryIn); err != nil {
 				return "", err
 			}
 		case now.value != "" || now.err != nil:
 			return now.value, now.err
-		case now.claimed != nil:
-			s.requestToken(ctx, claimedToken{k, now.claimed})
+		case now.toRequest != nil:
+			s.requestToken(ctx, tokenToRequest{k, now.toRequest})
 		default:
 			if err := now.wait.Wait(ctx); err != nil {
 				return "", err
@@ -135,15 +135,16 @@ func (s *Tokens) Token(ctx context.Context, pod *v1.Pod, audience string, expira
 // tokenLookup has one of: a token, the error of the last request, the time until the next lookup, a running request to
 // wait for, or a token that the caller must request.
 type tokenLookup struct {
-	value   string
-	err     error
-	retryIn time.Duration
-	wait    executor.Latch
-	claimed *token
+	value     string
+	err       error
+	retryIn   time.Duration
+	wait      executor.Latch
+	toRequest *token
 }
 
-// lookUpToken returns a valid token, or claims the request for a new one.
-func (s *Tokens) lookUpToken(k tokenKey) tokenLookup {
+// lookUpOrMarkPending returns what a caller of Token must do: use a valid token or an error, wait for a running
+// request, or wait for a retry. Otherwise it marks a request as pending, and the caller must request the token.
+func (s *Tokens) lookUpOrMarkPending(k tokenKey) tokenLookup {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,11 +165,13 @@ func (s *Tokens) lookUpToken(k tokenKey) tokenLookup {
 		return tokenLookup{err: t.err}
 	}
 	t.pendingRequest = s.executor.NewLatch()
-	return tokenLookup{claimed: t}
+	return tokenLookup{toRequest: t}
 }
 
-// requestToken requests a claimed token and stores the result. It reports whether there is a new token.
-func (s *Tokens) requestToken(ctx context.Context, k claimedToken) bool {
+// requestToken requests a token whose request is marked as pending, stores the token or the time of the next
+// attempt, and ends the mark. It wakes Run and returns true after a success. It stores nothing if Forget was
+// called meanwhile.
+func (s *Tokens) requestToken(ctx context.Context, k tokenToRequest) (stored bool) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &k.seconds,
 		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: k.name, UID: k.uid},
@@ -204,16 +207,17 @@ func (s *Tokens) requestToken(ctx context.Context, k claimedToken) bool {
 		t.err = fmt.Errorf("objects: service account %s/%s: %w", k.namespace, k.account, err)
 		return false
 	}
-	*t = s.newToken(k.tokenKey, answer, asked)
+	*t = s.tokenFromResponse(k.tokenKey, answer, asked)
 	s.wake.Signal()
 	return true
 }
 
 var errEmptyToken = errors.New("the server has granted an empty token")
 
-// newToken returns a granted token. Its lifetime counts from the time of the request, so that the server's clock does
-// not matter.
-func (s *Tokens) newToken(k tokenKey, answer *authenticationv1.TokenRequest, asked time.Time) token {
+// tokenFromResponse returns the granted token with its expiry and the time to replace it: a random time shortly
+// before 80 % of its lifetime or maxTokenAge. The lifetime counts from the time of the request, so that the
+// server's clock does not matter.
+func (s *Tokens) tokenFromResponse(k tokenKey, answer *authenticationv1.TokenRequest, asked time.Time) token {
 	seconds := k.seconds
 	if granted := answer.Spec.ExpirationSeconds; granted != nil && *granted > 0 {
 		seconds = *granted
@@ -230,8 +234,8 @@ func (s *Tokens) Run(ctx context.Context) error {
 		return fmt.Errorf("objects: %w", runtime.ErrSecondRun)
 	}
 	for ctx.Err() == nil {
-		due, next := s.claimDueTokens()
-		executor.Each(s.executor, parallelRequests, len(due), func(i int) { s.replaceToken(ctx, due[i]) })
+		due, next := s.markDueTokensPending()
+		executor.Each(s.executor, parallelRequests, len(due), func(i int) { s.replaceTokenAndNotify(ctx, due[i]) })
 		if len(due) > 0 {
 			continue
 		}
@@ -248,8 +252,10 @@ func (s *Tokens) Run(ctx context.Context) error {
 	return nil
 }
 
-// claimDueTokens claims the tokens that are due, in order, and returns when the next token is due.
-func (s *Tokens) claimDueTokens() (due []claimedToken, next time.Time) {
+// markDueTokensPending marks the tokens that are due for replacement as pending and returns them, ordered by
+// key. It also returns when the next token is due, or zero if there is none. It skips tokens that were never
+// granted.
+func (s *Tokens) markDueTokensPending() (due []tokenToRequest, next time.Time) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,17 +268,18 @@ func (s *Tokens) claimDueTokens() (due []claimedToken, next time.Time) {
 		case t.value == "" || t.pendingRequest != nil:
 		case !now.Before(at):
 			t.pendingRequest = s.executor.NewLatch()
-			due = append(due, claimedToken{k, t})
+			due = append(due, tokenToRequest{k, t})
 		case next.IsZero() || at.Before(next):
 			next = at
 		}
 	}
-	slices.SortFunc(due, func(a, b claimedToken) int { return cmp.Compare(fmt.Sprint(a.tokenKey), fmt.Sprint(b.tokenKey)) })
+	slices.SortFunc(due, func(a, b tokenToRequest) int { return cmp.Compare(fmt.Sprint(a.tokenKey), fmt.Sprint(b.tokenKey)) })
 	return due, next
 }
 
-// replaceToken requests a claimed token and calls Changed for its pod.
-func (s *Tokens) replaceToken(ctx context.Context, k claimedToken) {
+// replaceTokenAndNotify requests a token that is marked as pending, within requestTimeout, and calls Changed
+// for its pod if there is a new token.
+func (s *Tokens) replaceTokenAndNotify(ctx context.Context, k tokenToRequest) {
 	asking, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(requestTimeout))
 	defer cancel()
 	if s.requestToken(asking, k) {
