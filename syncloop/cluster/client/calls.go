@@ -26,8 +26,8 @@ type object[T any] interface {
 	runtime.Object
 }
 
-// doRequest sends one request and returns the response. A successful response with another kind, for example from a
-// proxy, becomes an error. Otherwise an empty object would look like a real state.
+// doRequest sends one request without retries and returns the response. A successful response with another
+// kind, for example from a proxy, becomes an error. Otherwise an empty object would look like a real state.
 func doRequest[P runtime.Object](ctx context.Context, r *rest.Request) (none P, err error) {
 	answer, err := r.MaxRetries(0).Do(ctx).Get()
 	if err != nil {
@@ -59,7 +59,7 @@ func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byt
 	return pod, err
 }
 
-// isUIDConflict reports whether the server has refused a patch because it changes the UID.
+// isUIDConflict reports whether the server has refused a patch as invalid because it changes metadata.uid.
 func isUIDConflict(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {

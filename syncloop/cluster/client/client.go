@@ -53,7 +53,7 @@ func New(cfg *rest.Config, nodeName string) (*Client, error) {
 		}
 	}
 	c := &Client{node: nodeName, config: rest.CopyConfig(cfg), serializer: lostFieldSerializer{serializer.NewCodecFactory(scheme).WithoutConversion()}}
-	token, err := newTokenFile(cfg)
+	token, err := newTokenFileIfConfigured(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,8 @@ func (c *Client) Requests() int64 {
 	return c.calls.requestCount.Load() + c.heartbeat.requestCount.Load()
 }
 
-// createGroupClients creates the clients of the API groups.
+// createGroupClients creates the clients of the API groups core, node and coordination. Leases use their own
+// connections, with a shorter response timeout.
 func (c *Client) createGroupClients() (err error) {
 	for _, g := range []struct {
 		client  **rest.RESTClient
@@ -127,7 +128,7 @@ func Kubeconfig(path string) (*rest.Config, error) {
 	if path == "" {
 		return nil, errors.New("client: the path of a kubeconfig is required")
 	}
-	if err := checkKubeconfigFile(path); err != nil {
+	if err := validateKubeconfigFile(path); err != nil {
 		return nil, err
 	}
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
@@ -144,8 +145,8 @@ func Kubeconfig(path string) (*rest.Config, error) {
 // maxKubeconfigBytes bounds a kubeconfig; kubectl config writes smaller files.
 const maxKubeconfigBytes = 4 << 20
 
-// checkKubeconfigFile refuses a file that is not regular, too large, or not valid YAML.
-func checkKubeconfigFile(path string) error {
+// validateKubeconfigFile returns an error for a file that is not regular, too large, or not valid YAML.
+func validateKubeconfigFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -167,7 +168,7 @@ func checkKubeconfigFile(path string) error {
 	return nil
 }
 
-// checkServerURL refuses a server address without http:// or https://.
+// checkServerURL returns an error if the server address begins with neither http:// nor https://.
 func checkServerURL(cfg *rest.Config) error {
 	server, _, err := rest.DefaultServerUrlFor(cfg)
 	if err != nil {
@@ -198,7 +199,8 @@ func (c *Client) LocalAddress(ctx context.Context) (netip.Addr, error) {
 
 const protobufContentType = runtime.ContentTypeProtobuf
 
-// newGroupClient returns a client of one API group.
+// newGroupClient returns a client of one API group that uses protobuf, has no rate limit, and sends over the
+// given connections.
 func (c *Client) newGroupClient(cfg *rest.Config, path string, version schema.GroupVersion, over *connections) (*rest.RESTClient, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = path, &version, c.serializer
@@ -223,8 +225,8 @@ func (c *Client) newGroupClient(cfg *rest.Config, path string, version schema.Gr
 
 // Reconnect makes new calls use new connections, and closes idle ones. Running calls and streams continue.
 func (c *Client) Reconnect() {
-	c.calls.replacePool(c.calls.current.Load())
-	c.heartbeat.replacePool(c.heartbeat.current.Load())
+	c.calls.replacePoolIfCurrent(c.calls.current.Load())
+	c.heartbeat.replacePoolIfCurrent(c.heartbeat.current.Load())
 }
 
 // Pods implements apiserver.Server.
@@ -287,7 +289,7 @@ func (o objects) RuntimeClasses() apiserver.Feed[*nodev1.RuntimeClass] {
 		func(l *nodev1.RuntimeClassList) []nodev1.RuntimeClass { return l.Items }}
 }
 
-// nameSelector selects the object of a name.
+// nameSelector returns a field selector for the object with this name.
 func nameSelector(name string) fields.Selector {
 	return fields.OneTermEqualSelector("metadata.name", name)
 }

@@ -65,7 +65,8 @@ type pool struct {
 	hasConnection atomic.Bool
 }
 
-// send sends a request, and reports whether it had a connection.
+// send sends a request, and reports whether the request got a connection. While the pool has no connection,
+// only one request at a time opens one, and the others wait. A canceled request stops waiting.
 func (p *pool) send(r *http.Request) (answer *http.Response, connected bool, err error) {
 	release := func() {}
 	if !p.hasConnection.Load() {
@@ -91,7 +92,8 @@ func (p *pool) send(r *http.Request) (answer *http.Response, connected bool, err
 	return answer, got.Load(), err
 }
 
-// newConnections returns connections for a configuration. The server must respond within the given time.
+// newConnections returns connections with the TLS files, proxy and dialer of a configuration. answer is how
+// long a request waits for the response header.
 func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connections, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
@@ -109,7 +111,7 @@ func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*
 	if cfg.Proxy != nil {
 		proxy = cfg.Proxy
 	}
-	certificates := newCertFiles(cfg, settings)
+	certificates := newCertFilesIfReadable(cfg, settings)
 	c := &connections{files: certificates, token: token, newPool: func() *pool {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
@@ -117,14 +119,15 @@ func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*
 			MaxResponseHeaderBytes: maxHeaderBytes,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		}
-		t.TLSClientConfig = certificates.tlsConfig(secure)
+		t.TLSClientConfig = certificates.tlsConfigWithFiles(secure)
 		return &pool{Transport: t, openLock: make(chan struct{}, 1)}
 	}}
 	c.current.Store(c.newPool())
 	return c, nil
 }
 
-// newHTTPClient returns an HTTP client over these connections, with the credentials of the configuration.
+// newHTTPClient returns an HTTP client over these connections, with the credentials of the configuration. It
+// follows no redirects, because a redirect could send the credentials to another server.
 func (c *connections) newHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
@@ -144,18 +147,19 @@ func (c *connections) newHTTPClient(cfg *rest.Config) (*http.Client, error) {
 	}}, nil
 }
 
-// RoundTrip implements http.RoundTripper. It replaces the pool after a failure, but not if the request never got a
-// connection.
+// RoundTrip implements http.RoundTripper. It replaces the pool if the TLS files have changed, and after a
+// failure of a request that had a connection and was not canceled. It limits the size of a response that is no
+// watch.
 func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.requestCount.Add(1)
 	p := c.current.Load()
-	if c.files.reloadIfChanged() { // New connections use the new certificate.
-		c.replacePool(p)
+	if c.files.reloadIfDueAndChanged() { // New connections use the new certificate.
+		c.replacePoolIfCurrent(p)
 		p = c.current.Load()
 	}
 	answer, connected, err := p.send(r)
 	if err != nil && connected && !errors.Is(r.Context().Err(), context.Canceled) {
-		c.replacePool(p)
+		c.replacePoolIfCurrent(p)
 	}
 	if err == nil && r.URL.Query().Get("watch") != "true" {
 		answer.Body = &limitedBody{answer.Body, maxResponseBytes}
@@ -163,8 +167,9 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// replacePool replaces the pool, unless another call has replaced it.
-func (c *connections) replacePool(failed *pool) {
+// replacePoolIfCurrent makes new requests use a new pool, and closes the idle connections of the failed pool
+// now and again after idleCloseDelay. It does nothing if another call has replaced the failed pool.
+func (c *connections) replacePoolIfCurrent(failed *pool) {
 	if c.current.CompareAndSwap(failed, c.newPool()) {
 		failed.CloseIdleConnections()
 		time.AfterFunc(idleCloseDelay, failed.CloseIdleConnections) // The connection of a failed stream is still in use now.

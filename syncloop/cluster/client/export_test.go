@@ -26,6 +26,6 @@ func (c *Client) TokenDue() {
 
 // WithTokenFile adds the token of a file to the calls over a transport.
 func WithTokenFile(path string, over http.RoundTripper) (http.RoundTripper, error) {
-	f, err := newTokenFile(&rest.Config{BearerTokenFile: path})
+	f, err := newTokenFileIfConfigured(&rest.Config{BearerTokenFile: path})
 	return &tokenTransport{f, over}, err
 }

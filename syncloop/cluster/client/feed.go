@@ -25,7 +25,7 @@ type feed[T any, P object[T], L runtime.Object] struct {
 	items               func(L) []T
 }
 
-// newRequest returns a GET request with the resource, namespace and field selector.
+// newRequest returns a GET request with the resource, namespace and field selector of the feed.
 func (f feed[T, P, L]) newRequest() *rest.Request {
 	r := f.group.Get().NamespaceIfScoped(f.namespace, f.namespace != "").Resource(f.resource).MaxRetries(0)
 	if !f.selector.Empty() {

@@ -27,8 +27,9 @@ type certFiles struct {
 	authorities               *x509.CertPool
 }
 
-// newCertFiles returns nil if the configuration contains the certificates inline, or if the files cannot be read.
-func newCertFiles(cfg *rest.Config, settings *transport.Config) *certFiles {
+// newCertFilesIfReadable returns the certificate files of a configuration after it has read them. It returns
+// nil if the configuration contains the certificates inline, or if no file can be read.
+func newCertFilesIfReadable(cfg *rest.Config, settings *transport.Config) *certFiles {
 	f := &certFiles{}
 	if settings.TLS.ReloadTLSFiles {
 		f.cert, f.key = settings.TLS.CertFile, settings.TLS.KeyFile
@@ -36,15 +37,16 @@ func newCertFiles(cfg *rest.Config, settings *transport.Config) *certFiles {
 	if len(cfg.CAData) == 0 {
 		f.ca = cfg.CAFile
 	}
-	if !f.reloadIfChanged() {
+	if !f.reloadIfDueAndChanged() {
 		return nil
 	}
 	return f
 }
 
-// reloadIfChanged reads the files periodically, and reports whether they have new certificates. It ignores files that
-// cannot be read or do not match yet.
-func (f *certFiles) reloadIfChanged() bool {
+// reloadIfDueAndChanged reads the files again and returns true if it has stored new CAs or a new client
+// certificate. It returns false without reading if the last read was less than rereadPeriod ago. It ignores
+// files that cannot be read, and a certificate that does not match its key.
+func (f *certFiles) reloadIfDueAndChanged() bool {
 	if f == nil {
 		return false
 	}
@@ -55,12 +57,13 @@ func (f *certFiles) reloadIfChanged() bool {
 		return false
 	}
 	f.lastRead = now
-	pair, authorities := f.reloadCertificate(), f.reloadCAs()
+	pair, authorities := f.reloadCertificateIfChanged(), f.reloadCAsIfChanged()
 	return pair || authorities
 }
 
-// reloadCAs reads the CA file and reports whether it has changed.
-func (f *certFiles) reloadCAs() bool {
+// reloadCAsIfChanged reads the CA file and stores the CAs if the file has changed. It returns false for an
+// unchanged, unreadable or invalid file.
+func (f *certFiles) reloadCAsIfChanged() bool {
 	text, err := os.ReadFile(f.ca)
 	if err != nil || bytes.Equal(text, f.caText) {
 		return false
@@ -73,8 +76,9 @@ func (f *certFiles) reloadCAs() bool {
 	return true
 }
 
-// reloadCertificate reads the client certificate and key and reports whether they have changed.
-func (f *certFiles) reloadCertificate() bool {
+// reloadCertificateIfChanged reads the client certificate and key and stores them if they have changed. It
+// returns false if they are unchanged, unreadable, or do not match.
+func (f *certFiles) reloadCertificateIfChanged() bool {
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
 		return false
@@ -91,8 +95,9 @@ func (f *certFiles) reloadCertificate() bool {
 	return true
 }
 
-// tlsConfig returns a TLS configuration with the current CAs and client certificate.
-func (f *certFiles) tlsConfig(settings *tls.Config) *tls.Config {
+// tlsConfigWithFiles returns a copy of a TLS configuration with the newest CAs and client certificate from the
+// files. Without files, or with nil settings, the copy is unchanged.
+func (f *certFiles) tlsConfigWithFiles(settings *tls.Config) *tls.Config {
 	settings = settings.Clone()
 	if f == nil || settings == nil {
 		return settings
@@ -108,7 +113,7 @@ func (f *certFiles) tlsConfig(settings *tls.Config) *tls.Config {
 	return settings
 }
 
-// clientCertificate returns the client certificate for a new connection.
+// clientCertificate returns the newest client certificate for a new connection.
 func (f *certFiles) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -31,23 +31,23 @@ type lostFieldDecoder struct{ runtime.Serializer }
 func (d lostFieldDecoder) Decode(data []byte, kind *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, found, err := d.Serializer.Decode(data, kind, into)
 	if err == nil {
-		annotateLostFields(object, data)
+		annotateDroppedFields(object, data)
 	}
 	return object, found, err
 }
 
-// annotateLostFields annotates a pod, or each pod of a list, with its dropped fields. It ignores errors, because the
-// decoder has accepted the data.
-func annotateLostFields(object runtime.Object, data []byte) {
+// annotateDroppedFields annotates a pod, or each pod of a list, with the names of the fields that the decoder
+// has dropped because its types do not have them. Other objects and errors are ignored.
+func annotateDroppedFields(object runtime.Object, data []byte) {
 	switch object := object.(type) {
 	case *v1.Pod:
 		lost, _ := podfields.FindInPod(data)
-		setLostFieldsAnnotation(object, lost)
+		setDroppedFieldsAnnotation(object, lost)
 	case *v1.PodList:
 		lost, _ := podfields.FindInPods(data)
 		for i, fields := range lost {
 			if i < len(object.Items) {
-				setLostFieldsAnnotation(&object.Items[i], fields)
+				setDroppedFieldsAnnotation(&object.Items[i], fields)
 			}
 		}
 	}
@@ -56,8 +56,9 @@ func annotateLostFields(object runtime.Object, data []byte) {
 // maxAnnotatedFields bounds the fields that an annotation lists.
 const maxAnnotatedFields = 10
 
-// setLostFieldsAnnotation sets the annotation with the dropped fields of a pod.
-func setLostFieldsAnnotation(pod *v1.Pod, fields []podfields.Found) {
+// setDroppedFieldsAnnotation sets an annotation with the first maxAnnotatedFields dropped fields of a pod.
+// Without dropped fields it does nothing.
+func setDroppedFieldsAnnotation(pod *v1.Pod, fields []podfields.Found) {
 	if len(fields) == 0 {
 		return
 	}

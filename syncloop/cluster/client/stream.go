@@ -25,7 +25,7 @@ type stream[P any] struct {
 	decoder  *decode.Decoder
 }
 
-// open sends the watch request. Canceling ctx closes the body.
+// open sends the watch request and sets the decoder of the stream. Canceling ctx closes the response body.
 func (s *stream[P]) open(ctx context.Context, r *rest.Request, decoding runtime.ClientNegotiator) error {
 	objects, events, framer, err := decoding.StreamDecoder(protobufContentType, nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *stream[P]) Next(ctx context.Context) (apiserver.Event[P], error) {
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return none, io.EOF
 	case err != nil:
-		s.pool.replacePool(s.openedOn)
+		s.pool.replacePoolIfCurrent(s.openedOn)
 		return none, err
 	case kind == watch.Error:
 		return none, apierrors.FromObject(object)

@@ -30,8 +30,9 @@ type tokenFile struct {
 	token    string
 }
 
-// newTokenFile returns nil if the configuration has no token file, and an error if the file has no token yet.
-func newTokenFile(cfg *rest.Config) (*tokenFile, error) {
+// newTokenFileIfConfigured returns the token file of a configuration, or nil if it has none. Unless the
+// configuration also has a token, it reads the file and returns an error if the file has no token.
+func newTokenFileIfConfigured(cfg *rest.Config) (*tokenFile, error) {
 	if cfg.BearerTokenFile == "" {
 		return nil, nil
 	}
@@ -47,27 +48,30 @@ func newTokenFile(cfg *rest.Config) (*tokenFile, error) {
 	return f, nil
 }
 
-// currentToken returns the token for a call.
-func (f *tokenFile) currentToken() string {
+// rereadAndGetToken returns the newest token. It first reads the file again if the last read was rereadPeriod
+// ago.
+func (f *tokenFile) rereadAndGetToken() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refreshLocked(rereadPeriod)
+	f.rereadIfDueLocked(rereadPeriod)
 	return f.token
 }
 
-// tokenAfterRefusal returns the token for a retry after the server has refused a token. ok is false if the file has no
+// rereadTokenAfterRefusal returns another token than the refused one. It first reads the file again, at most
+// once per minTokenReadInterval, unless another call has found a new token already. ok is false if there is no
 // other token.
-func (f *tokenFile) tokenAfterRefusal(refused string) (token string, ok bool) {
+func (f *tokenFile) rereadTokenAfterRefusal(refused string) (token string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.token == refused {
-		f.refreshLocked(minTokenReadInterval)
+		f.rereadIfDueLocked(minTokenReadInterval)
 	}
 	return f.token, f.token != refused
 }
 
-// refreshLocked reads the file, unless it was read within the period. An unreadable or empty file keeps the old token.
-func (f *tokenFile) refreshLocked(period time.Duration) {
+// rereadIfDueLocked reads the file and stores its token, unless the last read was less than period ago. If the
+// file is unreadable or empty, the old token stays.
+func (f *tokenFile) rereadIfDueLocked(period time.Duration) {
 	now := time.Now()
 	if now.Sub(f.lastRead) < period {
 		return
@@ -78,7 +82,8 @@ func (f *tokenFile) refreshLocked(period time.Duration) {
 	}
 }
 
-// readToken reads the token file.
+// readToken returns the trimmed content of the token file. It returns an error if the file is not regular, too
+// large or empty.
 func (f *tokenFile) readToken() (string, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -110,12 +115,12 @@ func (b *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") != "" {
 		return b.next.RoundTrip(r)
 	}
-	token := b.file.currentToken()
+	token := b.file.rereadAndGetToken()
 	answer, err := b.next.RoundTrip(withToken(r, r.Body, token))
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return answer, err
 	}
-	token, ok := b.file.tokenAfterRefusal(token)
+	token, ok := b.file.rereadTokenAfterRefusal(token)
 	body, err := bodyForRetry(r)
 	if !ok || err != nil {
 		return answer, nil
@@ -124,7 +129,7 @@ func (b *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(withToken(r, body, token))
 }
 
-// withToken returns a copy of r with a body and a token.
+// withToken returns a copy of r with this body and the token as its bearer token.
 func withToken(r *http.Request, body io.ReadCloser, token string) *http.Request {
 	r = r.Clone(r.Context())
 	r.Body = body
@@ -132,7 +137,8 @@ func withToken(r *http.Request, body io.ReadCloser, token string) *http.Request 
 	return r
 }
 
-// bodyForRetry returns the body of a request for sending it again.
+// bodyForRetry returns a new reader of the body of a request. It returns an error if the body can be read only
+// once.
 func bodyForRetry(r *http.Request) (io.ReadCloser, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r.Body, nil
