@@ -112,7 +112,7 @@ func (c *cleanup) killDeletedTerminalPods() {
 }
 
 // killOrphans kills each running orphan: a pod without a worker that should not run. It defers the kill of a
-// pod of an earlier agent until the orphan grace is over (B-132, HC-9).
+// pod that an earlier agent has started while a source may still name that pod (B-132, HC-9).
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
 		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKillIfInGrace(pod) {
@@ -134,8 +134,8 @@ func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	return o.isUndesired(pod) || o.hasLostFullName(pod)
 }
 
-// killOrphan makes the workers kill a pod without a worker, with a grace period of one second. It clears the
-// end of the pod's orphan grace and marks the UID as having had a worker.
+// killOrphan makes the workers kill a pod without a worker, with a grace period of one second. The kill is no
+// longer deferred, and the UID counts as having had a worker of this process.
 func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	grace := int64(orphanTermination)
 	err := o.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
@@ -173,8 +173,8 @@ func isFromSource(pod *runtime.Pod, source string) bool {
 }
 
 // discardStoppedUndesiredPods calls the host program's Discard with the pods that have stopped, are not desired
-// and whose worker allows the removal. It leaves out pods of an earlier agent until their orphan grace is over,
-// because their containers prove that they have run.
+// and whose worker allows the removal. It leaves out a pod of an earlier agent while a source may still name
+// it, because its containers prove that it has run.
 func (c *cleanup) discardStoppedUndesiredPods() {
 	var gone []types.UID
 	for i := range c.running {

@@ -145,8 +145,8 @@ func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok b
 }
 
 // terminateIfDue records an event and kills a pod if its active deadline has passed. If the deadline is later,
-// it queues the pod again. A terminating pod has no deadline, so there is one event; the kubelet records one
-// every second.
+// it queues the pod again. A terminating pod has no deadline, so the event is recorded once; the kubelet
+// records it every second.
 func (d *Deadlines) terminateIfDue(uid types.UID) {
 	pod, at, ok := d.findDeadline(uid)
 	if !ok {

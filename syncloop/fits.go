@@ -39,7 +39,7 @@ func (s *Scheduling) storeLastWorkerChange() {
 	s.observedChange = s.mu.LastWorkerChange()
 }
 
-// updateUsage copies the changes of the allocation table to the usage, which other goroutines read. It then
+// updateUsage copies the changes of the allocation table to the usage, which other goroutines read. It also
 // drops the worker changes that the loop has handled.
 func (s *Scheduling) updateUsage(t *allocation.Table) {
 	s.mu.Lock()

@@ -41,8 +41,8 @@ func (c *HandlersConfig) mayWaitWhenFull(pod *v1.Pod) bool {
 	return c.WhenFull == Wait && c.mayWaitWithoutLimit(pod)
 }
 
-// waitRank returns the rank of a pod among waiting pods: its priority if WhenFull is Wait, else the same for
-// all. The highest rank is first.
+// waitRank returns the rank of a pod among the pods that wait for admission, highest first. It is the pod's
+// priority if WhenFull is Wait, and equal for all pods otherwise.
 func (c *HandlersConfig) waitRank(pod *v1.Pod) int32 {
 	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

@@ -10,8 +10,9 @@ type graces struct {
 	completeSince map[string]time.Time // by source: the time when it was complete for the first time
 }
 
-// newGraces returns graces that each last for the given duration after a source is complete. A duration of zero
-// or less means no grace.
+// newGraces returns the graces of a node's sources. The grace of a source is the time after its first complete
+// list in which it may still name pods that an earlier agent has started. A duration of zero or less means no
+// grace.
 func newGraces(grace time.Duration) graces {
 	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }

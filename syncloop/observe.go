@@ -145,7 +145,7 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 }
 
 // allocationPodOfTerminating returns the entry of a terminating pod for the allocation table. from says whether
-// its requests are those of the last spec of its worker, those of its sandbox annotation, or none.
+// its requests come from the last spec of its worker or from its sandbox annotation, or whether it has none.
 func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:

@@ -30,8 +30,9 @@ type orphans struct {
 // unknown pods must not be removed. Any goroutine may call it.
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
-// startGracesOfCompleteSources starts the orphan grace of each source that is complete. When the graces of all
-// sources are over, it stores that, and later calls do nothing.
+// startGracesOfCompleteSources starts the orphan grace of each source that has delivered its first complete
+// list. The orphan grace is the time in which the source may still name a pod that an earlier agent has
+// started. When the graces of all sources are over, it stores that, and later calls do nothing.
 func (o *orphans) startGracesOfCompleteSources() {
 	if o.over.Load() {
 		return
@@ -59,8 +60,8 @@ func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	return owners
 }
 
-// mayHaveLateManifest reports whether a source may still name a pod: this agent has not given the pod a worker,
-// and the orphan grace of its possible sources is not over.
+// mayHaveLateManifest reports whether a source may still name a running pod that an earlier agent has started:
+// the pod had no worker of this process, and the orphan grace of its possible sources is not over.
 func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
@@ -69,9 +70,9 @@ func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
-// deferKillIfInGrace defers the kill of an undesired pod that an earlier agent has started, until its orphan
-// grace is over, and reports whether it is deferred. It does not defer the kill of a pod that blocks another
-// pod. When the end of the grace is first known, it stores that time and records an event.
+// deferKillIfInGrace reports whether the kill of an undesired pod must wait because a source may still name it.
+// It returns false for a pod that blocks another pod. The first time that it knows the end of the wait, it
+// stores that time and records an event.
 func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) bool {
 	_, desired := o.config.Manager.GetPodByUID(pod.UID)
 	if desired || !o.mayHaveLateManifest(pod) || o.blocksOtherPod(pod) {
@@ -90,8 +91,9 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) bool {
 	return true
 }
 
-// handleOrphanGraces kills the orphans with a deferred kill that block another pod. It requests housekeeping if
-// an orphan grace is over, and returns the end of the next grace. timed is false if none is left.
+// handleOrphanGraces kills the running pods without a source whose kill is deferred and which block another
+// pod. It requests housekeeping if the wait of such a pod is over, and returns the end of the next wait. timed
+// is false if none is left.
 func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
@@ -123,7 +125,7 @@ func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time,
 	return b, true
 }
 
-// deferredOrphans returns the sorted UIDs of the orphans whose kill is deferred.
+// deferredOrphans returns the sorted UIDs of the running pods without a source whose kill is deferred.
 func (o *orphans) deferredOrphans() []types.UID {
 	if o.deferredKills == 0 {
 		return nil
@@ -131,14 +133,14 @@ func (o *orphans) deferredOrphans() []types.UID {
 	return o.uidsWhere(func(r *record) bool { return !r.orphanGraceEnd.IsZero() })
 }
 
-// blocksOtherPod reports whether an admitted or waiting pod needs the full name or a host port of an orphan, or
-// the node is Closed.
+// blocksOtherPod reports whether an admitted or waiting pod needs the full name or a host port of an undesired
+// pod, or the node is Closed and terminates all pods.
 func (o *orphans) blocksOtherPod(pod *runtime.Pod) bool {
 	orphan := o.allocationPodOfOrphan(pod)
 	return o.config.Closed() || o.table.ConflictsWith(&orphan)
 }
 
-// killBlockingOrphans kills each running orphan whose kill is deferred and which blocks another pod.
+// killBlockingOrphans kills each undesired running pod whose kill is deferred and which blocks another pod.
 func (o *orphans) killBlockingOrphans() {
 	if o.deferredKills == 0 {
 		return

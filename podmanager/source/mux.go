@@ -128,8 +128,8 @@ func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Change
 	return updates
 }
 
-// logAndReportRejected logs a rejected pod, calls the hook Rejected and records an event for the pod, if there
-// is one (CF-6).
+// logAndReportRejected logs a rejected pod, calls the hook Rejected, and records an event unless the pod is nil
+// or no recorder is set (CF-6).
 func (m *Mux) logAndReportRejected(r rejectedPod) {
 	name := ""
 	if r.Pod != nil {

@@ -57,7 +57,8 @@ func (l *Lane) isOpenWith(label string) bool {
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// closeBar sets the end of the open bar, if there is one. It removes the bar if it was opened at the same time.
+// closeBar sets the end of the open bar. It removes the bar if it was opened at the same time. If no bar is
+// open, it does nothing.
 func (l *Lane) closeBar(at time.Time) {
 	i := l.openBarIndex()
 	if i < 0 {

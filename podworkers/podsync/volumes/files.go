@@ -116,8 +116,8 @@ func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	return len(needs) > 0 && !volume.HasDownwardAPI(v) && len(volume.TokenRefs(&of)) == 0
 }
 
-// writeVersionDir creates a directory with the given files and their parent directories. It first removes what
-// an earlier, incomplete attempt has left under that name.
+// writeVersionDir creates a directory with the given files and their parent directories. It first removes the
+// remains of an earlier, incomplete attempt under that name.
 func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []volume.File, group int) error {
 	if err := osfile.RemoveAll(ctx, dir, version); err != nil {
 		return err

@@ -98,8 +98,8 @@ func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	return f.Close()
 }
 
-// unmountAndRemovePart unmounts what is mounted at a name and removes the empty mount point. It does nothing if
-// the name does not exist. It also works if the server of the mounted file system no longer answers.
+// unmountAndRemovePart unmounts all file systems at a name and removes the empty mount point. It does nothing
+// if the name does not exist. It also works if the server of the mounted file system no longer answers.
 func unmountAndRemovePart(mountDir *os.Root, name string) error {
 	switch _, err := mountDir.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -60,8 +60,8 @@ type groupChange struct {
 	mounted map[string]bool // the mount points in the directory
 }
 
-// changeGroupOfDirEntries sets the group and permissions of everything directly in a directory, and returns the
-// directories in it. It ignores files that disappear meanwhile.
+// changeGroupOfDirEntries sets the group and permissions of each file and directory directly in a directory,
+// and returns the directories. It ignores files that disappear meanwhile.
 func (g *groupChange) changeGroupOfDirEntries(ctx context.Context, path string) (below []string, err error) {
 	dir, err := osfile.OpenDirWithin(g.root, path)
 	if err != nil {
@@ -97,7 +97,7 @@ func (g *groupChange) changeGroupOfDirEntries(ctx context.Context, path string) 
 }
 
 // changeGroupOfEntry sets the group and permissions of one file or directory. It skips a mount point. isDir is
-// true if the caller must also change what is in it.
+// true if the caller must also change the entries of that directory.
 func (g *groupChange) changeGroupOfEntry(dir *os.Root, path, name string) (isDir bool, err error) {
 	full := filepath.Join(path, name)
 	if g.mounted[full] {

@@ -93,7 +93,7 @@ func (d *Dir) discardPodDirIfGone(ctx context.Context, pods *os.Root, uid types.
 }
 
 // discardDir moves a pod's directory into the trash directory, from which it is deleted later. If the directory
-// is a mount point, it first unmounts what is mounted there, because the kernel does not rename a mount point.
+// is a mount point, it first unmounts the file systems there, because the kernel does not rename a mount point.
 func discardDir(podsDirRoot *os.Root, name string) error {
 	err := osfile.Discard(podsDirRoot, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

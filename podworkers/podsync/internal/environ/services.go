@@ -15,8 +15,8 @@ import (
 const apiServerService = "kubernetes"
 
 // setServiceVariables sets the variables of the services with a cluster IP in the pod's namespace, unless
-// enableServiceLinks is false. It always sets those of the API server's service in the namespace default,
-// unless the pod's namespace has a service of that name.
+// enableServiceLinks is false. It also sets the variables of the API server's service in the namespace default,
+// unless a service of that name in the pod's namespace takes precedence.
 func (r *resolution) setServiceVariables() error {
 	chosen := map[string]*v1.Service{}
 	links := r.Pod.Spec.EnableServiceLinks

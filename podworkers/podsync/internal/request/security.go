@@ -43,8 +43,8 @@ func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	return out
 }
 
-// hasStrictGroups reports whether supplementalGroupsPolicy is Strict: processes then have only the groups that
-// the pod names, and not those of the image.
+// hasStrictGroups reports whether supplementalGroupsPolicy is Strict. Processes then have only the groups that
+// the pod names, without the groups of the image.
 func hasStrictGroups(p *v1.PodSecurityContext) bool {
 	return p.SupplementalGroupsPolicy != nil && *p.SupplementalGroupsPolicy == v1.SupplementalGroupsPolicyStrict
 }
@@ -154,7 +154,7 @@ func capabilityNames(capabilities []v1.Capability) []string {
 }
 
 // mustRunAsNonRoot reports whether runAsNonRoot is true for a container. The container's setting overrides the
-// pod's.
+// pod's setting.
 func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	if own := c.SecurityContext; own != nil && own.RunAsNonRoot != nil {
 		return *own.RunAsNonRoot
