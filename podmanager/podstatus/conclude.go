@@ -97,7 +97,7 @@ func Conclude(pod *v1.Pod, status v1.PodStatus, observed Observed) v1.PodStatus 
 	if in.previous == nil {
 		in.previous = &pod.Status
 	}
-	in.setPhase(&status)
+	in.setPhaseAndReason(&status)
 	status.Conditions = in.buildConditions(&status)
 	return status
 }
@@ -111,12 +111,14 @@ type conclusion struct {
 	restarting, outdated podspec.Index[string]
 }
 
-// setPhase sets the phase. A terminal phase keeps its reason.
-func (in *conclusion) setPhase(s *v1.PodStatus) {
+// setPhaseAndReason sets the phase, reason and message of the pod status from its container statuses. A
+// terminal phase that the API server or the previous status has stays. If a pod that is not terminating has
+// lost its sandbox and would be Pending, the phase is Succeeded or Failed.
+func (in *conclusion) setPhaseAndReason(s *v1.PodStatus) {
 	s.Phase = in.decidePhase(s)
 	switch {
-	case s.Phase != v1.PodPending || !in.SandboxLost || in.isEnding():
-	case allSucceeded(s):
+	case s.Phase != v1.PodPending || !in.SandboxLost || in.isTerminatingOrTerminated():
+	case haveRegularContainersSucceeded(s):
 		s.Phase = v1.PodSucceeded // Only sidecars and ephemeral containers have not.
 	default:
 		s.Phase, s.Reason, s.Message = v1.PodFailed, ReasonSandboxLost, messageSandboxLost
@@ -140,13 +142,15 @@ func (in *conclusion) setPhase(s *v1.PodStatus) {
 	}
 }
 
-// isEnding reports whether the node is terminating, or has terminated, the pod.
-func (in *conclusion) isEnding() bool {
+// isTerminatingOrTerminated reports whether the pod is deleted, or the node is terminating it or has terminated
+// it.
+func (in *conclusion) isTerminatingOrTerminated() bool {
 	return in.Ending || in.Terminated || in.pod.DeletionTimestamp != nil
 }
 
-// allSucceeded reports whether all regular containers of a pod have exited with 0.
-func allSucceeded(s *v1.PodStatus) bool {
+// haveRegularContainersSucceeded reports whether all regular containers of a pod have exited with 0. It returns
+// false if the status has no regular container.
+func haveRegularContainersSucceeded(s *v1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if end := s.ContainerStatuses[i].State.Terminated; end == nil || end.ExitCode != 0 {
 			return false
@@ -155,8 +159,8 @@ func allSucceeded(s *v1.PodStatus) bool {
 	return len(s.ContainerStatuses) > 0
 }
 
-// buildConditions returns the conditions of the node, then the conditions of other writers from the
-// pod.
+// buildConditions returns the conditions that the node sets, with the pod's generation, followed by the
+// previous condition DisruptionTarget and the pod's conditions of other writers.
 func (in *conclusion) buildConditions(s *v1.PodStatus) []v1.PodCondition {
 	containers := ContainersReadyCondition(in.pod, s)
 	ours := append(make([]v1.PodCondition, 0, 6+len(in.pod.Status.Conditions)), in.readyToStartCondition(), InitializedCondition(in.pod, s),
@@ -181,7 +185,8 @@ func (in *conclusion) buildConditions(s *v1.PodStatus) []v1.PodCondition {
 	return ours
 }
 
-// readyToStartCondition returns the condition PodReadyToStartContainers.
+// readyToStartCondition returns the condition PodReadyToStartContainers, which is true if the sandbox is ready.
+// Otherwise it has the message of the sandbox.
 func (in *conclusion) readyToStartCondition() v1.PodCondition {
 	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	if !in.SandboxReady {
@@ -190,7 +195,8 @@ func (in *conclusion) readyToStartCondition() v1.PodCondition {
 	return c
 }
 
-// restartingAllCondition returns the condition AllContainersRestarting.
+// restartingAllCondition returns the condition AllContainersRestarting, which is true while all containers of
+// the pod restart.
 func (in *conclusion) restartingAllCondition() v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	if in.RestartingAll {

@@ -44,7 +44,7 @@ func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return done
 	case len(pod.Spec.InitContainers) == 0, AnyHasRun(s.ContainerStatuses):
 		return done
-	case hasNoStatuses(s):
+	case hasNoInitOrRegularStatuses(s):
 		return v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c unmetContainers
@@ -52,7 +52,7 @@ func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
 		status := inits.Find(spec.Name, i)
-		c.addContainer(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
+		c.addContainerUnlessMet(spec.Name, status, status != nil && (podspec.IsSidecar(spec) && isTrue(status.Started) || !podspec.IsSidecar(spec) && status.Ready))
 	}
 	return c.toCondition(v1.PodInitialized, reasonNotInitialized, "incomplete")
 }
@@ -64,7 +64,7 @@ func ContainersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	switch {
 	case IsTerminal(s.Phase):
 		return TerminalCondition(v1.ContainersReady, s.Phase)
-	case hasNoStatuses(s):
+	case hasNoInitOrRegularStatuses(s):
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c unmetContainers
@@ -72,13 +72,13 @@ func ContainersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	for i := range pod.Spec.InitContainers {
 		if spec := &pod.Spec.InitContainers[i]; podspec.IsSidecar(spec) {
 			status := inits.Find(spec.Name, i)
-			c.addContainer(spec.Name, status, status != nil && status.Ready)
+			c.addContainerUnlessMet(spec.Name, status, status != nil && status.Ready)
 		}
 	}
 	for i := range pod.Spec.Containers {
 		name := pod.Spec.Containers[i].Name
 		status := regular.Find(name, i)
-		c.addContainer(name, status, status != nil && status.Ready)
+		c.addContainerUnlessMet(name, status, status != nil && status.Ready)
 	}
 	return c.toCondition(v1.ContainersReady, reasonNotReady, "unready")
 }
@@ -131,8 +131,9 @@ func IsConditionTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
 // order of the spec.
 type unmetContainers struct{ unknown, unmet []string }
 
-// addContainer adds a container unless it has a status and isMet.
-func (c *unmetContainers) addContainer(name string, status *v1.ContainerStatus, isMet bool) {
+// addContainerUnlessMet adds a container to unknown if it has no status, or to unmet if isMet is false.
+// Otherwise it adds nothing.
+func (c *unmetContainers) addContainerUnlessMet(name string, status *v1.ContainerStatus, isMet bool) {
 	switch {
 	case status == nil:
 		c.unknown = append(c.unknown, name)
@@ -141,8 +142,8 @@ func (c *unmetContainers) addContainer(name string, status *v1.ContainerStatus, 
 	}
 }
 
-// toCondition returns the condition: true without unmet containers, and otherwise false with their
-// names.
+// toCondition returns a condition that is true if there are no containers in the lists. Otherwise it is false
+// with the reason, and the message names the containers.
 func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective string) v1.PodCondition {
 	var messages []string
 	if len(c.unknown) > 0 {
@@ -157,8 +158,9 @@ func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective s
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason, Message: strings.Join(messages, ", ")}
 }
 
-// hasNoStatuses reports whether the status has no init and regular container statuses (P33).
-func hasNoStatuses(s *v1.PodStatus) bool {
+// hasNoInitOrRegularStatuses reports whether the pod status has neither init container statuses nor regular
+// container statuses (P33).
+func hasNoInitOrRegularStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 

@@ -14,12 +14,12 @@ type containerCounts struct {
 	stopped, succeeded, willRunAgain int
 }
 
-// decidePhase returns the phase by the container statuses. A sidecar that restarts does not make an
-// initialized pod Pending.
+// decidePhase returns the phase that follows from the container statuses: Failed, Pending, Running or
+// Succeeded. A sidecar that restarts does not make an initialized pod Pending.
 func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 	var t containerCounts
-	in.countInit(&t, s)
-	in.countRegular(&t, s)
+	in.countInitContainers(&t, s)
+	in.countRegularContainers(&t, s)
 	switch {
 	case t.initFailed > 0:
 		return v1.PodFailed
@@ -39,7 +39,8 @@ func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 	return v1.PodPending
 }
 
-// isInitialized reports whether the pod was initialized in its sandbox.
+// isInitialized reports whether all init containers of the pod have finished in its sandbox. If that was not
+// observed, it reports whether a regular container has run.
 func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	if in.Initialized != nil {
 		return *in.Initialized
@@ -47,17 +48,18 @@ func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	return AnyHasRun(s.ContainerStatuses)
 }
 
-// isInitializing reports whether init containers of the pod still have to run in its current
-// sandbox.
+// isInitializing reports whether init containers still have to run in the current sandbox. It returns false if
+// that was not observed or the pod is terminated.
 func (in *conclusion) isInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
-// finishedPhase returns the phase of a pod whose containers have all run and none runs. If forGood,
-// none restarts.
-func (t *containerCounts) finishedPhase(forGood bool) v1.PodPhase {
+// finishedPhase returns the phase of a pod whose regular containers have all run and of which none runs:
+// Running if one will run again, Succeeded if all have exited with 0, otherwise Failed. If noneRestarts is true
+// it does not return Running.
+func (t *containerCounts) finishedPhase(noneRestarts bool) v1.PodPhase {
 	switch {
-	case !forGood && t.willRunAgain > 0:
+	case !noneRestarts && t.willRunAgain > 0:
 		return v1.PodRunning
 	case t.stopped == t.succeeded:
 		return v1.PodSucceeded
@@ -65,14 +67,15 @@ func (t *containerCounts) finishedPhase(forGood bool) v1.PodPhase {
 	return v1.PodFailed
 }
 
-// countInit counts the init containers.
-func (in *conclusion) countInit(t *containerCounts, s *v1.PodStatus) {
+// countInitContainers adds each init container to the count of pending or failed ones, or to neither if it has
+// succeeded or will restart. It counts sidecars with countSidecarUnlessTerminated.
+func (in *conclusion) countInitContainers(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range in.pod.Spec.InitContainers {
 		c := &in.pod.Spec.InitContainers[i]
 		status := statuses.Find(c.Name, i)
 		if podspec.IsSidecar(c) {
-			t.countSidecar(status, in.isInOlderSandbox(c.Name))
+			t.countSidecarUnlessTerminated(status, in.isInOlderSandbox(c.Name))
 			continue
 		}
 		if status == nil || in.isInOlderSandbox(c.Name) {
@@ -89,13 +92,14 @@ func (in *conclusion) countInit(t *containerCounts, s *v1.PodStatus) {
 	}
 }
 
-// countSidecar counts a sidecar that runs or never ran. A terminated sidecar does not affect the
-// phase.
-func (t *containerCounts) countSidecar(status *v1.ContainerStatus, outdated bool) {
+// countSidecarUnlessTerminated counts a sidecar as unknown without a status, as running if it runs, and as
+// pending if it has not started in the current sandbox. A terminated sidecar does not affect the phase and is
+// not counted.
+func (t *containerCounts) countSidecarUnlessTerminated(status *v1.ContainerStatus, isInOlderSandbox bool) {
 	switch {
 	case status == nil:
 		t.unknown++
-	case status.State.Running != nil && outdated:
+	case status.State.Running != nil && isInOlderSandbox:
 		t.sidecarPending++
 	case status.State.Running != nil:
 		t.running++
@@ -107,8 +111,9 @@ func (t *containerCounts) countSidecar(status *v1.ContainerStatus, outdated bool
 	}
 }
 
-// countRegular counts the regular containers.
-func (in *conclusion) countRegular(t *containerCounts, s *v1.PodStatus) {
+// countRegularContainers counts each regular container as unknown, waiting, running or stopped. A container
+// that runs in an older sandbox counts as waiting.
+func (in *conclusion) countRegularContainers(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.ContainerStatuses)
 	for i := range in.pod.Spec.Containers {
 		c := &in.pod.Spec.Containers[i]
@@ -124,13 +129,15 @@ func (in *conclusion) countRegular(t *containerCounts, s *v1.PodStatus) {
 		case status.State.Running != nil:
 			t.running++
 		default:
-			in.countTerminated(t, c, status, end)
+			in.countTerminatedContainer(t, c, status, end)
 		}
 	}
 }
 
-// countTerminated counts a regular container that has terminated.
-func (in *conclusion) countTerminated(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
+// countTerminatedContainer counts a regular container as stopped. It also counts it as succeeded if it has
+// exited with 0 and does not wait for a start, and as a container that will run again if it may restart or its
+// next attempt exists.
+func (in *conclusion) countTerminatedContainer(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
@@ -140,14 +147,16 @@ func (in *conclusion) countTerminated(t *containerCounts, c *v1.Container, statu
 	}
 }
 
-// isRestarting reports whether Observed.Restarting has a container.
+// isRestarting reports whether the container is in Observed.Restarting, the containers that restart whatever
+// their policy is.
 func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
 
-// isInOlderSandbox reports whether Observed.Outdated has a container.
+// isInOlderSandbox reports whether the container is in Observed.Outdated, the containers whose status is from
+// an older sandbox.
 func (in *conclusion) isInOlderSandbox(name string) bool { return in.outdated.Find(name, 0) != nil }
 
-// hasNextAttemptCreated reports whether the next attempt at a terminated container exists. It will
-// start, whatever the restart policy is: the container may have been stopped for it.
+// hasNextAttemptCreated reports whether the next attempt of a terminated container was created. It will start,
+// whatever the restart policy is, because the container may have been stopped for it.
 func hasNextAttemptCreated(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
 	return status.State.Waiting != nil && status.ContainerID != "" && status.ContainerID != end.ContainerID
 }

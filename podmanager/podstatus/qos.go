@@ -16,8 +16,8 @@ import (
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	anything, everything := false, true
 	if r := pod.Spec.Resources; r != nil {
-		if some, _ := hasRequestsAndLimits(r); some {
-			return qosClassOf(hasRequestsAndLimits(podLevelResources(pod)))
+		if some, _ := hasAnyAndGuaranteedResources(r); some {
+			return qosClassOf(hasAnyAndGuaranteedResources(podResourcesWithoutOverhead(pod)))
 		}
 		if mentionsHugePages(r) {
 			return v1.PodQOSBestEffort
@@ -25,7 +25,7 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	}
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			some, all := hasRequestsAndLimits(&containers[i].Resources)
+			some, all := hasAnyAndGuaranteedResources(&containers[i].Resources)
 			anything = anything || some
 			everything = everything && all
 		}
@@ -33,8 +33,9 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	return qosClassOf(anything, everything)
 }
 
-// podLevelResources returns the requests and limits of a pod as a whole, without its overhead.
-func podLevelResources(pod *v1.Pod) *v1.ResourceRequirements {
+// podResourcesWithoutOverhead returns the requests and limits of a pod as a whole, without the overhead of its
+// RuntimeClass.
+func podResourcesWithoutOverhead(pod *v1.Pod) *v1.ResourceRequirements {
 	bare := *pod
 	bare.Spec.Overhead = nil
 	return &v1.ResourceRequirements{Requests: podspec.Requests(&bare), Limits: pod.Spec.Resources.Limits}
@@ -52,8 +53,9 @@ func mentionsHugePages(r *v1.ResourceRequirements) bool {
 	return false
 }
 
-// qosClassOf returns the class: hasAny reports whether a container has a request or limit,
-// allGuaranteed whether all have equal requests and limits of cpu and memory.
+// qosClassOf returns BestEffort if hasAny is false, Guaranteed if allGuaranteed is true, and otherwise
+// Burstable. hasAny means that a container has a request or limit, allGuaranteed that all containers have equal
+// requests and limits of cpu and memory.
 func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	switch {
 	case !hasAny:
@@ -64,9 +66,9 @@ func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	return v1.PodQOSBurstable
 }
 
-// hasRequestsAndLimits reports whether a container has a request or limit of cpu or memory, and
-// whether it has limits of both and requests no less. A missing request equals the limit.
-func hasRequestsAndLimits(r *v1.ResourceRequirements) (hasAny, hasGuaranteed bool) {
+// hasAnyAndGuaranteedResources reports for cpu and memory whether there is any request or limit, and whether
+// both have a limit with an equal request. A missing request equals the limit, and zero counts as missing.
+func hasAnyAndGuaranteedResources(r *v1.ResourceRequirements) (hasAny, hasGuaranteed bool) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return false, false
 	}

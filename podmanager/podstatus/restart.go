@@ -39,7 +39,8 @@ func MayRestartInNewSandbox(pod *v1.Pod, c *v1.Container, exitCode int32) bool {
 	return own && policyAllowsRestart(string(pod.Spec.RestartPolicy), exitCode)
 }
 
-// policyAllowsRestart reports whether a restart policy allows a restart after an exit code.
+// policyAllowsRestart reports whether a restart policy allows a restart after an exit code. OnFailure allows it
+// for any code except 0, Never does not, and any other policy does.
 func policyAllowsRestart(policyName string, exitCode int32) bool {
 	switch policyName {
 	case string(v1.RestartPolicyNever):
@@ -70,8 +71,8 @@ func MayRestartAll(pod *v1.Pod) bool {
 	return false
 }
 
-// matchingRestartRule returns the first rule that matches an exit code. A rule with an unknown
-// action or operator never matches.
+// matchingRestartRule returns the first restart rule of a container that matches an exit code, or nil. Rules
+// need a restart policy of the container. A rule with an unknown action or operator never matches.
 func matchingRestartRule(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
 	if c.RestartPolicy == nil {
 		return nil
@@ -88,7 +89,8 @@ func matchingRestartRule(c *v1.Container, exitCode int32) *v1.ContainerRestartRu
 	return nil
 }
 
-// matchesExitCode reports whether the condition of a rule holds for an exit code.
+// matchesExitCode reports whether an exit code is in the values of a restart rule, or is not in them if the
+// operator is NotIn. A nil condition and an unknown operator match nothing.
 func matchesExitCode(when *v1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
 	if when == nil {
 		return false
