@@ -63,8 +63,8 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// wrapForPanics wraps the parts that others have written, so that a panic there becomes the error of
-// that call.
+// wrapForPanics wraps the runtime and the hook in the Config, so that a panic in one becomes the error of that
+// call.
 func (c *Config) wrapForPanics() {
 	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Images = contain.NewRuntime(g, c.Images)
@@ -97,7 +97,7 @@ type Manager struct {
 
 // New returns a Manager. It starts nothing, and a Manager has nothing to stop.
 func New(config Config) (*Manager, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
 	config.wrapForPanics()
@@ -107,8 +107,9 @@ func New(config Config) (*Manager, error) {
 	return m, nil
 }
 
-// complete fills in the defaults and returns an error that lists everything that is wrong.
-func (c *Config) complete() error {
+// setDefaultsAndValidate sets the defaults, limits the timeouts to the longest allowed duration, and returns an
+// error that lists every missing or invalid field.
+func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("images: Config")
 	done.MissingIf(c.Images == nil, "Images")
 	c.MaxPulls = cmp.Or(c.MaxPulls, DefaultMaxPulls)

@@ -25,14 +25,15 @@ type registryCredential struct {
 	auth       runtime.Auth
 }
 
-// credentialsForImage returns the credentials in Secrets that match an image. The error names the
-// Secrets that cannot be read. The credentials of the other Secrets are returned all the same.
+// credentialsForImage returns the credentials in Secrets that match an image, the most specific path first, at
+// most maxAuths. The error names the Secrets that cannot be read. It does not prevent the credentials of the
+// other Secrets from being returned.
 func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
-	host, name := splitHost(parseImageName(image).path)
+	host, name := splitRegistryHost(parseImageName(image).path)
 	var found []registryCredential
 	var faults []string
 	for i := range secrets {
-		entries, err := readSecret(&secrets[i])
+		entries, err := parseSecretCredentials(&secrets[i])
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("secret %s: %v", secrets[i].Name, err))
 		}
@@ -68,8 +69,8 @@ func compareBools(a, b bool) int {
 	return -1
 }
 
-// matchesImage reports whether the credential is for an image. name is the path of the image on the
-// host.
+// matchesImage reports whether the credential is for an image: its host or host pattern matches the registry
+// host, and its path is empty, equal to name or a parent of it. name is the path of the image on the host.
 func (e registryCredential) matchesImage(host, name string) bool {
 	if e.path != "" && name != e.path && !strings.HasPrefix(name, e.path+"/") {
 		return false
@@ -98,9 +99,9 @@ type dockerConfigEntry struct {
 	IdentityToken string `json:"identitytoken"`
 }
 
-// readSecret returns the credentials in a Secret of one of the docker types. A Secret of another type
-// has none.
-func readSecret(secret *v1.Secret) ([]registryCredential, error) {
+// parseSecretCredentials returns the credentials in a Secret of one of the docker types. A Secret of another
+// type has none. The error names entries that cannot be parsed, and quotes no secret.
+func parseSecretCredentials(secret *v1.Secret) ([]registryCredential, error) {
 	var auths map[string]dockerConfigEntry
 	var err error
 	if data, ok := secret.Data[v1.DockerConfigJsonKey]; ok && secret.Type == v1.SecretTypeDockerConfigJson {
@@ -120,7 +121,7 @@ func readSecret(secret *v1.Secret) ([]registryCredential, error) {
 	for _, location := range slices.Sorted(maps.Keys(auths)) {
 		e, err := parseLocation(location)
 		if err == nil {
-			e.auth, err = auths[location].auth()
+			e.auth, err = auths[location].toAuth()
 		}
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("%q: %v", location, err))
@@ -154,8 +155,9 @@ func parseLocation(location string) (registryCredential, error) {
 	return registryCredential{host: host, path: strings.TrimSuffix(name, "/"), pattern: strings.ContainsAny(host, "*?[")}, nil
 }
 
-// auth returns the credential of an entry. The field "auth" has the user and the password in one.
-func (d dockerConfigEntry) auth() (runtime.Auth, error) {
+// toAuth returns the user, password and token of an entry. If the field "auth" is set, user and password are
+// decoded from it. An error means that "auth" cannot be decoded.
+func (d dockerConfigEntry) toAuth() (runtime.Auth, error) {
 	auth := runtime.Auth{Username: d.Username, Password: d.Password, Token: d.IdentityToken}
 	if d.Auth == "" {
 		return auth, nil

@@ -46,15 +46,15 @@ func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool
 	}
 }
 
-// addNamesUnlessRemoving adds names to a lease. It reports whether an image with one of the names was removed since
-// the name was added last. If such an image is being removed, it adds nothing and returns the latch of
-// the removal.
+// addNamesUnlessRemoving adds image names to a lease. If garbage collection is removing an image with one of
+// the names, it adds none and returns the latch that opens at the end of the removal. removedMeanwhile is true
+// if such an image is being removed, or was removed since the name was added last.
 func (m *Manager) addNamesUnlessRemoving(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
 		if containsAny(r.names, names) {
-			m.mu.leases[lease] = struct{}{} // finishRemoval must record the removal in this lease.
+			m.mu.leases[lease] = struct{}{} // endRemovalAndUpdateLeases must record the removal in this lease.
 			return r.done, true
 		}
 	}
@@ -67,7 +67,7 @@ func (m *Manager) addNamesUnlessRemoving(lease *Lease, names []string) (removal 
 		lease.names[name] = struct{}{}
 	}
 	for s := range m.mu.sweeps {
-		s.addLeaseLocked(lease)
+		s.addLeasedNamesLocked(lease)
 	}
 	return nil, removedMeanwhile
 }
@@ -133,13 +133,14 @@ func (m *Manager) Sweep() *Sweep {
 	defer m.mu.Unlock()
 	m.mu.sweeps[s] = struct{}{}
 	for l := range m.mu.leases {
-		s.addLeaseLocked(l)
+		s.addLeasedNamesLocked(l)
 	}
 	return s
 }
 
-// addLeaseLocked adds the names of a lease to the names that the sweep must not remove.
-func (s *Sweep) addLeaseLocked(lease *Lease) { maps.Copy(s.leasedNames, lease.names) }
+// addLeasedNamesLocked adds the names of a lease to the names that the Sweep, a removal of unused images, must
+// not remove. The caller holds the Manager's lock.
+func (s *Sweep) addLeasedNamesLocked(lease *Lease) { maps.Copy(s.leasedNames, lease.names) }
 
 // End ends the sweep.
 func (s *Sweep) End() {
@@ -163,7 +164,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	if !s.startRemovalUnlessLeased(r) {
 		return fmt.Errorf("images: image %s: %w", image.ID, ErrLeased)
 	}
-	defer m.finishRemoval(r)
+	defer m.endRemovalAndUpdateLeases(r)
 	ctx, cancel := m.executor.WithDeadline(executor.Detach(ctx), m.executor.Now().Add(m.config.CallTimeout))
 	defer cancel()
 	err := m.config.Images.RemoveImage(ctx, runtime.RemoveImageRequest{Image: image.ID})
@@ -173,8 +174,8 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	return nil
 }
 
-// startRemovalUnlessLeased makes later leases of the image wait for its removal. It returns false if the image is
-// leased.
+// startRemovalUnlessLeased adds a removal to the Manager, so that later leases of the image wait for it. It
+// returns false and adds nothing if one of the image's names is leased.
 func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()
@@ -187,8 +188,9 @@ func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	return true
 }
 
-// finishRemoval ends a removal and records in each lease that the image was removed.
-func (m *Manager) finishRemoval(r *removal) {
+// endRemovalAndUpdateLeases deletes a removal from the Manager, stores in each lease that the image was
+// removed, and wakes the leases that wait for the removal.
+func (m *Manager) endRemovalAndUpdateLeases(r *removal) {
 	m.mu.Lock()
 	m.mu.removals = slices.DeleteFunc(m.mu.removals, func(x *removal) bool { return x == r })
 	for l := range m.mu.leases {

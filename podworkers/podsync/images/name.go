@@ -44,7 +44,8 @@ type imageName struct {
 	byDigest bool
 }
 
-// parseImageName splits the name of an image into path, tag and digest.
+// parseImageName splits the name of an image into path, tag and digest, each of which may be missing except the
+// path.
 func parseImageName(image string) imageName {
 	var n imageName
 	n.path, n.digest, n.byDigest = strings.Cut(image, "@")
@@ -61,7 +62,7 @@ func Aliases(image string) []string {
 		return []string{image}
 	}
 	n := parseImageName(image)
-	host, path := splitHost(n.path)
+	host, path := splitRegistryHost(n.path)
 	whole := host + "/" + path
 	switch {
 	case n.byDigest && n.tagged:
@@ -75,14 +76,16 @@ func Aliases(image string) []string {
 	return []string{whole + ":latest", image}
 }
 
-// isDigest reports whether a reference is a digest such as "sha256:0123..." and not "image:tag".
+// isDigest reports whether a reference is only a sha256 or sha512 digest such as "sha256:0123..." and not
+// "image:tag".
 func isDigest(image string) bool {
 	algorithm, sum, _ := strings.Cut(image, ":")
 	return (algorithm == "sha256" || algorithm == "sha512") && len(sum) >= 64 && !strings.ContainsAny(sum, "/@:")
 }
 
-// splitHost returns the registry host of a path, and the path on that host.
-func splitHost(path string) (host, rest string) {
+// splitRegistryHost returns the registry host of an image path, and the path on that host. Without a host it is
+// Docker Hub, where an image without a directory is in "library/".
+func splitRegistryHost(path string) (host, rest string) {
 	first, rest, several := strings.Cut(path, "/")
 	if several && (strings.ContainsAny(first, ".:") || first == "localhost" || first != strings.ToLower(first)) {
 		host = first
@@ -104,8 +107,8 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// registryHost returns the registry of an image.
+// registryHost returns the registry host of an image name.
 func registryHost(image string) string {
-	host, _ := splitHost(parseImageName(image).path)
+	host, _ := splitRegistryHost(parseImageName(image).path)
 	return host
 }

@@ -60,7 +60,7 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	f, c := m.joinOrQueuePull(req)
 	defer m.leavePull(f, c)
 	for {
-		switch m.nextAction(f, c) {
+		switch m.nextActionReservingCall(f, c) {
 		case actionReturn:
 			result := f.result
 			result.Waited = m.executor.Now().Sub(came)
@@ -69,7 +69,7 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 			if err := m.pullAndFinish(ctx, f, req); err != nil {
 				return Pulled{}, err // The next caller continues the pull.
 			}
-			if err := ctx.Err(); err != nil && !m.isDone(f) {
+			if err := ctx.Err(); err != nil && !m.isPullDone(f) {
 				return Pulled{}, err // The next caller continues the pull.
 			}
 		case actionWait:
@@ -80,8 +80,8 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	}
 }
 
-// joinOrQueuePull adds the caller to the pull that it can share. If there is none, it adds a new pull
-// to the end of the queue.
+// joinOrQueuePull adds the caller to a pull of the same image with the same credentials. If there is none, it
+// adds a new pull to the end of the queue, and starts queued pulls as the limits allow.
 func (m *Manager) joinOrQueuePull(req PullRequest) (*sharedPull, *pullCaller) {
 	c := &pullCaller{event: m.executor.NewEvent()}
 	now := m.executor.Now()
@@ -96,7 +96,7 @@ func (m *Manager) joinOrQueuePull(req PullRequest) (*sharedPull, *pullCaller) {
 	f := &sharedPull{image: req.Image, auths: slices.Clone(req.Auths), callers: []*pullCaller{c}}
 	m.mu.flights[f.image] = append(m.mu.flights[f.image], f)
 	f.queueElement = m.mu.waiting.PushBack(f)
-	m.startQueuedLocked(now) // It may start this pull; the caller then checks nextAction.
+	m.startQueuedLocked(now) // It may start this pull; the caller then checks nextActionReservingCall.
 	return f, c
 }
 
@@ -109,8 +109,10 @@ const (
 	actionReturn
 )
 
-// nextAction returns what a caller does next. If it returns actionPull, no other caller makes the call.
-func (m *Manager) nextAction(pull *sharedPull, caller *pullCaller) callerAction {
+// nextActionReservingCall returns what a caller of a shared pull does next: return, wait, or send the pull to
+// the runtime. If it returns actionPull it stores that the call is in progress, so that no other caller sends
+// it.
+func (m *Manager) nextActionReservingCall(pull *sharedPull, caller *pullCaller) callerAction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -123,16 +125,16 @@ func (m *Manager) nextAction(pull *sharedPull, caller *pullCaller) callerAction 
 	return actionPull
 }
 
-// isDone reports whether the pull has a result for all callers.
-func (m *Manager) isDone(pull *sharedPull) bool {
+// isPullDone reports whether the pull has a result for all its callers.
+func (m *Manager) isPullDone(pull *sharedPull) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return pull.done
 }
 
-// pullAndFinish pulls the image and passes the result to all callers. If the pull fails because ctx
-// ended, there is no result, and the next caller pulls again. A panic of the runtime is the error of
-// this caller only.
+// pullAndFinish pulls the image, calls Hooks.Pulled and passes the result to all callers. If the pull fails
+// because ctx ended, there is no result, and the next caller pulls again. A panic of the runtime is returned as
+// an error of this caller only.
 func (m *Manager) pullAndFinish(ctx context.Context, pull *sharedPull, req PullRequest) error {
 	bounded, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(m.config.PullTimeout))
 	defer cancel()
@@ -145,11 +147,12 @@ func (m *Manager) pullAndFinish(ctx context.Context, pull *sharedPull, req PullR
 	}
 	took := m.executor.Now().Sub(pull.started)
 	m.config.Hooks.Pulled(Pull{Image: pull.image, Took: took, Err: err})
-	m.finishPull(pull, Pulled{Ref: ref, Took: took}, err)
+	m.storePullResultAndWakeCallers(pull, Pulled{Ref: ref, Took: took}, err)
 	return nil
 }
 
-// pullWithAuths tries each credential until a pull succeeds.
+// pullWithAuths pulls the image with each credential until a pull succeeds or ctx ends, and returns the joined
+// errors if none succeeds. Without credentials it pulls once without any.
 func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref string, err error) {
 	call := runtime.PullImageRequest{Image: req.Image, Pod: req.Pod, Container: req.Container, Volume: req.Volume}
 	if len(req.Auths) == 0 {
@@ -170,8 +173,9 @@ func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref strin
 	return "", errors.Join(errs...)
 }
 
-// finishPull stores the result of a pull and wakes all its callers.
-func (m *Manager) finishPull(pull *sharedPull, result Pulled, err error) {
+// storePullResultAndWakeCallers stores the result of a pull, wakes all its callers, and starts the next queued
+// pulls.
+func (m *Manager) storePullResultAndWakeCallers(pull *sharedPull, result Pulled, err error) {
 	now := m.executor.Now()
 	m.mu.Lock()
 	pull.done, pull.result, pull.err = true, result, err
@@ -183,8 +187,8 @@ func (m *Manager) finishPull(pull *sharedPull, result Pulled, err error) {
 	signalCallers(wake)
 }
 
-// leavePull removes a caller from a pull that is not done. If it was the first caller, the next one
-// continues the pull. A pull without callers is removed.
+// leavePull removes a caller from a pull that is not done. If it was the first caller, the next one is woken to
+// continue the pull. A pull without callers is removed, and the next queued pulls start.
 func (m *Manager) leavePull(pull *sharedPull, caller *pullCaller) {
 	now := m.executor.Now()
 	m.mu.Lock()
@@ -225,8 +229,9 @@ func (m *Manager) removePullLocked(pull *sharedPull) {
 	}
 }
 
-// startQueuedLocked takes pulls from the queue in order of arrival, as the bounds allow. It returns the
-// callers to wake.
+// startQueuedLocked removes pulls from the queue in order of arrival, as far as the limits for all pulls and
+// for each registry allow, and counts them as running. It returns the first caller of each pull, which must be
+// woken.
 func (m *Manager) startQueuedLocked(now time.Time) (wake []*pullCaller) {
 	for e := m.mu.waiting.Front(); e != nil && isBelowLimit(m.mu.pulls, m.config.MaxPulls); {
 		f, next := e.Value.(*sharedPull), e.Next()
@@ -242,10 +247,10 @@ func (m *Manager) startQueuedLocked(now time.Time) (wake []*pullCaller) {
 	return wake
 }
 
-// isBelowLimit reports whether n is below a limit. A negative limit means no limit.
+// isBelowLimit reports whether n is below limit. A negative limit means no limit.
 func isBelowLimit(n, limit int) bool { return limit < 0 || n < limit }
 
-// signalCallers wakes callers.
+// signalCallers wakes callers that wait for a pull.
 func signalCallers(callers []*pullCaller) {
 	for _, c := range callers {
 		c.event.Signal()
