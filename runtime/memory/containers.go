@@ -35,6 +35,8 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	return err
 }
 
+// createContainer creates a container in state created. It returns an error if its script, sandbox, image or
+// mounts do not allow that, and ErrUnsupported for a PID target.
 func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -137,6 +139,8 @@ func (m *machine) checkImageMountLocked(mount *runtime.Mount) error {
 	return nil
 }
 
+// startContainer starts a created container and waits until its start delay is over. It does nothing for a
+// container that runs already.
 func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -218,6 +222,8 @@ func (m *machine) checkNotStoppedDuringStart(c *container) error {
 	return nil
 }
 
+// stopContainer sends TERM to a running container and waits until the container has exited. A container in its
+// start delay is killed.
 func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -244,6 +250,8 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 	return nothing{}, r.waitWhileState(ctx, c, runtime.StateRunning)
 }
 
+// removeContainer removes a container that is created or exited. It returns nil if the container is unknown,
+// and ErrWrongState if the container runs, is starting, or has run although the request says NeverRan.
 func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

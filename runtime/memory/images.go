@@ -34,6 +34,8 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return err
 }
 
+// pullImage stores an image as present and returns its ID. It returns an error if a pull error is set for the
+// image or if the container's script says fail=image, which also counts as a start.
 func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {
@@ -55,6 +57,8 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	return m.ensureImageLocked(req.Image).ID, nil
 }
 
+// imageStatus returns a present image. It returns ErrNotFound if the image is absent, or if the container's
+// script says fail=image.
 func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {
@@ -68,6 +72,7 @@ func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest)
 	return image, nil
 }
 
+// listImages returns the present images, sorted by tags and then by ID.
 func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {
@@ -83,6 +88,7 @@ func (r *Runtime) listImages(context.Context, nothing) ([]runtime.Image, error) 
 	return list, nil
 }
 
+// removeImage removes an image under all its names. It returns nil if the image is absent.
 func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest) (nothing, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {

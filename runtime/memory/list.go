@@ -19,6 +19,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return instrumentCall(ctx, r, "PodStatus", uid, (*Runtime).podStatus)
 }
 
+// listPods returns all pods, sorted by UID. The result is cached and shared until the next change.
 func (r *Runtime) listPods(context.Context, nothing) ([]runtime.Pod, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -36,6 +37,7 @@ func (r *Runtime) listPods(context.Context, nothing) ([]runtime.Pod, error) {
 	return m.mu.cachedList, nil
 }
 
+// podStatus returns the status of a pod. For an unknown pod the status has only the UID.
 func (r *Runtime) podStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	m := r.m
 	now, err := m.lockIfReady()

@@ -104,7 +104,7 @@ func (p *pod) insertContainer(c *container) {
 	p.containers = slices.Insert(p.containers, i, c)
 }
 
-// listEntry returns the pod in the form of ListPods. Results are shared until the next change.
+// listEntry returns the pod as ListPods reports it. The slices are cached and shared until the next change.
 func (p *pod) listEntry(now time.Time) runtime.Pod {
 	if p.cachedList.sandboxes == nil {
 		p.cachedList = listCache{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
@@ -121,7 +121,7 @@ func (p *pod) listEntry(now time.Time) runtime.Pod {
 	}
 }
 
-// podStatus returns the pod in the form of PodStatus. Results are shared until the next change.
+// podStatus returns the pod as PodStatus reports it. The result is cached and shared until the next change.
 func (p *pod) podStatus(now time.Time) *runtime.PodStatus {
 	if p.cachedStatus == nil {
 		v := &runtime.PodStatus{
@@ -142,6 +142,7 @@ func (p *pod) podStatus(now time.Time) *runtime.PodStatus {
 	return p.cachedStatus
 }
 
+// listEntry returns the sandbox as ListPods reports it.
 func (s *sandbox) listEntry() runtime.Sandbox {
 	return runtime.Sandbox{
 		ID:          s.id,
@@ -153,6 +154,7 @@ func (s *sandbox) listEntry() runtime.Sandbox {
 	}
 }
 
+// status returns the sandbox as PodStatus reports it.
 func (s *sandbox) status() runtime.SandboxStatus {
 	v := runtime.SandboxStatus{Sandbox: s.listEntry(), HostNetwork: s.hostNetwork}
 	if s.ip != 0 {

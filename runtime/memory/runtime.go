@@ -77,6 +77,7 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, err
 	return instrumentCall(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
 }
 
+// runtimeStatus returns the configured status of the runtime, also if it is not ready.
 func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus, error) {
 	r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()

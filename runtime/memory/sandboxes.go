@@ -31,6 +31,8 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRe
 	return err
 }
 
+// runSandbox creates a ready sandbox and returns its ID. It allocates an IP address unless the sandbox uses the
+// host network. It returns an error if the attempt exists, or if the network is not ready and needed.
 func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (string, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -67,6 +69,8 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 	return s.id, nil
 }
 
+// stopSandbox kills the containers of a sandbox, marks it not ready and releases its IP address. It returns
+// ErrNotFound if the sandbox is unknown.
 func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -82,6 +86,7 @@ func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest)
 	return nothing{}, nil
 }
 
+// removeSandbox stops a sandbox and removes it with its containers. It returns nil if the sandbox is unknown.
 func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
