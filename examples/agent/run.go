@@ -34,8 +34,8 @@ func runHelp() string {
 		"their grace periods, with exit code 130; a second one kills them.\n\nFlags:\n\n" + o.runCommandFlags().helpText()
 }
 
-// runCommandFlags returns the flags of the command run: those of the agent, without the ones about manifests
-// and configuration files, and --logs. Some have other defaults in their descriptions.
+// runCommandFlags returns the flags of the command run: the agent's flags, except the ones about manifests and
+// configuration files, and --logs. Some descriptions have other defaults.
 func (o *options) runCommandFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.allFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
@@ -50,8 +50,8 @@ func (o *options) runCommandFlags() flagSet {
 	return append(flags, cliFlag{name: "logs", description: "print the logs of containers, each line after [pod/POD/CONTAINER] (false)", set: boolFlag(&o.printLogs)})
 }
 
-// runPodFiles runs the pods of files until all terminate, and returns the exit code: that of the container that
-// failed first, or that of an error or a signal.
+// runPodFiles runs the pods of files until all terminate, and returns the exit code of the container that
+// failed first. After an error it returns exitFailed, and after a signal exitInterrupted.
 func (p *program) runPodFiles(o *options, line *commandLine) int {
 	err := o.applyRunCommandLine(line)
 	var a *agent

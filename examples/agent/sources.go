@@ -103,8 +103,8 @@ func (o *options) setManifestURL(s string) error {
 	return nil
 }
 
-// setManifestURLHeader adds headers to those of earlier flags. The headers are separated by commas or, if there
-// is a line break, by line breaks.
+// setManifestURLHeader adds headers to the ones that earlier flags have set. The headers are separated by
+// commas or, if there is a line break, by line breaks.
 func (o *options) setManifestURLHeader(s string) error {
 	separator := ","
 	if strings.Contains(s, "\n") {

@@ -114,8 +114,8 @@ func IsPodLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// replaceWithPodLevel sets the quantities in total to those of podLevel, for the resources that spec.resources
-// may contain.
+// replaceWithPodLevel sets the quantities in total to the values of podLevel, for the resources that
+// spec.resources may contain.
 func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	for name, q := range podLevel {
 		if IsPodLevelResource(name) {
