@@ -38,9 +38,9 @@ const (
 // protobufPrefix is the beginning of every object that Kubernetes encodes in protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// convertYAML converts a YAML body to JSON and returns any other body unchanged. It counts YAML aliases before it
-// expands them. The error has code 413 if the body exceeds a bound, and 400 if the body cannot be parsed. duplicates
-// lists the fields that a YAML object has twice.
+// convertYAML converts a YAML body to JSON and returns any other body unchanged. The error has code 413 if the
+// body or its expanded aliases exceed a bound, and code 400 if the body cannot be parsed. duplicates lists the
+// fields that a YAML object has twice.
 func convertYAML(text []byte) (body []byte, duplicates document.Faults, err error) {
 	trimmed := bytes.TrimSpace(text)
 	switch {
@@ -150,7 +150,8 @@ func (m *valueCounter) countProtobuf(t reflect.Type, text []byte, level int) (wh
 	return true
 }
 
-// messageFieldsOf returns the fields of a struct that are protobuf messages, by field number.
+// messageFieldsOf returns the struct types of the fields of a struct that are protobuf messages, by field
+// number. Pointers and lists of structs are included.
 func messageFieldsOf(t reflect.Type) map[int]reflect.Type {
 	found := map[int]reflect.Type{}
 	for i := range t.NumField() {
@@ -167,9 +168,9 @@ func messageFieldsOf(t reflect.Type) map[int]reflect.Type {
 	return found
 }
 
-// checkCapacity returns an error with code 413 if a pod is too large to store, and with code 403 if the pod would
-// exceed the number or the total size of created pods. A stored pod that does not grow can always be changed.
-// Concurrent creations can exceed the limits by a few pods.
+// checkCapacity returns an error with code 413 if a pod is too large to store, and with code 403 if the pod
+// would exceed the number or the total size of created pods. It allows each change that does not make a stored
+// pod larger. Concurrent creations can exceed the limits by a few pods.
 func (q *writeRequest) checkCapacity(pod *v1.Pod) error {
 	if text, err := json.Marshal(pod); err != nil || len(text) > maxPodBytes {
 		return bodyTooLargeError("limit is %d bytes for a pod", maxPodBytes)

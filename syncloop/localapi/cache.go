@@ -47,7 +47,7 @@ func newCache(first uint64) *cache {
 	return c
 }
 
-// objectSize returns the approximate size of an object in bytes.
+// objectSize returns the protobuf size of an object in bytes, or 0 if its type has no method Size.
 func objectSize(o object) int {
 	if sized, ok := o.(interface{ Size() int }); ok {
 		return sized.Size()

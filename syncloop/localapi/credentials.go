@@ -128,9 +128,9 @@ func (c *Credentials) TLS(hosts ...string) (*tls.Config, error) {
 	}, nil
 }
 
-// certificateTemplate returns the template of a certificate. It is valid from one hour ago, because clocks differ. If
-// the clock is not set yet, the certificate expires one lifetime after minPlausibleTime, so that setting the clock does
-// not expire it.
+// certificateTemplate returns the template of a certificate that is valid from one hour ago, because clocks
+// differ, until one lifetime from now. If the clock shows a time before minPlausibleTime, the lifetime begins
+// at minPlausibleTime, so that setting the clock does not expire the certificate.
 func certificateTemplate(name string, now time.Time, lifetime time.Duration) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // rand.Int never fails here.
 	end := now

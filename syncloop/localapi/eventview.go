@@ -50,7 +50,8 @@ func toEventsV1(o object) k8sruntime.Object {
 	}
 }
 
-// eventsV1Fields returns the selectable fields of an event, by their names in v1 and in events.k8s.io.
+// eventsV1Fields returns the selectable fields of an event, with their names in the core group and also with
+// their names in events.k8s.io.
 func eventsV1Fields(o object) fields.Set {
 	all := eventFields(o)
 	for name, value := range maps.Clone(all) {

@@ -181,12 +181,12 @@ func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
 	return new(uint64(float64(*c.CPU.UsageCoreNanoSeconds) / c.CPU.At.Sub(c.StartedAt).Seconds()))
 }
 
-// containerUsage returns the CPU and memory usage of a container.
+// containerUsage returns the CPU and memory usage of a container. The usage must be known.
 func containerUsage(c *runtime.ContainerStats) v1.ResourceList {
 	return usageList(*cpuNanoCores(c), *c.Memory.WorkingSetBytes)
 }
 
-// usageList returns a resource list of CPU and memory.
+// usageList returns a resource list of a CPU usage in billionths of a core and a memory usage in bytes.
 func usageList(nanoCores, bytes uint64) v1.ResourceList {
 	return v1.ResourceList{
 		v1.ResourceCPU:    *apiresource.NewScaledQuantity(int64(nanoCores), apiresource.Nano),

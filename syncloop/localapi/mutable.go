@@ -51,8 +51,8 @@ func validateSpecUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	return errs
 }
 
-// validateAppArmorUpdate returns an error for each changed AppArmor annotation. The next start of a container would
-// otherwise use the new profile.
+// validateAppArmorUpdate returns an error for each added, changed or removed AppArmor annotation. The next
+// start of a container would otherwise use the new profile.
 func validateAppArmorUpdate(before, after *v1.Pod) (errs field.ErrorList) {
 	path := field.NewPath("metadata", "annotations")
 	changed := maps.Clone(after.Annotations)

@@ -160,9 +160,9 @@ func (s *podStore) recordsInState(state created.State) map[types.UID]record {
 	return found
 }
 
-// restoreSavedPods applies the pods that an earlier process has saved, and continues their deletions. New calls it
-// once. A restored pod holds its name, so the node may refuse a static pod of the same name. The pod gets the current
-// node name even if the node was renamed.
+// restoreSavedPods applies the pods that an earlier process has saved to the node, with the current node name,
+// and continues their deletions. A pod that the node refuses is only logged. The node may refuse a static pod
+// that has the name of a restored pod.
 func (s *podStore) restoreSavedPods() error {
 	if (s.config.Writer == nil) != (s.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
@@ -303,8 +303,9 @@ func (s *podStore) expireOldRemovedRecords() {
 	}
 }
 
-// hasNodeReportedAllPods reports whether the node has the pods of all sources and has reported each desired pod. It
-// does not wait for containers that an earlier agent left behind, because they may stay for long.
+// hasNodeReportedAllPods reports whether the node has the pods of all sources and has reported each desired pod
+// that is not being deleted. It does not wait for containers that an earlier agent left behind, because they
+// may stay for long.
 func (s *podStore) hasNodeReportedAllPods() bool {
 	if s.config.Node.Health().Waiting != nil {
 		return false

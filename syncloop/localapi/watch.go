@@ -157,7 +157,7 @@ func (s *watcher) sendEvent(kind watch.EventType, o any) error {
 	return s.flush()
 }
 
-// extendWriteDeadline gives the next write its own timeout.
+// extendWriteDeadline sets the deadline of the next write to watchWriteTimeout from now.
 func (s *watcher) extendWriteDeadline() {
 	_ = s.out.SetWriteDeadline(time.Now().Add(watchWriteTimeout)) // The writer of RoundTripper has no deadline: it waits for the reader or the context.
 }
