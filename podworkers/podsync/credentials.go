@@ -35,7 +35,7 @@ func (p *podStarter) pullCredentials(ctx context.Context, image string) (auths [
 	return auths
 }
 
-// pullProblems has the credential faults of one pass, and whether a pull has failed in it.
+// pullProblems has the credential faults of one sync, and whether a pull has failed in it.
 type pullProblems struct {
 	faults []string // each message once
 	failed bool

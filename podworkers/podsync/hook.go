@@ -27,7 +27,7 @@ type hookFailure struct {
 func (f *hookFailure) Error() string { return f.text }
 func (f *hookFailure) Unwrap() error { return f.cause }
 
-// hook is one hook of one container in a pass.
+// hook is one hook of one container in a sync.
 type hook struct {
 	*syncPass
 	purpose  runtime.Purpose

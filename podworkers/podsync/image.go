@@ -20,7 +20,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// imageToEnsure is an image that a container or an image volume of the pod needs in a pass.
+// imageToEnsure is an image that a container or an image volume of the pod needs in a sync.
 type imageToEnsure struct {
 	*podStarter
 	reference string // the reference in the spec

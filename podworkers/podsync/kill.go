@@ -17,7 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podKiller stops containers and sandboxes of one pod in a pass. It is a statusWriter because it saves
+// podKiller stops containers and sandboxes of one pod in a sync. It is a statusWriter because it saves
 // which containers it stops for a restart.
 type podKiller struct {
 	*statusWriter
@@ -29,7 +29,7 @@ func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.
 	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
 }
 
-// stopTarget is one container to stop in a pass.
+// stopTarget is one container to stop in a sync.
 type stopTarget struct {
 	*podKiller
 	id, name string

@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// syncPass is one pass over one pod: one call of SyncPod, SyncTerminatingPod, SyncTerminatingRuntimePod
+// syncPass is one sync of one pod: one call of SyncPod, SyncTerminatingPod, SyncTerminatingRuntimePod
 // or SyncTerminatedPod. It has the state of the pod and the calls that every kind of pass needs. One
-// goroutine uses a pass. That goroutine may run some of the methods in parallel. All passes share the
+// goroutine uses a syncPass. That goroutine may run some of the methods in parallel. All syncPasses share the
 // Syncer.
 //
 // Four types embed a syncPass. A statusWriter writes the status of the pod. A podKiller stops
@@ -24,7 +24,7 @@ type syncPass struct {
 	pod            *v1.Pod
 	incarnation    *incarnation
 	status         *runtime.PodStatus // the newest observed status of the pod; never nil
-	mayHaveChanged atomic.Bool        // the pass has sent a call that may have changed the pod's records
+	mayHaveChanged atomic.Bool        // the sync has sent a call that may have changed the pod's records
 }
 
 // newSyncPass returns the state of one sync of a pod, with the pod's incarnation. A nil status means that the

@@ -12,13 +12,13 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// statusWriter writes the status of one pod in a pass. It computes the status, stores it, and saves the
+// statusWriter writes the status of one pod in a sync. It computes the status, stores it, and saves the
 // parts that must survive a restart of the agent.
 type statusWriter struct {
 	*syncPass
-	terminating   bool        // the pass is a SyncTerminatingPod
-	starting      []plan.Step // the starts of containers in this pass
-	storePanicErr error       // the error of a contained panic of Config.Status; the pass returns it
+	terminating   bool        // the sync is a SyncTerminatingPod
+	starting      []plan.Step // the starts of containers in this sync
+	storePanicErr error       // the error of a contained panic of Config.Status; the sync returns it
 }
 
 // newStatusWriter returns the statusWriter for one sync of a pod. In the first sync of an incarnation it reads

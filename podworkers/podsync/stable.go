@@ -13,7 +13,7 @@ import (
 
 var _ podworkers.StabilityReporter = (*Syncer)(nil)
 
-// stableInput has the pointers to the input and to the published status of the last pass over a pod, if
+// stableInput has the pointers to the input and to the published status of the last sync of a pod, if
 // that pass found nothing to do and nothing to wait for. A pass with the same input would do the same,
 // because the decision and the status depend on nothing else. It is zero for all other pods.
 type stableInput struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// podStarter creates sandboxes and starts containers of one pod in a pass. It also stops a container
+// podStarter creates sandboxes and starts containers of one pod in a sync. It also stops a container
 // whose PostStart hook fails.
 type podStarter struct {
 	*statusWriter
@@ -28,7 +28,7 @@ type podStarter struct {
 	pullProblems pullProblems
 }
 
-// containerStart is the start of one container in a pass. Its SandboxID is set.
+// containerStart is the start of one container in a sync. Its SandboxID is set.
 type containerStart struct {
 	*podStarter
 	*plan.Held
@@ -44,7 +44,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	}
 	c := st.Container
 	if !st.Until.IsZero() && st.Reason.StopsForNextAttempt() {
-		// The container stops in this pass. The delay counts from its exit, which only the next status shows.
+		// The container stops in this sync. The delay counts from its exit, which only the next status shows.
 		err := fmt.Errorf("back-off restarting stopped container=%s pod=%s(%s)", c.Name, podmanager.FullName(st.pod), st.pod.UID)
 		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
