@@ -141,7 +141,7 @@ func (r *Run) appendSleep(args []string) bool {
 }
 
 // withExitArgs returns a copy of the run with the exit code of the shell command "exit args". Without an
-// argument the exit code stays that of the last command. An argument that is no number gives exit code 2.
+// argument the exit code of the last command stays. An argument that is no number gives exit code 2.
 func (r Run) withExitArgs(args []string) Run {
 	if len(args) == 0 {
 		return r

@@ -117,8 +117,8 @@ func (c *container) startRun(now time.Time, run *Run) {
 }
 
 // terminate simulates a TERM signal. A graceful run exits now with its own exit code, and any other run with
-// that of TERM. A run that ignores TERM is killed after the grace period; without a grace period, or during the
-// start delay, the kill is immediate.
+// exit code 143. A run that ignores TERM is killed after the grace period; without a grace period, or during
+// the start delay, the kill is immediate.
 func (c *container) terminate(now time.Time, grace time.Duration) {
 	switch {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.

@@ -58,7 +58,7 @@ func toCRIEnv(vars []runtime.EnvVar) []*cri.KeyValue {
 	return out
 }
 
-// toCRIMounts converts mounts to those of CRI. If userNamespace is not nil, each mount gets the ID mappings of
+// toCRIMounts converts mounts to CRI mounts. If userNamespace is not nil, each mount gets the ID mappings of
 // the pod, so that files have the same owners inside as on the host.
 func toCRIMounts(all []runtime.Mount, userNamespace *runtime.UserNamespace) []*cri.Mount {
 	var out []*cri.Mount

@@ -67,7 +67,7 @@ func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
 	return p
 }
 
-// labelsWithPodAndOwner returns the requested labels together with those of the pod and the owner, which take
+// labelsWithPodAndOwner returns the requested labels and adds labels for the pod and the owner, which take
 // precedence.
 func labelsWithPodAndOwner(requested map[string]string, pod runtime.PodRef, owner string) map[string]string {
 	l := map[string]string{}

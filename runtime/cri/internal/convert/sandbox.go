@@ -76,8 +76,8 @@ func toCRIPorts(mappings []runtime.PortMapping) []*cri.PortMapping {
 	return out
 }
 
-// toCRINamespaces converts namespaces. The PID namespace is that of the container unless the pod shares one or
-// uses the host's. It is set explicitly because the zero value of CRI would share it.
+// toCRINamespaces converts namespaces. Each container has its own PID namespace unless the pod shares one or
+// uses the host's. The mode is set explicitly because the zero value of CRI would share one.
 func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	out := &cri.NamespaceOption{
 		Network: nodeModeIf(n.HostNetwork, cri.NamespaceMode_POD),
