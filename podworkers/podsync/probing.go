@@ -95,8 +95,8 @@ func (p guardedProbes) RemovePod(uid types.UID) {
 	_ = p.guard.Call("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
 }
 
-// setNotReadyWithoutProber sets Started and Ready of each container in the status as if its probes had no
-// result yet. Without a startup or readiness probe the values become those of a container without that probe.
+// setNotReadyWithoutProber sets Started and Ready of each container with a startup or readiness probe as if no
+// probe had a result yet. It changes no other container.
 func setNotReadyWithoutProber(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
