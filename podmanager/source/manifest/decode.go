@@ -152,7 +152,7 @@ func checkKind(doc *document.Value) document.Faults {
 	return checkField(doc, "kind", "Pod", expected)
 }
 
-// checkField returns a fault unless a field of the document has the text want. The fault says that expected was
+// checkField returns a fault unless a field of the document has the text want. The fault names the text
 // expected.
 func checkField(doc *document.Value, field, want, expected string) document.Faults {
 	at := (*document.Path)(nil).Field(field)
