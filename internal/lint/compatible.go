@@ -1,0 +1,74 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+)
+
+// IncompatibleChanges returns what has changed for importers between two texts of API, as it was released and as it is now. Only packages
+// count that were beta or stable when they were released. An incompatible change is
+//
+//   - a line that is gone: a name was removed, or its type was changed, or
+//   - a new method of an interface, which an importer may have implemented.
+func IncompatibleChanges(released, now string) (changes []string) {
+	promised, interfaces := map[string]bool{}, map[string]bool{}
+	before, after := strings.Split(released, "\n"), strings.Split(now, "\n")
+	for _, line := range before {
+		if dir, ok := promisedPackage(line); ok {
+			promised[dir] = true
+		}
+		if name, ok := strings.CutSuffix(line, " interface"); ok {
+			interfaces[name] = true
+		}
+	}
+	for _, line := range before {
+		if dir, _, ok := strings.Cut(line, ": "); ok && promised[dir] && !slices.Contains(after, line) {
+			changes = append(changes, "- "+line)
+		}
+	}
+	for _, line := range after {
+		dir, _, _ := strings.Cut(line, ": ")
+		if name, _, member := strings.Cut(line, ", "); member && promised[dir] && interfaces[name] && !slices.Contains(before, line) {
+			changes = append(changes, "+ "+line)
+		}
+	}
+	return changes
+}
+
+// promisedPackage returns the package of a line "package DIR TIER", and true if its tier makes a promise.
+func promisedPackage(line string) (dir string, promised bool) {
+	fields := strings.Fields(line)
+	if len(fields) != 3 || fields[0] != "package" {
+		return "", false
+	}
+	return fields[1], fields[2] == string(Beta) || fields[2] == string(Stable)
+}
+
+// UnexplainedChanges returns the changes that the newest section of a change log does not name. It names one if it has the line
+// of API in backquotes.
+func UnexplainedChanges(changes []string, changelog string) (unexplained []string) {
+	newest := newestSection(changelog)
+	for _, change := range changes {
+		if !strings.Contains(newest, "`"+change[2:]+"`") {
+			unexplained = append(unexplained, change)
+		}
+	}
+	return unexplained
+}
+
+// newestSection returns a change log up to its first released version. Lines that were wrapped are joined.
+func newestSection(changelog string) string {
+	text := "\n" + changelog
+	for i := strings.Index(text, "\n## ["); i >= 0; {
+		if !strings.HasPrefix(text[i:], "\n## [Unreleased]") {
+			text = text[:i]
+			break
+		}
+		next := strings.Index(text[i+1:], "\n## [")
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
