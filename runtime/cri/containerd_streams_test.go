@@ -4,6 +4,7 @@ package cri_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,7 +86,14 @@ func (p *people) container(name, script string, change ...func(*runtime.CreateCo
 	require.NoError(p, err)
 	require.NoError(p, p.r.StartContainer(p.Context(), runtime.StartContainerRequest{ContainerID: id}))
 	p.Cleanup(func() {
-		assert.NoError(p, p.r.StopContainer(context.WithoutCancel(p.Context()), runtime.StopContainerRequest{ContainerID: id}))
+		stop := func() error {
+			return p.r.StopContainer(context.WithoutCancel(p.Context()), runtime.StopContainerRequest{ContainerID: id})
+		}
+		err := stop()
+		if errors.Is(err, cri.ErrStillRuns) { // containerd has not recorded the exit of a container that has just exited.
+			err = stop()
+		}
+		assert.NoError(p, err)
 	})
 	return id
 }

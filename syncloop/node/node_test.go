@@ -462,6 +462,9 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		note := func(state node.PodState) {
 			assert.GreaterOrEqual(t, state.StatusEpoch, life, "it never goes down")
 			life = state.StatusEpoch
+			if state.Summary().String() == "0/1 ContainerCreating" {
+				return // It lasts for no time, so a watcher that sleeps may miss it.
+			}
 			if line := fmt.Sprintf("life %d %s gone=%t", state.StatusEpoch, state.Summary(), state.Gone); len(seen) == 0 || seen[len(seen)-1] != line {
 				seen = append(seen, line)
 			}
@@ -499,12 +502,11 @@ func TestNode_I28_FormerLifeOfOneThatAwaitsASlot(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		stop()
 		over.Wait()
-		require.GreaterOrEqual(t, len(seen), 5)
+		require.GreaterOrEqual(t, len(seen), 4)
 		assert.Equal(t, []string{
 			"life 0 1/1 Running gone=false", "life 0 1/1 Terminating gone=false",
-			"life 1 0/1 Pending gone=false", "life 1 0/1 ContainerCreating gone=false",
-			"life 1 1/1 Running, 1 restart gone=false",
-		}, seen[:5])
+			"life 1 0/1 Pending gone=false", "life 1 1/1 Running, 1 restart gone=false",
+		}, seen[:4])
 		require.NoError(t, n.stop())
 	})
 }
