@@ -43,7 +43,7 @@ func newPodTable() podTable {
 	return podTable{byUID: map[types.UID]*entry{}, byName: map[nameKey]*entry{}}
 }
 
-// newestByName returns the newest pod with a name, or nil.
+// newestByName returns the pod that arrived last under this namespace and name, or nil.
 func (t *podTable) newestByName(k nameKey) *v1.Pod {
 	if e := t.byName[k]; e != nil {
 		return e.pod

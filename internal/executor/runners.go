@@ -159,7 +159,8 @@ func (r *Runners) endUnused() {
 	endParked(unused)
 }
 
-// unparkLocked removes the first n parked goroutines, and stops the timer if none is left.
+// unparkLocked removes the first n parked goroutines and returns their wake channels. If no parked goroutine is
+// left, it stops the timer that ends unused goroutines.
 func (r *Runners) unparkLocked(n int) []chan struct{} {
 	removed := append([]chan struct{}(nil), r.mu.parked[:n]...)
 	left := copy(r.mu.parked, r.mu.parked[n:])
@@ -173,7 +174,7 @@ func (r *Runners) unparkLocked(n int) []chan struct{} {
 	return removed
 }
 
-// endParked ends goroutines that unparkLocked has removed.
+// endParked ends the parked goroutines by closing their wake channels.
 func endParked(parked []chan struct{}) {
 	for _, wake := range parked {
 		close(wake)

@@ -75,7 +75,8 @@ func receiverTypeName(d *ast.FuncDecl) string {
 	}
 }
 
-// checkGenDeclDoc reports exported types, constants and variables without a comment.
+// checkGenDeclDoc reports exported types, interface methods, constants and variables whose comment is missing
+// or does not begin with the name.
 func checkGenDeclDoc(r *findings, f *File, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {

@@ -123,7 +123,8 @@ func podSeccompProfile(pod *v1.Pod) *v1.SeccompProfile {
 	return pod.Spec.SecurityContext.SeccompProfile
 }
 
-// checkNewPodSpec checks the fields of the pod that are not in its containers and volumes.
+// checkNewPodSpec checks the rules for new pods on the fields outside containers and volumes: DNS, readiness
+// gates, OS, user namespace, overhead and security.
 func (f *findings) checkNewPodSpec(spec *v1.PodSpec, at *field.Path) {
 	if spec.HostPID && spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace {
 		f.onlyIfRead(at.Child("hostPID")).addInvalid(at.Child("shareProcessNamespace"), true, "expected false with hostPID")

@@ -171,8 +171,8 @@ func (c *Node) Run(ctx context.Context) error {
 	return c.node.Run(ctx)
 }
 
-// retryAfterOutage ends the pauses after errors of the status sender, the agent, the event recorder, the mirror
-// reconciler and the tokens. The feeds and the followed objects wait in the contact, which ends their pauses itself.
+// retryAfterOutage makes the status sender, the agent, the event recorder, the mirror reconciler and the tokens
+// retry now. The feeds and followed objects need no call: the contact wakes them.
 func (c *Node) retryAfterOutage() {
 	c.node.Statuses().RetryNow()
 	c.agent.Retry()

@@ -55,7 +55,7 @@ func objectSize(o object) int {
 	return 0
 }
 
-// objectKey returns the key by which lists are ordered, as in etcd.
+// objectKey returns namespace/name, the key by which lists are ordered.
 func objectKey(o metav1.Object) string { return namespacedKey(o.GetNamespace(), o.GetName()) }
 
 // namespacedKey joins a namespace and a name, as etcd keys do.

@@ -71,7 +71,8 @@ type run struct {
 // stopped unwinds what cannot go on.
 type stopped struct{}
 
-// measureAll takes all figures and cleans up, also after an error. It returns the exit status.
+// measureAll takes the figures of the selected parts, prints them, and always cleans up. It returns the exit
+// status.
 func (r *run) measureAll() (status int) {
 	defer func() {
 		if status = 0; r.failed {

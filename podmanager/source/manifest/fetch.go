@@ -105,8 +105,8 @@ func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte
 	return a, body
 }
 
-// withoutURL returns the cause of an HTTP client's error, which lacks the URL. The URL may have secrets, and
-// the report names it already.
+// withoutURL strips the URL from an error of an HTTP client, because the URL may contain secrets. The fault
+// names the source already.
 func withoutURL(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err

@@ -40,8 +40,8 @@ func (e *containerEntry) nextAttempt() uint32 {
 	return max(next, e.nextNumber)
 }
 
-// hasRemovedAttempt reports whether an attempt later than the newest record was published as
-// terminated and then removed: it was created and never ran, and it still counts.
+// hasRemovedAttempt reports whether the published status counts an attempt later than the newest exited record.
+// That attempt was created, never ran and was removed. It still counts as a restart.
 func (e *containerEntry) hasRemovedAttempt() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }

@@ -244,8 +244,8 @@ func (s *Sink) hasServerLostDeletion(u *status.Update, uid types.UID) bool {
 	return err == nil && order > 0
 }
 
-// isKnownBeforeOutage reports whether the known state is from before an outage. After the outage the server may have
-// other data.
+// isKnownBeforeOutage reports whether an outage has begun since the server last showed or returned the pod.
+// After the outage the server may have other data. It returns false for a pod that the server has never shown.
 func (s *Sink) isKnownBeforeOutage(uid types.UID) bool {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
