@@ -86,13 +86,11 @@ func (p *people) container(name, script string, change ...func(*runtime.CreateCo
 	require.NoError(p, err)
 	require.NoError(p, p.r.StartContainer(p.Context(), runtime.StartContainerRequest{ContainerID: id}))
 	p.Cleanup(func() {
-		stop := func() error {
-			return p.r.StopContainer(context.WithoutCancel(p.Context()), runtime.StopContainerRequest{ContainerID: id})
-		}
-		err := stop()
-		if errors.Is(err, cri.ErrStillRuns) { // containerd has not recorded the exit of a container that has just exited.
-			err = stop()
-		}
+		var err error
+		p.until(func() bool { // containerd may not have recorded the exit of a container that has just exited.
+			err = p.r.StopContainer(context.WithoutCancel(p.Context()), runtime.StopContainerRequest{ContainerID: id})
+			return !errors.Is(err, cri.ErrStillRuns)
+		}, "the container has stopped")
 		assert.NoError(p, err)
 	})
 	return id
