@@ -18,6 +18,7 @@ func TestCrashOfTheAgent(t *testing.T) {
 	s.Crash() // The agent dies. Its containers go on.
 	s.Start() // The next agent adopts them.
 	s.Run(30 * time.Second)
+	s.AssertStatus("job", "1/1 Running restarts=1")
 	s.Stop()
 	t.Log(s.Transcript())
 }

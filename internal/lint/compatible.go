@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// IncompatibleChanges returns what has changed for importers between two texts of API, as it was released and as it is now. Only packages
-// count that were beta or stable when they were released. An incompatible change is
+// IncompatibleChanges compares the text of API at a release with the text now. It returns the changes that can break
+// importers of packages that were beta or stable at the release:
 //
-//   - a line that is gone: a name was removed, or its type was changed, or
+//   - a line that is missing now: a name was removed, or its type was changed;
 //   - a new method of an interface, which an importer may have implemented.
 func IncompatibleChanges(released, now string) (changes []string) {
 	promised, interfaces := map[string]bool{}, map[string]bool{}
@@ -44,8 +44,8 @@ func promisedPackage(line string) (dir string, promised bool) {
 	return fields[1], fields[2] == string(Beta) || fields[2] == string(Stable)
 }
 
-// UnexplainedChanges returns the changes that the newest section of a change log does not name. It names one if it has the line
-// of API in backquotes.
+// UnexplainedChanges returns the changes that the newest section of a change log does not name. The section names a
+// change if it contains the line of API in backquotes.
 func UnexplainedChanges(changes []string, changelog string) (unexplained []string) {
 	newest := newestSection(changelog)
 	for _, change := range changes {

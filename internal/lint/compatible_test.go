@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCompatible shows each incompatible change of a beta or stable package since v0.1.0. It fails for a change that the section
-// Unreleased of CHANGELOG.md does not name: write there the line that is shown, without its sign and in backquotes, and what
-// importers do now.
+// TestCompatible prints each incompatible change of a beta or stable package since v0.1.0. It fails for a change that the
+// section Unreleased of CHANGELOG.md does not name. Write the printed line there, without its sign and in backquotes, and
+// what importers do now.
 func TestCompatible(t *testing.T) {
 	released, err := os.ReadFile("testdata/api-v0.1.0.txt")
 	require.NoError(t, err)

@@ -36,7 +36,9 @@ func TestProse(t *testing.T) {
 	for _, p := range AddedProse(report.Places, string(recorded)) {
 		t.Errorf("%s: one of these was added: say who does what", p)
 	}
-	assert.Equal(t, LowerProse(report.Places, string(recorded)), string(recorded), "phrases were removed, well done: go test ./internal/lint -run TestProse -rewrite")
+	if LowerProse(report.Places, string(recorded)) != string(recorded) {
+		t.Log("phrases were removed: go test ./internal/lint -run TestProse -rewrite records that")
+	}
 }
 
 func TestCheckProse(t *testing.T) {
