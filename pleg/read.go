@@ -17,7 +17,7 @@ import (
 func (p *PLEG) Get(uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	status, err, observed := p.mu.table.lookup(uid, 0)
+	status, err, observed := p.mu.table.findStatusNewerThan(uid, 0)
 	if err == nil && !observed {
 		err = ErrUnobserved
 	}
@@ -72,7 +72,7 @@ func (p *PLEG) statusOrWaiter(uid types.UID, mark uint64) (*waiter, *runtime.Pod
 	defer p.mu.Unlock()
 	t := &p.mu.table
 	mark = min(mark, t.number)
-	status, err, ok := t.lookup(uid, mark)
+	status, err, ok := t.findStatusNewerThan(uid, mark)
 	if ok {
 		return nil, status, err
 	}

@@ -206,12 +206,12 @@ func (p *PLEG) Healthy() (bool, error) {
 	p.mu.Lock()
 	schedule := p.mu.schedule
 	p.mu.Unlock()
-	return schedule.health(now, p.cfg.RelistThreshold)
+	return schedule.checkLastListing(now, p.cfg.RelistThreshold)
 }
 
-// health checks the age of the last successful listing (B-174). The error includes the error of the
+// checkLastListing checks the age of the last successful listing (B-174). The error includes the error of the
 // last listing.
-func (r *listSchedule) health(now time.Time, threshold time.Duration) (bool, error) {
+func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (bool, error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {
 		return true, nil

@@ -52,12 +52,12 @@ func TestRhythm_B174_Healthy(t *testing.T) {
 	var r listSchedule
 	r.beginList(now)
 	r.recordSuccess(now, now.Add(time.Minute), 1) // It took a minute (B-173).
-	ok, err := r.health(now.Add(3*time.Minute), 3*time.Minute)
+	ok, err := r.checkLastListing(now.Add(3*time.Minute), 3*time.Minute)
 	assert.True(t, ok, "%v", err)
-	ok, err = r.health(now.Add(3*time.Minute+1), 3*time.Minute)
+	ok, err = r.checkLastListing(now.Add(3*time.Minute+1), 3*time.Minute)
 	assert.False(t, ok)
 	assert.EqualError(t, err, "pleg: the last listing that succeeded began 3m0.000000001s ago, threshold is 3m0s; a listing ended 2m0.000000001s ago")
-	ok, _ = r.health(now.Add(-time.Hour), 3*time.Minute)
+	ok, _ = r.checkLastListing(now.Add(-time.Hour), 3*time.Minute)
 	assert.True(t, ok, "a clock that was set back is no illness")
 }
 

@@ -132,10 +132,10 @@ func (r *record) statusAndError() (*runtime.PodStatus, error) {
 	return r.status, r.err
 }
 
-// lookup returns the cached status of a pod. ok reports whether it is newer than mark. A successful
+// findStatusNewerThan returns the cached status of a pod. ok reports whether it is newer than mark. A successful
 // listing counts as an observation of every pod whose status it agrees with, and of every pod
 // without a record: absence from a listing is an observation too.
-func (t *table) lookup(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
+func (t *table) findStatusNewerThan(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
 	r := t.records[uid]
 	if r == nil {
 		return &runtime.PodStatus{UID: uid}, nil, t.listNumber > mark

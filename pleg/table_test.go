@@ -90,7 +90,7 @@ func (s *story) list(n uint64, next []runtime.Pod) string {
 }
 
 func (s *story) read(uid types.UID, mark uint64) string {
-	status, err, ok := s.table.lookup(uid, mark)
+	status, err, ok := s.table.findStatusNewerThan(uid, mark)
 	if ok {
 		return answer(status, err)
 	}

@@ -55,7 +55,7 @@ func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	}
 }
 
-// toTableKillOptions converts kill options into those of the lifecycle table.
+// toTableKillOptions converts kill options of this package into kill options of package lifecycle.
 func toTableKillOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,

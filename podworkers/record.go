@@ -103,7 +103,7 @@ func isCreatedTerminated(o *UpdatePodOptions) bool {
 	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
-// startNextIncarnation replaces the pods of the record by those of the next incarnation, and resets the retry
+// startNextIncarnation replaces the pods of the record by the pods of the next incarnation, and resets the retry
 // state. observedMark stays: an observation of the old incarnation is not fresh for the new one.
 func (r *record) startNextIncarnation() {
 	r.content = *r.next

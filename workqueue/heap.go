@@ -29,8 +29,8 @@ type slot struct {
 // len returns the number of entries.
 func (h *dueHeap) len() int { return len(h.order) }
 
-// earliest returns the entry that is due first. The heap must not be empty.
-func (h *dueHeap) earliest() *slot { return &h.slots[h.order[0]] }
+// earliestSlot returns the entry that is due first. The heap must not be empty.
+func (h *dueHeap) earliestSlot() *slot { return &h.slots[h.order[0]] }
 
 // dueOf returns the due time of a UID, and false if it has no entry.
 func (h *dueHeap) dueOf(uid types.UID) (time.Duration, bool) {

@@ -62,8 +62,8 @@ func (q *Queue) GetWork(now time.Time, due []types.UID) []types.UID {
 	since := now.Sub(q.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.mu.heap.len() > 0 && q.mu.heap.earliest().due <= since {
-		due = append(due, q.mu.heap.earliest().uid)
+	for q.mu.heap.len() > 0 && q.mu.heap.earliestSlot().due <= since {
+		due = append(due, q.mu.heap.earliestSlot().uid)
 		q.mu.heap.removeAt(0)
 	}
 	return due
@@ -84,7 +84,7 @@ func (q *Queue) Next() (time.Time, bool) {
 	if q.mu.heap.len() == 0 {
 		return time.Time{}, false
 	}
-	return q.epoch.Add(q.mu.heap.earliest().due), true
+	return q.epoch.Add(q.mu.heap.earliestSlot().due), true
 }
 
 // Due returns the pod's due time, which may be in the past, and false if the pod is not queued.
@@ -117,7 +117,7 @@ func (q *Queue) setDue(uid types.UID, due time.Duration) {
 func (q *Queue) setDueLocked(uid types.UID, due time.Duration) (earliestChanged bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.earliest().due
+	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.earliestSlot().due
 	q.mu.heap.set(uid, due)
 	return earlier
 }

@@ -82,18 +82,18 @@ func newNodes(count int) (nodes []*node.Node, err error) {
 func addWebPods(s *scheduler) {
 	lasts := map[int]string{60: "1500ms", 75: "2500ms"}
 	for i := range 2 * len(s.nodes) {
-		s.enqueue(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
+		s.enqueuePods(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
 	}
 	db := newPod("db", "")
 	db.Spec.NodeSelector = map[string]string{"rack": "4"}
-	s.enqueue(db, newPod("api", ""))
+	s.enqueuePods(db, newPod("api", ""))
 }
 
 // cordonNode cordons one node.
 func cordonNode(s *scheduler) { s.nodes[25].Scheduling().Cordon() }
 
 // addLogPod adds one more pod.
-func addLogPod(s *scheduler) { s.enqueue(newPod("log", "")) }
+func addLogPod(s *scheduler) { s.enqueuePods(newPod("log", "")) }
 
 // uncordonNode uncordons the node. That causes no event, so it requests a retry.
 func uncordonNode(s *scheduler) {

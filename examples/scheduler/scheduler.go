@@ -32,8 +32,8 @@ func newScheduler(out io.Writer, nodes []*node.Node) *scheduler {
 	return &scheduler{out: out, nodes: nodes, retryRequested: make(chan struct{}, 1), reported: map[string]bool{}, begun: time.Now()}
 }
 
-// enqueue adds pods to the waiting pods.
-func (s *scheduler) enqueue(pods ...*v1.Pod) {
+// enqueuePods adds pods to the waiting pods.
+func (s *scheduler) enqueuePods(pods ...*v1.Pod) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, pods...)
 	s.mu.Unlock()

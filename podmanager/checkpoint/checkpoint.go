@@ -82,7 +82,7 @@ func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool
 // Pods returns the sorted UIDs of the pods with a stored status for which filter returns true, at
 // most limit of them.
 func (d *Dir) Pods(filter func(types.UID) bool, limit int) ([]types.UID, error) {
-	return d.files.uids(filter, limit), nil
+	return d.files.storedUIDs(filter, limit), nil
 }
 
 // Containers stores on disk what a later agent must know about containers that keep running when
@@ -150,7 +150,7 @@ func (c *Containers) Remove(_ context.Context, uid types.UID, gone func(types.UI
 // Pods returns the sorted UIDs of the pods with stored states for which filter returns true, at
 // most limit of them.
 func (c *Containers) Pods(filter func(types.UID) bool, limit int) ([]types.UID, error) {
-	return c.files.uids(filter, limit), nil
+	return c.files.storedUIDs(filter, limit), nil
 }
 
 // decodeContainerStates parses and validates a file of a Containers.

@@ -40,7 +40,7 @@ func NewPods(cfg Config) (*Pods, error) {
 
 // Load returns the pods that an earlier agent has stored, once, in the order of their creation.
 func (p *Pods) Load() (pods []*v1.Pod) {
-	for _, uid := range p.files.uids(alwaysTrue, MaxFiles) {
+	for _, uid := range p.files.storedUIDs(alwaysTrue, MaxFiles) {
 		if d := p.files.consume(uid); d != nil {
 			pods = append(pods, d.Pod)
 		}

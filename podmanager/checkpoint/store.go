@@ -281,9 +281,9 @@ func (s *fileStore[T]) recordFile(uid types.UID, kept bool) {
 	delete(s.mu.kept, uid)
 }
 
-// uids returns the sorted UIDs of the pods with a file for which filter returns true, at most limit
+// storedUIDs returns the sorted UIDs of the pods with a file for which filter returns true, at most limit
 // of them. filter is called without a lock.
-func (s *fileStore[T]) uids(filter func(types.UID) bool, limit int) (uids []types.UID) {
+func (s *fileStore[T]) storedUIDs(filter func(types.UID) bool, limit int) (uids []types.UID) {
 	s.mu.Lock()
 	all := slices.Sorted(maps.Keys(s.mu.kept))
 	s.mu.Unlock()

@@ -54,7 +54,7 @@ func (in *conclusion) isInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
-// finishedPhase returns the phase of a pod whose regular containers have all run and of which none runs:
+// finishedPhase returns the phase of a pod whose regular containers have all run and have all exited:
 // Running if one will run again, Succeeded if all have exited with 0, otherwise Failed. If noneRestarts is true
 // it does not return Running.
 func (t *containerCounts) finishedPhase(noneRestarts bool) v1.PodPhase {

@@ -63,7 +63,7 @@ func (w *statusWriter) inspectAndPublish(ctx context.Context) {
 		return // A later sync publishes it.
 	}
 	w.useNewStatus(status)
-	w.publish(ctx, false, nil)
+	w.publishStatus(ctx, false, nil)
 }
 
 // hideIDsWithPendingPostStart returns a status for the prober, in which a container whose PostStart hook has

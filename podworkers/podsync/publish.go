@@ -29,10 +29,10 @@ func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runti
 	return w
 }
 
-// publish computes the status of the pod from the observed runtime status, stores it and returns it. After a
+// publishStatus computes the status of the pod from the observed runtime status, stores it and returns it. After a
 // successful store it passes the status to the prober, and saves the container states and the terminal status.
 // If terminal is true no container of the pod runs or will run, and these later steps are skipped.
-func (w *statusWriter) publish(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
+func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: w.podWithLastStatus(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,

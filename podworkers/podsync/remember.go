@@ -94,8 +94,8 @@ func (w *statusWriter) delaySave(containers *savedContainers, states []Container
 	}
 }
 
-// cancelDelayedSave cancels the delayed save of the pod's container states, if there is one. If the states were
-// saved already, it stores that in containers.saved.
+// cancelDelayedSave cancels a delayed save of the pod's container states. It does nothing if no save is delayed.
+// If the states were saved already, it stores that in containers.saved.
 func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
 	if containers.delayedStates == nil {
 		return

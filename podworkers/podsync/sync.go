@@ -44,7 +44,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, err
 	}
 	p.addPodToProber()
-	status := p.publish(ctx, false, nil)
+	status := p.publishStatus(ctx, false, nil)
 	if p.storePanicErr != nil {
 		return false, p.storePanicErr
 	}
@@ -71,7 +71,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	p.recordCredentialFaultsIfPullFailed()
 	if p.reasonsChanged {
 		// Publish why a container waits now. The next sync may come only after a back-off.
-		p.publish(ctx, false, nil)
+		p.publishStatus(ctx, false, nil)
 	}
 	if err != nil && ctx.Err() != nil && !isCancelled(ctx, err) {
 		err = errors.Join(err, ctx.Err()) // The caller must see that the call was cancelled.
@@ -110,7 +110,7 @@ func (p *podSync) restartAfterContainersRemoved(ctx context.Context) error {
 		return fmt.Errorf("podsync: cannot inspect the pod after its containers were removed for a restart: %w", err)
 	}
 	p.useNewStatus(status)
-	published := p.publish(ctx, false, nil)
+	published := p.publishStatus(ctx, false, nil)
 	if p.storePanicErr != nil {
 		return p.storePanicErr
 	}

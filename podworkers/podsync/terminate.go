@@ -21,7 +21,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	killer := s.newPodKiller(ctx, pod, podStatus)
 	killer.terminating = true
-	published := killer.publish(ctx, false, podStatusFn)
+	published := killer.publishStatus(ctx, false, podStatusFn)
 	if killer.isPhaseAndReasonStored(&published) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
@@ -35,7 +35,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
 	killer.useNewStatus(killer.statusAfterKill)
-	killer.publish(ctx, true, podStatusFn)
+	killer.publishStatus(ctx, true, podStatusFn)
 	return killer.storePanicErr
 }
 
@@ -85,7 +85,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	}
 	writer := s.newStatusWriter(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
-	writer.publish(ctx, true, nil)
+	writer.publishStatus(ctx, true, nil)
 	if err := writer.tearDownVolumes(ctx); err != nil {
 		return err
 	}

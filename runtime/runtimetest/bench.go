@@ -40,7 +40,7 @@ func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), trapDelay: trapDelay}
 	b.rt = &monitored{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
 	// Every failure also reports a blocked call, which may be its cause.
-	b.Bench = conformance.Bench{T: t, Name: c.Name, Promise: c.Promise, Note: b.rt.problem}
+	b.Bench = conformance.Bench{T: t, Name: c.Name, Promise: c.Promise, Note: b.rt.describeFirstProblem}
 	b.ctx, b.cancel = b.executor.WithDeadline(context.Background(), b.executor.Now().Add(20*h.WaitTimeout))
 	b.background = executor.NewGroup(b.executor)
 	return b
@@ -51,7 +51,7 @@ func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 func (b *bench) removePodsAndCancel() {
 	b.cancel()
 	b.background.Wait()
-	if b.rt.problem() != "" {
+	if b.rt.describeFirstProblem() != "" {
 		return
 	}
 	ctx, cancel := b.executor.WithDeadline(context.Background(), b.executor.Now().Add(b.h.WaitTimeout))
@@ -79,7 +79,7 @@ func (b *bench) requireErrorIs(err, want error, operation string) {
 // requireNoBlockedCall fails the case if a call was blocked or panicked.
 func (b *bench) requireNoBlockedCall() {
 	b.Helper()
-	if trouble := b.rt.problem(); trouble != "" {
+	if trouble := b.rt.describeFirstProblem(); trouble != "" {
 		b.Failf("%s", trouble)
 	}
 }

@@ -26,7 +26,7 @@ func roleOrSkip[P comparable](b *bench, role P, name string) (P, bool) {
 	return watched, ok
 }
 
-func (b *bench) features() runtime.Features { return b.rt.features() }
+func (b *bench) features() runtime.Features { return b.rt.innerFeatures() }
 
 func execerOrSkip(b *bench) (runtime.Execer, bool) {
 	return roleOrSkip(b, b.features().Execer, "Execer")

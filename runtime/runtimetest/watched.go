@@ -29,11 +29,11 @@ type monitored struct {
 	firstProblem string // the first call that was blocked or panicked, for the failure message
 }
 
-// features returns the features that the runtime has now.
-func (w *monitored) features() runtime.Features { return runtime.FeaturesOf(w.inner) }
+// innerFeatures returns the features that the runtime has now.
+func (w *monitored) innerFeatures() runtime.Features { return runtime.FeaturesOf(w.inner) }
 
-// problem describes the first call that was blocked or panicked. It is empty if there was no such call.
-func (w *monitored) problem() string {
+// describeFirstProblem describes the first call that was blocked or panicked. It is empty if there was no such call.
+func (w *monitored) describeFirstProblem() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.firstProblem
@@ -189,19 +189,19 @@ func (w *monitored) RemoveImage(ctx context.Context, req runtime.RemoveImageRequ
 
 func (w *monitored) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return callMonitoredError(ctx, w, monitoredCall{method: "Events", untilContextEnds: true}, func() error {
-		return w.features().EventSource.Events(ctx, sink)
+		return w.innerFeatures().EventSource.Events(ctx, sink)
 	})
 }
 
 func (w *monitored) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "RuntimeStatus"}, func() (runtime.RuntimeStatus, error) {
-		return w.features().StatusReporter.RuntimeStatus(ctx)
+		return w.innerFeatures().StatusReporter.RuntimeStatus(ctx)
 	})
 }
 
 func (w *monitored) Version(ctx context.Context) (name, version string, err error) {
 	v, err := callMonitored(ctx, w, monitoredCall{method: "Version"}, func() (v [2]string, err error) {
-		v[0], v[1], err = w.features().Versioner.Version(ctx)
+		v[0], v[1], err = w.innerFeatures().Versioner.Version(ctx)
 		return v, err
 	})
 	return v[0], v[1], err
@@ -209,54 +209,54 @@ func (w *monitored) Version(ctx context.Context) (name, version string, err erro
 
 func (w *monitored) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "Exec", request: req}, func() (runtime.ExecResult, error) {
-		return w.features().Execer.Exec(ctx, req)
+		return w.innerFeatures().Execer.Exec(ctx, req)
 	})
 }
 
 func (w *monitored) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (int32, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "ExecStream", request: req}, func() (int32, error) {
-		return w.features().ExecStreamer.ExecStream(ctx, req, streams)
+		return w.innerFeatures().ExecStreamer.ExecStream(ctx, req, streams)
 	})
 }
 
 func (w *monitored) ReadLog(ctx context.Context, req runtime.ReadLogRequest, out io.Writer) error {
 	return callMonitoredError(ctx, w, monitoredCall{method: "ReadLog", request: req, untilContextEnds: req.Follow}, func() error {
-		return w.features().LogReader.ReadLog(ctx, req, out)
+		return w.innerFeatures().LogReader.ReadLog(ctx, req, out)
 	})
 }
 
 func (w *monitored) ReopenContainerLog(ctx context.Context, id string) error {
 	return callMonitoredError(ctx, w, monitoredCall{method: "ReopenContainerLog", request: id}, func() error {
-		return w.features().LogReopener.ReopenContainerLog(ctx, id)
+		return w.innerFeatures().LogReopener.ReopenContainerLog(ctx, id)
 	})
 }
 
 func (w *monitored) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "PodStats", request: uid}, func() (runtime.PodStats, error) {
-		return w.features().StatsReader.PodStats(ctx, uid)
+		return w.innerFeatures().StatsReader.PodStats(ctx, uid)
 	})
 }
 
 func (w *monitored) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	return callMonitoredError(ctx, w, monitoredCall{method: "UpdateContainer", request: req}, func() error {
-		return w.features().Updater.UpdateContainer(ctx, req)
+		return w.innerFeatures().Updater.UpdateContainer(ctx, req)
 	})
 }
 
 func (w *monitored) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "RunHandler", request: req}, func() (runtime.RunHandlerResult, error) {
-		return w.features().HandlerRunner.RunHandler(ctx, req)
+		return w.innerFeatures().HandlerRunner.RunHandler(ctx, req)
 	})
 }
 
 func (w *monitored) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "ImageFilesystem"}, func() (runtime.FilesystemUsage, error) {
-		return w.features().ImageFilesystem.ImageFilesystem(ctx)
+		return w.innerFeatures().ImageFilesystem.ImageFilesystem(ctx)
 	})
 }
 
 func (w *monitored) ListUsedImages(ctx context.Context) ([]string, error) {
 	return callMonitored(ctx, w, monitoredCall{method: "ListUsedImages"}, func() ([]string, error) {
-		return w.features().UsedImageLister.ListUsedImages(ctx)
+		return w.innerFeatures().UsedImageLister.ListUsedImages(ctx)
 	})
 }

@@ -66,10 +66,10 @@ type Sums struct {
 // podSet is a set of pods with their sums: a ledger, or a part of one.
 type podSet interface {
 	len() int
-	requested(slot int, name v1.ResourceName) resource.Quantity
-	// holders calls yield with each pod that has a key, in order of arrival, until yield returns false.
-	holders(slot int, key keyID, yield func(*entry) bool)
-	pods() []*v1.Pod
+	requestedQuantity(slot int, name v1.ResourceName) resource.Quantity
+	// forEachHolder calls yield with each pod that has a key, in order of arrival, until yield returns false.
+	forEachHolder(slot int, key keyID, yield func(*entry) bool)
+	listPods() []*v1.Pod
 }
 
 // Len returns the number of pods.
@@ -85,7 +85,7 @@ func (s Sums) Requested(name v1.ResourceName) resource.Quantity {
 	if s.pods == nil {
 		return resource.Quantity{}
 	}
-	return s.pods.requested(s.slot, name)
+	return s.pods.requestedQuantity(s.slot, name)
 }
 
 // Holders calls yield with each pod that has a key, whatever its Value, in order of arrival, until yield
@@ -95,7 +95,7 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 		return
 	}
 	id := key.id()
-	s.pods.holders(s.slot, id, func(e *entry) bool {
+	s.pods.forEachHolder(s.slot, id, func(e *entry) bool {
 		for _, k := range e.claimsAt(s.slot).Keys {
 			if k.id() == id && !yield(e.asHolder(k.Value)) {
 				return false

@@ -29,19 +29,19 @@ func TestLedger_TheListKeepsTheOrder(t *testing.T) {
 	var s, other ledger
 	for _, name := range []string{"a", "b", "c"} {
 		s.putPod(podOf(name))
-		assert.NotEmpty(t, s.pods())
+		assert.NotEmpty(t, s.listPods())
 	}
 	b := s.items["b"]
 	s.removePod("b")
-	assert.Equal(t, []string{"a", "c"}, namesOf(s.pods()))
+	assert.Equal(t, []string{"a", "c"}, namesOf(s.listPods()))
 	s.insert(b)
-	assert.Equal(t, []string{"a", "b", "c"}, namesOf(s.pods()))
-	list := s.pods()
+	assert.Equal(t, []string{"a", "b", "c"}, namesOf(s.listPods()))
+	list := s.listPods()
 	s.putPod(podOf("d"))
-	assert.Equal(t, []string{"a", "b", "c", "d"}, namesOf(s.pods()))
+	assert.Equal(t, []string{"a", "b", "c", "d"}, namesOf(s.listPods()))
 	assert.Equal(t, []string{"a", "b", "c"}, namesOf(list), "it is shared, and only read")
 	other.insert(b)
-	assert.Equal(t, []string{"b"}, namesOf(other.pods()))
+	assert.Equal(t, []string{"b"}, namesOf(other.listPods()))
 }
 
 // Assumed pods come after all other pods, in the order of their decisions.
@@ -56,7 +56,7 @@ func TestUsage_AssumedPodsKeepTheirOrder(t *testing.T) {
 		assert.Same(t, item.Pod, u.NextWithoutVerdict())
 		u.CountAssumed(item, 0, Admitted)
 	}
-	assert.Equal(t, want, namesOf(u.admitted.pods()))
+	assert.Equal(t, want, namesOf(u.admitted.listPods()))
 }
 
 // When one pod of a rank stops waiting, the others still wait. When one assumed pod is removed, the others
@@ -74,7 +74,7 @@ func TestUsage_RemovingOnePodKeepsTheOthers(t *testing.T) {
 	assert.ElementsMatch(t, []types.UID{"b", "c"}, u.Assumed())
 	assert.Equal(t, "c", u.NextWithoutVerdict().Name)
 	assert.Len(t, u.waiting, 1)
-	assert.Equal(t, []string{"b"}, namesOf(u.waiting[0].pods()))
+	assert.Equal(t, []string{"b"}, namesOf(u.waiting[0].listPods()))
 	u.Unassume("b")
 	assert.Empty(t, u.waiting)
 	u.Unassume("c")

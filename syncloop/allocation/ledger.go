@@ -141,8 +141,8 @@ func (l *ledger) entriesInOrder() []*entry {
 	return entries
 }
 
-// pods returns the pods in order of arrival. The list is shared and must not be modified.
-func (l *ledger) pods() []*v1.Pod {
+// listPods returns the pods in order of arrival. The list is shared and must not be modified.
+func (l *ledger) listPods() []*v1.Pod {
 	if l.list == nil {
 		l.list = make([]*v1.Pod, 0, len(l.items))
 		for _, e := range l.entriesInOrder() {
@@ -155,8 +155,8 @@ func (l *ledger) pods() []*v1.Pod {
 // compareArrivals orders entries by arrival.
 func compareArrivals(a, b *entry) int { return cmp.Compare(a.arrival, b.arrival) }
 
-// requested returns the sum of a quantity over all pods.
-func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
+// requestedQuantity returns the sum of a quantity over all pods.
+func (l *ledger) requestedQuantity(slot int, name v1.ResourceName) resource.Quantity {
 	if slot >= len(l.sums) {
 		return resource.Quantity{}
 	}
@@ -164,8 +164,8 @@ func (l *ledger) requested(slot int, name v1.ResourceName) resource.Quantity {
 	return q.DeepCopy()
 }
 
-// holders calls yield with each pod that has a key, in order of arrival, until yield returns false.
-func (l *ledger) holders(slot int, key keyID, yield func(*entry) bool) {
+// forEachHolder calls yield with each pod that has a key, in order of arrival, until yield returns false.
+func (l *ledger) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	if slot >= len(l.sums) {
 		return
 	}

@@ -81,33 +81,33 @@ func (t *Table) podsBefore(place int) *waitOrderPrefix {
 	return b
 }
 
-// includes reports whether a staying or waiting pod belongs to the prefix.
-func (b *waitOrderPrefix) includes(uid types.UID) bool {
+// includesPod reports whether a staying or waiting pod belongs to the prefix.
+func (b *waitOrderPrefix) includesPod(uid types.UID) bool {
 	w := b.table.findWaiter(uid)
 	return w == nil || b.place == b.all || w.position < b.place
 }
 
 func (b *waitOrderPrefix) len() int { return b.table.staying.len() - (b.all - b.place) }
 
-func (b *waitOrderPrefix) requested(slot int, name v1.ResourceName) resource.Quantity {
-	q := b.table.staying.requested(slot, name)
+func (b *waitOrderPrefix) requestedQuantity(slot int, name v1.ResourceName) resource.Quantity {
+	q := b.table.staying.requestedQuantity(slot, name)
 	if after := b.after.findQuantity(slot, name); after != nil {
 		q.Sub(*after)
 	}
 	return q
 }
 
-func (b *waitOrderPrefix) holders(slot int, key keyID, yield func(*entry) bool) {
-	b.table.staying.holders(slot, key, func(e *entry) bool { return !b.includes(e.UID) || yield(e) })
+func (b *waitOrderPrefix) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
+	b.table.staying.forEachHolder(slot, key, func(e *entry) bool { return !b.includesPod(e.UID) || yield(e) })
 }
 
-func (b *waitOrderPrefix) pods() []*v1.Pod {
+func (b *waitOrderPrefix) listPods() []*v1.Pod {
 	if b.place == b.all {
-		return b.table.staying.pods()
+		return b.table.staying.listPods()
 	}
 	var pods []*v1.Pod
 	for _, e := range b.table.staying.entriesInOrder() {
-		if b.includes(e.UID) {
+		if b.includesPod(e.UID) {
 			pods = append(pods, e.Pod.Pod)
 		}
 	}
@@ -133,8 +133,8 @@ func (w ledgerWithout) len() int {
 	return n
 }
 
-func (w ledgerWithout) requested(slot int, name v1.ResourceName) resource.Quantity {
-	q := w.ledger.requested(slot, name)
+func (w ledgerWithout) requestedQuantity(slot int, name v1.ResourceName) resource.Quantity {
+	q := w.ledger.requestedQuantity(slot, name)
 	for _, uid := range w.excluded {
 		if e := w.ledger.get(uid); e != nil {
 			q.Sub(e.claimsAt(slot).Quantities[name])
@@ -143,13 +143,13 @@ func (w ledgerWithout) requested(slot int, name v1.ResourceName) resource.Quanti
 	return q
 }
 
-func (w ledgerWithout) holders(slot int, key keyID, yield func(*entry) bool) {
-	w.ledger.holders(slot, key, func(e *entry) bool { return w.isExcluded(e.UID) || yield(e) })
+func (w ledgerWithout) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
+	w.ledger.forEachHolder(slot, key, func(e *entry) bool { return w.isExcluded(e.UID) || yield(e) })
 }
 
-func (w ledgerWithout) pods() []*v1.Pod {
+func (w ledgerWithout) listPods() []*v1.Pod {
 	if w.len() == w.ledger.len() {
-		return w.ledger.pods()
+		return w.ledger.listPods()
 	}
 	var pods []*v1.Pod
 	for _, e := range w.ledger.entriesInOrder() {
@@ -194,7 +194,7 @@ func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) 
 		}
 		x.copyHolders(pod, ledgerWithout{l, stopped})
 		if withList {
-			x.list = append(x.list, ledgerWithout{l, stopped}.pods()...)
+			x.list = append(x.list, ledgerWithout{l, stopped}.listPods()...)
 		}
 	}
 	return x
@@ -220,7 +220,7 @@ func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {
 			k := slotKey{slot, key.id()}
-			others.holders(slot, k.keyID, func(e *entry) bool {
+			others.forEachHolder(slot, k.keyID, func(e *entry) bool {
 				if !slices.Contains(x.held[k], e) {
 					if x.held == nil {
 						x.held = make(map[slotKey][]*entry)
@@ -235,14 +235,14 @@ func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 
 func (x *copiedSums) len() int { return x.count }
 
-func (x *copiedSums) requested(slot int, name v1.ResourceName) resource.Quantity {
+func (x *copiedSums) requestedQuantity(slot int, name v1.ResourceName) resource.Quantity {
 	if q := x.claimed.findQuantity(slot, name); q != nil {
 		return q.DeepCopy()
 	}
 	return resource.Quantity{}
 }
 
-func (x *copiedSums) holders(slot int, key keyID, yield func(*entry) bool) {
+func (x *copiedSums) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	for _, e := range x.held[slotKey{slot, key}] {
 		if !yield(e) {
 			return
@@ -250,5 +250,5 @@ func (x *copiedSums) holders(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// pods returns the pods if copySums has copied the list.
-func (x *copiedSums) pods() []*v1.Pod { return x.list }
+// listPods returns the pods if copySums has copied the list.
+func (x *copiedSums) listPods() []*v1.Pod { return x.list }

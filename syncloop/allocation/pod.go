@@ -161,7 +161,7 @@ func listPods(set podSet) []*v1.Pod {
 	if set == nil {
 		return nil
 	}
-	return set.pods()
+	return set.listPods()
 }
 
 // NewSnapshot returns a snapshot in which all these pods are staying. Two pods with one UID count twice.

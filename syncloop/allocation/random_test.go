@@ -110,7 +110,7 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 	for i := range there {
 		pods = append(pods, there[i].Pod)
 	}
-	if !slices.Equal(sums.pods(), pods) {
+	if !slices.Equal(sums.listPods(), pods) {
 		t.Fatalf("the pods are others, or in another order")
 	}
 	if sums.len() != len(there) {
@@ -122,7 +122,7 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 			for i := range there {
 				want.Add(there[i].claimsAt(slot).Quantities[name])
 			}
-			if got := sums.requested(slot, name); got.Cmp(want) != 0 {
+			if got := sums.requestedQuantity(slot, name); got.Cmp(want) != 0 {
 				t.Fatalf("%s: %s, not %s", name, got.String(), want.String())
 			}
 		}
@@ -136,7 +136,7 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 		}
 		for id, want := range keys {
 			var got []types.UID
-			sums.holders(slot, id, func(e *entry) bool { got = append(got, e.UID); return true })
+			sums.forEachHolder(slot, id, func(e *entry) bool { got = append(got, e.UID); return true })
 			if !slices.Equal(got, want) {
 				t.Fatalf("%v: %v, not %v", id, got, want)
 			}

@@ -19,6 +19,6 @@ func (s *Shortage) isStillShort(others podSet) bool {
 	if s.resource == "" {
 		return false
 	}
-	claimed := others.requested(s.slot, s.resource)
+	claimed := others.requestedQuantity(s.slot, s.resource)
 	return claimed.Cmp(s.room) > 0
 }

@@ -256,7 +256,7 @@ func (w *walker) check() error {
 		for _, e := range l.items {
 			want.Add(e.Claims.Quantities["cpu"])
 		}
-		if got := l.requested(0, "cpu"); got.Cmp(want) != 0 {
+		if got := l.requestedQuantity(0, "cpu"); got.Cmp(want) != 0 {
 			return fmt.Errorf("the ledger has %s cpus, not %s", got.String(), want.String())
 		}
 	}

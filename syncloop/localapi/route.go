@@ -17,7 +17,7 @@ import (
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.router.serve(w, r, a.router.authenticate)
+	a.router.serveRequest(w, r, a.router.authenticate)
 }
 
 // router serves reads, and passes writes, watches, streams, metrics and reviews to their servers.
@@ -30,8 +30,8 @@ type router struct {
 	reviewer *reviewer
 }
 
-// serve serves a request. Health checks need no user; for other requests authenticate returns the user.
-func (h *router) serve(w http.ResponseWriter, r *http.Request, authenticate func(*http.Request) (authenticationv1.UserInfo, error)) {
+// serveRequest serves a request. Health checks need no user; for other requests authenticate returns the user.
+func (h *router) serveRequest(w http.ResponseWriter, r *http.Request, authenticate func(*http.Request) (authenticationv1.UserInfo, error)) {
 	switch path := r.URL.Path; path {
 	case "/healthz", "/livez", "/readyz":
 		h.serveHealth(w, path)

@@ -51,7 +51,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	inner.Body, inner.Host, inner.RequestURI, inner.RemoteAddr = body, cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "in-process"
 	go func() {
 		defer end()
-		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serve(w, inner, t.authenticate) }); err != nil {
+		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serveRequest(w, inner, t.authenticate) }); err != nil {
 			w.finishResponse(fmt.Errorf("localapi: %w", err))
 			return
 		}

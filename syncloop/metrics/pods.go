@@ -53,12 +53,12 @@ func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, firs
 // must not block.
 func (p *trackedPods) updatePod(uid types.UID, f func(*pod)) {
 	if one, ok := p.known.Load(uid); ok {
-		one.(*pod).update(f)
+		one.(*pod).updateUnderLock(f)
 	}
 }
 
-// update calls f under the lock of the pod.
-func (p *pod) update(f func(*pod)) {
+// updateUnderLock calls f under the lock of the pod.
+func (p *pod) updateUnderLock(f func(*pod)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p)
@@ -67,7 +67,7 @@ func (p *pod) update(f func(*pod)) {
 // removePod removes a pod whose worker was removed, and deletes the time series of its probes.
 func (m *Metrics) removePod(uid types.UID) {
 	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
-		one.(*pod).update(m.probes.deletePodSeries)
+		one.(*pod).updateUnderLock(m.probes.deletePodSeries)
 	}
 }
 

@@ -54,7 +54,7 @@ func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	if first {
 		m.starts.containers.Observe(float64(len(spec.Spec.Containers)))
 	}
-	known.update(func(one *pod) {
+	known.updateUnderLock(func(one *pod) {
 		if !one.wasRunning && areAllContainersRunning(spec, st) {
 			one.wasRunning = true
 			if seen, ok := firstSeenTime(spec); ok {

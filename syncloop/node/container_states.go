@@ -30,7 +30,7 @@ func (c *containerStates) SaveContainers(pod *v1.Pod, states []podsync.Container
 
 // SaveContainersAt implements podsync.DelayedContainerStates.
 func (c *containerStates) SaveContainersAt(pod *v1.Pod, states []podsync.ContainerState, at time.Time) {
-	c.postpone(pod.UID, at, c.newDelayedSave(pod, states))
+	c.setPendingChange(pod.UID, at, c.newDelayedSave(pod, states))
 }
 
 // CancelSaveContainers implements podsync.DelayedContainerStates. It waits for a running save of the

@@ -126,9 +126,9 @@ func (s *saver) updatePendingAfterApply(uid types.UID, before *pendingChange, fa
 	return wake
 }
 
-// postpone makes apply the pending change of a pod, in place of an earlier one, and wakes Run. Run calls apply
+// setPendingChange makes apply the pending change of a pod, in place of an earlier one, and wakes Run. Run calls apply
 // at the given time.
-func (s *saver) postpone(uid types.UID, at time.Time, apply func() error) {
+func (s *saver) setPendingChange(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
 	s.mu.Unlock()

@@ -63,7 +63,7 @@ func (e *terminalStatuses) Drop(uid types.UID) error {
 // once. A later Save replaces the request.
 func (e *terminalStatuses) requestDrop(uid types.UID) {
 	told := false
-	e.postpone(uid, e.executor.Now(), func() error {
+	e.setPendingChange(uid, e.executor.Now(), func() error {
 		err := e.dropRecoveringPanic(uid)
 		if err != nil && !told {
 			told = true
@@ -77,7 +77,7 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 // it if the pod is then neither desired nor has a worker. A later Drop replaces the request.
 func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	logged, kept := false, status.DeepCopy()
-	e.postpone(pod.UID, e.executor.Now(), func() error {
+	e.setPendingChange(pod.UID, e.executor.Now(), func() error {
 		if !e.isKnown(pod.UID) {
 			return nil
 		}

@@ -69,9 +69,9 @@ func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) erro
 	return nil
 }
 
-// fetch requests the manifest. With an etag the server may answer that the manifest has not changed. It returns
+// fetchManifest requests the manifest. With an etag the server may answer that the manifest has not changed. It returns
 // a body only with status 200, complete and decompressed.
-func (f *fetcher) fetch(ctx context.Context, etag string) (poll.Response, []byte) {
+func (f *fetcher) fetchManifest(ctx context.Context, etag string) (poll.Response, []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
 		return poll.Response{Err: withoutURL(err)}, nil

@@ -115,7 +115,7 @@ func NewURL(cfg URLConfig) (*URLSource, error) {
 func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	s.loadSavedAnswerOnce()
 	deadline, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
-	answer, body := s.fetcher.fetch(deadline, s.state.ETag())
+	answer, body := s.fetcher.fetchManifest(deadline, s.state.ETag())
 	cancel()
 	if ctx.Err() != nil {
 		return s.snapshot(), ctx.Err()

@@ -91,7 +91,7 @@ func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
 		w.watcher = system
 	}
 	system, dir, on := w.watcher, w.dir, w.state // The call may outlive this one.
-	now, err := s.io.runOne(ctx, "\x00watch", func() (any, error) { return system.rewatch(dir, on), nil })
+	now, err := s.io.runOne(ctx, "\x00watch", func() (any, error) { return system.rewatchDirectory(dir, on), nil })
 	if err != nil {
 		w.state = watchState{}
 		return err
@@ -107,10 +107,10 @@ type rewatchResult struct {
 	err   error
 }
 
-// rewatch watches dir unless that directory is already watched. If dir is missing or a link, it first watches
+// rewatchDirectory watches dir unless that directory is already watched. If dir is missing or a link, it first watches
 // the nearest existing directory above, so that the creation of dir causes an event. It stops watching
 // directories that it no longer needs.
-func (a *dirWatcher) rewatch(dir string, state watchState) rewatchResult {
+func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResult {
 	link, err := os.Lstat(dir)
 	var above, name string
 	if err != nil || link.Mode()&fs.ModeSymlink != 0 {

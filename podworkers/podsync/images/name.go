@@ -44,8 +44,7 @@ type imageName struct {
 	byDigest bool
 }
 
-// parseImageName splits the name of an image into path, tag and digest, each of which may be missing except the
-// path.
+// parseImageName splits the name of an image into path, tag and digest. The tag and the digest may be missing.
 func parseImageName(image string) imageName {
 	var n imageName
 	n.path, n.digest, n.byDigest = strings.Cut(image, "@")

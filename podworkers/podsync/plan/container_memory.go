@@ -50,8 +50,8 @@ func compact(p *containerMemory) *compactMemory {
 	return s
 }
 
-// expand returns the containerMemory of a compact form.
-func (s *compactMemory) expand() containerMemory {
+// toContainerMemory returns the containerMemory of a compact form.
+func (s *compactMemory) toContainerMemory() containerMemory {
 	p := containerMemory{start: s.start, created: s.created, spec: s.spec}
 	if s.restart != nil {
 		p.restartState = *s.restart
@@ -100,7 +100,7 @@ type memoryTree struct {
 // get returns the memory of a container; zero if the tree has none.
 func (t *memoryTree) get(name string) containerMemory {
 	if s := t.findCompact(name); s != nil {
-		return s.expand()
+		return s.toContainerMemory()
 	}
 	return containerMemory{}
 }

@@ -38,7 +38,7 @@ func (m Memory) Dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v %+v\n", m.Initialized, m.sandbox)
 	m.containers.forEach(func(name string, p *compactMemory) bool {
-		fmt.Fprintf(&b, "%s: %+v\n", name, p.expand())
+		fmt.Fprintf(&b, "%s: %+v\n", name, p.toContainerMemory())
 		return true
 	})
 	return b.String()

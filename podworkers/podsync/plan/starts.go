@@ -37,7 +37,7 @@ func ProvesNotStarted(err error) bool {
 func (m Memory) RecordObservation() Memory {
 	for name, s := range m.containers.all() {
 		if start := s.findUnpublishedStart(); start != nil && !start.observed {
-			past, seen := s.expand(), *start
+			past, seen := s.toContainerMemory(), *start
 			seen.observed = true
 			past.unpublished = &seen
 			m.setContainer(name, past)
@@ -71,7 +71,7 @@ func (m Memory) RecordPublished(status *v1.PodStatus) Memory {
 		for i := range list {
 			s := m.containers.findCompact(list[i].Name)
 			if start := s.findUnpublishedStart(); start != nil && start.observed && start.isShownBy(&list[i]) {
-				past := s.expand()
+				past := s.toContainerMemory()
 				past.unpublished = nil
 				m.setContainer(list[i].Name, past)
 			}
@@ -138,7 +138,7 @@ func (m *Memory) forgetExitedPostStart(seen *runtime.PodStatus) {
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
 		if s := m.containers.findCompact(c.Name); c.State == runtime.StateExited && s.pendingPostStartID() != "" && s.pendingPostStartID() == c.ID {
-			past := s.expand()
+			past := s.toContainerMemory()
 			past.postStart = ""
 			m.setContainer(c.Name, past)
 		}

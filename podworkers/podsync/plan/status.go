@@ -67,7 +67,7 @@ func Status(in StatusInput) v1.PodStatus {
 // the same container. A container in an older sandbox is neither started nor ready. The caller sets
 // Started and Ready of containers that have probes before it calls CompleteStatus.
 func ContainerStatuses(in StatusInput) v1.PodStatus {
-	in.prepare()
+	in.setDefaultsAndCompute()
 	s := v1.PodStatus{
 		ObservedGeneration: in.Pod.Generation,
 		QOSClass:           podstatus.QOSClass(in.Pod),
@@ -83,7 +83,7 @@ func ContainerStatuses(in StatusInput) v1.PodStatus {
 // phase of the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and
 // the restarts that the records show.
 func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
-	in.prepare()
+	in.setDefaultsAndCompute()
 	in.Memory.markPostStartPending(&status)
 	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
@@ -105,8 +105,8 @@ func describeCancelledStart(s *v1.PodStatus) string {
 	return ""
 }
 
-// prepare sets defaults for nil fields and computes the unexported fields.
-func (in *StatusInput) prepare() {
+// setDefaultsAndCompute sets defaults for nil fields and computes the unexported fields.
+func (in *StatusInput) setDefaultsAndCompute() {
 	if in.Pod == nil {
 		in.Pod = new(v1.Pod)
 	}

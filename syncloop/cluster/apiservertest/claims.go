@@ -11,7 +11,7 @@ import (
 type claims struct{ c *Client }
 
 // claimNamesOf returns the names of the PersistentVolumeClaims that the volumes of a pod refer to, including
-// those of ephemeral volumes.
+// the claims of ephemeral volumes.
 func claimNamesOf(pod *v1.Pod) sets.Set[string] {
 	names := sets.New[string]()
 	for _, v := range pod.Spec.Volumes {

@@ -65,9 +65,9 @@ type pool struct {
 	hasConnection atomic.Bool
 }
 
-// send sends a request, and reports whether the request got a connection. While the pool has no connection,
+// sendWithOneDial sends a request, and reports whether the request got a connection. While the pool has no connection,
 // only one request at a time opens one, and the others wait. A canceled request stops waiting.
-func (p *pool) send(r *http.Request) (answer *http.Response, connected bool, err error) {
+func (p *pool) sendWithOneDial(r *http.Request) (answer *http.Response, connected bool, err error) {
 	release := func() {}
 	if !p.hasConnection.Load() {
 		select {
@@ -157,7 +157,7 @@ func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.replacePoolIfCurrent(p)
 		p = c.current.Load()
 	}
-	answer, connected, err := p.send(r)
+	answer, connected, err := p.sendWithOneDial(r)
 	if err != nil && connected && !errors.Is(r.Context().Err(), context.Canceled) {
 		c.replacePoolIfCurrent(p)
 	}

@@ -76,7 +76,7 @@ func (f feed[T, P, L]) Watch(ctx context.Context, opts apiserver.WatchOptions) (
 	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	began := context.AfterFunc(ctx, cancel)
 	s := &stream[P]{pool: f.c.calls, openedOn: f.c.calls.current.Load(), cancel: cancel}
-	err := s.open(open, r, runtime.NewClientNegotiator(f.c.serializer, f.group.APIVersion()))
+	err := s.openWatch(open, r, runtime.NewClientNegotiator(f.c.serializer, f.group.APIVersion()))
 	if !began() {
 		err = ctx.Err()
 	}

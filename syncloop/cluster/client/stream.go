@@ -25,8 +25,8 @@ type stream[P any] struct {
 	decoder  *decode.Decoder
 }
 
-// open sends the watch request and sets the decoder of the stream. Canceling ctx closes the response body.
-func (s *stream[P]) open(ctx context.Context, r *rest.Request, decoding runtime.ClientNegotiator) error {
+// openWatch sends the watch request and sets the decoder of the stream. Canceling ctx closes the response body.
+func (s *stream[P]) openWatch(ctx context.Context, r *rest.Request, decoding runtime.ClientNegotiator) error {
 	objects, events, framer, err := decoding.StreamDecoder(protobufContentType, nil)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ type resolution struct {
 	left     int // the bytes that the environment may still grow
 }
 
-// resolveAll sets all variables of a container: those of services first, then envFrom, then env. It then
+// resolveAll sets all variables of a container: first the variables of services, then envFrom, then env. It then
 // expands the references in the command and the arguments.
 func (r *resolution) resolveAll() error {
 	if err := r.setServiceVariables(); err != nil {
@@ -196,7 +196,7 @@ func (r *resolution) setVariablesOfEnvFrom(source *v1.EnvFromSource) error {
 			skipped = append(skipped, name)
 			continue
 		}
-		value, _ := o.value(key)
+		value, _ := o.valueOfKey(key)
 		if err := r.setVariable(name, value); err != nil {
 			return fmt.Errorf("%s, key %s: %w", need.describeIn(r.Pod.Namespace), printableName(key), err)
 		}
@@ -235,7 +235,7 @@ func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, foun
 	if err != nil || o == nil {
 		return "", false, err
 	}
-	value, ok := o.value(key)
+	value, ok := o.valueOfKey(key)
 	if !ok && !need.Optional {
 		return "", false, fmt.Errorf("the %s has no key %s: %w", need.describeIn(r.Pod.Namespace), printableName(key), runtime.ErrNotFound)
 	}

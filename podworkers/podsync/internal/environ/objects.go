@@ -142,9 +142,9 @@ func (o *object) sortedKeys() []string {
 	return keys
 }
 
-// value returns the value of a key, and false if the object does not have the key. The stringData of a Secret
+// valueOfKey returns the value of a key, and false if the object does not have the key. The stringData of a Secret
 // takes precedence over its data.
-func (o *object) value(key string) (string, bool) {
+func (o *object) valueOfKey(key string) (string, bool) {
 	if value, ok := o.data[key]; ok {
 		return value, true
 	}

@@ -119,8 +119,8 @@ func imageUser(image Image) (id *int64, name string) {
 	return nil, name
 }
 
-// applyContainerSecurity changes the pod's security settings to those of a container: user, group and SELinux
-// options if they are set, and always privileges and capabilities.
+// applyContainerSecurity replaces the security settings of the pod by the settings of a container: user, group
+// and SELinux options if the container sets them, and always privileges and capabilities.
 func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
 		security.User = own.RunAsUser

@@ -38,9 +38,9 @@ func (r *Quota) Used() int {
 	return r.mu.used
 }
 
-// reserve adds bytes to the used ones, or releases bytes if the number is negative. It returns
+// reserveBytes adds bytes to the used ones, or releases bytes if the number is negative. It returns
 // ErrFull if that exceeds the limit.
-func (r *Quota) reserve(bytes int) error {
+func (r *Quota) reserveBytes(bytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if bytes > 0 && r.mu.used+bytes > MaxTotalBytes {
@@ -102,7 +102,7 @@ func (t *Tree) reserveLocked(bytes int) error {
 	case t.mu.used+bytes > MaxTreeBytes:
 		return ErrFull
 	}
-	err := t.quota.reserve(bytes)
+	err := t.quota.reserveBytes(bytes)
 	if err == nil {
 		t.mu.used += bytes
 	}

@@ -253,24 +253,24 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 			t.pause = min(max(2*t.pause, firstPause), lastPause)
 			t.until = now.Add(max(answer.After, t.pause))
 		}
-		t.requeue(s, time.Time{})
+		t.requeueSeries(s, time.Time{})
 	case apierrors.IsAlreadyExists(err): // The answer to an earlier create was lost.
 		s.exists = true
-		t.requeue(s, time.Time{})
+		t.requeueSeries(s, time.Time{})
 	case answer.Kind == patch.Gone && s.exists:
 		s.exists = false
-		t.requeue(s, time.Time{})
+		t.requeueSeries(s, time.Time{})
 	case answer.Kind == patch.Gone, answer.Kind == patch.Refused, apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), s.failures+1 >= maxAttempts:
 		return t.dropSeries(s)
 	default:
-		t.requeue(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
+		t.requeueSeries(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
 		s.failures++
 	}
 	return nil
 }
 
-// requeue puts a series back at its position in the queue, due at a time.
-func (t *Table) requeue(s *series, due time.Time) {
+// requeueSeries puts a series back at its position in the queue, due at a time.
+func (t *Table) requeueSeries(s *series, due time.Time) {
 	s.state, s.due = queued, due
 	at := slices.IndexFunc(t.queue, func(o *series) bool { return o.place > s.place })
 	if at < 0 {
