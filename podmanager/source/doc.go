@@ -32,8 +32,8 @@
 //     rejected pod is reported once, and again if the reason changes.
 //   - The first delivery of a source without pods is an ADD without pods.
 //   - A pod that was removed and added again between two reads is a REMOVE and an ADD. The same
-//     holds for a UID whose pod gets another name, or, without Snapshot.Guarded, a change that no
-//     API server would allow.
+//     holds for a UID whose pod gets another name, whose deletion timestamp disappears, or, without
+//     Snapshot.Guarded, that gets a change that no API server would allow.
 //   - A UID belongs to one source at a time. The Mux refuses a pod of another source under that UID
 //     ([ErrForeignUID]), and adds it when the first source has removed its pod.
 package source

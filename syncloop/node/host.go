@@ -24,6 +24,7 @@ import (
 // Apply copies it, and sets the defaults of an API server and the name of the node. A pod without a UID
 // gets the UID that UIDFromName returns, so that a later Apply of the same name updates the same pod, also
 // in another process. A pod with a deletion timestamp is not desired; it is shown until it has terminated.
+// An Apply without the timestamp makes it desired again: it starts again after it has terminated.
 // The conditions of its readiness gates come from its status: call Apply again to change them.
 //
 // After an error nothing has changed. The error wraps source.ErrInvalid and has every fault of the pod

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podworkers"
@@ -292,4 +293,34 @@ func TestSimulation_PodsWithoutUID(t *testing.T) {
 	s.Run(time.Minute)
 	assert.Len(t, s.Node().Pods(), 1)
 	s.Stop()
+}
+
+// TestSimulation_DeletionTakenBack: a pod is applied with a deletion timestamp, and again without it while it
+// terminates. It terminates, and starts again as a new incarnation.
+func TestSimulation_DeletionTakenBack(t *testing.T) {
+	s := nodetest.New(t, nodetest.Config{})
+	web := podOf("web", "run=forever ignore-term")
+	s.Apply(web)
+	s.Run(time.Second)
+	deleted := web.DeepCopy()
+	deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = &metav1.Time{Time: s.Now()}, new(int64(5))
+	s.Apply(deleted)
+	s.Run(time.Second)
+	s.Apply(web)
+	s.Run(time.Minute)
+	s.Stop()
+	assert.Contains(t, s.Transcript(), `
+        1s  | 1/1 Terminating restarts=0
+        6s  StopContainer c grace=5s
+        6s  StopSandbox
+        6s  StopSandbox
+        6s  RunSandbox attempt=1
+        6s  event Pulled: Container image "web:1" already present on machine
+        6s  CreateContainer c attempt=1
+        6s  event Created: Container c created
+        6s  StartContainer c
+        6s  event Started: Container c started
+        6s  RemoveSandbox
+        6s  | 1/1 Running restarts=1
+`)
 }

@@ -12,8 +12,10 @@
 // the rest is shared with the source, and must not be modified. A Tracker that owns its pods
 // delivers the pods themselves.
 //
-// A pod that gets another name or namespace under its UID is a REMOVE and an ADD. A change of the
-// spec that no API server would allow is a REMOVE and an ADD too, unless the source is guarded.
+// A pod that gets another name or namespace under its UID is a REMOVE and an ADD. The same holds for a
+// pod whose deletion timestamp disappears: an API server was restored from a backup that is older than
+// the deletion. A change of the spec that no API server would allow is a REMOVE and an ADD too, unless
+// the source is guarded.
 // [Claims] gives each UID to one source at a time.
 //
 // A pod object that is the same pointer as before is not compared: a source delivers a new object
