@@ -44,7 +44,8 @@ func isImportable(p *Package) bool {
 	return p.Name != "" && p.Name != "main" && !slices.Contains(strings.Split(p.Dir, "/"), "internal")
 }
 
-// exportedAPI returns the lines of API for one package.
+// exportedAPI returns one line of source text for each exported name that the production files of a package
+// declare. The lines are sorted and without duplicates.
 func exportedAPI(m *Module, p *Package) []string {
 	var lines []string
 	for _, f := range p.productionFiles() {
@@ -63,7 +64,8 @@ func exportedAPI(m *Module, p *Package) []string {
 	return slices.Compact(lines) // The same for several systems.
 }
 
-// exportedAPIOfDecl returns the lines of API for a declaration of types, constants or variables.
+// exportedAPIOfDecl returns one line for each exported type, field, interface method, constant and variable
+// that a declaration declares.
 func exportedAPIOfDecl(m *Module, d *ast.GenDecl) []string {
 	var lines []string
 	for _, spec := range d.Specs {
@@ -83,10 +85,11 @@ func exportedAPIOfDecl(m *Module, d *ast.GenDecl) []string {
 	return lines
 }
 
-// exportedAPIOfType returns one line for a type, and one line for each exported field or method of it.
+// exportedAPIOfType returns one line for a type, and one line for each exported field or interface method of
+// the type.
 func exportedAPIOfType(m *Module, spec *ast.TypeSpec) []string {
 	name := spec.Name.Name
-	head := "type " + name + m.formatParams(spec.TypeParams) + " "
+	head := "type " + name + m.formatTypeParams(spec.TypeParams) + " "
 	if spec.Assign.IsValid() {
 		head += "= "
 	}
@@ -99,7 +102,8 @@ func exportedAPIOfType(m *Module, spec *ast.TypeSpec) []string {
 	return []string{head + m.formatNode(spec.Type)}
 }
 
-// exportedMembers returns one line for each exported field or interface method of a type.
+// exportedMembers returns one line for each exported or embedded member of a struct or an interface. owner is
+// the name of the type.
 func exportedMembers(m *Module, owner string, list *ast.FieldList) []string {
 	var lines []string
 	for _, f := range list.List {
@@ -115,8 +119,9 @@ func exportedMembers(m *Module, owner string, list *ast.FieldList) []string {
 	return lines
 }
 
-// formatParams returns the parameters or results of a function as source text.
-func (m *Module) formatParams(list *ast.FieldList) string {
+// formatTypeParams returns the type parameters of a type as source text in square brackets, or "" if list is
+// nil.
+func (m *Module) formatTypeParams(list *ast.FieldList) string {
 	if list == nil {
 		return ""
 	}
@@ -129,7 +134,8 @@ func (m *Module) formatParams(list *ast.FieldList) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// formatNode returns a piece of syntax as source text on one line, without comments.
+// formatNode returns a piece of syntax as source text on one line, without comments. It returns "" for a nil
+// node.
 func (m *Module) formatNode(n ast.Node) string {
 	if e, ok := n.(ast.Expr); n == nil || ok && e == nil {
 		return ""
@@ -141,8 +147,8 @@ func (m *Module) formatNode(n ast.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// checkHiddenTypes reports exported names whose types an importer cannot name. It also reports aliases of internal
-// types, as go doc shows no methods of an alias.
+// checkHiddenTypes reports types that an exported name of an importable package shows and that no importer can
+// name: unexported types, and types from internal packages. Codebase.Hidden lists the exceptions.
 func checkHiddenTypes(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if !isImportable(p) {
@@ -165,7 +171,7 @@ type exposure struct {
 	expr ast.Node
 }
 
-// exposedTypes returns the type expressions in the exported names of a declaration.
+// exposedTypes returns the type expressions of the exported names that a declaration declares.
 func exposedTypes(d ast.Decl) []exposure {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -187,7 +193,9 @@ func exposedTypes(d ast.Decl) []exposure {
 	return nil
 }
 
-// exposedTypesOfSpec returns the type expressions in the exported names of one type, constant or variable.
+// exposedTypesOfSpec returns the type expressions of the exported names in one specification of types,
+// constants or variables. A struct has one for each exported field. A constant or variable without a written
+// type has none.
 func exposedTypesOfSpec(spec ast.Spec) []exposure {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:
@@ -226,10 +234,12 @@ func (r *findings) reportHiddenTypes(h Codebase, p *Package, f *File, types map[
 	})
 }
 
-// reportHiddenType reports the type with this name if an importer cannot name it. It returns whether it has reported the type.
-func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, n ast.Node) bool {
+// reportHiddenType reports a syntax node that names a type of an internal package or one of types, the
+// unexported types of the package. For a field it searches the type of the field. It returns true if
+// ast.Inspect shall also visit the children of the node.
+func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, node ast.Node) bool {
 	text := ""
-	switch n := n.(type) {
+	switch n := node.(type) {
 	case *ast.Field:
 		r.reportHiddenTypes(h, p, f, types, exposure{name, n})
 		return false
@@ -243,13 +253,13 @@ func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[s
 		}
 	}
 	if text != "" && !slices.Contains(h.Hidden, p.Dir+" "+name+" "+text) {
-		r.reportNode(f, n, "%s shows %s, which no importer can name: export and document it", name, text)
+		r.reportNode(f, node, "%s shows %s, which no importer can name: export and document it", name, text)
 	}
-	_, selector := n.(*ast.SelectorExpr)
+	_, selector := node.(*ast.SelectorExpr)
 	return !selector
 }
 
-// unexportedTypeNames returns the names of the unexported types of a package.
+// unexportedTypeNames returns the set of the names of the unexported types of a package.
 func unexportedTypeNames(p *Package) map[string]bool {
 	types := map[string]bool{}
 	for _, f := range p.productionFiles() {

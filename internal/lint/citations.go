@@ -43,13 +43,15 @@ func (id ID) String() string {
 	return fmt.Sprintf("%s-%d", id.Family, id.Number)
 }
 
-// compareIDs orders ids: behaviour first, then invariants, then faults.
+// compareIDs compares ids by family and then by number. The families P, I and F are last, in this order; all
+// other families are alphabetical.
 func compareIDs(a, b ID) int {
-	last := func(id ID) int { return slices.Index([]string{"P", "I", "F"}, id.Family) }
-	return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Number, b.Number))
+	index := func(id ID) int { return slices.Index([]string{"P", "I", "F"}, id.Family) }
+	return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(a.Family, b.Family), cmp.Compare(a.Number, b.Number))
 }
 
-// findIDs returns the ids in a text. A range (B-001 to B-004) stands for all its ids.
+// findIDs returns the ids in a text, sorted and without duplicates. It also finds ids in the names of tests,
+// and it returns each id of a range such as B-001 to B-004.
 func findIDs(text string) []ID {
 	var out []ID
 	for _, m := range idInText.FindAllStringSubmatch(text, -1) {
@@ -69,7 +71,7 @@ func findIDs(text string) []ID {
 	return slices.Compact(out)
 }
 
-// parseID returns the id of a family such as B and a number such as 001.
+// parseID returns the id with a family such as B and a number such as 001.
 func parseID(family, number string) ID {
 	n, _ := strconv.Atoi(number) // Digits, as the expression wants.
 	return ID{family, n}
@@ -83,7 +85,7 @@ type Citation struct {
 	Test string // the test, or the file of stories below the package; empty for production code
 }
 
-// findCitations returns the places where the files of a package cite ids. doc.go cites none.
+// findCitations returns the places where the Go files and the testdata of a package cite ids. It skips doc.go.
 func findCitations(m *Module, p *Package) ([]Citation, error) {
 	var out []Citation
 	for _, f := range p.Files {
@@ -100,7 +102,8 @@ func findCitations(m *Module, p *Package) ([]Citation, error) {
 	return append(out, stories...), err
 }
 
-// findFileCitations returns the citations of a Go file, each with the test in which it stands.
+// findFileCitations returns the citations in a Go file. In a test file each citation has the name of the test
+// function around it, or the name of the file if no test function is around it.
 func findFileCitations(m *Module, f *File, source string) []Citation {
 	tests := testNamesByLine(m, f)
 	var out []Citation
@@ -118,7 +121,8 @@ func findFileCitations(m *Module, f *File, source string) []Citation {
 	return out
 }
 
-// testNamesByLine returns for each line of a file the name of the test that contains the line.
+// testNamesByLine returns a map from each line of a test function, and of its comment, to the name of the
+// function.
 func testNamesByLine(m *Module, f *File) map[int]string {
 	out := map[int]string{}
 	for _, d := range f.Decls {
@@ -137,7 +141,8 @@ func testNamesByLine(m *Module, f *File) map[int]string {
 	return out
 }
 
-// findStoryCitations returns the citations in the files of a package's testdata directory.
+// findStoryCitations returns the citations in the files under a package's testdata directory. It also searches
+// the names of the files; an id in a name is a citation in line 1.
 func findStoryCitations(m *Module, p *Package) ([]Citation, error) {
 	root := filepath.Join(m.Root, p.Dir)
 	var out []Citation

@@ -35,7 +35,8 @@ func IncompatibleChanges(released, now string) (changes []string) {
 	return changes
 }
 
-// promisedPackage returns the package of a line "package DIR TIER", and true if its tier makes a promise.
+// promisedPackage parses a line "package DIR TIER". It returns DIR, and true if TIER is Beta or Stable. It
+// returns "" and false for any other line.
 func promisedPackage(line string) (dir string, promised bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 || fields[0] != "package" {
@@ -47,7 +48,7 @@ func promisedPackage(line string) (dir string, promised bool) {
 // UnexplainedChanges returns the changes that the newest section of a change log does not name. The section names a
 // change if it contains the line of API in backquotes.
 func UnexplainedChanges(changes []string, changelog string) (unexplained []string) {
-	newest := newestSection(changelog)
+	newest := textBeforeFirstRelease(changelog)
 	for _, change := range changes {
 		if !strings.Contains(newest, "`"+change[2:]+"`") {
 			unexplained = append(unexplained, change)
@@ -56,8 +57,10 @@ func UnexplainedChanges(changes []string, changelog string) (unexplained []strin
 	return unexplained
 }
 
-// newestSection returns a change log up to its first released version. Lines that were wrapped are joined.
-func newestSection(changelog string) string {
+// textBeforeFirstRelease returns the text of a change log before the heading of its first released version, so
+// with the section Unreleased. Each run of white space becomes one space. It returns the whole text if no
+// version is released.
+func textBeforeFirstRelease(changelog string) string {
 	text := "\n" + changelog
 	for i := strings.Index(text, "\n## ["); i >= 0; {
 		if !strings.HasPrefix(text[i:], "\n## [Unreleased]") {

@@ -7,13 +7,14 @@ import (
 	"unicode"
 )
 
-// checkConstructors reports functions called New… that start a goroutine. The Run method of the value starts it.
-func checkConstructors(r *findings, _ Codebase) {
+// checkConstructorsStartNothing reports each place in a function or method called New… that starts a goroutine.
+// The Run method of the value should start it.
+func checkConstructorsStartNothing(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
-				if !ok || !isConstructor(fn.Name.Name) || fn.Body == nil {
+				if !ok || !isExportedConstructor(fn.Name.Name) || fn.Body == nil {
 					continue
 				}
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
@@ -27,14 +28,14 @@ func checkConstructors(r *findings, _ Codebase) {
 	}
 }
 
-// isConstructor reports whether a function is called New or NewSomething.
-func isConstructor(name string) bool {
+// isExportedConstructor reports whether a name is New, or New and then a capital letter.
+func isExportedConstructor(name string) bool {
 	rest, ok := strings.CutPrefix(name, "New")
 	return ok && (rest == "" || unicode.IsUpper(rune(rest[0])))
 }
 
-// startsGoroutine reports whether n makes something run concurrently: by go, by a
-// method called Go, or by executor.Each.
+// startsGoroutine reports whether n is a go statement, a call of a function or method called Go, or a call of
+// executor.Each.
 func startsGoroutine(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.GoStmt:
@@ -50,8 +51,8 @@ func startsGoroutine(n ast.Node) bool {
 	return false
 }
 
-// checkConstructorExamples reports each exported constructor of a public package that no runnable example calls. An example
-// is runnable if it has an Output comment.
+// checkConstructorExamples reports each constructor (New…) of a package outside internal directories that no
+// runnable example calls. An example is runnable if it has an Output comment.
 func checkConstructorExamples(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "main" || slices.Contains(strings.Split(p.Dir, "/"), "internal") {
@@ -61,7 +62,7 @@ func checkConstructorExamples(r *findings, _ Codebase) {
 		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				fn, ok := d.(*ast.FuncDecl)
-				if ok && fn.Recv == nil && isConstructor(fn.Name.Name) && !called[fn.Name.Name] {
+				if ok && fn.Recv == nil && isExportedConstructor(fn.Name.Name) && !called[fn.Name.Name] {
 					r.reportNode(f, fn, "no Example with an Output calls %s: show it in ten lines", fn.Name.Name)
 				}
 			}
@@ -69,7 +70,8 @@ func checkConstructorExamples(r *findings, _ Codebase) {
 	}
 }
 
-// functionsCalledByExamples returns the names of all functions that the runnable examples of a package call.
+// functionsCalledByExamples returns the names of the functions that the runnable examples of a package call,
+// without their packages or receivers.
 func functionsCalledByExamples(p *Package) map[string]bool {
 	called := map[string]bool{}
 	for _, f := range p.testFiles() {
@@ -89,7 +91,8 @@ func functionsCalledByExamples(p *Package) map[string]bool {
 	return called
 }
 
-// calledName returns the last part of a called expression: New of podworkers.New.
+// calledName returns the last name in the expression of a called function, for example New of podworkers.New.
+// It returns "" if the expression is no name.
 func calledName(fun ast.Expr) string {
 	switch x := fun.(type) {
 	case *ast.Ident:
@@ -102,7 +105,8 @@ func calledName(fun ast.Expr) string {
 	return ""
 }
 
-// hasOutputComment reports whether an example has an Output comment. Without one, go test does not run the example.
+// hasOutputComment reports whether the body of an example has a comment that begins with "Output:" or
+// "Unordered output:". Without such a comment, go test does not run the example.
 func hasOutputComment(f *File, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(f.Comments, func(c *ast.CommentGroup) bool {
 		text := strings.ToLower(c.Text())

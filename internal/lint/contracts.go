@@ -8,7 +8,8 @@ import (
 
 const maxDocLines = 80
 
-// checkPackageComments reports each doc.go that is too long, and ids in the comments that go doc shows.
+// checkPackageComments reports package comments that are too long, and ids in package comments and in the
+// comments of exported names. It skips the packages in Codebase.Uncontracted.
 func checkPackageComments(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.productionFiles() {
@@ -30,8 +31,8 @@ func checkPackageComments(r *findings, h Codebase) {
 	}
 }
 
-// visitExportedDocs calls visit for each comment that go doc shows: of functions, methods, types with their fields
-// and methods, constants and variables.
+// visitExportedDocs calls visit for each comment of an exported name in the production files of a package:
+// functions, methods, types, their fields and interface methods, constants and variables.
 func visitExportedDocs(p *Package, visit func(f *File, name string, doc *ast.CommentGroup)) {
 	for _, f := range p.productionFiles() {
 		for _, d := range f.Decls {
@@ -49,7 +50,8 @@ func visitExportedDocs(p *Package, visit func(f *File, name string, doc *ast.Com
 	}
 }
 
-// visitSpecDocs calls visit for each comment of one declared type, constant or variable.
+// visitSpecDocs calls visit for each comment of the exported names in one specification: of the type, constants
+// or variables, and of the fields or interface methods of an exported type.
 func visitSpecDocs(d *ast.GenDecl, spec ast.Spec, visit func(name string, doc *ast.CommentGroup)) {
 	show := func(name string, docs ...*ast.CommentGroup) {
 		for _, doc := range docs {
@@ -75,7 +77,8 @@ func visitSpecDocs(d *ast.GenDecl, spec ast.Spec, visit func(name string, doc *a
 	}
 }
 
-// structFieldsOrMethods returns the fields of a struct or the methods of an interface.
+// structFieldsOrMethods returns the fields of a struct or the methods of an interface. It returns nil for
+// another type.
 func structFieldsOrMethods(t ast.Expr) []*ast.Field {
 	switch t := t.(type) {
 	case *ast.StructType:

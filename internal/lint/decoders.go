@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// checkYAMLDecoders reports packages that read YAML, except internal/document. That package bounds the size: aliases can
-// expand a YAML text to a million times its size.
+// checkYAMLDecoders reports imports of YAML packages, and uses of Kubernetes decoders that accept YAML, outside
+// internal/document and tools. Only internal/document bounds the size: aliases can expand a YAML text to a
+// million times its size.
 func checkYAMLDecoders(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if row, _ := h.findRow(p.Dir); p.Dir == h.Documents || row.Mark == Tool {
@@ -29,7 +30,8 @@ func checkYAMLDecoders(r *findings, h Codebase) {
 	}
 }
 
-// isYAMLPackage reports whether an import path has "yaml" as an element, with or without a version.
+// isYAMLPackage reports whether an element of an import path contains "yaml" before its first dot, or is
+// "go.yaml.in".
 func isYAMLPackage(imported string) bool {
 	return slices.ContainsFunc(strings.Split(imported, "/"), func(element string) bool {
 		name, _, _ := strings.Cut(element, ".")

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// checkDocComments reports packages without doc.go, programs without a doc comment, and exported names without a
-// comment that begins with the name.
+// checkDocComments reports packages without a doc.go that has a package comment, programs without a package
+// comment, and exported names without a comment that begins with the name.
 func checkDocComments(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if p.Name == "" {
@@ -28,7 +28,8 @@ func checkDocComments(r *findings, h Codebase) {
 	}
 }
 
-// checkPackageDoc reports a package without a doc.go, or a program without a doc comment.
+// checkPackageDoc reports a package without a doc.go that has a package comment, and a program that has no
+// package comment in any file.
 func checkPackageDoc(r *findings, p *Package) {
 	found := false
 	for _, f := range p.productionFiles() {
@@ -45,15 +46,16 @@ func checkPackageDoc(r *findings, p *Package) {
 	}
 }
 
-// checkFuncDoc reports an exported function without a comment that begins with its name.
+// checkFuncDoc reports an exported function or method whose comment is missing or does not begin with its name.
+// It skips methods of unexported types.
 func checkFuncDoc(r *findings, f *File, d *ast.FuncDecl) {
 	if d.Name.IsExported() && ast.IsExported(receiverTypeName(d)) {
 		checkCommentBeginsWithName(r, f, d.Name, d.Doc)
 	}
 }
 
-// receiverTypeName returns the receiver type of a method. For a function it returns an exported word, so that a
-// caller can treat both alike.
+// receiverTypeName returns the name of a method's receiver type. For a function it returns the exported word
+// "Function", so that callers can test both with ast.IsExported.
 func receiverTypeName(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return "Function"
@@ -75,8 +77,8 @@ func receiverTypeName(d *ast.FuncDecl) string {
 	}
 }
 
-// checkGenDeclDoc reports exported types, interface methods, constants and variables whose comment is missing
-// or does not begin with the name.
+// checkGenDeclDoc reports the exported types, constants and variables of a declaration whose comment is missing
+// or does not begin with the name. It does the same for the exported methods of each exported interface.
 func checkGenDeclDoc(r *findings, f *File, d *ast.GenDecl) {
 	for _, spec := range d.Specs {
 		switch spec := spec.(type) {
@@ -102,7 +104,8 @@ func checkGenDeclDoc(r *findings, f *File, d *ast.GenDecl) {
 	}
 }
 
-// checkInterfaceDoc reports methods of an exported interface without a comment.
+// checkInterfaceDoc reports exported methods of an interface whose comment is missing or does not begin with
+// the name.
 func checkInterfaceDoc(r *findings, f *File, i *ast.InterfaceType) {
 	for _, method := range i.Methods.List {
 		for _, name := range method.Names { // None: an embedded interface.
@@ -113,7 +116,7 @@ func checkInterfaceDoc(r *findings, f *File, i *ast.InterfaceType) {
 	}
 }
 
-// firstComment returns the first comment that is not nil.
+// firstComment returns the first comment that is not nil, or nil if all are nil.
 func firstComment(comments ...*ast.CommentGroup) *ast.CommentGroup {
 	for _, c := range comments {
 		if c != nil {
@@ -123,7 +126,8 @@ func firstComment(comments ...*ast.CommentGroup) *ast.CommentGroup {
 	return nil
 }
 
-// checkCommentBeginsWithName reports a name whose comment does not begin with it.
+// checkCommentBeginsWithName reports a name whose comment is missing or does not begin with the name as a whole
+// word.
 func checkCommentBeginsWithName(r *findings, f *File, name *ast.Ident, doc *ast.CommentGroup) {
 	rest, ok := strings.CutPrefix(doc.Text(), name.Name)
 	if ok && (rest == "" || !unicode.IsLetter(rune(rest[0])) && !unicode.IsDigit(rune(rest[0]))) {

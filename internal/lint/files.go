@@ -2,9 +2,9 @@ package lint
 
 import "go/ast"
 
-// checkFileAccess reports packages that open directories or remove trees without internal/osfile. os.OpenRoot blocks on
-// a FIFO, and RemoveAll of the standard library descends into mounts, which may be directories of the host. Tests and kits
-// are exempt.
+// checkFileAccess reports uses of RemoveAll and OpenRoot from any package but internal/osfile. os.OpenRoot
+// blocks on a FIFO, and os.RemoveAll descends into mounts, which may be directories of the host. Tests, kits
+// and tools are exempt.
 func checkFileAccess(r *findings, h Codebase) {
 	const only = "internal/osfile"
 	for _, p := range r.m.Packages {

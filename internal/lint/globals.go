@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// checkGlobals reports init functions, package variables with state, and calls outside programs that exit the process.
-func checkGlobals(r *findings, _ Codebase) {
+// checkInitGlobalsAndExits reports init functions and package variables that can change. In packages other than
+// main it also reports uses of functions that exit the process or panic through package log.
+func checkInitGlobalsAndExits(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		written := assignedVariables(p)
 		for _, f := range p.productionFiles() {
@@ -31,8 +32,8 @@ func checkGlobals(r *findings, _ Codebase) {
 	}
 }
 
-// reportGlobalVariables reports package variables that are not constant: variables that have no value, or that a function
-// assigns to. A table that no function changes passes, as Go has no const for it.
+// reportGlobalVariables reports package variables that have no initial value, hold a lock, or are in written.
+// It skips _ and embedded files. A table that no function changes passes, as Go has no const for it.
 func reportGlobalVariables(r *findings, f *File, d *ast.GenDecl, written map[string]bool) {
 	for _, s := range d.Specs {
 		spec := s.(*ast.ValueSpec)
@@ -48,14 +49,15 @@ func reportGlobalVariables(r *findings, f *File, d *ast.GenDecl, written map[str
 	}
 }
 
-// hasEmbedDirective reports whether the compiler assigns a variable from a file.
+// hasEmbedDirective reports whether a comment has a go:embed directive.
 func hasEmbedDirective(doc *ast.CommentGroup) bool {
 	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
 		return strings.HasPrefix(c.Text, "//go:embed ")
 	})
 }
 
-// holdsLock reports whether a variable holds a lock or an atomic value.
+// holdsLock reports whether the type or the value of a variable uses sync/atomic, or a name of sync that does
+// not begin with Once.
 func holdsLock(f *File, spec *ast.ValueSpec) bool {
 	found := false
 	ast.Inspect(spec, func(n ast.Node) bool {
@@ -66,8 +68,9 @@ func holdsLock(f *File, spec *ast.ValueSpec) bool {
 	return found
 }
 
-// assignedVariables returns the names of package variables that a function assigns to, deletes from, or takes the
-// address of. Local variables do not count.
+// assignedVariables returns the names of package variables that the package assigns to, increments, deletes
+// from, clears, or takes the address of. It compares no types: a name that its own file does not declare counts
+// as a package variable.
 func assignedVariables(p *Package) map[string]bool {
 	written, top := map[string]bool{}, packageLevelSpecs(p)
 	write := func(e ast.Expr) {
@@ -102,7 +105,7 @@ func assignedVariables(p *Package) map[string]bool {
 	return written
 }
 
-// packageLevelSpecs returns the declarations of a package outside functions.
+// packageLevelSpecs returns the set of the specifications that a package declares outside functions.
 func packageLevelSpecs(p *Package) map[any]bool {
 	top := map[any]bool{}
 	for _, f := range p.productionFiles() {
@@ -117,7 +120,8 @@ func packageLevelSpecs(p *Package) map[any]bool {
 	return top
 }
 
-// rootVariable returns the variable at the root of an expression: a of a.b[c].d.
+// rootVariable returns the variable at the root of an expression, for example a of a.b[c].d. It returns nil if
+// the root is no variable.
 func rootVariable(e ast.Expr) *ast.Ident {
 	for {
 		switch x := e.(type) {
@@ -137,7 +141,7 @@ func rootVariable(e ast.Expr) *ast.Ident {
 	}
 }
 
-// reportExitCalls reports calls that exit the process.
+// reportExitCalls reports each use of os.Exit and of a log function whose name begins with Fatal or Panic.
 func reportExitCalls(r *findings, f *File) {
 	ast.Inspect(f.File, func(n ast.Node) bool {
 		pkg, name := f.resolveSelector(n)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// checkGlobCalls reports pattern matching on paths. A path that a user chooses may contain the characters of a pattern, such as
-// edge[1]. filepath.Glob then finds nothing and returns no error. path.Match is allowed for names that are no paths, such
-// as names of registries.
+// checkGlobCalls reports filepath.Glob and filepath.Match, the same functions of io/fs, and the package
+// doublestar, except in tools and tests. A path that a user chooses may contain the characters of a pattern,
+// such as edge[1]. filepath.Glob then finds nothing and returns no error.
 func checkGlobCalls(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if row, _ := h.findRow(p.Dir); row.Mark == Tool {

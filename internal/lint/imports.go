@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// checkTopLevelEntries reports entries of the top level that Codebase.TopLevel does not list, and listed entries that are
-// missing. Dot files and ignored files do not count.
+// checkTopLevelEntries reports entries of the module's root directory that Codebase.TopLevel does not list, and
+// listed entries that are missing. Hidden and git-ignored entries need not be listed.
 func checkTopLevelEntries(r *findings, h Codebase) {
 	entries, err := os.ReadDir(r.m.Root)
 	if err != nil {
@@ -33,7 +33,8 @@ func checkTopLevelEntries(r *findings, h Codebase) {
 	}
 }
 
-// gitignoreMatcher returns a function that reports whether .gitignore ignores an entry of the top level.
+// gitignoreMatcher returns a function that reports whether a pattern in the .gitignore of root matches a name.
+// Without a .gitignore no name matches.
 func gitignoreMatcher(root string) func(name string) bool {
 	text, _ := os.ReadFile(filepath.Join(root, ".gitignore")) // Without one nothing is ignored.
 	patterns := strings.Fields(string(text))
@@ -45,7 +46,8 @@ func gitignoreMatcher(root string) func(name string) bool {
 	}
 }
 
-// checkPackageTable reports packages without a row in the table, and rows without a package.
+// checkPackageTable reports packages without a row in the table of packages, rows without a package, and
+// packages that are called main without the mark Main or the reverse.
 func checkPackageTable(r *findings, h Codebase) {
 	var seen []string
 	for _, p := range r.m.Packages {
@@ -66,7 +68,8 @@ func checkPackageTable(r *findings, h Codebase) {
 	}
 }
 
-// checkLayers reports imports within the module that point to a higher or the same layer. Tests are exempt.
+// checkLayers reports imports within the module that point to the same or a higher layer and that
+// Codebase.Stairs does not list. It also reports stairs that no import uses. Tests are exempt.
 func checkLayers(r *findings, h Codebase) {
 	used := map[Stair]bool{}
 	for _, p := range r.m.Packages {
@@ -100,7 +103,9 @@ func checkLayers(r *findings, h Codebase) {
 	}
 }
 
-// checkSoleImporters reports imports of a heavy dependency by packages other than its sole importers.
+// checkSoleImporters reports an import of another module by a package that Codebase.SoleImporters does not list
+// for it. Modules of the base layer that have no entry there are free for all. Tests and kits may also import
+// where the entry lists "test".
 func checkSoleImporters(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.findRow(p.Dir)
@@ -127,5 +132,5 @@ func checkSoleImporters(r *findings, h Codebase) {
 	}
 }
 
-// isSameOrBelow reports whether an import path is root or below root.
+// isSameOrBelow reports whether an import path p is root or below root.
 func isSameOrBelow(p, root string) bool { return p == root || strings.HasPrefix(p, root+"/") }

@@ -273,7 +273,8 @@ func Podkeel() Codebase {
 	}
 }
 
-// findRow returns the row of a package.
+// findRow returns the first row of the table whose pattern matches the directory of a package, and false if no
+// row matches.
 func (h Codebase) findRow(dir string) (Row, bool) {
 	for _, r := range h.Rows {
 		if ok, _ := path.Match(r.Dir, dir); ok {

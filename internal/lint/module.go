@@ -78,8 +78,8 @@ func Load(root, modulePath string) (*Module, error) {
 	return m, err
 }
 
-// skipForeignDirectory returns fs.SkipDir for a directory that does not belong to the module: testdata, hidden
-// directories and other modules.
+// skipForeignDirectory returns fs.SkipDir for a directory that does not belong to the module: testdata, a name
+// that begins with . or _, or another module. It returns nil for root and for all other directories.
 func skipForeignDirectory(root, dir string) error {
 	if dir == root {
 		return nil
@@ -106,14 +106,14 @@ func (m *Module) parse(name, relative string) (*File, error) {
 	return f, nil
 }
 
-// importPath returns the path that a spec imports.
+// importPath returns the unquoted path of an import.
 func importPath(spec *ast.ImportSpec) string {
 	p, _ := strconv.Unquote(spec.Path.Value) // The parser has checked the quotes.
 	return p
 }
 
-// importName returns the name of an import in its file. If the file gives none, it is the last element of the
-// path without a version.
+// importName returns the name by which a file refers to an import: its explicit name, or the last element of
+// the path that is not a version such as v2.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -126,8 +126,8 @@ func importName(spec *ast.ImportSpec) string {
 	return base
 }
 
-// resolveSelector returns "time" and "Now" for the expression time.Now. Both are empty if the expression is not a name of
-// an imported package.
+// resolveSelector returns "time" and "Now" for the expression time.Now. It returns "" and "" if the expression
+// is not a name from an imported package.
 func (f *File) resolveSelector(e ast.Node) (pkg, name string) {
 	s, ok := e.(*ast.SelectorExpr)
 	if !ok {
@@ -150,7 +150,7 @@ func (p *Package) productionFiles() []*File { return p.filesByKind(false) }
 // testFiles returns the test files of a package.
 func (p *Package) testFiles() []*File { return p.filesByKind(true) }
 
-// filesByKind returns the test files of a package, or the other files.
+// filesByKind returns the test files of a package if test is true, and the other files if test is false.
 func (p *Package) filesByKind(test bool) []*File {
 	var out []*File
 	for _, f := range p.Files {
@@ -184,18 +184,18 @@ type findings struct {
 	all  []Finding
 }
 
-// reportNode adds a finding at the place of a syntax node.
+// reportNode adds a finding for the line in which a syntax node begins.
 func (r *findings) reportNode(f *File, n ast.Node, format string, args ...any) {
 	line := r.m.fset.Position(n.Pos()).Line
 	r.all = append(r.all, Finding{f.Name, line, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// reportFile adds a finding for a whole file or directory.
+// reportFile adds a finding for a file or directory as a whole.
 func (r *findings) reportFile(name, format string, args ...any) {
 	r.all = append(r.all, Finding{name, 0, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// allRules returns the rules that need only the parsed module.
+// allRules returns the check function of each rule that needs only the parsed module, by the name of the rule.
 func allRules() map[string]func(*findings, Codebase) {
 	return map[string]func(*findings, Codebase){
 		"toplevel":    checkTopLevelEntries,
@@ -206,9 +206,9 @@ func allRules() map[string]func(*findings, Codebase) {
 		"words":       checkTypePackages,
 		"passive":     checkPassivePackages,
 		"seam":        checkExecutorSeam,
-		"constructor": checkConstructors,
+		"constructor": checkConstructorsStartNothing,
 		"example":     checkConstructorExamples,
-		"global":      checkGlobals,
+		"global":      checkInitGlobalsAndExits,
 		"doc":         checkDocComments,
 		"sleep":       checkSleeps,
 		"leak":        checkLeakTests,
@@ -221,7 +221,7 @@ func allRules() map[string]func(*findings, Codebase) {
 		"glob":        checkGlobCalls,
 		"decoder":     checkYAMLDecoders,
 		"summary":     checkSummaries,
-		"basename":    checkBaseNames,
+		"basename":    checkUniqueBaseNames,
 	}
 }
 
@@ -236,7 +236,7 @@ func Check(m *Module, h Codebase) []Finding {
 	return sortFindings(all)
 }
 
-// sortFindings returns the findings in order of place, each once.
+// sortFindings sorts findings by file, line, rule and text, and returns them without duplicates.
 func sortFindings(all []Finding) []Finding {
 	slices.SortFunc(all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text))

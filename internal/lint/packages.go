@@ -14,8 +14,9 @@ const maxSummary = 90
 // experimentalMark stands at the end of the first sentence of an experimental package.
 const experimentalMark = " (experimental)"
 
-// checkSummaries reports packages whose first sentence is too long for PACKAGES.md, or does not agree with the tier of the
-// package.
+// checkSummaries reports importable packages whose package comment has a first sentence that is too long for
+// PACKAGES.md, or whose first sentence says "experimental" although the tier of the package differs, or the
+// reverse.
 func checkSummaries(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if !isImportable(p) {
@@ -39,17 +40,17 @@ func checkSummaries(r *findings, h Codebase) {
 	}
 }
 
-// packageSummary returns the first sentence of a package comment without the name of the package. experimental reports
-// whether the sentence has the experimental mark.
+// packageSummary returns the first sentence of a package comment without the words "Package NAME", the final
+// dot and the experimental mark. experimental reports whether the sentence had the experimental mark.
 func packageSummary(p *Package, f *File) (text string, experimental bool) {
 	text = new(doc.Package).Synopsis(f.Doc.Text())
 	text = strings.TrimRight(strings.TrimPrefix(text, "Package "+p.Name+" "), ".:")
 	return strings.CutSuffix(text, experimentalMark)
 }
 
-// checkBaseNames reports two importable packages with the same last path element. A file that imports both has to rename
-// one of them.
-func checkBaseNames(r *findings, _ Codebase) {
+// checkUniqueBaseNames reports an importable package whose last path element an earlier importable package also
+// has. A file that imports both has to rename one of them.
+func checkUniqueBaseNames(r *findings, _ Codebase) {
 	owner := map[string]string{}
 	for _, p := range r.m.Packages {
 		if !isImportable(p) {
@@ -76,7 +77,8 @@ type packageGroup struct {
 	has            func(dir string, mark Mark) bool
 }
 
-// packageGroups returns the groups of PACKAGES.md in order. A package stands in the first group that matches it.
+// packageGroups returns the groups of PACKAGES.md in order. A package belongs to the first group whose function
+// returns true for it.
 func packageGroups() []packageGroup {
 	return []packageGroup{
 		{"Start", "Packages that most programs import.", func(dir string, _ Mark) bool { return slices.Contains(startHere, dir) }},
@@ -111,7 +113,8 @@ func PackagesPage(m *Module, h Codebase, compiled map[string]int) string {
 	return b.String()
 }
 
-// describePackage returns the summary of a package as a table cell.
+// describePackage returns the summary of a package as a cell of a Markdown table, or "" if it has no package
+// comment.
 func describePackage(p *Package) string {
 	for _, f := range p.productionFiles() {
 		if f.Doc != nil {
@@ -122,7 +125,8 @@ func describePackage(p *Package) string {
 	return ""
 }
 
-// kitLink returns a link to the test kit of a package. The name of the kit is that name with "test" or "ertest" at the end.
+// kitLink returns a Markdown link to the importable test kit of a package, or "". The base name of the kit is
+// the base name of the package with "test" or "ertest" at the end.
 func kitLink(m *Module, h Codebase, dir string) string {
 	for _, p := range m.Packages {
 		row, _ := h.findRow(p.Dir)

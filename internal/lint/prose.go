@@ -40,7 +40,7 @@ type HardPhrase struct {
 	Phrase string
 }
 
-// key names the entry of the record that a place counts for.
+// key returns the text "DIR: KIND: PHRASE". testdata/prose.txt counts the allowed phrases by this key.
 func (p HardPhrase) key() string { return path.Dir(p.File) + ": " + string(p.Kind) + ": " + p.Phrase }
 
 // String returns the place and the phrase, as a compiler prints an error.
@@ -66,7 +66,7 @@ func (r ProseReport) Per100(kind Prose) float64 {
 // CheckProse reads all comments of the module, and all Markdown files outside testdata.
 func CheckProse(m *Module) (ProseReport, error) {
 	r := ProseReport{Lines: map[Prose]int{}}
-	search := searchHardPhrases()
+	search := hardPhrasePattern()
 	for _, p := range m.Packages {
 		for _, f := range p.Files {
 			kind := ProductionComments
@@ -74,7 +74,7 @@ func CheckProse(m *Module) (ProseReport, error) {
 				kind = TestComments
 			}
 			for _, group := range f.Comments {
-				r.add(search, HardPhrase{File: f.Name, Line: m.fset.Position(group.Pos()).Line, Kind: kind}, group.Text())
+				r.addHardPhrases(search, HardPhrase{File: f.Name, Line: m.fset.Position(group.Pos()).Line, Kind: kind}, group.Text())
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func CheckProse(m *Module) (ProseReport, error) {
 		}
 		line := 1
 		for _, paragraph := range strings.SplitAfter(string(text), "\n\n") {
-			r.add(search, HardPhrase{File: filepath.ToSlash(name), Line: line, Kind: Documents}, paragraph)
+			r.addHardPhrases(search, HardPhrase{File: filepath.ToSlash(name), Line: line, Kind: Documents}, paragraph)
 			line += strings.Count(paragraph, "\n")
 		}
 	}
@@ -96,8 +96,9 @@ func CheckProse(m *Module) (ProseReport, error) {
 	return r, err
 }
 
-// add counts the lines of a text and appends a place for each hard phrase in it.
-func (r *ProseReport) add(search *regexp.Regexp, at HardPhrase, text string) {
+// addHardPhrases adds the number of lines of a text to the report. It appends a copy of at for each hard phrase
+// in the text, with that phrase.
+func (r *ProseReport) addHardPhrases(search *regexp.Regexp, at HardPhrase, text string) {
 	r.Lines[at.Kind] += strings.Count(text, "\n")
 	joined := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for _, at.Phrase = range search.FindAllString(joined, -1) {
@@ -105,12 +106,13 @@ func (r *ProseReport) add(search *regexp.Regexp, at HardPhrase, text string) {
 	}
 }
 
-// searchHardPhrases returns an expression that matches each hard phrase.
-func searchHardPhrases() *regexp.Regexp {
+// hardPhrasePattern returns a regular expression that matches each hard phrase as whole words.
+func hardPhrasePattern() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:` + strings.Join(hardPhrases, "|") + `)\b`)
 }
 
-// markdownFiles returns the Markdown files under root, except those in testdata.
+// markdownFiles returns the names of the Markdown files under root, relative to root. It skips testdata and
+// .git directories.
 func markdownFiles(root string) (names []string, err error) {
 	err = filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
 		switch {
@@ -131,7 +133,7 @@ func markdownFiles(root string) (names []string, err error) {
 // AddedProse returns the places of the phrases that stand more often in a directory than recorded says. recorded has
 // lines "directory: kind: phrase: number".
 func AddedProse(places []HardPhrase, recorded string) (added []HardPhrase) {
-	allowed := parseProse(recorded)
+	allowed := parseAllowedCounts(recorded)
 	found := map[string][]HardPhrase{}
 	for _, p := range places {
 		found[p.key()] = append(found[p.key()], p)
@@ -151,7 +153,7 @@ func LowerProse(places []HardPhrase, recorded string) string {
 	for _, p := range places {
 		found[p.key()]++
 	}
-	allowed := parseProse(recorded)
+	allowed := parseAllowedCounts(recorded)
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(allowed)) {
 		if n := min(allowed[key], found[key]); n > 0 {
@@ -161,8 +163,9 @@ func LowerProse(places []HardPhrase, recorded string) string {
 	return b.String()
 }
 
-// parseProse reads the lines of a record. A line that it cannot read allows nothing.
-func parseProse(recorded string) map[string]int {
+// parseAllowedCounts parses lines of the form "KEY: NUMBER" and returns the allowed number for each key. It
+// skips lines that have another form.
+func parseAllowedCounts(recorded string) map[string]int {
 	allowed := map[string]int{}
 	for line := range strings.Lines(recorded) {
 		i := strings.LastIndex(line, ": ")

@@ -26,8 +26,9 @@ type Rule struct {
 	Difference string
 }
 
-// checkRuleTables compares the RULES.md of each package with the ids that the package cites. Each cited id needs a row with
-// a sentence, and each row needs a test or story that cites it. A package without citations needs no RULES.md.
+// checkRuleTables compares the RULES.md of each package with the ids that the package cites. Each cited id
+// needs a row with a sentence, and each row needs a test or a file in testdata that cites its id. A package
+// without citations needs no RULES.md.
 func checkRuleTables(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if slices.Contains(h.Unruled, p.Dir) || p.Dir == "internal/lint" { // Its ids are examples.
@@ -50,7 +51,8 @@ func checkRuleTables(r *findings, h Codebase) {
 	}
 }
 
-// checkRuleTable compares the rows of one RULES.md with the citations of its package.
+// checkRuleTable reports rows of one RULES.md that are out of order or without a sentence, rows whose tests do
+// not agree with the citations, and cited ids without a row.
 func checkRuleTable(r *findings, file string, rows []Rule, cited []Citation) {
 	rowOf := map[ID]bool{}
 	for i, row := range rows {
@@ -70,7 +72,8 @@ func checkRuleTable(r *findings, file string, rows []Rule, cited []Citation) {
 	}
 }
 
-// checkRuleTests reports a row that no test cites, and tests in the row that do not cite the rule.
+// checkRuleTests reports a row whose id no test cites, a test in the row that does not cite the id, and a row
+// that lists no test although a test cites the id.
 func checkRuleTests(r *findings, file string, row Rule, cited []Citation) {
 	tests := testsCitingRule(row.ID, cited)
 	if len(tests) == 0 {
@@ -86,8 +89,8 @@ func checkRuleTests(r *findings, file string, row Rule, cited []Citation) {
 	}
 }
 
-// testsCitingRule returns the tests that cite a rule: first tests with the id in their names, then stories, then other
-// tests.
+// testsCitingRule returns the tests that cite a rule, without duplicates: first those with the id in their
+// name, then files in testdata, then other test functions, then test files.
 func testsCitingRule(id ID, cited []Citation) []string {
 	var out []string
 	for _, c := range cited {
@@ -110,12 +113,12 @@ func testsCitingRule(id ID, cited []Citation) []string {
 	return slices.Compact(out)
 }
 
-// lineOf reports something about a line of a file that is not Go.
+// reportLine adds a finding for a line of a file.
 func (r *findings) reportLine(file string, line int, format string, args ...any) {
 	r.all = append(r.all, Finding{file, line, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// parseRules returns the rows of a RULES.md.
+// parseRules returns the table rows of a RULES.md whose first cell has exactly one id.
 func parseRules(text string) []Rule {
 	var out []Rule
 	number := 0

@@ -59,7 +59,7 @@ func Measure(m *Module, h Codebase) (Size, error) {
 // lineOf returns the line number of a position.
 func (m *Module) lineOf(p token.Pos) int { return m.fset.Position(p).Line }
 
-// countCodeLines returns the number of lines of a file that are neither blank nor a comment.
+// countCodeLines returns the number of lines of a Go file that have more than white space and comments.
 func countCodeLines(name string) (int, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func countCodeLines(name string) (int, error) {
 	}
 }
 
-// checkFileSizes reports files with more lines than Limits.FileLines.
+// checkFileSizes reports production files with more lines than Limits.FileLines.
 func checkFileSizes(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.productionFiles() {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkSleeps reports sleeps and polls in tests and kits. They are allowed in virtual time: in a function that is passed
-// to synctest.Test, or in a function whose comment says "in a bubble".
+// checkSleeps reports sleeps and polls in tests and test kits. They are allowed in virtual time: in a function
+// that the package passes to synctest.Test, or in a function whose comment says "in a bubble".
 func checkSleeps(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.findRow(p.Dir)
@@ -21,13 +21,13 @@ func checkSleeps(r *findings, h Codebase) {
 				if !ok || bubbled[fn.Name.Name] || strings.Contains(fn.Doc.Text(), "in a bubble") {
 					continue
 				}
-				visitOutsideBubbles(f, fn, func(n ast.Node) { reportSleepOrPoll(r, f, n) })
+				visitOutsideBubbles(f, fn, func(n ast.Node) { reportIfSleepOrPoll(r, f, n) })
 			}
 		}
 	}
 }
 
-// functionsRunInBubbles returns the names of the functions that a package passes to synctest.Test.
+// functionsRunInBubbles returns the names of the functions that a package passes by name to synctest.Test.
 func functionsRunInBubbles(p *Package) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range p.Files {
@@ -49,7 +49,8 @@ func isSynctestCall(f *File, call *ast.CallExpr) bool {
 	return pkg == "testing/synctest" && name == "Test"
 }
 
-// visitOutsideBubbles calls visit for each node of a function that does not run in virtual time.
+// visitOutsideBubbles calls visit for each syntax node of a function, except calls of synctest.Test and the
+// nodes in them.
 func visitOutsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && isSynctestCall(f, call) {
@@ -62,8 +63,9 @@ func visitOutsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
 	})
 }
 
-// reportSleepOrPoll reports a node that sleeps or polls.
-func reportSleepOrPoll(r *findings, f *File, n ast.Node) {
+// reportIfSleepOrPoll reports n if it names a sleep or timer of package time, a polling function of testify, or
+// runtime.Gosched.
+func reportIfSleepOrPoll(r *findings, f *File, n ast.Node) {
 	pkg, name := f.resolveSelector(n)
 	_, base, _ := strings.Cut(pkg, "testify/")
 	switch {
@@ -76,7 +78,8 @@ func reportSleepOrPoll(r *findings, f *File, n ast.Node) {
 	}
 }
 
-// checkLeakTests reports packages that start goroutines and whose tests do not fail if a goroutine is left.
+// checkLeakTests reports packages that can start goroutines and whose tests do not call goleak.VerifyTestMain:
+// those with the mark Shell or Seam, and those with the mark Edge that have a go statement.
 func checkLeakTests(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.findRow(p.Dir)

@@ -102,7 +102,8 @@ func Phrases() []Term {
 	}
 }
 
-// checkTerms reports private words in exported names, their comments, doc.go files and the README.
+// checkTerms reports words from Names in exported names, and phrases from Phrases in their comments, in doc.go
+// files and in the README. It skips internal packages.
 func checkTerms(r *findings, h Codebase) {
 	names := map[string]string{}
 	for _, t := range Names() {
@@ -136,7 +137,7 @@ type phrase struct {
 	standard string
 }
 
-// compilePhrases returns the terms with compiled expressions that match whole words.
+// compilePhrases returns for each term an expression that matches it as whole words in any case.
 func compilePhrases(terms []Term) (list []phrase) {
 	for _, t := range terms {
 		words := strings.ReplaceAll(t.Private, " ", `\s+`)
@@ -145,7 +146,7 @@ func compilePhrases(terms []Term) (list []phrase) {
 	return list
 }
 
-// reportPhrases reports each phrase that matches the text of the comment at n.
+// reportPhrases reports each phrase that occurs in text, the comment at n.
 func (r *findings) reportPhrases(f *File, n ast.Node, text string, phrases []phrase) {
 	for _, p := range phrases {
 		if found := p.private.FindString(text); found != "" {
@@ -154,7 +155,8 @@ func (r *findings) reportPhrases(f *File, n ast.Node, text string, phrases []phr
 	}
 }
 
-// reportReadmePhrases reports each phrase that matches a line of the README, if the module has a README.
+// reportReadmePhrases reports each phrase in each line of README.md. It does nothing if the file cannot be
+// read.
 func (r *findings) reportReadmePhrases(phrases []phrase) {
 	text, err := os.ReadFile(filepath.Join(r.m.Root, "README.md"))
 	if err != nil {
@@ -169,8 +171,8 @@ func (r *findings) reportReadmePhrases(phrases []phrase) {
 	}
 }
 
-// visitExportedNames calls visit for each exported name of a file, also of fields and methods, and for its comment. The
-// comment may be nil.
+// visitExportedNames calls visit for each exported name in a file, with fields and methods of exported types,
+// and for its comment. The comment may be nil.
 func visitExportedNames(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
 	show := func(names []*ast.Ident, docs ...*ast.CommentGroup) {
 		for _, name := range names {
@@ -204,7 +206,8 @@ func visitExportedNames(f *File, visit func(*ast.Ident, *ast.CommentGroup)) {
 	}
 }
 
-// splitAtCapitals splits a name at its capital letters: PodStatusFunc into Pod, Status and Func.
+// splitAtCapitals splits a name before each capital letter that does not follow another capital letter:
+// PodStatusFunc into Pod, Status and Func.
 func splitAtCapitals(name string) (list []string) {
 	begin := 0
 	for i, c := range name {
