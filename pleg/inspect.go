@@ -12,34 +12,39 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// inspectPending inspects every pod with a pending inspection and returns when that is done.
+// inspectPending inspects every pod with a requested inspection, up to MaxInspections at a time. It returns
+// when no inspection is pending, or when the PLEG is stopping.
 func (p *PLEG) inspectPending(ctx context.Context) {
 	p.mu.Lock()
 	n := len(p.mu.table.queue) + len(p.mu.table.suspects)
 	p.mu.Unlock()
 	executor.Each(p.executor, p.cfg.MaxInspections, min(n, p.cfg.MaxInspections), func(int) {
 		if r, number := p.startNextInspection(); r != nil {
-			p.inspectUntilEmpty(ctx, r, number)
+			p.inspectPodThenQueue(ctx, r, number)
 		}
 	})
 }
 
-// inspectUntilEmpty inspects one pod after another until no inspection is pending.
-func (p *PLEG) inspectUntilEmpty(ctx context.Context, r *record, number uint64) {
+// inspectPodThenQueue inspects pod r and then one pod after another from the queue. It returns when it may
+// start no further inspection, or when the PLEG is stopping. number is the sequence number of the inspection of
+// r.
+func (p *PLEG) inspectPodThenQueue(ctx context.Context, r *record, number uint64) {
 	for r != nil && p.inspectPod(ctx, r, number) {
 		r, number = p.startNextInspection()
 	}
 }
 
-// startNextInspection takes the next inspection from the queue.
+// startNextInspection removes the next pod from the queue and counts its inspection as running. It returns the
+// pod and the inspection's sequence number, or nil if the queue is empty or the concurrency limit is reached.
+// The caller must call the runtime.
 func (p *PLEG) startNextInspection() (*record, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.table.startNextInspection()
 }
 
-// inspectPod reads the status of one pod and stores it. It returns false, without a result, if the
-// PLEG is stopping.
+// inspectPod reads the status of one pod from the runtime and stores the status or the error. If the PLEG is
+// stopping, it stores nothing, requests the inspection again and returns false.
 func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (completed bool) {
 	began := p.executor.Now()
 	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.InspectTimeout))
@@ -48,7 +53,7 @@ func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (comple
 	cancel()
 	if isInterrupted(ctx, err) {
 		p.mu.Lock()
-		p.mu.table.cancelInspection(r)
+		p.mu.table.requeueCancelledInspection(r)
 		p.mu.Unlock()
 		return false
 	}
@@ -62,7 +67,7 @@ func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (comple
 	return true
 }
 
-// checkStatus returns an error if the runtime's answer is nil or of another pod (F62).
+// checkStatus returns an error if the runtime's answer is nil or belongs to another pod (F62).
 func checkStatus(status *runtime.PodStatus, uid types.UID) error {
 	switch {
 	case status == nil:
@@ -73,8 +78,9 @@ func checkStatus(status *runtime.PodStatus, uid types.UID) error {
 	return nil
 }
 
-// finishInspection stores the result of an inspection. It releases the waiting readers first, then
-// notifies the subscriptions, the log and the hook.
+// finishInspection stores the result of an inspection. It first releases the readers that waited for it, then
+// adds the pod's events to every subscription, logs the first failure and contradictory container states, and
+// calls Hooks.Inspected.
 func (p *PLEG) finishInspection(r *record, number uint64, status *runtime.PodStatus, err error, timedOut bool, began time.Time) {
 	now := p.executor.Now()
 	p.mu.Lock()

@@ -87,7 +87,8 @@ type Config struct {
 	Hooks Hooks
 }
 
-// setDefaultsAndValidate sets the defaults and returns an error that names every invalid field.
+// setDefaultsAndValidate sets the defaults of unset fields and returns one error that names every invalid
+// field, or nil.
 func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("pleg: Config")
 	done.MissingIf(c.Runtime == nil, "Runtime")
@@ -168,8 +169,9 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// containPanics wraps the runtime, the log and the hooks, so that a panic in one is an error of
-// that call. It returns the runtime's FeatureReporter, or nil.
+// containPanics wraps the runtime, the log and the hooks so that a panic in one of them does not crash the
+// process; a runtime call that panics returns an error. It returns the wrapped runtime if the runtime
+// implements FeatureReporter, and nil if it does not.
 func (c *Config) containPanics() runtime.FeatureReporter {
 	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()

@@ -50,7 +50,7 @@ func (p *PLEG) RequestRelist(uid types.UID) {
 // inspection's error, the error of ctx, or ErrStopped; with an error the status is nil. A mark
 // above Mark() counts as Mark().
 func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runtime.PodStatus, error) {
-	w, status, err := p.statusOrWaiter(uid, mark)
+	w, status, err := p.statusOrAddWaiter(uid, mark)
 	if w == nil {
 		if err != nil {
 			return nil, err
@@ -65,14 +65,15 @@ func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runt
 	return w.status, w.err
 }
 
-// statusOrWaiter returns the cached status if it is newer than mark. Otherwise it requests an
-// inspection and returns a waiter for it.
-func (p *PLEG) statusOrWaiter(uid types.UID, mark uint64) (*waiter, *runtime.PodStatus, error) {
+// statusOrAddWaiter returns the cached status of a pod, or its last error, if the observation is newer than the
+// sequence number newerThan. If it is older, the function requests an inspection and returns a waiter for its
+// result, or returns ErrStopped if the PLEG has stopped.
+func (p *PLEG) statusOrAddWaiter(uid types.UID, newerThan uint64) (*waiter, *runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
-	mark = min(mark, t.number)
-	status, err, ok := t.findStatusNewerThan(uid, mark)
+	newerThan = min(newerThan, t.number)
+	status, err, ok := t.findStatusNewerThan(uid, newerThan)
 	if ok {
 		return nil, status, err
 	}
@@ -81,13 +82,14 @@ func (p *PLEG) statusOrWaiter(uid types.UID, mark uint64) (*waiter, *runtime.Pod
 	}
 	r := t.ensureRecord(uid)
 	t.waiterCount++
-	w := &waiter{sequence: t.waiterCount, mark: mark, latch: p.executor.NewLatch()}
+	w := &waiter{sequence: t.waiterCount, mark: newerThan, latch: p.executor.NewLatch()}
 	r.waiters = append(r.waiters, w)
-	t.requestInspection(r, mark)
+	t.requestInspection(r, newerThan)
 	return w, nil, nil
 }
 
-// removeWaiter removes a waiter whose context has ended.
+// removeWaiter removes a reader's waiter from the cache entry of its pod. It deletes the entry if nothing else
+// needs it.
 func (p *PLEG) removeWaiter(uid types.UID, w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +103,7 @@ func (p *PLEG) removeWaiter(uid types.UID, w *waiter) {
 			break
 		}
 	}
-	p.mu.table.dropIfGone(r)
+	p.mu.table.deleteRecordIfGone(r)
 }
 
 // Pods implements Snapshot.
@@ -111,9 +113,9 @@ func (p *PLEG) Pods() []runtime.Pod {
 	return p.mu.table.currentPods()
 }
 
-// currentPods returns the newest listing, updated with the pods that were inspected since. With a
-// good event stream listings are half a minute apart, and housekeeping must not use the old list.
-// The result is cached until the next inspection or listing.
+// currentPods returns the pods of the newest listing, with newer inspections replacing the listed pods. With a
+// working event stream, listings are half a minute apart, and housekeeping must not use the old list. The
+// result is cached until the next successful inspection or listing.
 func (t *table) currentPods() []runtime.Pod {
 	if t.newestInspection <= t.listNumber {
 		return t.list
@@ -124,8 +126,9 @@ func (t *table) currentPods() []runtime.Pod {
 	return t.merged
 }
 
-// mergeInspections returns the listing with the newer inspections merged in. Pods that are not
-// listed are appended in order of UID.
+// mergeInspections returns the listing, with each pod replaced by its status if an inspection read that later.
+// Pods that a later inspection found empty are left out. Pods that are not listed but were found later are
+// appended in order of UID.
 func (t *table) mergeInspections() []runtime.Pod {
 	merged := make([]runtime.Pod, 0, len(t.list)+1)
 	for i := range t.list {
@@ -147,6 +150,6 @@ func (t *table) mergeInspections() []runtime.Pod {
 	return merged
 }
 
-// isNewerThanList reports whether the pod's status was read after the listing began. A later
-// inspection that failed does not matter.
+// isNewerThanList reports whether the inspection that read the pod's status began after the newest successful
+// listing. A later inspection that failed does not matter.
 func (t *table) isNewerThanList(r *record) bool { return r.statusNumber > t.listNumber }

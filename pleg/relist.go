@@ -23,25 +23,27 @@ func (p *PLEG) Relist(ctx context.Context) error {
 	if err := p.beginRun(stepping); err != nil {
 		return err
 	}
-	defer p.endRun(idle)
+	defer p.setStateAndStopWaiters(idle)
 	err := p.listPods(ctx)
 	p.inspectPending(ctx)
 	return cmp.Or(err, ctx.Err())
 }
 
-// listPods makes one listing and stores it. After an error only the health changes.
+// listPods lists the pods of the runtime once, stores the list and calls Hooks.Relisted. An error leaves the
+// stored list unchanged and is recorded for the health check. A listing that is cancelled because the PLEG is
+// stopping calls no hook.
 func (p *PLEG) listPods(ctx context.Context) error {
-	number, began, prev := p.beginList()
+	number, began, prev := p.recordListBegin()
 	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.ListTimeout))
 	pods, err := p.cfg.Runtime.ListPods(call)
 	cancel()
 	if isInterrupted(ctx, err) {
-		p.recordListFailure(nil)
+		p.recordAndLogListFailure(nil)
 		return err
 	}
 	if err != nil {
 		err = fmt.Errorf("pleg: list: %w", err)
-		p.recordListFailure(err)
+		p.recordAndLogListFailure(err)
 		p.callRelistedHook(Relisting{Number: number, Took: p.executor.Now().Sub(began), Err: err})
 		return err
 	}
@@ -50,19 +52,21 @@ func (p *PLEG) listPods(ctx context.Context) error {
 	return nil
 }
 
-// beginList returns the number of a new listing, the time, and the listing before.
-func (p *PLEG) beginList() (number uint64, began time.Time, prev []runtime.Pod) {
+// recordListBegin records that a listing is in flight. It returns the new listing's sequence number, the
+// current time, and the stored list. It also cancels the extra listing for pods that only a runtime event has
+// named, because this listing shows them.
+func (p *PLEG) recordListBegin() (number uint64, began time.Time, prev []runtime.Pod) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.schedule.beginList(now)
+	p.mu.schedule.recordListBegin(now)
 	p.mu.table.strangers.listAt = time.Time{} // The listing shows the deferred strangers.
 	return p.mu.table.nextNumber(), now, p.mu.table.list
 }
 
-// storeList stores a successful listing and returns the number of pods whose status differs from
-// it. It compares the listing with the one before without the lock, because listings do not
-// overlap.
+// storeList stores a successful listing and returns how many pods have a cached status that differs from it. It
+// requests inspections of those pods, and logs if the previous listing had failed. The lists are compared
+// without the lock, because listings do not overlap.
 func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Pod) (mismatched int) {
 	var sameOrder bool
 	p.changed, sameOrder = diff.Lists(p.changed[:0], prev, next)
@@ -78,9 +82,9 @@ func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Po
 	return mismatched
 }
 
-// recordListFailure records the error of a listing. A nil error is a listing that the PLEG itself
-// cancelled.
-func (p *PLEG) recordListFailure(err error) {
+// recordAndLogListFailure records that a listing failed with err, and logs the first failure in a row. With a
+// nil error it only records that the PLEG cancelled the listing.
+func (p *PLEG) recordAndLogListFailure(err error) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	onset := p.mu.schedule.recordFailure(now, err)
@@ -90,20 +94,21 @@ func (p *PLEG) recordListFailure(err error) {
 	}
 }
 
-// callRelistedHook calls Hooks.Relisted.
+// callRelistedHook calls Hooks.Relisted with r.
 func (p *PLEG) callRelistedHook(r Relisting) {
 	p.cfg.Hooks.Relisted(r)
 }
 
-// isInterrupted reports whether a call failed because the PLEG is stopping. Such an error says
-// nothing about the runtime.
+// isInterrupted reports whether a call failed because the PLEG is stopping or its simulated node has crashed.
+// Such an error says nothing about the runtime.
 func isInterrupted(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, executor.ErrCrashed))
 }
 
-// storeList stores a listing and requests the inspections that it requires, and all waiting
-// retries. changed and sameOrder are the results of diff.Lists: if the listing has the same UIDs at
-// the same indexes as the one before, only the changed pods are compared with the cache.
+// storeList replaces the stored list by next. It requests an inspection of each pod whose status differs from
+// the list, and of each pod that waits for a retry. changed and sameOrder are results of diff.Lists: if next
+// has the same UIDs at the same indexes as before, only the changed pods, and those that differed before, are
+// compared with the cache.
 func (t *table) storeList(number uint64, next []runtime.Pod, changed []int, sameOrder bool) {
 	prev := t.list
 	t.list, t.listNumber, t.merged = next, number, nil
@@ -114,7 +119,7 @@ func (t *table) storeList(number uint64, next []runtime.Pod, changed []int, same
 			}
 		}
 	} else {
-		t.indexList(prev, next)
+		t.indexListAndRequestMismatched(prev, next)
 	}
 	previouslyMismatched := t.mismatched
 	t.mismatched = nil
@@ -125,9 +130,10 @@ func (t *table) storeList(number uint64, next []runtime.Pod, changed []int, same
 	t.requestRetries()
 }
 
-// indexList sets the index of every pod in a listing that has other pods, or another order, than
-// the one before. It checks the pods whose records differ.
-func (t *table) indexList(prev, next []runtime.Pod) {
+// indexListAndRequestMismatched stores each listed pod's index in its cache entry, and creates missing entries.
+// It is used if a listing has other pods, or another order, than the previous one. It requests an inspection of
+// pods that are new, changed, listed twice or no longer listed, if their status differs from the listing.
+func (t *table) indexListAndRequestMismatched(prev, next []runtime.Pod) {
 	for i := range next {
 		if next[i].UID == "" {
 			continue // A sandbox without a pod UID is ignored.
@@ -148,23 +154,22 @@ func (t *table) indexList(prev, next []runtime.Pod) {
 		if r := t.records[prev[i].UID]; r != nil && r.index >= 0 && r.indexedInList != t.listNumber {
 			r.index, r.listedTwice = -1, false
 			t.requestIfMismatched(r)
-			t.dropIfGone(r)
+			t.deleteRecordIfGone(r)
 		}
 	}
 }
 
-// requestIfMismatched compares a pod's status with the newest listing. If they differ it requests
-// an inspection that begins after the listing, and adds the pod to t.mismatched.
+// requestIfMismatched compares a pod's status with the newest listing. If they differ, it requests an
+// inspection that begins after that listing, and adds the pod to t.mismatched.
 func (t *table) requestIfMismatched(r *record) {
 	if t.addIfMismatched(r) {
 		t.requestInspection(r, t.listNumber)
 	}
 }
 
-// addIfMismatched adds the pod to t.mismatched and returns true, if its status differs from the
-// newest listing. The next listing compares the pod again and requests another inspection, until
-// both agree. So no change is missed, whichever of the two is out of date. Only storeList removes
-// pods from t.mismatched.
+// addIfMismatched adds the pod to t.mismatched if its status differs from the newest listing, and reports
+// whether it differs. The next listing compares the pod again, because either the status or the listing may be
+// out of date. Only storeList removes pods from t.mismatched.
 func (t *table) addIfMismatched(r *record) (mismatched bool) {
 	if t.matchesList(r) {
 		return false
@@ -176,8 +181,9 @@ func (t *table) addIfMismatched(r *record) (mismatched bool) {
 	return true
 }
 
-// matchesList reports whether the status of a pod has the same records and states as the newest
-// listing.
+// matchesList reports whether a pod's status has the same sandboxes and containers, in the same states, as the
+// newest listing. A pod that is not listed matches if its status is empty. A pod that is listed twice, or that
+// is listed and has no status, does not match.
 func (t *table) matchesList(r *record) bool {
 	switch {
 	case r.index < 0:

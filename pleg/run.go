@@ -19,7 +19,7 @@ func (p *PLEG) Run(ctx context.Context) error {
 	if err := p.beginRun(running); err != nil {
 		return err
 	}
-	defer p.endRun(stopped)
+	defer p.setStateAndStopWaiters(stopped)
 	group := executor.NewGroup(p.executor)
 	defer group.Wait()
 	if p.features != nil {
@@ -30,13 +30,13 @@ func (p *PLEG) Run(ctx context.Context) error {
 	return nil
 }
 
-// runOnce starts the listing and the inspections that are due, and waits until more work is due or
-// the loop is woken.
+// runOnce starts the listing and the inspections that are due in goroutines. It then waits until the next one
+// is due or the loop is woken. It returns an error when ctx has ended.
 func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	list, until := p.dueWork(p.executor.Now())
+	list, until := p.beginDueListAndRetries(p.executor.Now())
 	if list {
 		group.Go(func() {
 			_ = p.listPods(ctx) // The error is logged, and Healthy returns it.
@@ -45,7 +45,7 @@ func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 	}
 	for r, number := p.startNextInspection(); r != nil; r, number = p.startNextInspection() {
 		group.Go(func() {
-			p.inspectUntilEmpty(ctx, r, number)
+			p.inspectPodThenQueue(ctx, r, number)
 			p.wake.Signal() // A slot is free, and a failed pod needs a retry time.
 		})
 	}
@@ -56,16 +56,17 @@ func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 	return err
 }
 
-// dueWork reports whether a listing is due now, enqueues the retries that are due, and returns when
-// the loop must run again; zero: when it is woken.
-func (p *PLEG) dueWork(now time.Time) (shouldList bool, nextRun time.Time) {
+// beginDueListAndRetries records a listing as begun and returns true if one is due; the caller must list. It
+// requests the inspections whose retry is due. nextRun is when the loop must run again, or zero if it must run
+// only when it is woken.
+func (p *PLEG) beginDueListAndRetries(now time.Time) (shouldList bool, nextRun time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
-	shouldList, nextRun = p.mu.schedule.isListDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
+	shouldList, nextRun = p.mu.schedule.beginListIfDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
 	if strangers, at := t.strangers.isListDue(now, t.retryDelay); !shouldList && !p.mu.schedule.inFlight {
 		if shouldList = strangers; shouldList {
-			p.mu.schedule.beginList(now)
+			p.mu.schedule.recordListBegin(now)
 		} else if !at.IsZero() {
 			nextRun = earlierTime(nextRun, at)
 		}
@@ -82,7 +83,7 @@ func (p *PLEG) dueWork(now time.Time) (shouldList bool, nextRun time.Time) {
 	return shouldList, nextRun
 }
 
-// earlierTime returns the earlier of two times. The first may be zero, which stands for never.
+// earlierTime returns the earlier of two times. A zero a stands for never, so b is returned.
 func earlierTime(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
@@ -90,7 +91,8 @@ func earlierTime(a, b time.Time) time.Time {
 	return a
 }
 
-// beginRun changes the state for a Run or a Relist, or returns an error if that is not allowed.
+// beginRun sets the state to next for Run or Relist. It returns an error and leaves the state unchanged if the
+// PLEG is running, executes a Relist, or has stopped.
 func (p *PLEG) beginRun(next state) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,9 +108,9 @@ func (p *PLEG) beginRun(next state) error {
 	return ErrRunning
 }
 
-// endRun sets the next state. After Run it also releases the waiting readers, which would wait for
-// ever.
-func (p *PLEG) endRun(next state) {
+// setStateAndStopWaiters sets the state after Run or Relist has finished. If that state is stopped, it also
+// releases all waiting readers with ErrStopped.
+func (p *PLEG) setStateAndStopWaiters(next state) {
 	p.mu.Lock()
 	p.mu.state = next
 	var left []*waiter
@@ -141,14 +143,15 @@ type listSchedule struct {
 	streamListMark uint64    // newest observation when the stream was opened: only a later listing covers the time before
 }
 
-// isListDue reports whether to list now, and otherwise when. A zero time says that a listing is
-// running.
-func (r *listSchedule) isListDue(now time.Time, period, safety time.Duration) (due bool, next time.Time) {
+// beginListIfDue records that a listing begins and returns true, if one is due. If none is due, it returns the
+// time of the next listing, or zero if a listing is in flight. Listings are the longer time safety apart if the
+// event stream makes frequent listings unnecessary.
+func (r *listSchedule) beginListIfDue(now time.Time, period, safety time.Duration) (due bool, next time.Time) {
 	if r.inFlight {
 		return false, time.Time{}
 	}
 	if r.ended.IsZero() {
-		r.beginList(now)
+		r.recordListBegin(now)
 		return true, time.Time{}
 	}
 	if r.isStreamSufficient(now) {
@@ -158,12 +161,12 @@ func (r *listSchedule) isListDue(now time.Time, period, safety time.Duration) (d
 	if now.Before(at) {
 		return false, at
 	}
-	r.beginList(now)
+	r.recordListBegin(now)
 	return true, time.Time{}
 }
 
-// limitAfterClockStep returns at, but at most now+d. A time beyond that was computed before the
-// clock was set back (I48).
+// limitAfterClockStep returns at, or now+d if at is later. A time that far ahead was computed before the clock
+// was set back (I48).
 func limitAfterClockStep(at, now time.Time, d time.Duration) time.Time {
 	if limit := now.Add(d); at.After(limit) {
 		return limit
@@ -171,25 +174,26 @@ func limitAfterClockStep(at, now time.Time, d time.Duration) time.Time {
 	return at
 }
 
-// isStreamSufficient reports whether events can replace frequent listings. The stream must have
-// delivered an event or be open for streamTrustedAfter. The last listing must have succeeded and
-// have begun after the stream was opened.
+// isStreamSufficient reports whether events can replace frequent listings. The open stream must have delivered
+// an event or be open for streamTrustedAfter. The last listing must have succeeded and must have begun after
+// the stream was opened.
 func (r *listSchedule) isStreamSufficient(now time.Time) bool {
 	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= streamTrustedAfter) && r.err == nil && r.number > r.streamListMark
 }
 
-// beginList records that a listing begins.
-func (r *listSchedule) beginList(now time.Time) { r.inFlight, r.began = true, now }
+// recordListBegin records that a listing is in flight since now.
+func (r *listSchedule) recordListBegin(now time.Time) { r.inFlight, r.began = true, now }
 
-// recordSuccess records a successful listing. It reports whether the one before had failed.
+// recordSuccess records a successful listing, which began at began, ended at now and has the given sequence
+// number. It reports whether the previous listing had failed.
 func (r *listSchedule) recordSuccess(began, now time.Time, number uint64) (recovered bool) {
 	recovered = r.err != nil
 	r.inFlight, r.ended, r.succeeded, r.number, r.err = false, now, began, number, nil
 	return recovered
 }
 
-// recordFailure records a failed listing. It reports whether the one before had succeeded. A nil
-// error is a cancelled listing, which counts as neither.
+// recordFailure records that a listing ended with err, and reports whether it is the first failure in a row. A
+// nil err means that the listing was cancelled: only its end is recorded.
 func (r *listSchedule) recordFailure(now time.Time, err error) (firstFailure bool) {
 	r.inFlight, r.ended = false, now
 	if err == nil {
@@ -209,9 +213,9 @@ func (p *PLEG) Healthy() (bool, error) {
 	return schedule.checkLastListing(now, p.cfg.RelistThreshold)
 }
 
-// checkLastListing checks the age of the last successful listing (B-174). The error includes the error of the
-// last listing.
-func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (bool, error) {
+// checkLastListing reports whether the last successful listing began at most threshold ago. If not, it returns
+// an error with the age of that listing, the state of the newer one, and the newer one's failure (B-174).
+func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (healthy bool, err error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {
 		return true, nil
@@ -229,7 +233,7 @@ func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) 
 	return false, withCause(fmt.Sprintf("pleg: the last listing that succeeded began %v ago, threshold is %v; %s", age, threshold, stage), r.err)
 }
 
-// withCause returns an error with a sentence, which wraps cause unless that is nil.
+// withCause returns an error with the text sentence. If cause is not nil, it is appended and wrapped.
 func withCause(sentence string, cause error) error {
 	if cause == nil {
 		return fmt.Errorf("%s", sentence)

@@ -17,13 +17,13 @@ import (
 func TestRhythm_I48_ClockJumps(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r listSchedule
-	list := func() bool { due, _ := r.isListDue(now, time.Second, 30*time.Second); return due }
+	list := func() bool { due, _ := r.beginListIfDue(now, time.Second, 30*time.Second); return due }
 	assert.True(t, list(), "the first is due at once")
 	assert.False(t, list(), "one at a time")
 	r.recordSuccess(now, now, 1)
 
 	now = now.Add(-time.Hour)
-	due, at := r.isListDue(now, time.Second, 30*time.Second)
+	due, at := r.beginListIfDue(now, time.Second, 30*time.Second)
 	assert.False(t, due)
 	assert.Equal(t, now.Add(time.Second), at, "not in an hour and a second")
 	now = now.Add(24 * time.Hour)
@@ -37,12 +37,12 @@ func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 	p, err := New(Config{Runtime: none{}})
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	_, _ = p.dueWork(now) // This listing does not end, so that only the retry counts.
+	_, _ = p.beginDueListAndRetries(now) // This listing does not end, so that only the retry counts.
 	p.mu.table.scheduleRetry(p.mu.table.ensureRecord("a"), now)
 	back := now.Add(-time.Hour)
-	_, until := p.dueWork(back)
+	_, until := p.beginDueListAndRetries(back)
 	assert.Equal(t, back.Add(time.Second), until, "not in an hour and a second")
-	_, _ = p.dueWork(back.Add(time.Second))
+	_, _ = p.beginDueListAndRetries(back.Add(time.Second))
 	assert.Len(t, p.mu.table.queue, 1)
 }
 
@@ -50,7 +50,7 @@ func TestDue_I48_RetryAfterTheClockWasSetBack(t *testing.T) {
 func TestRhythm_B174_Healthy(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var r listSchedule
-	r.beginList(now)
+	r.recordListBegin(now)
 	r.recordSuccess(now, now.Add(time.Minute), 1) // It took a minute (B-173).
 	ok, err := r.checkLastListing(now.Add(3*time.Minute), 3*time.Minute)
 	assert.True(t, ok, "%v", err)

@@ -24,14 +24,16 @@ type strangerLimits struct {
 	listAt             time.Time     // when a listing for deferred strangers is due; zero: never
 }
 
-// mayInspect reports whether another pod that only a runtime event has named may be inspected now.
+// mayInspect reports whether one more pod that only a runtime event has named may be inspected now: the pause
+// after the last such inspection is over, and fewer than maxStrangers are pending.
 func (s *strangerLimits) mayInspect(now time.Time) bool {
 	s.mayInspectAt = limitAfterClockStep(s.mayInspectAt, now, s.pause)
 	return s.pendingInspections < maxStrangers && !now.Before(s.mayInspectAt)
 }
 
-// deferToList leaves a pod that only a runtime event has named to the next listing: at the end of
-// the pause, or one period later if too many such pods are being inspected.
+// deferToList schedules an extra listing, because a pod that only a runtime event has named may not be
+// inspected now. The listing is due at the end of the pause, or one period later if the pause is over. If one
+// is scheduled already, nothing changes.
 func (s *strangerLimits) deferToList(now time.Time, period time.Duration) {
 	if !s.listAt.IsZero() {
 		return
@@ -42,8 +44,9 @@ func (s *strangerLimits) deferToList(now time.Time, period time.Duration) {
 	}
 }
 
-// setPause sets the pause after the inspection of a pod that only a runtime event has named. found
-// reports whether the pod exists.
+// setPause begins the pause before the next inspection of a pod that only a runtime event has named. found
+// reports whether the last such pod exists: then the pause is zero. If it does not exist, the pause doubles up
+// to a maximum; after a long time without such inspections it begins with the minimum again.
 func (s *strangerLimits) setPause(found bool, now time.Time) {
 	switch {
 	case found:
@@ -56,8 +59,8 @@ func (s *strangerLimits) setPause(found bool, now time.Time) {
 	s.mayInspectAt = now.Add(s.pause)
 }
 
-// isListDue reports whether a listing for the pods that deferToList has left is due now, and
-// otherwise returns its time; zero: never.
+// isListDue reports whether the extra listing that deferToList scheduled is due now, and returns its time. The
+// time is zero if none is scheduled.
 func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (due bool, at time.Time) {
 	if s.listAt.IsZero() {
 		return false, s.listAt
@@ -66,8 +69,9 @@ func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (due boo
 	return !now.Before(s.listAt), s.listAt
 }
 
-// handleEvent requests an inspection of the pod that an event names. The rest of the event is
-// ignored.
+// handleEvent requests an inspection of the pod that a runtime event names. The inspection is delayed if the
+// pod has too many events. For an unknown pod, the event only schedules an extra listing if too many such pods
+// were named.
 func (t *table) handleEvent(uid types.UID, now time.Time) {
 	r := t.records[uid]
 	if r == nil {
@@ -82,10 +86,10 @@ func (t *table) handleEvent(uid types.UID, now time.Time) {
 	t.requestByEvent(r, now)
 }
 
-// endStranger records the first successful inspection of a stranger. found reports whether the pod
-// exists: the inspection or the newest listing shows it. A failed inspection does not end a
-// stranger, because it is repeated.
-func (t *table) endStranger(r *record, found bool, now time.Time) {
+// endStrangerAndSetPause counts a pod that only a runtime event had named as inspected, and sets the pause
+// before the next such inspection. found reports whether the pod exists. For other pods it does nothing. A
+// failed inspection is repeated, so it is called only after a successful one.
+func (t *table) endStrangerAndSetPause(r *record, found bool, now time.Time) {
 	if !r.isStranger {
 		return
 	}

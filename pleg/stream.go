@@ -20,7 +20,8 @@ const (
 	unsupportedPause = time.Minute
 )
 
-// keepStreamOpen opens the event stream again whenever it ends, until ctx ends.
+// keepStreamOpen opens the event stream again, after a pause, whenever it ends, until the PLEG stops. If the
+// runtime has no event stream, it checks again after unsupportedPause.
 func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	pause := minBackoff
 	for {
@@ -44,7 +45,7 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 		if errors.Is(err, runtime.ErrUnsupported) {
 			wait = unsupportedPause
 		}
-		p.reportStreamEnd(err, pause == minBackoff, wait)
+		p.logAndReportStreamEnd(err, pause == minBackoff, wait)
 		if p.executor.Sleep(ctx, wait) != nil {
 			return
 		}
@@ -52,8 +53,8 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	}
 }
 
-// handleEvent requests an inspection of the pod that an event of the stream names. The rest of the
-// event is not trusted (F65, F66).
+// handleEvent records that the event stream works, requests an inspection of the pod that the event names, and
+// wakes the loop. The rest of the event is not used (F65, F66).
 func (p *PLEG) handleEvent(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()
@@ -65,7 +66,8 @@ func (p *PLEG) handleEvent(event runtime.Event) {
 	p.wake.Signal()
 }
 
-// recordStreamOpen records that the event stream was opened.
+// recordStreamOpen records that the event stream is opened now and has delivered no event yet. Events replace
+// frequent listings only after a listing that begins later has succeeded.
 func (p *PLEG) recordStreamOpen() {
 	now := p.executor.Now()
 	p.mu.Lock()
@@ -74,9 +76,9 @@ func (p *PLEG) recordStreamOpen() {
 	r.streamOpen, r.streamOpenedAt, r.eventReceived, r.streamListMark = true, now, false, p.mu.table.number
 }
 
-// recordStreamEnd records the end of the event stream, and wakes the loop: it must return to its
-// shorter period, because events may be lost. It reports whether the stream was open for
-// streamTrustedAfter. Whether it delivered events does not matter.
+// recordStreamEnd records that the event stream has ended, and wakes the loop, because frequent listings are
+// necessary again. It reports whether the stream was open for streamTrustedAfter; whether it delivered events
+// does not matter.
 func (p *PLEG) recordStreamEnd() (lasted bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
@@ -88,8 +90,9 @@ func (p *PLEG) recordStreamEnd() (lasted bool) {
 	return lasted
 }
 
-// reportStreamEnd logs the first failure in a row, and calls Hooks.StreamEnded for each.
-func (p *PLEG) reportStreamEnd(err error, first bool, retryIn time.Duration) {
+// logAndReportStreamEnd calls Hooks.StreamEnded. If first is true, it also logs the end of the stream; a
+// runtime without an event stream is logged as information, another end as a warning.
+func (p *PLEG) logAndReportStreamEnd(err error, first bool, retryIn time.Duration) {
 	switch {
 	case !first:
 	case errors.Is(err, runtime.ErrUnsupported):

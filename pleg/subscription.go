@@ -97,7 +97,8 @@ func (s *subscription) Close() {
 	s.p.mu.subs = slices.DeleteFunc(slices.Clone(s.p.mu.subs), func(o *subscription) bool { return o == s })
 }
 
-// knownUIDs returns the sorted UIDs of all pods that exist or whose inspection failed.
+// knownUIDs returns the sorted UIDs of all pods whose last inspection failed or whose cached status has a
+// sandbox or container.
 func (t *table) knownUIDs() []types.UID {
 	var known []types.UID
 	for uid, r := range t.records {

@@ -103,13 +103,13 @@ type waiter struct {
 	latch    executor.Latch
 }
 
-// nextNumber returns the number of a new observation.
+// nextNumber increments the sequence number of observations (listings and inspections) and returns it.
 func (t *table) nextNumber() uint64 {
 	t.number++
 	return t.number
 }
 
-// ensureRecord returns the record of a pod. It creates the record if there is none.
+// ensureRecord returns the cache entry of a pod. It creates the entry if there is none.
 func (t *table) ensureRecord(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
@@ -119,12 +119,12 @@ func (t *table) ensureRecord(uid types.UID) *record {
 	return r
 }
 
-// needsInspection reports whether an inspection of the pod is requested and has not ended. It
+// needsInspection reports whether an inspection of the pod is requested and its result is not stored yet. It
 // returns false for a failed inspection whose retry is not requested yet.
 func (r *record) needsInspection() bool { return r.wantedNumber >= r.inspectedNumber }
 
-// statusAndError returns the cached status, or an empty one, and the error of the newest
-// inspection.
+// statusAndError returns the cached status of the pod, or an empty status if there is none, and the error of
+// the newest inspection.
 func (r *record) statusAndError() (*runtime.PodStatus, error) {
 	if r.status == nil {
 		return &runtime.PodStatus{UID: r.uid}, r.err
@@ -132,31 +132,33 @@ func (r *record) statusAndError() (*runtime.PodStatus, error) {
 	return r.status, r.err
 }
 
-// findStatusNewerThan returns the cached status of a pod. ok reports whether it is newer than mark. A successful
-// listing counts as an observation of every pod whose status it agrees with, and of every pod
-// without a record: absence from a listing is an observation too.
-func (t *table) findStatusNewerThan(uid types.UID, mark uint64) (status *runtime.PodStatus, err error, ok bool) {
+// findStatusNewerThan returns the cached status and error of a pod. ok reports whether they were observed after
+// the observation with the given sequence number. A successful listing also observes each pod that needs no
+// inspection, and each pod without a cache entry, for which an empty status is returned.
+func (t *table) findStatusNewerThan(uid types.UID, number uint64) (status *runtime.PodStatus, err error, ok bool) {
 	r := t.records[uid]
 	if r == nil {
-		return &runtime.PodStatus{UID: uid}, nil, t.listNumber > mark
+		return &runtime.PodStatus{UID: uid}, nil, t.listNumber > number
 	}
 	fresh := r.inspectedNumber
 	if !r.needsInspection() {
 		fresh = max(fresh, t.listNumber)
 	}
 	status, err = r.statusAndError()
-	return status, err, fresh > mark
+	return status, err, fresh > number
 }
 
-// requestInspection requests an inspection with a number above mark.
-func (t *table) requestInspection(r *record, mark uint64) {
-	r.wantedNumber = max(r.wantedNumber, mark)
-	t.enqueue(r)
+// requestInspection queues the pod, unless it was inspected after the observation with sequence number
+// newerThan or is queued already. A pod that is being inspected is queued later, if that inspection began too
+// early.
+func (t *table) requestInspection(r *record, newerThan uint64) {
+	r.wantedNumber = max(r.wantedNumber, newerThan)
+	t.enqueueIfPending(r)
 }
 
-// requestByEvent requests an inspection because of a runtime event. The runtime may send ten
-// thousand events a second, so the events above maxEventsPerPeriod in one period are served by one
-// inspection at its end (F65).
+// requestByEvent requests an inspection because of a runtime event. If the pod has more than maxEventsPerPeriod
+// events in one period, it schedules one delayed inspection, because a runtime may send ten thousand events a
+// second (F65).
 func (t *table) requestByEvent(r *record, now time.Time) {
 	if age := now.Sub(r.eventsSince); age < 0 || age >= t.retryDelay {
 		r.eventsSince, r.eventCount = now, 0
@@ -168,9 +170,9 @@ func (t *table) requestByEvent(r *record, now time.Time) {
 	t.requestInspection(r, t.number)
 }
 
-// eventsToAnnounce returns the events to announce to all subscriptions now, with the ones that were
-// held back before. It holds all of them back, and returns 0, if the pod was announced too often in
-// this period.
+// eventsToAnnounce returns the events that the PLEG must send to the subscriptions now, including those held
+// back before. If it sent too many for the pod in this period, it holds the events back and returns 0. The
+// limit is halved for each further period with too many events.
 func (t *table) eventsToAnnounce(r *record, events Events, now time.Time) Events {
 	if events |= r.heldEvents; events == 0 {
 		return 0
@@ -191,8 +193,9 @@ func (t *table) eventsToAnnounce(r *record, events Events, now time.Time) Events
 	return events
 }
 
-// enqueue puts a pod with a pending inspection into the queue, once.
-func (t *table) enqueue(r *record) {
+// enqueueIfPending queues the pod if its inspection is pending and it is neither queued nor being inspected.
+// Pods whose last inspection timed out have a separate queue.
+func (t *table) enqueueIfPending(r *record) {
 	if !r.needsInspection() || r.queued || r.inFlight {
 		return
 	}
@@ -204,9 +207,10 @@ func (t *table) enqueue(r *record) {
 	t.queue = append(t.queue, r)
 }
 
-// startNextInspection returns the next pod to inspect and the number of its inspection, or nil if
-// there is none or no slot is free. Pods whose last inspection timed out share half of the slots,
-// so that the other pods always have the rest.
+// startNextInspection removes the next pod from the queue, counts its inspection as running and returns the pod
+// with the inspection's sequence number. It returns nil if the queue is empty or the concurrency limit is
+// reached. Pods whose last inspection timed out may use half of the limit, so that the other pods can use the
+// rest.
 func (t *table) startNextInspection() (r *record, number uint64) {
 	switch {
 	case t.running >= t.limit:
@@ -225,15 +229,17 @@ func (t *table) startNextInspection() (r *record, number uint64) {
 	return r, t.nextNumber()
 }
 
-// popFirst removes and returns the first record of a queue.
+// popFirst returns the first record of a queue and the rest of the queue. The queue must not be empty.
 func popFirst(queue []*record) (*record, []*record) {
 	r := queue[0]
 	queue[0] = nil
 	return r, queue[1:]
 }
 
-// endInspection frees the slot of an inspection.
-func (t *table) endInspection(r *record) {
+// releaseInspectionSlot decreases the number of running inspections and records that pod r is not being
+// inspected. If r counted against the lower limit for pods whose last inspection timed out, that number
+// decreases too.
+func (t *table) releaseInspectionSlot(r *record) {
 	t.running--
 	r.inFlight = false
 	if r.inSuspectSlot {
@@ -242,11 +248,11 @@ func (t *table) endInspection(r *record) {
 	}
 }
 
-// cancelInspection frees the slot of an inspection that the PLEG itself cancelled. The inspection
-// stays pending.
-func (t *table) cancelInspection(r *record) {
-	t.endInspection(r)
-	t.enqueue(r)
+// requeueCancelledInspection decreases the number of running inspections after the PLEG cancelled the
+// inspection of r. It queues the pod again, because the inspection is still requested.
+func (t *table) requeueCancelledInspection(r *record) {
+	t.releaseInspectionSlot(r)
+	t.enqueueIfPending(r)
 }
 
 // inspectionResult is what the caller must do after an inspection, without the lock.
@@ -259,12 +265,13 @@ type inspectionResult struct {
 	waiters []*waiter
 }
 
-// storeInspection stores the result of an inspection. timedOut says that it ran into its deadline.
-// A result that is older than the stored one changes nothing (I24).
+// storeInspection stores the result of an inspection: the status, or the error. It returns the waiters to
+// release and the events to send. It queues the pod again if a newer inspection is requested, and schedules a
+// retry after an error. A result that is older than the stored one is discarded (I24).
 func (t *table) storeInspection(r *record, number uint64, status *runtime.PodStatus, err error, timedOut bool, now time.Time) inspectionResult {
-	t.endInspection(r)
+	t.releaseInspectionSlot(r)
 	if number <= r.inspectedNumber {
-		t.enqueue(r)
+		t.enqueueIfPending(r)
 		return inspectionResult{}
 	}
 	out := inspectionResult{uid: r.uid}
@@ -281,23 +288,22 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 		out.events, out.revived = t.storeStatus(r, status)
 		r.statusNumber = number
 		t.newestInspection, t.merged = max(t.newestInspection, number), nil
-		t.endStranger(r, r.index >= 0 || !diff.Empty(r.status), now)
+		t.endStrangerAndSetPause(r, r.index >= 0 || !diff.Empty(r.status), now)
 	}
 	r.lastTimedOut = timedOut
 	out.waiters = r.takeSatisfiedWaiters()
-	t.enqueue(r)
+	t.enqueueIfPending(r)
 	out.events = t.eventsToAnnounce(r, out.events, now)
 	if again || r.heldEvents != 0 {
 		t.scheduleRetry(r, now)
 	}
-	t.dropIfGone(r)
+	t.deleteRecordIfGone(r)
 	return out
 }
 
-// storeStatus replaces the status of a pod by the amended new one and returns the events that this
-// generates. If the status has not changed the old pointer stays. toWarn has the IDs of exited
-// containers that the runtime reports as not exited. It is empty if the last warning had the same
-// first ID.
+// storeStatus stores a successfully read status of a pod and returns the resulting events. Containers that were
+// exited stay exited. An equal status keeps the old pointer. toWarn has the IDs of exited containers that the
+// runtime reports as not exited; it is empty if the last warning had the same first ID.
 func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, toWarn []string) {
 	status, revived := diff.Amend(r.status, status)
 	if len(revived) > 0 && revived[0] == r.lastWarnedRevival {
@@ -329,8 +335,8 @@ func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, toW
 	return events, revived
 }
 
-// takeSatisfiedWaiters removes and returns the waiters whom the newest inspection satisfies, with
-// their results.
+// takeSatisfiedWaiters removes and returns the waiters whose request the newest inspection satisfies. It sets
+// the status or the error in each; the caller must release them.
 func (r *record) takeSatisfiedWaiters() []*waiter {
 	var awake []*waiter
 	kept := r.waiters[:0]
@@ -349,10 +355,8 @@ func (r *record) takeSatisfiedWaiters() []*waiter {
 	return awake
 }
 
-// scheduleRetry puts a pod into the retry queue: its inspection failed or may have been too early
-// for the reason of a failure, the pod has too many runtime events, or its own events are held
-// back. All pods in the queue are retried together, so the delay is retryDelay for the first pod
-// and shorter for the others.
+// scheduleRetry adds a pod to the retry queue, unless it is in that queue or queued for inspection already. All
+// pods in the retry queue are inspected together, retryDelay after the first was added.
 func (t *table) scheduleRetry(r *record, now time.Time) {
 	if r.inRetryQueue || r.queued {
 		return
@@ -364,8 +368,7 @@ func (t *table) scheduleRetry(r *record, now time.Time) {
 	t.retryQueue = append(t.retryQueue, r)
 }
 
-// requestRetries requests an inspection of every pod in the retry queue, however long it has
-// waited.
+// requestRetries requests an inspection of every pod in the retry queue, due or not, and empties that queue.
 func (t *table) requestRetries() {
 	for _, r := range t.retryQueue {
 		r.inRetryQueue = false
@@ -375,16 +378,18 @@ func (t *table) requestRetries() {
 	t.retryQueue = t.retryQueue[:0]
 }
 
-// dropIfGone deletes the record of a pod that does not exist, unless an inspection is pending or
-// will be retried, or a reader waits.
-func (t *table) dropIfGone(r *record) {
+// deleteRecordIfGone deletes the cache entry of a pod that is not listed and has no sandbox or container in its
+// status. The entry stays if the last inspection failed, an inspection is pending or will be retried, or a
+// reader waits.
+func (t *table) deleteRecordIfGone(r *record) {
 	gone := r.index < 0 && r.err == nil && diff.Empty(r.status)
 	if gone && !r.needsInspection() && !r.inFlight && !r.queued && !r.inRetryQueue && len(r.waiters) == 0 {
 		delete(t.records, r.uid)
 	}
 }
 
-// stopWaiters removes and returns all waiters, in order of arrival, with ErrStopped.
+// stopWaiters removes all waiters of all pods, sets their error to ErrStopped, and returns them in order of
+// arrival. The caller must release them.
 func (t *table) stopWaiters() []*waiter {
 	var left []*waiter
 	for _, r := range t.records {

@@ -20,8 +20,8 @@ func Amend(old, now *runtime.PodStatus) (amended *runtime.PodStatus, revived []s
 	return restoreAddresses(old, amended, amended != now), revived
 }
 
-// restoreExited replaces each container that had exited in old and has not exited in now by its old
-// status. It returns their IDs in revived.
+// restoreExited returns now, with each container that has exited in old but not in now replaced by its old
+// status. It modifies a copy. revived has the IDs of these containers.
 func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, revived []string) {
 	amended = now
 	for i := range now.Containers {
@@ -42,8 +42,10 @@ func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, rev
 	return amended, revived
 }
 
-// restoreAddresses copies the addresses of the newest sandbox from old, if now has none and no
-// ready sandbox. copied says that now is a copy already.
+// restoreAddresses returns now, with the IP addresses of the newest sandbox copied from old if now has none
+// there. It copies them only if both sandboxes belong to the same incarnation (life) of the pod, now has no
+// ready sandbox, and the newest one does not use the host network. It modifies a copy, or now itself if copied
+// is true.
 func restoreAddresses(old, now *runtime.PodStatus, copied bool) *runtime.PodStatus {
 	if len(old.Sandboxes) == 0 || len(now.Sandboxes) == 0 {
 		return now
@@ -62,7 +64,8 @@ func restoreAddresses(old, now *runtime.PodStatus, copied bool) *runtime.PodStat
 	return now
 }
 
-// clone copies a status as deeply as Amend writes.
+// clone returns a copy of status with its own slices of sandboxes and containers. The elements' own slices and
+// maps are shared.
 func clone(status *runtime.PodStatus) *runtime.PodStatus {
 	c := *status
 	c.Sandboxes = slices.Clone(status.Sandboxes)

@@ -42,8 +42,8 @@ func Compare(old, now []Item) Events {
 	return events
 }
 
-// eventsFor returns the events for the change of one record (B-178). A change to unknown has no
-// event; the caller compares the whole statuses.
+// eventsFor returns the events for a sandbox or container whose state changes from old to now (B-178). It
+// returns 0 if the state stays or becomes Unknown.
 func eventsFor(old, now State) Events {
 	switch {
 	case old == now:

@@ -68,7 +68,7 @@ func ListedItems(buf []Item, pod *runtime.Pod) []Item {
 	return sortAndDedup(buf, start)
 }
 
-// sandboxItem returns the item of a sandbox.
+// sandboxItem returns the sandbox's ID with state Running if the sandbox is ready, and Exited if it is not.
 func sandboxItem(s *runtime.Sandbox) Item {
 	if s.Ready {
 		return Item{s.ID, Running}
@@ -76,7 +76,7 @@ func sandboxItem(s *runtime.Sandbox) Item {
 	return Item{s.ID, Exited}
 }
 
-// containerItem returns the item of a container.
+// containerItem returns the container's ID with its state: Running, Exited, or Unknown for every other state.
 func containerItem(c *runtime.Container) Item {
 	switch c.State {
 	case runtime.StateRunning:
@@ -87,8 +87,8 @@ func containerItem(c *runtime.Container) Item {
 	return Item{c.ID, Unknown}
 }
 
-// sortAndDedup sorts the items from start on by ID and removes duplicates. Of two records with one
-// ID the later state counts, because states only move forward.
+// sortAndDedup sorts items[start:] by ID and keeps one item for each ID. Of two items with one ID the later
+// state is kept, because states only move forward. The result includes the items before start.
 func sortAndDedup(items []Item, start int) []Item {
 	added := items[start:]
 	slices.SortFunc(added, func(a, b Item) int {
