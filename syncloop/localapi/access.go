@@ -33,7 +33,8 @@ func (b tokenHash) Authenticate(r *http.Request) (user authenticationv1.UserInfo
 	return user, ok, nil
 }
 
-// podkeelUser returns the user of the bearer token and of clients in this process.
+// podkeelUser returns the user podkeel of group system:masters. Requests with the bearer token and clients in
+// this process have this user.
 func podkeelUser() authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{Username: "podkeel", Groups: []string{"system:masters", "system:authenticated"}}
 }

@@ -60,8 +60,8 @@ func convertYAML(text []byte) (body []byte, duplicates document.Faults, err erro
 }
 
 // checkBodyBounds returns an error with code 413 if a JSON or protobuf body has too many values or too many
-// nested levels to decode. It returns an error with code 400 if a protobuf message for the type of into cannot
-// be parsed.
+// nested levels to decode. It returns an error with code 400 if the message in a protobuf envelope cannot be
+// parsed as the type of into. It leaves a broken envelope to the decoder.
 func checkBodyBounds(text []byte, into k8sruntime.Object) error {
 	m := &valueCounter{messageFields: map[reflect.Type]map[int]reflect.Type{}}
 	switch {
@@ -88,7 +88,7 @@ type valueCounter struct {
 	messageFields  map[reflect.Type]map[int]reflect.Type
 }
 
-// checkBounds returns an error with code 413 if the counted values exceed a bound.
+// checkBounds returns an error with code 413 if the number of values or of nested levels exceeds a bound.
 func (m *valueCounter) checkBounds() error {
 	switch {
 	case m.values > maxValues:
@@ -99,8 +99,8 @@ func (m *valueCounter) checkBounds() error {
 	return nil
 }
 
-// countJSON adds the objects and lists of a JSON text, and its commas, to the number of values. The commas
-// stand for items and fields. It also updates the deepest nesting and the length of the longest list.
+// countJSON adds the number of objects, lists and commas of a JSON text to the number of values, because a
+// comma separates two items or fields. It also updates the deepest nesting and the length of the longest list.
 func (m *valueCounter) countJSON(text []byte) {
 	var commas []int // per enclosing object or list
 	quoted := false
@@ -129,8 +129,9 @@ func (m *valueCounter) countJSON(text []byte) {
 }
 
 // countProtobuf adds the fields of a protobuf message for struct type t, and of its nested messages, to the
-// number of values. It stops early, with true, when a bound is exceeded. It returns false if the message cannot
-// be parsed to its end, because a decoder could then decode it differently.
+// number of values, and updates the deepest nesting. It stops when a bound is exceeded, and returns true then.
+// It returns false if the message cannot be parsed to its end, because a decoder could then decode it
+// differently.
 func (m *valueCounter) countProtobuf(t reflect.Type, text []byte, level int) (whole bool) {
 	m.levels = max(m.levels, level)
 	if m.messageFields[t] == nil {
@@ -150,8 +151,8 @@ func (m *valueCounter) countProtobuf(t reflect.Type, text []byte, level int) (wh
 	return true
 }
 
-// messageFieldsOf returns the struct types of the fields of a struct that are protobuf messages, by field
-// number. Pointers and lists of structs are included.
+// messageFieldsOf returns the protobuf field numbers of a struct type whose values are messages, each with the
+// struct type of the message. Pointers to structs and lists of structs are included.
 func messageFieldsOf(t reflect.Type) map[int]reflect.Type {
 	found := map[int]reflect.Type{}
 	for i := range t.NumField() {
@@ -169,8 +170,8 @@ func messageFieldsOf(t reflect.Type) map[int]reflect.Type {
 }
 
 // checkCapacity returns an error with code 413 if a pod is too large to store, and with code 403 if the pod
-// would exceed the number or the total size of created pods. It allows each change that does not make a stored
-// pod larger. Concurrent creations can exceed the limits by a few pods.
+// would exceed the number or the total size of created pods. The second check does not apply to a change that
+// does not make a stored pod larger. Concurrent creations can exceed the limits by a few pods.
 func (q *writeRequest) checkCapacity(pod *v1.Pod) error {
 	if text, err := json.Marshal(pod); err != nil || len(text) > maxPodBytes {
 		return bodyTooLargeError("limit is %d bytes for a pod", maxPodBytes)

@@ -38,7 +38,8 @@ type cache struct {
 	}
 }
 
-// newCache returns an empty cache whose version is first.
+// newCache returns an empty cache that starts at version first. It keeps a limited number and a limited size of
+// changes for watches.
 func newCache(first uint64) *cache {
 	c := &cache{}
 	c.mu.Cache = watchcache.New[object](first, maxChanges, nil)
@@ -61,9 +62,9 @@ func objectKey(o metav1.Object) string { return namespacedKey(o.GetNamespace(), 
 // namespacedKey joins a namespace and a name, as etcd keys do.
 func namespacedKey(namespace, name string) string { return namespace + "/" + name }
 
-// put stores an object with a new resource version and returns the stored object. If the object with this UID
-// is stored unchanged already, put returns the stored object and its old version. If another object has the
-// name, clients see the new object only after the other object is removed.
+// put stores an object, sets a new resource version in it, wakes the watchers and returns the object. If an
+// equal object with this UID is visible already, put changes nothing and returns that object. If an object with
+// another UID has the name, clients see the new object only after the other object is removed.
 func (c *cache) put(o object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *cache) put(o object) object {
 	return o
 }
 
-// remove removes the object with this UID, if it exists, and wakes the watchers.
+// remove removes the object with this UID, if it exists. It wakes the watchers in any case.
 func (c *cache) remove(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *cache) notifyWatchersLocked() {
 	c.mu.wake = make(chan struct{})
 }
 
-// get returns an object, or nil.
+// get returns the object that clients see under this name, or nil.
 func (c *cache) get(namespace, name string) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +108,7 @@ func (c *cache) hasVisibleOrWaiting(uid types.UID) bool {
 	return c.mu.HasUID(uid)
 }
 
-// list returns all objects in the order of their keys, and the version of the cache.
+// list returns all objects that clients see, in the order of namespace/name, and the version of the cache.
 func (c *cache) list() ([]object, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,15 +40,15 @@ func newCodec() (*codec, error) {
 	return &codec{strict: decoder(true), lenient: decoder(false)}, nil
 }
 
-// decode decodes a body into an object of this kind. An unknown or duplicate field returns code 400 only if
-// strict is set, except that a pod with a field that this code is too old to handle always returns code 400. A
-// body that exceeds a bound returns code 413.
-func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
-	text, duplicates, err := convertYAML(text)
+// decode decodes a JSON, YAML or protobuf body into an object of this kind. Unknown and duplicate fields are
+// errors only if strict is set, but a pod field that is too new for this code is always an error. The error has
+// code 413 if the body exceeds a bound, and code 400 for each other fault.
+func (c *codec) decode(body []byte, strict bool, kind schema.GroupVersionKind, into k8sruntime.Object) error {
+	body, duplicates, err := convertYAML(body)
 	if err != nil {
 		return err
 	}
-	if err := checkBodyBounds(text, into); err != nil {
+	if err := checkBodyBounds(body, into); err != nil {
 		return err
 	}
 	decoder := c.lenient
@@ -61,13 +61,13 @@ func (c *codec) decode(text []byte, strict bool, kind schema.GroupVersionKind, i
 	var unread error // the error of a pod that cannot be searched for newer fields
 	if kind == podKind {
 		var newer []podfields.Found
-		newer, unread = podfields.FindInPod(text)
+		newer, unread = podfields.FindInPod(body)
 		// A lenient client gets the error too: without the field the pod could do more than its author allows.
 		if err := newerFieldsError(newer); err != nil {
 			return err
 		}
 	}
-	_, found, err := decoder.Decode(text, &kind, into)
+	_, found, err := decoder.Decode(body, &kind, into)
 	switch {
 	case err != nil && k8sruntime.IsStrictDecodingError(err):
 		return apierrors.NewBadRequest(kind.Kind + " in version \"" + kind.Version + "\" cannot be handled as a " + kind.Kind + ": " + err.Error())
@@ -107,7 +107,8 @@ func newerFieldsError(found []podfields.Found) error {
 	return apierrors.NewBadRequest("Pod in version \"v1\" cannot be handled as a Pod: " + strings.Join(all, "; "))
 }
 
-// readBody reads the body of a request, up to maxBodyBytes.
+// readBody reads the body of a request. The error has code 413 if the body is longer than maxBodyBytes, and 400
+// if it cannot be read.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	tooLarge := (*http.MaxBytesError)(nil)

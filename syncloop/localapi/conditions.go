@@ -15,13 +15,14 @@ import (
 // conditions of readiness gates.
 const statusSubresource = "status"
 
-// clientConditions returns the conditions that clients write, without the conditions of the node.
+// clientConditions returns a copy of a pod's conditions without those types that only the node writes, such as
+// Ready.
 func clientConditions(conditions []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return podstatus.IsNodeCondition(c.Type) })
 }
 
-// setClientConditions replaces the client conditions of a status with the conditions that the client wrote to
-// the written pod. The conditions of the node stay.
+// setClientConditions removes the conditions that clients write from a status and appends all conditions of
+// written, the pod as the client wrote it. The conditions that the node writes, such as Ready, stay.
 func setClientConditions(status *v1.PodStatus, written *v1.Pod) {
 	nodeConditions := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
 	status.Conditions = append(nodeConditions, written.Status.Conditions...)

@@ -54,7 +54,8 @@ func NewCredentials() (*Credentials, error) {
 	return newCredentialsFromTemplate(certificateTemplate("podkeel", time.Now(), caLifetime))
 }
 
-// newCredentialsFromTemplate generates credentials whose CA certificate has the fields of the template.
+// newCredentialsFromTemplate generates a random bearer token and a self-signed CA. It sets the CA fields of the
+// template and uses the template for the CA certificate.
 func newCredentialsFromTemplate(template *x509.Certificate) (*Credentials, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -129,8 +130,8 @@ func (c *Credentials) TLS(hosts ...string) (*tls.Config, error) {
 }
 
 // certificateTemplate returns the template of a certificate that is valid from one hour ago, because clocks
-// differ, until one lifetime from now. If the clock shows a time before minPlausibleTime, the lifetime begins
-// at minPlausibleTime, so that setting the clock does not expire the certificate.
+// differ, until one lifetime from now. If now is before minPlausibleTime, the lifetime begins at
+// minPlausibleTime, so that the certificate is still valid after the clock is corrected.
 func certificateTemplate(name string, now time.Time, lifetime time.Duration) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) // rand.Int never fails here.
 	end := now

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// serveDeleteCollection deletes the selected pods that clients of this API have created, and sends the deleted
-// pods as a list. It skips static pods and pods of the embedding program.
+// serveDeleteCollection starts the deletion of the selected pods that clients of this API have created, and
+// sends them as a list. It skips static pods and pods of the embedding program.
 func (p *podWriter) serveDeleteCollection(w http.ResponseWriter, r *http.Request, t target) {
 	q, err := p.newWriteRequest(w, r, t)
 	if err != nil {
@@ -47,7 +47,7 @@ func (q *writeRequest) deletePods(o *options) (deleted []object, err error) {
 		one := *q
 		one.namespace, one.name = pod.GetNamespace(), pod.GetName()
 		var after *v1.Pod
-		switch after, err = one.recoverPanic(one.deletePod); {
+		switch after, err = one.callRecoveringPanic(one.deletePod); {
 		case err == nil:
 			deleted = append(deleted, after)
 		case !apierrors.IsNotFound(err):

@@ -19,8 +19,8 @@ import (
 // nodeObjects maintains the Node object and its lease.
 type nodeObjects struct{ *backend }
 
-// updateNodeObjectIfDue stores a new Node object if the status has changed, or if the last heartbeat is 5
-// minutes old.
+// updateNodeObjectIfDue stores a new Node object if there is none, if the status has changed, or if the last
+// heartbeat is 5 minutes old.
 func (o *nodeObjects) updateNodeObjectIfDue(ctx context.Context) {
 	facts := o.collectFacts(ctx)
 	before, _ := o.served["nodes"].get("", o.config.NodeName).(*v1.Node)
@@ -49,8 +49,8 @@ const leasesKey = "leases." + coordinationv1.GroupName
 // leaseDuration is the kubelet's lease duration, in seconds.
 const leaseDuration = 40
 
-// renewLeaseIfDue renews the node's lease if the node is healthy and the last renewal is half a refreshPeriod
-// old. It creates the lease if it does not exist.
+// renewLeaseIfDue renews the node's lease, or creates it. It does nothing if the node is unhealthy, or if the
+// last renewal is less than half a refreshPeriod ago.
 func (o *nodeObjects) renewLeaseIfDue() {
 	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
 	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < refreshPeriod/2 || o.config.Node.Health().Err != nil {
@@ -70,9 +70,10 @@ func newLease() *coordinationv1.Lease {
 	return &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"}}
 }
 
-// collectFacts returns the facts of Config.Facts, with defaults for the empty ones. Without a status of the
-// runtime, the default is a ready runtime, with the error of an unhealthy node as a problem. If Config.Facts
-// panics, all facts are defaults.
+// collectFacts returns the facts of Config.Facts with the current time, and with defaults for an empty OS,
+// architecture and kubelet version. If they have neither a runtime status nor a problem, the runtime counts as
+// ready, and the error of an unhealthy node is added as a problem. If Config.Facts panics, all facts are
+// defaults.
 func (o *nodeObjects) collectFacts(ctx context.Context) (f nodestatus.Facts) {
 	if o.config.Facts != nil {
 		func() {

@@ -27,7 +27,8 @@ func (s *groupVersionResources) groupVersion() string {
 	return strings.TrimPrefix(s.group+"/"+s.version, "/")
 }
 
-// servedGroups returns all groups that the API serves. The first is the core group.
+// servedGroups returns all API groups that the API serves, with their resources. The first is the core group.
+// The group metrics.k8s.io is included only if Config.Stats is set.
 func (b *backend) servedGroups() []groupVersionResources {
 	core := groupVersionResources{version: "v1"}
 	for _, name := range []string{"pods", "events", "nodes", "namespaces"} {
@@ -55,7 +56,8 @@ func reviewResource(kind string) metav1.APIResource {
 	return metav1.APIResource{Name: singular + "s", SingularName: singular, Kind: kind, Verbs: metav1.Verbs{"create"}}
 }
 
-// serveDiscovery serves the version, the groups and the resources of the API.
+// serveDiscovery sends the version, the groups or the resources of the API, as the path requires, or a 404 for
+// any other path.
 func (h *router) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	groups := h.servedGroups()
 	aggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") && strings.Contains(r.Header.Get("Accept"), "v=v2;")
@@ -82,7 +84,8 @@ func (h *router) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveGroupDiscovery serves the discovery of one group, or of one version of a group.
+// serveGroupDiscovery sends the versions of one group, or the resources of one version of a group, or a 404 for
+// any other path.
 func serveGroupDiscovery(w http.ResponseWriter, path string, groups []groupVersionResources) {
 	for i := range groups {
 		g := &groups[i]
@@ -140,7 +143,7 @@ func appendAggregatedResource(all []discoveryv2.APIResourceDiscovery, g *groupVe
 	})
 }
 
-// versionInfo returns the response to /version: the Kubernetes version whose behaviour the node has.
+// versionInfo returns the response to /version, with the Kubernetes version that the node behaves like.
 func versionInfo() version.Info {
 	return version.Info{
 		Major: "1", Minor: strings.Split(Version, ".")[1], GitVersion: Version, GoVersion: goruntime.Version(), Compiler: goruntime.Compiler,

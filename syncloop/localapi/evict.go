@@ -16,7 +16,8 @@ const evictionSubresource = "eviction"
 
 var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
-// serveEviction deletes the pod of an eviction request. No PodDisruptionBudget can forbid it, because the API has none.
+// serveEviction starts the deletion of the pod of an eviction request and sends a 201. It accepts only POST. No
+// PodDisruptionBudget can forbid the eviction, because the API has none.
 func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t target) {
 	if r.Method != http.MethodPost {
 		sendError(w, t.methodNotSupportedError(cmp.Or(writeVerbs[r.Method], strings.ToLower(r.Method))))
@@ -24,7 +25,7 @@ func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t targ
 	}
 	q, err := p.newWriteRequest(w, r, t)
 	if err == nil {
-		_, err = q.recoverPanic(q.deleteEvictedPod)
+		_, err = q.callRecoveringPanic(q.deleteEvictedPod)
 	}
 	if err != nil {
 		sendError(w, err)

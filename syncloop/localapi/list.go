@@ -20,7 +20,7 @@ type objectList struct {
 	Items           []any `json:"items"`
 }
 
-// serveObject sends one object, or 404.
+// serveObject sends the object with this name in the form of the view, or a 404 if it does not exist.
 func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name string) {
 	o := r.get(namespace, name)
 	if o == nil {
@@ -30,8 +30,8 @@ func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name s
 	sendJSON(w, http.StatusOK, v.renderObject(o))
 }
 
-// serveList sends the selected objects as a list. With a limit it sends one page and a continue token for the
-// rest.
+// serveList sends the selected objects as a list. If there are more objects than the limit, it sends only the
+// first ones and a continue token for the rest.
 func (r *resource) serveList(v *view, w http.ResponseWriter, o options) {
 	objects, version, err := r.selectObjects(&o)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *resource) serveList(v *view, w http.ResponseWriter, o options) {
 	sendList(w, v, objects, meta)
 }
 
-// sendList sends objects as a list or a Table.
+// sendList sends objects as a list, or as a Table if the view has that form.
 func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.ListMeta) {
 	setHeaders(w, "application/json")
 	switch list := v.renderList(objects, meta).(type) { // A write fails only if the client has disconnected.
@@ -65,7 +65,8 @@ func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.List
 }
 
 // selectObjects returns the objects that match the options and come after the start key of a continued list,
-// and the version of the list. With an exact version it returns the objects as they were at that version.
+// and the version of the list. For an exact version it returns the objects of that version. It returns an error
+// if that version has expired or if the wanted version does not exist yet.
 func (r *resource) selectObjects(o *options) (objects []object, version uint64, err error) {
 	objects, version = r.list()
 	switch {

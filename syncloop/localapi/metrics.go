@@ -51,7 +51,8 @@ func metricsResources() groupVersionResources {
 // metricsServer serves metrics.k8s.io.
 type metricsServer struct{ *backend }
 
-// serveMetrics serves the CPU and memory usage of pods and of the node.
+// serveMetrics serves get and list requests for the CPU and memory usage of pods and of the node. Other
+// methods, paths and watches are errors.
 func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	t, ok := s.parseTarget("", strings.Split(strings.TrimPrefix(r.URL.Path, metricsPath), "/"))
 	if !ok || s.config.Stats == nil || t.subresource != "" || t.resource.Name != "pods" && t.resource.Name != "nodes" {
@@ -78,8 +79,9 @@ func (s *metricsServer) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	s.sendMetrics(w, r, t.resource, group, o)
 }
 
-// sendMetrics sends the metrics of the objects that match the options: one object if the request has a name,
-// otherwise a list. If the pods cannot be measured, it sends a 503.
+// sendMetrics sends the metrics of the pods or of the node that match the options. A request with a name gets
+// one object or a 404, and a request without a name gets a list. If the stats cannot be read, it logs the error
+// and sends a 503.
 func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, measured *resource, group schema.GroupResource, o options) {
 	stats, err := s.readStats(r.Context())
 	if err != nil {
@@ -118,8 +120,9 @@ func (s *metricsServer) readStats(ctx context.Context) (stats node.NodeStats, er
 	return s.config.Stats.NodeStats(ctx)
 }
 
-// podMetricsList returns the metrics of each pod that clients see and whose containers all have CPU and memory
-// usage, as a metrics server does.
+// podMetricsList returns the metrics of the pods that clients see, as a metrics server does. It skips a pod
+// without containers, a pod whose stats have an error, and a pod with a container whose CPU or memory usage is
+// unknown.
 func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMetrics) {
 	for i := range stats.Pods {
 		pod := &stats.Pods[i]
@@ -137,7 +140,7 @@ func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMet
 }
 
 // nodeMetrics returns the sum of the usage of all containers, as the metrics of the node. Containers with
-// unknown usage are left out.
+// unknown usage are left out. The timestamp is the time of the oldest sample.
 func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	now := metav1.NewTime(s.now().Truncate(time.Second))
 	m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Name: s.config.NodeName, CreationTimestamp: now}, Timestamp: now, Window: metav1.Duration{Duration: metricsWindow}}
@@ -154,8 +157,9 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	return m
 }
 
-// addSampleTime sets the window, and moves the timestamp back to the time of a container's sample if that is
-// older. It returns false and changes nothing if the CPU or memory usage of the container is unknown.
+// addSampleTime sets the window of the metrics. It sets their timestamp to the time of a container's CPU sample
+// if they have no timestamp or a later one. It returns false and changes nothing if the CPU or memory usage of
+// the container is unknown.
 func (m *resourceMetrics) addSampleTime(c *runtime.ContainerStats) (usageKnown bool) {
 	if cpuNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
 		return false
@@ -181,7 +185,7 @@ func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
 	return new(uint64(float64(*c.CPU.UsageCoreNanoSeconds) / c.CPU.At.Sub(c.StartedAt).Seconds()))
 }
 
-// containerUsage returns the CPU and memory usage of a container. The usage must be known.
+// containerUsage returns the CPU and memory usage of a container. It panics if one of them is unknown.
 func containerUsage(c *runtime.ContainerStats) v1.ResourceList {
 	return usageList(*cpuNanoCores(c), *c.Memory.WorkingSetBytes)
 }

@@ -18,8 +18,8 @@ const (
 	emptyOpenAPIv2       = "\x0a\x032.0"
 )
 
-// serveOpenAPI serves the OpenAPI documents. kubectl reads them before a write, to find server-side field validation,
-// and for kubectl explain.
+// serveOpenAPI serves the OpenAPI documents, or a 404 for other paths. kubectl reads them before a write, to
+// find server-side field validation, and for kubectl explain.
 func (b *backend) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	type object = map[string]any
 	groups := map[string]schema.GroupVersion{"api/v1": v1.SchemeGroupVersion, "apis/coordination.k8s.io/v1": coordinationv1.SchemeGroupVersion}

@@ -74,8 +74,8 @@ func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	return s, nil
 }
 
-// parseNumbers parses the boolean parameters, limit and timeoutSeconds of a query. It shortens a timeout above
-// maxWatchDuration.
+// parseNumbers sets the boolean parameters, limit and timeoutSeconds from a query. It shortens a timeout above
+// maxWatchDuration. A malformed value or a negative number is an error.
 func (o *options) parseNumbers(query url.Values) (err error) {
 	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initialEvents} {
 		if value := query.Get(key); value != "" {
@@ -96,8 +96,8 @@ func (o *options) parseNumbers(query url.Values) (err error) {
 	return nil
 }
 
-// parseVersion parses resourceVersion and resourceVersionMatch. It returns an error if they do not fit together
-// or do not fit sendInitialEvents. Version 0 is like no version.
+// parseVersion sets resourceVersion and resourceVersionMatch from a query. A malformed value is an error, and
+// so are values that do not fit together or do not fit sendInitialEvents. Version 0 means no version.
 func (o *options) parseVersion(query url.Values) (err error) {
 	if value := query.Get("resourceVersion"); value != "" && value != "0" {
 		o.hasVersion = true
@@ -129,8 +129,9 @@ func (p continueToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseContinue decodes a continue token. It sets the options to the version of the first page and to the
-// objects after the last page.
+// parseContinue decodes a continue token. It sets the options to the version of the first page, and to the
+// objects after the last object of the previous page. A token of another server, or a token with a
+// resourceVersion or a watch, is an error.
 func (o *options) parseContinue(token string) error {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var p continueToken

@@ -49,9 +49,10 @@ func newPodStore(b *backend) *podStore {
 	return s
 }
 
-// applyEvent moves the record of a pod to its next state, stores the written pod, and shows or hides the pod
-// for clients. pod is the pod as the client wrote it, or a copy of the node's pod for an event of the node. It
-// returns the shown pod, or nil, and the effects of the new state that the caller must perform.
+// applyEvent changes the stored state of a pod for one event, such as a client's write or a report of the node.
+// It also shows the pod to clients or hides it, as the new state requires. pod is the pod as the client wrote
+// it, or a copy of the node's pod for an event of the node. It returns the shown pod, or nil, and the actions
+// that the caller must still perform.
 func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,9 +86,10 @@ func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo
 	return shown, todo
 }
 
-// showPodAndNamespaceLocked makes a pod visible to clients and adds its namespace. written is the pod as a
-// client has written it, or nil for a pod of another source. The status is the node's newest status, or Pending
-// if the node has not reported the pod.
+// showPodAndNamespaceLocked makes a pod visible to clients, adds its namespace, and returns the visible pod.
+// written is the pod as a client has written it, or nil for a pod of another source. A written pod is shown
+// with its newest status from the node, or Pending if there is none, and with the conditions that clients
+// wrote.
 func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 	shown := pod
 	if written != nil {
@@ -103,15 +105,16 @@ func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 	return s.pods.put(shown).(*v1.Pod)
 }
 
-// hidePodAndEmptyNamespaceLocked removes a pod for clients and, if it was the last pod of its namespace, the
-// namespace. Both happen under one lock. Otherwise a new pod could appear in a namespace that is being removed.
+// hidePodAndEmptyNamespaceLocked hides a pod from clients, and also its namespace if no other pod is in it. The
+// caller holds the lock for both steps, because a new pod could otherwise appear in a namespace that is being
+// removed.
 func (s *podStore) hidePodAndEmptyNamespaceLocked(pod *v1.Pod) {
 	s.pods.remove(pod.UID)
 	s.removeEmptyNamespaceLocked(pod.Namespace)
 }
 
-// shownPod returns a pod as clients see it. It returns nil if clients do not see the pod, or if another pod has its
-// name.
+// shownPod returns the pod with the UID of the given pod as clients see it. It returns nil if clients do not
+// see it, or if another pod has its name.
 func (s *podStore) shownPod(pod *v1.Pod) *v1.Pod {
 	if shown, ok := s.pods.get(pod.Namespace, pod.Name).(*v1.Pod); ok && shown.UID == pod.UID {
 		return shown
@@ -147,8 +150,8 @@ func (s *podStore) writtenPods() (pods []*v1.Pod) {
 	return pods
 }
 
-// recordsInState returns copies of all records in a state, in no order.
-func (s *podStore) recordsInState(state created.State) map[types.UID]record {
+// copyRecordsInState returns copies of all records in a state, by pod UID.
+func (s *podStore) copyRecordsInState(state created.State) map[types.UID]record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := map[types.UID]record{}
@@ -160,9 +163,9 @@ func (s *podStore) recordsInState(state created.State) map[types.UID]record {
 	return found
 }
 
-// restoreSavedPods applies the pods that an earlier process has saved to the node, with the current node name,
-// and continues their deletions. A pod that the node refuses is only logged. The node may refuse a static pod
-// that has the name of a restored pod.
+// restoreSavedPods applies to the node each pod that an earlier process has saved, with the current node name,
+// and shows it to clients. It only logs an error for a pod that the node refuses. If no pod is lost, it calls
+// SetComplete of the Writer. It returns an error if only one of Config.Writer and Config.Saved is set.
 func (s *podStore) restoreSavedPods() error {
 	if (s.config.Writer == nil) != (s.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
@@ -189,9 +192,9 @@ func (s *podStore) restoreSavedPods() error {
 	return nil
 }
 
-// setCompleteUnlessLost calls SetComplete of a Completer, so that the node may remove the containers and
-// volumes of unknown pods. If lost is not nil, some saved pods could not be restored. It then only logs the
-// error, because no client has deleted those pods.
+// setCompleteUnlessLost calls SetComplete of the Writer, if it is a Completer, so that the node may remove the
+// containers and volumes of unknown pods. If lost is not nil, some saved pods could not be restored, and it
+// only logs that error, because no client has deleted those pods.
 func (s *podStore) setCompleteUnlessLost(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {
@@ -208,9 +211,9 @@ func newWriteEvent(kind created.Kind, pod *v1.Pod) created.Event {
 	return created.Event{Kind: kind, Deleting: pod.DeletionTimestamp != nil, Finalizers: len(pod.Finalizers) > 0}
 }
 
-// showAndApplyWrite makes a written pod visible and, if the state of its record requires it, applies it to the
-// node or requests a check of the deleted pods. The caller has saved the pod and holds the lock of its name. It
-// returns the pod as clients see it, and the error of the node.
+// showAndApplyWrite makes a written pod visible. If the new state of the pod requires it, it also applies the
+// pod to the node and requests a check of the deleted pods. The caller has saved the pod and holds the lock of
+// its name. It returns the pod as clients see it, and the error of the node.
 func (s *podStore) showAndApplyWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
 	shown, todo := s.applyEvent(newWriteEvent(kind, pod), pod)
 	for _, effect := range todo {
@@ -229,16 +232,16 @@ func (s *podStore) showAndApplyWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, e
 	return shown, nil
 }
 
-// removeRefusedPod removes the record, the file and the visible object of a new pod that the node has refused.
-// The caller holds the lock of the pod's name.
+// removeRefusedPod removes a new pod that the node has refused: its file, its visible object, and the pod in
+// the node. The caller holds the lock of the pod's name.
 func (s *podStore) removeRefusedPod(pod *v1.Pod) {
 	if _, todo := s.applyEvent(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
 		s.deletePodAndFile(pod)
 	}
 }
 
-// deletePodAndFile removes the pod's file, deletes the pod from the node, and hides the pod from clients. It
-// logs an error of the file. The caller holds the lock of the pod's name.
+// deletePodAndFile removes the saved file of a pod, deletes the pod from the node, and hides it from clients.
+// If the file cannot be removed, it logs the error and continues. The caller holds the lock of the pod's name.
 func (s *podStore) deletePodAndFile(pod *v1.Pod) {
 	if err := s.config.Saved.Drop(pod.UID); err != nil {
 		s.log.Error("cannot remove the file of a pod: a restart applies the pod again; if it was deleted, it is terminated again", "pod", objectKey(pod), "err", err)
@@ -247,8 +250,9 @@ func (s *podStore) deletePodAndFile(pod *v1.Pod) {
 	_, _ = s.applyEvent(created.Event{Kind: created.Forgotten}, pod)
 }
 
-// deletePodAndFileIfDeleting calls deletePodAndFile if the record of the pod still has state Deleting. It locks
-// the pod's name first, so that a concurrent write cannot apply the pod to the node again after the deletion.
+// deletePodAndFileIfDeleting calls deletePodAndFile if a client has deleted the pod and the pod still has state
+// Deleting. It locks the pod's name first, so that a concurrent write cannot apply the pod to the node again
+// after the deletion.
 func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	defer s.nameLocks.Lock(objectKey(pod))()
 	if s.recordOf(pod.UID).state == created.Deleting {
@@ -256,8 +260,9 @@ func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	}
 }
 
-// updateFromPodState shows a pod as the node reports it. If a deleted pod has terminated, it also removes the
-// pod's file and the pod from the node. Run calls it for each state of node.Watch.
+// updateFromPodState shows a pod as the node reports it. If a client has deleted the pod and the pod has
+// terminated or is gone, it also removes the pod's file and deletes the pod from the node. Run calls it for
+// each state of node.Watch.
 func (s *podStore) updateFromPodState(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {
@@ -275,7 +280,7 @@ func (s *podStore) updateFromPodState(state node.PodState) {
 // reports whether some deleted pods have not terminated. Deleted pods with finalizers are in another state, so
 // it skips them.
 func (s *podStore) removeTerminatedDeletedPods() (stillTerminating bool) {
-	for uid, r := range s.recordsInState(created.Deleting) {
+	for uid, r := range s.copyRecordsInState(created.Deleting) {
 		e, pod := created.Event{Kind: created.Inspect, Node: created.Absent}, r.written
 		if now, known := s.config.Node.Pod(uid); known {
 			e.Node, pod = created.Active, now
@@ -291,10 +296,10 @@ func (s *podStore) removeTerminatedDeletedPods() (stillTerminating bool) {
 	return stillTerminating
 }
 
-// expireOldRemovedRecords removes the records of pods that were removed long ago and that the node no longer
-// has.
+// expireOldRemovedRecords deletes the records of pods that were removed at least created.RemovedRetention ago
+// and that the node no longer has.
 func (s *podStore) expireOldRemovedRecords() {
-	for uid, r := range s.recordsInState(created.Removed) {
+	for uid, r := range s.copyRecordsInState(created.Removed) {
 		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.removedSince)}
 		if _, known := s.config.Node.Pod(uid); known {
 			e.Node = created.Active
@@ -310,7 +315,7 @@ func (s *podStore) hasNodeReportedAllPods() bool {
 	if s.config.Node.Health().Waiting != nil {
 		return false
 	}
-	restored := s.recordsInState(created.Restored)
+	restored := s.copyRecordsInState(created.Restored)
 	for _, pod := range s.config.Node.Pods() {
 		_, unreported := restored[pod.UID]
 		if pod.DeletionTimestamp == nil && pod.Status.Reason != syncloop.ReasonNotDesired && (unreported || !s.pods.hasVisibleOrWaiting(pod.UID)) {
@@ -347,8 +352,8 @@ func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
 	return metav1.NewTime(now.Truncate(time.Second))
 }
 
-// copyDeletionFromNode sets the deletion timestamp and grace period that the node has for the pod. If the node
-// does not have the pod, nothing changes.
+// copyDeletionFromNode copies the deletion timestamp and grace period of the node's pod into the given pod. It
+// changes nothing if the node does not have the pod.
 func (s *podStore) copyDeletionFromNode(pod *v1.Pod) {
 	if shown, ok := s.config.Node.Pod(pod.UID); ok {
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = shown.DeletionTimestamp, shown.DeletionGracePeriodSeconds

@@ -108,7 +108,7 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	return all
 }
 
-// podFields returns the fields by which an API server selects pods.
+// podFields returns the values of a pod's fields that a field selector can use, as in an API server.
 func podFields(o object) fields.Set {
 	pod := o.(*v1.Pod)
 	ip := ""
@@ -123,7 +123,7 @@ func podFields(o object) fields.Set {
 	}
 }
 
-// eventFields returns the fields by which an API server selects events.
+// eventFields returns the values of an event's fields that a field selector can use, as in an API server.
 func eventFields(o object) fields.Set {
 	e := o.(*v1.Event)
 	source := e.Source.Component

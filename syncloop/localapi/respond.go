@@ -34,7 +34,7 @@ func sendAs(w http.ResponseWriter, code int, contentType string, value any) {
 	_, _ = w.Write(append(body, '\n')) // It fails only if the client has disconnected.
 }
 
-// setHeaders sets the content type and the headers that all responses have.
+// setHeaders sets the content type and the headers that forbid caching and content sniffing.
 func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-cache, private")
@@ -62,14 +62,14 @@ func statusOfError(err error) metav1.Status {
 	return status
 }
 
-// errNoSuchPath returns a 404 for a path that does not exist.
+// errNoSuchPath returns a new 404 error for a path that does not exist.
 func errNoSuchPath() *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, false)
 }
 
 // sendNoSuchResource sends a 404 for a resource that a cluster may have and this API does not. For
 // customresourcedefinitions it adds a Warning header, because kubectl requests that resource when a manifest
-// has an unknown kind. kubectl prints both texts.
+// has an unknown kind, and prints the warning and the error.
 func sendNoSuchResource(w http.ResponseWriter, path string) {
 	parts, group := strings.Split(path, "/")[2:], schema.GroupResource{} // /api/VERSION/... or /apis/GROUP/VERSION/...
 	if strings.HasPrefix(path, "/apis/") {
@@ -92,7 +92,7 @@ func sendNoSuchResource(w http.ResponseWriter, path string) {
 
 const podsOnlyMessage = "this node has no cluster, and runs pods only"
 
-// methodNotSupportedError returns a 405 for a verb that a resource does not support.
+// methodNotSupportedError returns a 405 error for a verb that a resource does not support.
 func methodNotSupportedError(r *resource, verb string) *apierrors.StatusError {
 	return apierrors.NewMethodNotSupported(r.groupResource(), verb)
 }

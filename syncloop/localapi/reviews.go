@@ -38,7 +38,7 @@ func (v *reviewer) handlers() map[string]reviewHandler {
 	}
 }
 
-// reviewUser sends the user of the request, as kubectl auth whoami shows.
+// reviewUser answers a SelfSubjectReview with the user of the request. kubectl auth whoami shows it.
 func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	review := &authenticationv1.SelfSubjectReview{}
 	if v.readReview(w, r, authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview"), review) {
@@ -47,8 +47,8 @@ func (v *reviewer) reviewUser(w http.ResponseWriter, r *http.Request, user authe
 	}
 }
 
-// reviewAccess sends whether the API serves an action, and the reason if it does not. Clients such as k9s show
-// only allowed actions.
+// reviewAccess answers a SelfSubjectAccessReview: whether the API serves the action, and the reason if it does
+// not. Clients such as k9s show only allowed actions.
 func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectAccessReview{}
 	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
@@ -60,7 +60,8 @@ func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authen
 	}
 }
 
-// reviewRules sends all verbs and resources that the API serves. They are the same in each namespace.
+// reviewRules answers a SelfSubjectRulesReview with all verbs, resources and readable paths that the API
+// serves. They are the same in each namespace.
 func (v *reviewer) reviewRules(w http.ResponseWriter, r *http.Request, _ authenticationv1.UserInfo) {
 	review := &authorizationv1.SelfSubjectRulesReview{}
 	if !v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectRulesReview"), review) {
@@ -100,7 +101,8 @@ func (v *reviewer) readReview(w http.ResponseWriter, r *http.Request, kind schem
 	return true
 }
 
-// isAllowed reports whether the API serves the verb on the resource or path.
+// isAllowed reports whether the API serves the verb on the resource. For a path it reports whether the verb is
+// get and the path is readable.
 func (v *reviewer) isAllowed(spec *authorizationv1.SelfSubjectAccessReviewSpec) bool {
 	if asked := spec.ResourceAttributes; asked != nil {
 		return slices.Contains(v.resourceVerbs(asked), asked.Verb)
@@ -126,8 +128,8 @@ func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes)
 	return nil
 }
 
-// denialReason returns why the API does not allow an action: the API is read-only for a write of a pod, or the
-// API does not serve the action.
+// denialReason returns why the API does not allow an action. The reason is that the API is read-only if there
+// is no Writer and the action writes a pod, and otherwise that the API does not serve the action.
 func (v *reviewer) denialReason(attributes *authorizationv1.ResourceAttributes) string {
 	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains([]string{"", statusSubresource, ephemeralSubresource, evictionSubresource}, attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
 		return reasonReadOnly

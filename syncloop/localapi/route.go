@@ -30,7 +30,8 @@ type router struct {
 	reviewer *reviewer
 }
 
-// serveRequest serves a request. Health checks need no user; for other requests authenticate returns the user.
+// serveRequest serves a health check without authentication. Each other request needs a user from authenticate;
+// if that fails, it sends the error and closes the connection.
 func (h *router) serveRequest(w http.ResponseWriter, r *http.Request, authenticate func(*http.Request) (authenticationv1.UserInfo, error)) {
 	switch path := r.URL.Path; path {
 	case "/healthz", "/livez", "/readyz":
@@ -47,7 +48,7 @@ func (h *router) serveRequest(w http.ResponseWriter, r *http.Request, authentica
 }
 
 // serveAuthenticated routes a request of an authenticated user by its path, to objects, reviews, metrics,
-// OpenAPI or discovery.
+// OpenAPI or discovery, or sends a 404. It checks no permission.
 func (h *router) serveAuthenticated(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
 	group, path := h.splitObjectPath(r.URL.Path)
 	review := h.reviewer.handlers()[r.URL.Path]
@@ -137,7 +138,9 @@ func (b *backend) parseTarget(group string, parts []string) (t target, ok bool) 
 	return t, false
 }
 
-// serveObjects serves a request for objects of a group.
+// serveObjects routes a request for objects of a group to the handler of evictions, streams, reads, collection
+// deletes or pod writes. It sends an error if the path or the method is not supported, or if the API is not
+// available.
 func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group string, parts []string) {
 	t, ok := h.parseTarget(group, parts)
 	unavailable := h.checkAvailable()
@@ -190,7 +193,7 @@ func (b *backend) checkAvailable() error {
 	return err
 }
 
-// serveRead serves a get, list or watch.
+// serveRead serves a get, list or watch request.
 func (h *router) serveRead(w http.ResponseWriter, r *http.Request, t target) {
 	v, err := newView(t.resource, r, h.now)
 	if err != nil {

@@ -64,7 +64,8 @@ func (s schemas) schemaOf(t reflect.Type) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-// addStruct adds the schema of a struct unless it exists.
+// addStruct adds the schema of a struct, and the schemas of its fields' types, unless the struct has one
+// already.
 func (s schemas) addStruct(t reflect.Type) {
 	name := schemaName(t)
 	if s[name] != nil {
@@ -78,7 +79,8 @@ func (s schemas) addStruct(t reflect.Type) {
 	}
 }
 
-// addFields adds the schemas of a struct's fields to properties, and returns the required fields.
+// addFields adds the schemas of a struct's fields, and of its inlined structs' fields, to properties. It
+// returns the names of the required fields, which have no omitempty.
 func (s schemas) addFields(t reflect.Type, properties map[string]any) (required []string) {
 	for i := range t.NumField() {
 		field := t.Field(i)

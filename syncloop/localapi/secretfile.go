@@ -28,7 +28,7 @@ var errNotRegular = errors.New("not a regular file")
 // link is an error. KeepCredentials removes the permissions of other users. The error is ErrBadCredentials if the file
 // is damaged or the CA has expired: see [ReplaceCredentials].
 func KeepCredentials(path string) (*Credentials, error) {
-	text, err := readAndRestrictSecretFile(path)
+	text, err := readSecretFileAndRestrictMode(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text, err = createSecretFile(path)
 	}
@@ -66,7 +66,7 @@ func createSecretFile(path string) ([]byte, error) {
 }
 
 // writeSecretFile writes text to a temporary file of mode 0600 in the same directory, and then renames it to
-// path.
+// path. After an error it removes the temporary file.
 func writeSecretFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // CreateTemp uses mode 0600.
 	if err != nil {
@@ -93,8 +93,9 @@ func hasSecretFile(path string, text []byte) bool {
 	return err == nil && bytes.Equal(content, text)
 }
 
-// readAndRestrictSecretFile reads a regular file, and removes the permissions of other users if it can.
-func readAndRestrictSecretFile(path string) ([]byte, error) {
+// readSecretFileAndRestrictMode reads at most maxSecretBytes of a regular file. It also removes the permissions of
+// other users if it can.
+func readSecretFileAndRestrictMode(path string) ([]byte, error) {
 	dir, err := osfile.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func readAndRestrictSecretFile(path string) ([]byte, error) {
 }
 
 // checkKubeconfigReplaceable returns nil if a kubeconfig may be written to path: no file exists there, the file
-// is empty, or it has only entries named podkeel. It returns ErrForeignFile for a file with other entries.
+// is empty, or it is a kubeconfig with one cluster and only entries named podkeel. It returns ErrForeignFile
+// for a file with other content.
 func checkKubeconfigReplaceable(path string) error {
 	info, err := os.Stat(path)
 	switch {

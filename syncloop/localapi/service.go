@@ -68,7 +68,7 @@ func NewService(config ServiceConfig) (*Service, error) {
 }
 
 // writeKubeconfig writes the kubeconfig to its path, unless the path is empty or the file has the same content.
-// It returns an error if another program's file is at the path.
+// It returns an error if a file with foreign content is at the path.
 func (s *Service) writeKubeconfig(config ServiceConfig) error {
 	if config.Kubeconfig == "" {
 		return nil

@@ -21,8 +21,8 @@ import (
 // the same way.
 type streamer struct{ node http.Handler }
 
-// newStreamer returns a streamer that serves requests through a kubelet server for the visible pods. That
-// server allows every request, because the API has authenticated the client.
+// newStreamer returns a streamer that forwards requests to a kubelet server for the visible pods. That server
+// allows every request, because the API has authenticated the client before.
 func newStreamer(b *backend) (*streamer, error) {
 	c := b.config
 	h, err := server.New(server.Config{
@@ -153,7 +153,8 @@ func (s *statusWriter) Write(p []byte) (int, error) {
 	return s.message.Write(p)
 }
 
-// sendStatusOfError sends the held error response as a Status. It does nothing if the response was no error.
+// sendStatusOfError sends the error response of the kubelet server, which Write has held back, as a Status. It
+// does nothing if the response was no error.
 func (s *statusWriter) sendStatusOfError() {
 	if s.code == 0 {
 		return

@@ -49,7 +49,7 @@ func podColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-// podRow returns the cells of a pod as kubectl shows them.
+// podRow returns the cells of a pod as kubectl shows them, and a condition if the pod has succeeded or failed.
 func podRow(o object, now time.Time) (cells []any, conditions []metav1.TableRowCondition) {
 	pod := o.(*v1.Pod)
 	s := node.Summarize(pod, false)
@@ -118,7 +118,7 @@ func eventColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-// eventRow returns the cells of an event as kubectl shows them.
+// eventRow returns the cells of an event as kubectl shows them, and no conditions.
 func eventRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	e := o.(*v1.Event)
 	first, last := e.FirstTimestamp, e.LastTimestamp
@@ -154,7 +154,7 @@ func nodeColumns() []metav1.TableColumnDefinition {
 	}
 }
 
-// nodeRow returns the cells of a node as kubectl shows them.
+// nodeRow returns the cells of a node as kubectl shows them, and no conditions.
 func nodeRow(o object, now time.Time) ([]any, []metav1.TableRowCondition) {
 	n := o.(*v1.Node)
 	status, roles := "Unknown", []string{}

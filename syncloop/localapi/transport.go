@@ -65,7 +65,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// authenticate returns the user of a request: podkeel if it has no Authorization header.
+// authenticate returns the user podkeel for a request without an Authorization header. For other requests it
+// returns the result of API authentication.
 func (t transport) authenticate(r *http.Request) (authenticationv1.UserInfo, error) {
 	if _, given := r.Header["Authorization"]; given {
 		return t.api.authenticate(r)
@@ -116,8 +117,8 @@ func (w *pipedWriter) Write(p []byte) (int, error) {
 // Flush implements http.Flusher.
 func (w *pipedWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// finishResponse completes the response. If err is not nil, RoundTrip returns err if no header was sent;
-// otherwise reading the body returns err.
+// finishResponse completes the response. If err is not nil, the client gets err: from RoundTrip if no header
+// was sent, and from reading the body otherwise.
 func (w *pipedWriter) finishResponse(err error) {
 	if err != nil && !w.headerSent {
 		w.result <- roundTripResult{err: err}

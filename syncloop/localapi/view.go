@@ -106,8 +106,8 @@ func (v *view) renderWatchObject(o object) any {
 	return t
 }
 
-// renderBookmark renders an object that has only a resource version. initialEventsEnd adds the annotation that ends the
-// initial events.
+// renderBookmark renders an empty object, or an empty Table, that has only a resource version. If
+// initialEventsEnd is set, the object gets the annotation that ends the initial events; a Table does not.
 func (v *view) renderBookmark(version string, initialEventsEnd bool) any {
 	if v.form == formTable {
 		return v.renderTable(nil, metav1.ListMeta{ResourceVersion: version})

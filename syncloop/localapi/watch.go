@@ -41,7 +41,8 @@ type watchServer struct {
 }
 
 // serveWatch streams changes until the client disconnects or reads too slowly, the timeout expires, or Run
-// returns. Above maxWatches open watches it sends a 429. An error with a Status becomes the last event.
+// returns. Above maxWatches open watches it sends a 429. If streaming fails with an error that has a Status,
+// the last event is that Status.
 func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, req *http.Request, o options) {
 	if h.open.Add(1) > maxWatches {
 		h.open.Add(-1)
@@ -69,8 +70,9 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	}
 }
 
-// sendInitialEvents sends the existing objects as ADDED events if the request has no version or asks for
-// initial events. It sends a bookmark after them if the client wants both.
+// sendInitialEvents sends the selected existing objects as ADDED events if the request has no version or sets
+// sendInitialEvents. If the request sets sendInitialEvents and allowWatchBookmarks, a bookmark follows. It
+// returns an error if the version does not exist yet.
 func (s *watcher) sendInitialEvents(o *options) error {
 	if o.hasVersion && !o.initialEvents {
 		return s.flush()
@@ -93,8 +95,8 @@ func (s *watcher) sendInitialEvents(o *options) error {
 	return s.flush()
 }
 
-// sendChanges sends changes, and bookmarks if the client wants them, until ctx is done or Run returns. If the
-// error has a Status, serveWatch sends it to the client.
+// sendChanges sends changes as they happen, and bookmarks if the client wants them, until ctx is done or Run
+// returns. If the error has a Status, serveWatch sends it to the client.
 func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 	due := time.NewTicker(bookmarkPeriod)
 	defer due.Stop()
@@ -126,8 +128,8 @@ func (s *watcher) sendChanges(ctx context.Context, bookmarks bool) error {
 	}
 }
 
-// sendChange sends a change if the selection includes the object before or after it. The event is ADDED or
-// DELETED if only one of them is selected.
+// sendChange sends a change if the selection includes the old or the new object. The event is ADDED if only the
+// new object is selected, and DELETED if only the old one is.
 func (s *watcher) sendChange(ch change) error {
 	e, shown := ch.EventFor(func(o object) bool { return s.matches(s.resource, o) })
 	if !shown {
@@ -136,7 +138,8 @@ func (s *watcher) sendChange(ch change) error {
 	return s.sendEvent(e.Type, s.view.renderWatchObject(e.Object))
 }
 
-// sendBookmark sends a bookmark with the current version.
+// sendBookmark sends a bookmark with the current version. If initialEventsEnd is set, the bookmark ends the
+// initial events.
 func (s *watcher) sendBookmark(initialEventsEnd bool) error {
 	return s.sendEvent(watch.Bookmark, s.view.renderBookmark(strconv.FormatUint(s.version, 10), initialEventsEnd))
 }

@@ -37,7 +37,8 @@ type podWriter struct {
 	store *podStore
 }
 
-// serveWrite serves a create, update, patch or delete of a pod.
+// serveWrite serves a create, update, patch or delete of one pod and sends the resulting pod. It sends a 405
+// for other methods and paths, and a 415 for an unsupported patch type.
 func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target) {
 	q, err := p.newWriteRequest(w, r, t)
 	var pod *v1.Pod
@@ -46,15 +47,15 @@ func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target)
 	case err != nil:
 	case r.Method == http.MethodPost && t.name == "":
 		code = http.StatusCreated
-		pod, err = q.recoverPanic(q.createPod)
+		pod, err = q.callRecoveringPanic(q.createPod)
 	case t.name == "" || r.Method == http.MethodPost || t.subresource != "" && r.Method == http.MethodDelete:
 		err = q.methodNotSupportedError(writeVerbs[r.Method])
 	case r.Method == http.MethodDelete:
-		pod, err = q.recoverPanic(q.deletePod)
+		pod, err = q.callRecoveringPanic(q.deletePod)
 	case r.Method == http.MethodPatch && !slices.Contains(patchTypes, q.patchType()):
 		err = unsupportedPatchError(q.contentType) // Before the lookup of the pod, because a server-side apply could create it.
 	default:
-		pod, err = q.recoverPanic(func() (*v1.Pod, error) { return q.updatePod(r.Method) })
+		pod, err = q.callRecoveringPanic(func() (*v1.Pod, error) { return q.updatePod(r.Method) })
 	}
 	v, formErr := newView(t.resource, r, p.now)
 	if err == nil {
@@ -67,7 +68,8 @@ func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target)
 	sendJSON(w, code, v.renderObject(pod))
 }
 
-// methodNotSupportedError returns a 405 for a verb that the target does not support.
+// methodNotSupportedError returns a 405 error for a verb that the target does not support. It names a delete
+// without a subresource deletecollection, because only that delete is unsupported.
 func (t *target) methodNotSupportedError(verb string) error {
 	if t.subresource == "" && verb == "delete" {
 		verb = "deletecollection"
@@ -75,7 +77,7 @@ func (t *target) methodNotSupportedError(verb string) error {
 	return apierrors.NewMethodNotSupported(t.groupResource(), verb)
 }
 
-// groupResource returns the resource and subresource for errors.
+// groupResource returns the GroupResource for errors, with the subresource, such as pods/status.
 func (t *target) groupResource() schema.GroupResource {
 	of := t.resource.groupResource()
 	if t.subresource != "" {
@@ -99,8 +101,9 @@ type writeRequest struct {
 	contentType string
 }
 
-// recoverPanic calls write and returns an internal error if it panics, for example in a library that applies a patch.
-func (q *writeRequest) recoverPanic(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
+// callRecoveringPanic calls write and turns a panic into an error, for example a panic of a library that applies a
+// patch.
+func (q *writeRequest) callRecoveringPanic(write func() (*v1.Pod, error)) (pod *v1.Pod, err error) {
 	defer q.panics.Recover("write", &err)
 	return write()
 }
@@ -121,8 +124,9 @@ func (q *writeRequest) isStrict() bool {
 	return slices.Equal(q.query["fieldValidation"], []string{"Strict"})
 }
 
-// createPod decodes the pod in the body, sets its defaults, validates it, saves it and applies it to the node.
-// It returns an error with code 409 if a pod has the name.
+// createPod decodes the pod in the body, sets its UID, creation time, node name and defaults, validates it,
+// saves it and applies it to the node. It returns an error with code 409 if a pod has the name. A dry run only
+// returns the pod.
 func (q *writeRequest) createPod() (*v1.Pod, error) {
 	pod := &v1.Pod{}
 	if err := q.codec.decode(q.body, q.isStrict(), podKind, pod); err != nil {
@@ -175,8 +179,8 @@ func (q *writeRequest) saveAndApplyNewPod(pod *v1.Pod) (*v1.Pod, error) {
 	return cmp.Or(q.store.shownPod(pod), shown), nil // The node may have updated the status already.
 }
 
-// validateChangedPod validates a changed pod. If the stored pod would be refused today, because an earlier version
-// accepted it, only the weaker rules for accepted pods apply.
+// validateChangedPod returns the faults of next, the changed pod. If the pod as stored would itself be refused
+// today, because an earlier version accepted it, only the weaker rules for accepted pods apply.
 func validateChangedPod(pod, next *v1.Pod) field.ErrorList {
 	before := pod.DeepCopy()
 	validation.Default(before)
@@ -204,8 +208,9 @@ func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	return nil
 }
 
-// getWrittenPod returns the pod as clients have written it and as they see it. It returns an error for a pod that no
-// client of this API has created, such as a static pod. The caller holds the lock of the name.
+// getWrittenPod returns the pod as clients have written it and as they see it. It returns a 404 if clients see
+// no such pod, and a 405 for a pod that no client of this API has created, such as a static pod. The caller
+// holds the lock of the name.
 func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
 	o := q.resource.get(q.namespace, q.name)
 	if o == nil {
@@ -223,7 +228,8 @@ func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
 	return written, shown, nil
 }
 
-// checkPreconditions returns an error with code 409 if the pod does not have the expected UID or resource version.
+// checkPreconditions returns an error with code 409 if the pod does not have the expected UID or resource
+// version. An empty UID or version is not checked.
 func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != shown.UID:
@@ -234,8 +240,8 @@ func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version 
 	return nil
 }
 
-// deletePod decodes the delete options in the body and starts the deletion. gracePeriodSeconds in the query
-// replaces the value in the body.
+// deletePod decodes the delete options in the body and starts the deletion of the pod. gracePeriodSeconds in
+// the query replaces the value in the body.
 func (q *writeRequest) deletePod() (*v1.Pod, error) {
 	var options metav1.DeleteOptions
 	if len(q.body) > 0 {
@@ -273,9 +279,9 @@ func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, er
 	return q.saveAndApplyDeletion(pod, shown, options.GracePeriodSeconds, q.dryRun || len(options.DryRun) > 0)
 }
 
-// saveAndApplyDeletion sets the deletion timestamp of a pod, saves the pod and applies it to the node. grace
-// nil means the pod's own grace period, and a deleted pod only gets a shorter one. A dry run only returns the
-// pod.
+// saveAndApplyDeletion sets the deletion timestamp of a copy of the pod, saves the copy and applies it to the
+// node. A nil grace means the pod's own grace period, and a pod that is being deleted only gets a shorter one.
+// If the copy cannot be saved, the saved file is removed instead. A dry run only returns the pod.
 func (q *writeRequest) saveAndApplyDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
 	seconds := *pod.Spec.TerminationGracePeriodSeconds
 	if grace != nil {
@@ -317,7 +323,7 @@ func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 	}
 	text := q.body
 	if method == http.MethodPatch {
-		if text, err = q.patchPod(shown); err != nil {
+		if text, err = q.applyPatchToJSON(shown); err != nil {
 			return nil, err
 		}
 	}
@@ -334,8 +340,8 @@ func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
 	return q.replacePod(pod, shown, after)
 }
 
-// replacePod validates a changed pod, saves it, makes it visible and applies it to the node. An unchanged pod
-// is not saved, and a dry run only returns the result. A changed spec increments the generation.
+// replacePod validates a changed pod, saves it, makes it visible and applies it to the node. It does nothing
+// more for an unchanged pod or a dry run than return the result. A changed spec increments the generation.
 func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	next, faults := q.buildAndValidateChange(pod, after)
 	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
@@ -363,7 +369,8 @@ func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 }
 
 // buildAndValidateChange returns a copy of the pod with the client's change, and the faults of the change. A
-// request for a subresource changes only its part of the pod, as in an API server.
+// request for the status subresource changes only the client's conditions, and another subresource changes only
+// the spec.
 func (q *writeRequest) buildAndValidateChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 	next := pod.DeepCopy()
 	if q.target.subresource == statusSubresource {
@@ -392,9 +399,9 @@ func (q *writeRequest) patchType() types.PatchType {
 	return types.PatchType(media)
 }
 
-// patchPod returns the JSON of the pod with the patch in the body applied. The error has code 413 if the patch
+// applyPatchToJSON returns the JSON of the pod with the patch in the body applied. The error has code 413 if the patch
 // exceeds a bound, and 422 if it cannot be applied.
-func (q *writeRequest) patchPod(pod *v1.Pod) (text []byte, err error) {
+func (q *writeRequest) applyPatchToJSON(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
 		return nil, err
@@ -410,7 +417,7 @@ func (q *writeRequest) patchPod(pod *v1.Pod) (text []byte, err error) {
 }
 
 // unsupportedPatchError returns an error with code 415 for an unsupported patch type. For server-side apply the
-// message names the kubectl flag to leave out.
+// message says to use kubectl apply without --server-side.
 func unsupportedPatchError(media string) error {
 	message := "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json"
 	if strings.HasPrefix(media, "application/apply-patch") {
@@ -419,7 +426,7 @@ func unsupportedPatchError(media string) error {
 	return newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, message)
 }
 
-// newStatusError returns an error with a Status.
+// newStatusError returns an error whose Status has this code, reason and message.
 func newStatusError(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }

@@ -135,7 +135,8 @@ func (s State) Next(e Event) (State, []Effect) {
 	return s, nil
 }
 
-// firstState returns the state of a pod after Create or Restore.
+// firstState returns the state and the effects for a pod that a client has created or that an earlier process
+// has saved.
 func firstState(e Event) (State, []Effect) {
 	switch {
 	case e.Kind == Create:
@@ -146,7 +147,8 @@ func firstState(e Event) (State, []Effect) {
 	return deletionState(e), []Effect{Show}
 }
 
-// deletionState returns the state of a pod that has a deletion timestamp.
+// deletionState returns the state of a pod that a client has deleted: Held if the pod has finalizers, and
+// Deleting if it has none.
 func deletionState(e Event) State {
 	if e.Finalizers {
 		return Held
@@ -154,7 +156,8 @@ func deletionState(e Event) State {
 	return Deleting
 }
 
-// nextOnWrite returns the state and effects after an Update or Delete. A deleted pod stays deleted.
+// nextOnWrite returns the state and effects after a client has updated or deleted the pod. A deleted pod stays
+// deleted.
 func (s State) nextOnWrite(e Event) (State, []Effect) {
 	if e.Kind == Update && (s == Restored || s == Desired) {
 		return s, []Effect{Show, Apply}
@@ -166,7 +169,8 @@ func (s State) nextOnWrite(e Event) (State, []Effect) {
 	return next, []Effect{Show, Apply, InspectDeleting}
 }
 
-// nextOnReport returns the state and effects after a report of the node.
+// nextOnReport returns the state and effects after a report of the node. A deleted pod without finalizers is
+// forgotten when it has terminated or is gone, and late reports of a removed pod change nothing.
 func (s State) nextOnReport(e Event) (State, []Effect) {
 	switch {
 	case s == Removed && e.Static && e.Node != Absent:
@@ -185,7 +189,8 @@ func (s State) nextOnReport(e Event) (State, []Effect) {
 	return s, []Effect{Show}
 }
 
-// nextOnInspect returns the state and effects after the caller has read the pod from the node.
+// nextOnInspect returns the state, unchanged, and the effects after the caller has read the pod from the node.
+// A deleted pod without finalizers is forgotten when it has terminated or is gone.
 func (s State) nextOnInspect(e Event) (State, []Effect) {
 	switch {
 	case s != Deleting || e.Node == Active:
