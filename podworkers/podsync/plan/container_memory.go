@@ -40,7 +40,7 @@ type compactMemory struct {
 	restart *restartState // nil: the restartState is empty
 }
 
-// compact returns the compact form of a containerMemory.
+// compact returns a containerMemory in its compact form. The restart state is nil there if it is empty.
 func compact(p *containerMemory) *compactMemory {
 	s := &compactMemory{start: p.start, created: p.created, spec: p.spec}
 	if p.restartState != (restartState{}) {
@@ -50,7 +50,8 @@ func compact(p *containerMemory) *compactMemory {
 	return s
 }
 
-// toContainerMemory returns the containerMemory of a compact form.
+// toContainerMemory returns the containerMemory that the compact form was made from. A nil restart state
+// becomes an empty one.
 func (s *compactMemory) toContainerMemory() containerMemory {
 	p := containerMemory{start: s.start, created: s.created, spec: s.spec}
 	if s.restart != nil {
@@ -59,8 +60,8 @@ func (s *compactMemory) toContainerMemory() containerMemory {
 	return p
 }
 
-// replacedID returns the ID of the attempt that was stopped for the next attempt; empty if there is
-// none.
+// replacedID returns the container ID of the attempt that the executor stopped in order to start the next
+// attempt. It returns "" if there is no such attempt.
 func (s *compactMemory) replacedID() string {
 	if s == nil || s.restart == nil {
 		return ""
@@ -68,8 +69,8 @@ func (s *compactMemory) replacedID() string {
 	return s.restart.replaced
 }
 
-// findUnpublishedStart returns the last start if the published status does not show it, and
-// otherwise nil.
+// findUnpublishedStart returns the last start of the container if the published pod status does not show it
+// yet. It returns nil if the status shows it or nothing has started.
 func (s *compactMemory) findUnpublishedStart() *unpublishedStart {
 	if s == nil || s.restart == nil {
 		return nil
@@ -77,8 +78,8 @@ func (s *compactMemory) findUnpublishedStart() *unpublishedStart {
 	return s.restart.unpublished
 }
 
-// pendingPostStartID returns the ID of the attempt whose postStart hook has not succeeded; empty if
-// there is none.
+// pendingPostStartID returns the container ID of the attempt whose postStart hook has begun and has not
+// succeeded. It returns "" if there is no such attempt.
 func (s *compactMemory) pendingPostStartID() string {
 	if s == nil || s.restart == nil {
 		return ""
@@ -97,7 +98,8 @@ type memoryTree struct {
 	left, right *memoryTree
 }
 
-// get returns the memory of a container; zero if the tree has none.
+// get returns the memory of the container with a name. It returns the zero memory if the tree has no such
+// container.
 func (t *memoryTree) get(name string) containerMemory {
 	if s := t.findCompact(name); s != nil {
 		return s.toContainerMemory()
@@ -105,7 +107,8 @@ func (t *memoryTree) get(name string) containerMemory {
 	return containerMemory{}
 }
 
-// findCompact returns the compact memory of a container, or nil. The caller must not change it.
+// findCompact returns the compact memory of the container with a name, or nil if the tree does not have it. The
+// caller must not change the result.
 func (t *memoryTree) findCompact(name string) *compactMemory {
 	for t != nil {
 		switch order := strings.Compare(name, t.name); {
@@ -120,7 +123,8 @@ func (t *memoryTree) findCompact(name string) *compactMemory {
 	return nil
 }
 
-// withContainer returns a copy of the tree with another memory for one container.
+// withContainer returns a copy of the tree in which the container with a name has the memory p. It adds the
+// container if the tree does not have it. The original tree does not change.
 func (t *memoryTree) withContainer(name string, p *compactMemory) *memoryTree {
 	if t == nil {
 		return &memoryTree{name: name, memory: p, priority: treePriority(name)}
@@ -145,26 +149,26 @@ func (t *memoryTree) withContainer(name string, p *compactMemory) *memoryTree {
 	return &n
 }
 
-// forEach calls yield for each container in the order of names, until yield returns false. It
-// reports whether every call returned true.
+// forEach calls yield with each container in the order of names. It stops and returns false as soon as yield
+// returns false. It returns true if yield never returned false, also for an empty tree.
 func (t *memoryTree) forEach(yield func(string, *compactMemory) bool) bool {
 	return t == nil || t.left.forEach(yield) && yield(t.name, t.memory) && t.right.forEach(yield)
 }
 
-// all returns the compact memory of each container, in the order of names.
+// all returns an iterator over the container names and their compact memories, in the order of names.
 func (t *memoryTree) all() iter.Seq2[string, *compactMemory] {
 	return func(yield func(string, *compactMemory) bool) { t.forEach(yield) }
 }
 
-// isStoppedForNextAttempt reports whether the executor stopped a container for its next attempt.
-// The ID comes from a record or from a status.
+// isStoppedForNextAttempt reports whether a container ID is the attempt that the executor stopped in order to
+// start the next one. The ID may be a runtime ID, or an ID with a scheme, as in "containerd://id".
 func (t *memoryTree) isStoppedForNextAttempt(name, id string) bool {
 	replaced := t.findCompact(name).replacedID()
 	return replaced != "" && (id == replaced || strings.HasSuffix(id, "://"+replaced))
 }
 
-// restartExitCode returns the exit code that the restart policy is applied to: code, or exitUnknown
-// if the container was stopped for its next attempt.
+// restartExitCode returns the exit code that decides about a restart. It returns exitUnknown (137) if the
+// executor stopped the container for its next attempt, and code for any other container.
 func (t *memoryTree) restartExitCode(name, id string, code int32) int32 {
 	if t.isStoppedForNextAttempt(name, id) {
 		return exitUnknown
@@ -172,13 +176,13 @@ func (t *memoryTree) restartExitCode(name, id string, code int32) int32 {
 	return code
 }
 
-// hasNoneReplaced reports whether no container was stopped for its next attempt.
+// hasNoneReplaced reports whether the tree has no container that the executor stopped for its next attempt.
 func (t *memoryTree) hasNoneReplaced() bool {
 	return t.forEach(func(_ string, p *compactMemory) bool { return p.replacedID() == "" })
 }
 
-// treePriority returns the FNV-1a hash of a name with its bits mixed, because the names of one pod
-// often differ only in the last characters.
+// treePriority returns the FNV-1a hash of a name, with its bits mixed. Without the mixing, names that differ
+// only in the last characters would have similar priorities.
 func treePriority(name string) uint32 {
 	h := uint32(2166136261)
 	for i := range len(name) {

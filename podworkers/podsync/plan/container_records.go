@@ -20,7 +20,9 @@ type containerRecords struct {
 // (CS-1).
 type recordPair struct{ current, previous *runtime.ContainerStatus }
 
-// readRecords reads the records of a pod once.
+// readRecords indexes the container names of the spec, and stores the current and the previous runtime record
+// of each container. It skips records of former pods with the same UID, and records of containers that are not
+// in the spec.
 func (x *containerRecords) readRecords(in *StatusInput) {
 	spec := &in.Pod.Spec
 	x.regular = len(spec.InitContainers)
@@ -40,7 +42,8 @@ func (x *containerRecords) readRecords(in *StatusInput) {
 	}
 }
 
-// pairAt returns the pair at a position of the spec.
+// pairAt returns the stored record pair of the container at a position of the spec. The caller may change the
+// pair.
 func (x *containerRecords) pairAt(i int) *recordPair {
 	if x.many != nil {
 		return &x.many[i]
@@ -48,7 +51,8 @@ func (x *containerRecords) pairAt(i int) *recordPair {
 	return &x.inline[i]
 }
 
-// addRecord updates the pair from one record.
+// addRecord stores a record as the current or as the previous record of the container. It drops the record if
+// both stored records take precedence.
 func (s *recordPair) addRecord(in *StatusInput, rec *runtime.ContainerStatus) {
 	switch {
 	case s.current == nil || in.isMoreCurrent(s.current, rec):
@@ -58,27 +62,28 @@ func (s *recordPair) addRecord(in *StatusInput, rec *runtime.ContainerStatus) {
 	}
 }
 
-// isMoreCurrent reports whether b, and not a, is the current record of a container.
-func (in *StatusInput) isMoreCurrent(a, b *runtime.ContainerStatus) bool {
-	if x, y := in.isRunningInCurrentSandbox(a), in.isRunningInCurrentSandbox(b); x != y {
+// isMoreCurrent reports whether candidate, and not than, is the current record of a container. A record that
+// runs in the current sandbox takes precedence; between two equals the newer one does.
+func (in *StatusInput) isMoreCurrent(than, candidate *runtime.ContainerStatus) bool {
+	if x, y := in.isRunningInCurrentSandbox(than), in.isRunningInCurrentSandbox(candidate); x != y {
 		return y
 	}
-	return isNewerRecord(b, a)
+	return isNewerRecord(candidate, than)
 }
 
-// isRunningInCurrentSandbox reports whether a record shows a container that runs in the current
-// sandbox.
+// isRunningInCurrentSandbox reports whether a record shows a running container in the current sandbox.
 func (in *StatusInput) isRunningInCurrentSandbox(c *runtime.ContainerStatus) bool {
 	return c.State == runtime.StateRunning && in.isInCurrentSandbox(c)
 }
 
-// isInCurrentSandbox reports whether a record is in the current sandbox.
+// isInCurrentSandbox reports whether a container record belongs to the current sandbox. It returns false if the
+// pod has no current sandbox.
 func (in *StatusInput) isInCurrentSandbox(c *runtime.ContainerStatus) bool {
 	return in.sandboxes.current != nil && c.SandboxID == in.sandboxes.current.ID
 }
 
-// recordsAt returns the current and the previous record of the container at a position of the spec.
-// If a name occurs twice, both positions have the records of the first.
+// recordsAt returns the current and the previous record of the container at a position of the spec, each nil if
+// missing. If two containers have the same name, both positions return the records of the first.
 func (x *containerRecords) recordsAt(i int) (is, before *runtime.ContainerStatus) {
 	s := x.pairAt(i)
 	if s.current == nil && x.hasDuplicate {
@@ -87,18 +92,18 @@ func (x *containerRecords) recordsAt(i int) (is, before *runtime.ContainerStatus
 	return s.current, s.previous
 }
 
-// hasPassedInit reports whether an ordinary init container must have succeeded, although no record
-// shows it: a container that starts only after it has a record in the sandbox of its last failed
-// attempt, or in the current sandbox. If the published status shows only a failure, and the record
-// is lost, only the current sandbox counts: a success in an older sandbox came before that failure.
-func (x *containerRecords) hasPassedInit(in *StatusInput, init int, failed bool) bool {
-	is, _ := x.recordsAt(init)
+// isInitSuccessImplied reports whether an ordinary init container must have succeeded although no record shows
+// that. The proof is a record of a later init or regular container in the current sandbox, or in the sandbox of
+// the last failed attempt. If the init container has no record, any sandbox counts, but only the current one if
+// lastPublishedAsFailed is true.
+func (x *containerRecords) isInitSuccessImplied(in *StatusInput, initIndex int, lastPublishedAsFailed bool) bool {
+	is, _ := x.recordsAt(initIndex)
 	if is != nil && (is.State != runtime.StateExited || is.ExitCode == 0) {
 		return false
 	}
-	for i := init + 1; i < x.ephemeral; i++ {
+	for i := initIndex + 1; i < x.ephemeral; i++ {
 		later, _ := x.recordsAt(i)
-		if later != nil && (is == nil && !failed || is != nil && later.SandboxID == is.SandboxID || in.isInCurrentSandbox(later)) {
+		if later != nil && (is == nil && !lastPublishedAsFailed || is != nil && later.SandboxID == is.SandboxID || in.isInCurrentSandbox(later)) {
 			return true
 		}
 	}

@@ -42,8 +42,8 @@ var readinessRoles = [...]podstatus.ContainerRole{
 	regular: podstatus.RoleLasting, sidecar: podstatus.RoleLasting, ordinaryInit: podstatus.RoleInit, ephemeral: podstatus.RoleEphemeral,
 }
 
-// setContainerStatuses sets the status of each container of a pod: init and ephemeral containers in
-// the order of the spec, regular containers by name.
+// setContainerStatuses sets the container statuses of a pod status. Init and ephemeral containers are in the
+// order of the spec, regular containers are sorted by name.
 func setContainerStatuses(s *v1.PodStatus, in *StatusInput) {
 	var x containerRecords
 	x.readRecords(in)
@@ -53,9 +53,9 @@ func setContainerStatuses(s *v1.PodStatus, in *StatusInput) {
 	s.EphemeralContainerStatuses = buildContainerStatuses(in, &x, x.ephemeral, len(spec.EphemeralContainers), in.Old.EphemeralContainerStatuses)
 }
 
-// buildContainerStatuses returns the statuses of n containers of one list, from the position first
-// of the spec. It returns the published list if nothing has changed, which is the usual case and
-// allocates nothing.
+// buildContainerStatuses returns the statuses of n containers, beginning with the container at the position
+// first of the spec. It sorts regular containers by name. It returns the published list old if that is equal,
+// and nil if n is 0.
 func buildContainerStatuses(in *StatusInput, x *containerRecords, first, n int, old []v1.ContainerStatus) []v1.ContainerStatus {
 	if n == 0 {
 		return nil
@@ -76,7 +76,8 @@ func buildContainerStatuses(in *StatusInput, x *containerRecords, first, n int, 
 	return list
 }
 
-// canReusePublished reports whether a published list equals a newly built list.
+// canReusePublished reports whether the published list old equals the list that would be built now. It returns
+// false without a comparison if no status is published, a name occurs twice, or the length differs.
 func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old []v1.ContainerStatus) bool {
 	if !in.hasOld || x.hasDuplicate || len(old) != n {
 		return false
@@ -99,8 +100,8 @@ func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old 
 	return true
 }
 
-// build computes the status of the container at a position of the spec. old is its published
-// status, or nil.
+// build computes the status of the container at a position of the spec into the builder, without probe results.
+// old is the published status of the container, or nil.
 func (s *statusBuilder) build(in *StatusInput, x *containerRecords, place int, old *v1.ContainerStatus) {
 	s.statusFields = statusFields{old: old}
 	s.setSpec(&in.Pod.Spec, x, place)
@@ -108,22 +109,23 @@ func (s *statusBuilder) build(in *StatusInput, x *containerRecords, place int, o
 	switch {
 	case is == nil && in.restartingAll && s.hasPublishedRun():
 		s.setRestartingAll()
-	case s.role == ordinaryInit && !s.hasJustExited(in, is) && !isPublishedSuccess(s.old) && x.hasPassedInit(in, place, currentTermination(s.old) != nil):
+	case s.role == ordinaryInit && !s.isPublishedAsRunning(in, is) && !isPublishedSuccess(s.old) && x.isInitSuccessImplied(in, place, currentTermination(s.old) != nil):
 		s.setAssumedSuccess(in, is)
 	case is != nil && s.old != nil && isPublishedAttemptLost(is, s.old):
-		s.setFromPublished(in)
+		s.setWithoutRecord(in)
 	case is != nil:
 		s.setFromRecords(in, is, before)
 	default:
-		s.setFromPublished(in)
+		s.setWithoutRecord(in)
 	}
-	s.hideReplacedEnd(in, is)
+	s.showAsWaitingIfReplaced(in, is)
 	s.showWaitingReason(in, is)
 	s.decideReadiness()
 	s.setResources()
 }
 
-// setSpec sets the values that come from the spec of the container.
+// setSpec sets the container spec, its role (regular, ordinary init, sidecar or ephemeral) and its image, for
+// the container at a position of the pod spec.
 func (s *statusBuilder) setSpec(spec *v1.PodSpec, x *containerRecords, place int) {
 	switch {
 	case place >= x.ephemeral:
@@ -139,7 +141,8 @@ func (s *statusBuilder) setSpec(spec *v1.PodSpec, x *containerRecords, place int
 	s.image = s.spec.Image
 }
 
-// setFromRecords builds the status from the record of a container and from the record before it.
+// setFromRecords sets the IDs, image, state, restart count and last termination from the current record of the
+// container. before is its previous record, or nil. Published values that the records no longer show are kept.
 func (s *statusBuilder) setFromRecords(in *StatusInput, rec, before *runtime.ContainerStatus) {
 	s.id, s.imageID = s.statusContainerID(in, rec), rec.ImageRef
 	s.inOlderSandbox = in.sandboxes.replaceReason == "" && rec.SandboxID != in.sandboxes.current.ID
@@ -153,7 +156,7 @@ func (s *statusBuilder) setFromRecords(in *StatusInput, rec, before *runtime.Con
 	case runtime.StateExited:
 		s.setTerminated(terminationFromRecord(rec, s.id))
 	case runtime.StateUnknown:
-		s.setUnknown()
+		s.setFromUnknownState()
 	default:
 		s.setWaiting("", "")
 	}
@@ -163,28 +166,29 @@ func (s *statusBuilder) setFromRecords(in *StatusInput, rec, before *runtime.Con
 			s.setLastTermination(s.laterTermination(before, terminationFromRecord(before, s.statusContainerID(in, before))))
 		}
 	}
-	s.carryLastTermination()
+	s.carryRestartsAndLastTermination()
 }
 
-// hasJustExited reports whether a record belongs to the container that was published as running.
-func (s *statusBuilder) hasJustExited(in *StatusInput, rec *runtime.ContainerStatus) bool {
+// isPublishedAsRunning reports whether the published status shows exactly the container of the record, and
+// shows it as running. It returns false for a nil record. The record itself may have exited.
+func (s *statusBuilder) isPublishedAsRunning(in *StatusInput, rec *runtime.ContainerStatus) bool {
 	return rec != nil && s.old != nil && s.old.State.Running != nil && in.matchesContainerID(s.old.ContainerID, rec.ID)
 }
 
-// setAssumedSuccess builds the status of an init container that must have succeeded, because a
-// later container was created, although no record shows it. before is the record of an earlier
-// attempt, or nil.
+// setAssumedSuccess sets the state to Completed for an init container that must have succeeded because a later
+// container was created. before is the record of an earlier attempt, or nil; it becomes the last termination
+// and raises the restart count.
 func (s *statusBuilder) setAssumedSuccess(in *StatusInput, before *runtime.ContainerStatus) {
 	s.setTerminated(v1.ContainerStateTerminated{Reason: string(podstatus.ReasonCompleted)})
 	if before != nil {
 		s.restarts = incrementRestartCount(restartCountOf(before.Attempt))
 		s.setLastTermination(terminationFromRecord(before, s.statusContainerID(in, before)))
 	}
-	s.carryLastTermination()
+	s.carryRestartsAndLastTermination()
 }
 
-// laterTermination returns end, the termination of the previous attempt, or a published termination
-// of a later attempt whose record is lost.
+// laterTermination returns the termination to show as the last one. It is end, the termination of the previous
+// record before, unless the published status shows the termination of a later attempt whose record is lost.
 func (s *statusBuilder) laterTermination(before *runtime.ContainerStatus, end v1.ContainerStateTerminated) v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || !isOlderThanPublished(before, old) {
@@ -203,11 +207,11 @@ func (s *statusBuilder) laterTermination(before *runtime.ContainerStatus, end v1
 	return *t
 }
 
-// restartCountOf returns the restart count of a container with an attempt number.
+// restartCountOf returns the restart count for an attempt number: the same number, at most the largest int32.
 func restartCountOf(attempt uint32) int32 { return int32(min(attempt, math.MaxInt32)) }
 
-// statusContainerID returns the container ID of a record as statuses show it. It returns the
-// published string if that is equal, to save an allocation.
+// statusContainerID returns the container ID of a record with the scheme of the runtime, as in
+// "containerd://id". It reuses the published string if that is equal, to save an allocation.
 func (s *statusBuilder) statusContainerID(in *StatusInput, rec *runtime.ContainerStatus) string {
 	if s.old != nil {
 		if in.matchesContainerID(s.old.ContainerID, rec.ID) {
@@ -220,32 +224,33 @@ func (s *statusBuilder) statusContainerID(in *StatusInput, rec *runtime.Containe
 	return in.RuntimeName + "://" + rec.ID
 }
 
-// matchesContainerID reports whether a published container ID names the container with a runtime's
-// ID.
+// matchesContainerID reports whether a published container ID, as in "containerd://id", has the scheme of this
+// runtime and the given runtime ID.
 func (in *StatusInput) matchesContainerID(published, id string) bool {
 	rest, ok := strings.CutPrefix(published, in.RuntimeName)
 	rest, hasScheme := strings.CutPrefix(rest, "://")
 	return ok && hasScheme && rest == id
 }
 
-// setTerminated sets the state to terminated.
+// setTerminated sets the state to terminated, with the details t.
 func (s *statusBuilder) setTerminated(t v1.ContainerStateTerminated) {
 	s.state, s.terminated = stateTerminated, t
 }
 
-// setLastTermination sets the last termination.
+// setLastTermination sets the last termination state of the container to t.
 func (s *statusBuilder) setLastTermination(t v1.ContainerStateTerminated) {
 	s.hasLast, s.lastTerminated = true, t
 }
 
-// setWaiting sets the state to waiting.
+// setWaiting sets the state to waiting, with a reason and a message.
 func (s *statusBuilder) setWaiting(reason podstatus.Reason, message string) {
 	s.state, s.waiting = stateWaiting, v1.ContainerStateWaiting{Reason: string(reason), Message: message}
 }
 
-// setUnknown builds the status of a container whose state the runtime does not know. A container
-// that ran before has terminated, and not with success.
-func (s *statusBuilder) setUnknown() {
+// setFromUnknownState sets the state of a container whose state the runtime does not know. A container that was
+// published as running becomes terminated with exitUnknown, and its restart count rises. A published
+// termination of the same container stays. Any other container becomes waiting.
+func (s *statusBuilder) setFromUnknownState() {
 	switch old := s.old; {
 	case old != nil && old.State.Running != nil:
 		s.setTerminated(v1.ContainerStateTerminated{
@@ -259,13 +264,14 @@ func (s *statusBuilder) setUnknown() {
 	}
 }
 
-// hasPublishedRun reports whether the published status shows that the container has run.
+// hasPublishedRun reports whether the published status proves that the container has run: its state is not
+// waiting, or it has a last termination.
 func (s *statusBuilder) hasPublishedRun() bool {
 	return s.old != nil && (s.old.State.Waiting == nil || s.old.LastTerminationState.Terminated != nil)
 }
 
-// setRestartingAll builds the status of a container whose record was removed because all containers
-// of the pod restart (CS-14).
+// setRestartingAll sets the state to waiting for a container whose record was removed because all containers of
+// the pod restart. It raises the restart count, unless the published status already shows this restart (CS-14).
 func (s *statusBuilder) setRestartingAll() {
 	s.restarts = s.old.RestartCount
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
@@ -275,11 +281,11 @@ func (s *statusBuilder) setRestartingAll() {
 	s.setLastTermination(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
-// hideReplacedEnd shows a regular container as waiting if it was stopped for its next attempt and
-// its policy would take this exit as final. Otherwise the status would show a container that
-// returns from a final termination, which the status store rejects. Init containers and sidecars
-// have other reasons to run again (ST-6).
-func (s *statusBuilder) hideReplacedEnd(in *StatusInput, rec *runtime.ContainerStatus) {
+// showAsWaitingIfReplaced changes an exited regular container from terminated to waiting if the executor
+// stopped it for its next attempt in a pod that does not terminate, or if a later attempt is being started. It
+// does nothing if the restart policy allows a restart after the exit code anyway. Without it the status would
+// show a restart after a final exit, which the status store rejects (ST-6).
+func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != stateTerminated || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.terminated.ExitCode) {
 		return
 	}
@@ -298,9 +304,9 @@ func (s *statusBuilder) hideReplacedEnd(in *StatusInput, rec *runtime.ContainerS
 	}
 }
 
-// showWaitingReason shows a container whose last start failed, and that will be started again, as
-// waiting with the reason. It does not change a terminal pod or an init container that has
-// succeeded (CS-7, CS-8).
+// showWaitingReason shows a container as waiting, with the reason of its last failed start, if the executor
+// will start it again. A termination becomes the last one. It does nothing without such a reason, for a
+// terminal pod, and for an init container that has succeeded (CS-7, CS-8).
 func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason := in.Memory.WaitingReason(s.spec.Name)
 	if reason == (Reason{}) || in.Terminal || !s.willStart(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.hasSucceeded() {
@@ -312,8 +318,9 @@ func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.Containe
 	s.setWaiting(podstatus.Reason(reason.Reason), reason.Message)
 }
 
-// willStart reports whether the container will be started, given its record. An ephemeral container
-// starts once (CA-6).
+// willStart reports whether the executor will start the container, given its newest record or nil. It is false
+// for a deleted pod, and for an ephemeral container that has run (CA-6). The restart policy decides after an
+// exit, also after one that only the published status shows.
 func (s *statusBuilder) willStart(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 	if s.role == ephemeral && (s.state == stateTerminated || rec != nil && rec.State != runtime.StateCreated) {
 		return false
@@ -324,9 +331,8 @@ func (s *statusBuilder) willStart(pod *v1.Pod, rec *runtime.ContainerStatus) boo
 	return shouldStartContainer(pod, s.spec, rec)
 }
 
-// terminationWithoutRecord returns the last published termination of a container whose record is
-// lost. It decides about a restart in place of the record. It returns nil if a record exists or the
-// container never ran.
+// terminationWithoutRecord returns the termination to show for a container whose newest attempt has no record.
+// It returns nil if that attempt has a record, or if no termination is known.
 func (s *statusBuilder) terminationWithoutRecord(rec *runtime.ContainerStatus) *v1.ContainerStateTerminated {
 	switch {
 	case rec != nil && (s.old == nil || !isPublishedAttemptLost(rec, s.old)):
@@ -338,10 +344,9 @@ func (s *statusBuilder) terminationWithoutRecord(rec *runtime.ContainerStatus) *
 	return nil
 }
 
-// decideReadiness decides whether the container has started and is ready, without probe results. A
-// container without probes is both as soon as it runs. A container with probes keeps the published
-// values while the same container runs (CS-12); the caller of ContainerStatuses applies the probe
-// results.
+// decideReadiness sets Started and Ready of the container, without new probe results. A running container
+// without a probe passes that probe; with a probe, the published value stays while the container ID is the same
+// (CS-12).
 func (s *statusBuilder) decideReadiness() {
 	var published podstatus.Readiness
 	if s.old != nil && s.old.ContainerID == s.id {
@@ -353,13 +358,13 @@ func (s *statusBuilder) decideReadiness() {
 	})
 }
 
-// hasSucceeded reports whether the container has exited with 0.
+// hasSucceeded reports whether the state is terminated with exit code 0.
 func (s *statusBuilder) hasSucceeded() bool {
 	return s.state == stateTerminated && s.terminated.ExitCode == 0
 }
 
-// setResources sets the resources of the container to the resources in the spec. A container that
-// was created before the spec changed keeps the published ones (CS-11).
+// setResources sets the resources in the status to the resources of the spec. If the published status is of the
+// same container ID, it keeps the published resources (CS-11).
 func (s *statusBuilder) setResources() {
 	if s.old != nil && s.id != "" && s.old.ContainerID == s.id {
 		s.allocated, s.inForce = s.old.AllocatedResources, s.old.Resources

@@ -73,15 +73,17 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 		d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.sandboxes.replaceReason}, Until: d.sandboxDelayEnd(), Delay: d.Memory.sandbox.backoff.Delay})
 	case d.sandboxes.replaceReason != "":
 		d.sandboxID = ""
-		d.replaceSandbox()
+		d.planSandboxReplacement()
 	default:
 		d.decideInCurrentSandbox()
 	}
-	d.pruneInitRecords()
+	d.addExitedInitRemovals()
 	return d.buildDecision()
 }
 
-// decideInCurrentSandbox decides about the containers of a pod that keeps its sandbox.
+// decideInCurrentSandbox adds the steps for a pod that keeps its sandbox: removals and stops of other
+// sandboxes, stops of unwanted containers, and starts. If the whole pod must stop, it discards all these steps
+// and keeps only the reason.
 func (d *decision) decideInCurrentSandbox() {
 	for _, id := range d.sandboxes.unused {
 		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})
@@ -89,9 +91,9 @@ func (d *decision) decideInCurrentSandbox() {
 	for _, id := range d.sandboxes.duplicates {
 		d.removeSandboxes = append(d.removeSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyDuplicateSandbox})
 	}
-	d.pruneFormerSandboxes()
-	d.stopStrayContainers()
-	d.startEphemeralContainers()
+	d.addFormerSandboxRemovals()
+	d.addStrayContainerStops()
+	d.addEphemeralStarts()
 	if d.decideInitContainers() {
 		d.initialized = true
 		d.decideRegularContainers()
@@ -102,10 +104,9 @@ func (d *decision) decideInCurrentSandbox() {
 	}
 }
 
-// stopStrayContainers stops each running container of another incarnation or outside the current
-// sandbox. It also stops a container that the spec does not have, and an attempt that is older than
-// another running attempt.
-func (d *decision) stopStrayContainers() {
+// addStrayContainerStops adds a stop step for each running container that should not run: of a former pod with
+// the same UID, outside the current sandbox, not in the spec, or older than another running attempt.
+func (d *decision) addStrayContainerStops() {
 	for i := range d.Runtime.Containers {
 		c := &d.Runtime.Containers[i]
 		if c.State != runtime.StateRunning {
@@ -125,21 +126,21 @@ func (d *decision) stopStrayContainers() {
 	}
 }
 
-// newStopStep returns the step that stops a container.
+// newStopStep returns the step that stops the container of a record. Its field Replaces is set if the stop is
+// for the next attempt and the restart policy allows a restart only after a failure.
 func (d *decision) newStopStep(rec *runtime.ContainerStatus, why Why) Step {
 	return Step{Op: StopContainer, ID: rec.ID, Name: rec.Name, Reason: why, Replaces: why.StopsForNextAttempt() && RestartsOnlyOnFailure(d.Pod, rec.Name)}
 }
 
-// addContainerStop adds a container to the containers to stop.
+// addContainerStop adds a stop step for the container of a record.
 func (d *decision) addContainerStop(rec *runtime.ContainerStatus, why Why) {
 	d.containerStops = append(d.containerStops, d.newStopStep(rec, why))
 }
 
-// holdReplacement delays the replacement of a container until its crash-loop delay ends. It reports
-// false and does nothing if the container has no delay or the pod is being deleted. Without the
-// delay a runtime that reports wrong values would make the node replace the container in a hot
-// loop.
-func (d *decision) holdReplacement(c *v1.Container, why Why) bool {
+// delayReplacement adds a delayed stop step if the crash-loop delay of a container is not over, and returns
+// true. It returns false and does nothing if the container has no delay or the pod is being deleted. Without
+// the delay, wrong values from the runtime would cause replacements in a hot loop.
+func (d *decision) delayReplacement(c *v1.Container, why Why) (delayed bool) {
 	until, delay := d.containerDelay(c)
 	if until.IsZero() || d.Pod.DeletionTimestamp != nil {
 		return false
@@ -148,9 +149,9 @@ func (d *decision) holdReplacement(c *v1.Container, why Why) bool {
 	return true
 }
 
-// stopAfterFailedProbe stops a container whose probe has failed. The grace period of the probe, if
-// set, replaces the grace period of the pod (KC-10).
-func (d *decision) stopAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
+// addStopAfterFailedProbe adds a stop step for a container whose probe has failed. Unless the pod is being
+// deleted, the step has the grace period of the probe, if that is set (KC-10).
+func (d *decision) addStopAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
 	k := d.newStopStep(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {
 		k.Grace = probe.TerminationGracePeriodSeconds
@@ -158,7 +159,9 @@ func (d *decision) stopAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.
 	d.containerStops = append(d.containerStops, k)
 }
 
-// newStart returns the start of the next attempt at a container, with its delay.
+// newStart returns the step that starts the next attempt at a container, with the end of its crash-loop delay.
+// The step lists containers that were created and not started, and the one of them that may be started instead
+// of a new one.
 func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 	d.readPublishedOnce()
 	s := Held{Step: Step{
@@ -168,7 +171,7 @@ func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 		for rec := range d.recordsOf(e) {
 			if rec.State == runtime.StateCreated {
 				s.Created = append(s.Created, rec.ID)
-				if d.canReuseCreated(rec, c) {
+				if d.canStartCreatedContainer(rec, c) {
 					s.Reuse = rec.ID
 				}
 			}
@@ -181,9 +184,9 @@ func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 	return s
 }
 
-// canReuseCreated reports whether a created container has the current sandbox and spec and may be
-// started. Such a container exists if the reply to its creation was lost, or if the agent was
-// killed before it started the container.
-func (d *decision) canReuseCreated(rec *runtime.ContainerStatus, c *v1.Container) bool {
+// canStartCreatedContainer reports whether a container that was created and never started may be started now.
+// It must be in the current sandbox with the current name and image, and the runtime must not have refused its
+// start for too long.
+func (d *decision) canStartCreatedContainer(rec *runtime.ContainerStatus, c *v1.Container) bool {
 	return d.sandboxID != "" && rec.SandboxID == d.sandboxID && rec.Annotations[HashAnnotation] == SpecHash(c) && d.Memory.canRetryStart(rec.Name, rec.ID, d.Now)
 }

@@ -7,7 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// buildDecision returns the Decision with all steps in one list, in the order of execution.
+// buildDecision returns the Decision with the steps in the order of execution, the delayed steps, and the new
+// memory. The memory stores whether the pod is initialized, and no longer has the deadlines of stops that this
+// decision does not continue.
 func (d *decision) buildDecision() Decision {
 	answer := Decision{SandboxID: d.sandboxID, Memory: d.Memory, Held: d.held}
 	answer.Memory.Initialized = ""
@@ -15,7 +17,7 @@ func (d *decision) buildDecision() Decision {
 		answer.Memory.Initialized = d.sandboxID
 	}
 	answer.Steps = d.cleanupSteps()
-	answer.Memory.forgetStops(answer.Steps)
+	answer.Memory.resetStopsExcept(answer.Steps)
 	if d.createSandbox != "" {
 		answer.Steps = append(answer.Steps, Step{Op: CreateSandbox, Reason: d.createSandbox, Attempt: d.sandboxAttempt})
 	}
@@ -33,7 +35,8 @@ func (d *decision) buildDecision() Decision {
 	return answer
 }
 
-// cleanupSteps returns the stops and removals that come before anything is created.
+// cleanupSteps returns the stop and removal steps, in the order of execution. They come before all steps that
+// create or start something.
 func (d *decision) cleanupSteps() []Step {
 	var steps []Step
 	if d.stopPodReason != "" {
@@ -45,8 +48,9 @@ func (d *decision) cleanupSteps() []Step {
 	return steps
 }
 
-// nextDecisionTime returns when to decide again: at the end of the first delay, or now if all
-// containers restart, because no other change would trigger the next decision.
+// nextDecisionTime returns when the caller must decide again: at the earliest end of a delay, or the zero time
+// if nothing is delayed. It returns the current time if all containers restart, because no other change would
+// trigger that decision.
 func (d *decision) nextDecisionTime(held []Held) time.Time {
 	if len(d.causes) > 0 {
 		return d.Now
@@ -83,11 +87,11 @@ func (d *Decision) Starts(pod *v1.Pod) []Held {
 	return starts
 }
 
-// startOrder returns the position of a container in the start order: ephemeral containers come
-// first.
-func (n *nameIndex) startOrder(name string, lasting int) int {
+// startOrder returns a sort key for the order of starts. Ephemeral containers, at the positions from
+// firstEphemeral on, come first; then all others in the order of the spec.
+func (n *nameIndex) startOrder(name string, firstEphemeral int) int {
 	place := n.indexOf(name)
-	if place >= lasting {
+	if place >= firstEphemeral {
 		return place - n.count
 	}
 	return place

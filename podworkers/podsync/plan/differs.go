@@ -61,8 +61,8 @@ func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnat
 	return all
 }
 
-// replacementReason returns why the decision stops the pod or replaces its sandbox; empty if it
-// does neither.
+// replacementReason returns the reason of the first step that stops the whole pod or creates a sandbox. It
+// returns "" if the decision has no such step.
 func (d *Decision) replacementReason() Why {
 	for i := range d.Steps {
 		if op := d.Steps[i].Op; op == StopPod || op == CreateSandbox {
@@ -72,7 +72,8 @@ func (d *Decision) replacementReason() Why {
 	return ""
 }
 
-// creationsByID returns the values with which the newest containers were created, by container ID.
+// creationsByID returns the values that were requested when the newest attempt of each container was created,
+// by container ID. It skips containers that this process has not created.
 func (m *Memory) creationsByID() map[string]creation {
 	byID := make(map[string]creation)
 	m.containers.forEach(func(_ string, p *compactMemory) bool {
@@ -84,9 +85,10 @@ func (m *Memory) creationsByID() map[string]creation {
 	return byID
 }
 
-// isSandboxContradicted reports whether the pod gets a new sandbox because of a value that the
-// runtime reports, and not because the sandbox died. A sandbox that is not ready may have died
-// once.
+// isSandboxContradicted reports whether the reason to replace the sandbox is a value that the runtime reports
+// wrongly, and not the death of the sandbox. It is true for a wrong network mode and a missing address. A
+// missing or unready sandbox counts only if this process created it, and either a replacement has been delayed
+// before or the runtime reports the sandbox under another incarnation.
 func (m *Memory) isSandboxContradicted(why Why, sandbox *runtime.SandboxStatus) bool {
 	switch why {
 	case WhyNetworkMode, WhyNoAddress:
@@ -97,8 +99,8 @@ func (m *Memory) isSandboxContradicted(why Why, sandbox *runtime.SandboxStatus) 
 	return false
 }
 
-// reportedSandbox returns the record of the sandbox that this process has created. If the runtime
-// does not report that sandbox, it returns the first record, or nil if why is WhyNoSandbox.
+// reportedSandbox returns the runtime record of the sandbox that this process created last. If the runtime does
+// not report it, the result is the first record, or nil if why is WhyNoSandbox or there are no records.
 func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxStatus {
 	for i := range seen.Sandboxes {
 		if sandbox := &seen.Sandboxes[i]; sandbox.ID == m.sandbox.id {
@@ -111,17 +113,16 @@ func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.Sand
 	return &seen.Sandboxes[0] // An earlier agent created it.
 }
 
-// isSpecUnchanged reports whether the spec still has a container with the hash with which it was
-// created.
+// isSpecUnchanged reports whether the pod spec still has an init or regular container with the requested name
+// and hash.
 func (n *nameIndex) isSpecUnchanged(pod *v1.Pod, requested *creation) bool {
 	i := n.indexOf(requested.Name)
 	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(specContainerAt(&pod.Spec, i)) == requested.Hash
 }
 
-// findDifference returns the field of a record that caused the stop of a container for the reason
-// why. It returns false if the record has the requested value.
-func findDifference(why Why, requested creation, rec *runtime.ContainerStatus) (Difference, bool) {
-	var d Difference
+// findDifference returns the field whose reported value caused the stop of a container for the reason why.
+// differs is false if the record has the requested value, or if the reason does not come from a field.
+func findDifference(why Why, requested creation, rec *runtime.ContainerStatus) (d Difference, differs bool) {
 	switch why {
 	case WhySpecChanged:
 		d.Field, d.Wanted, d.Seen = "Annotations["+HashAnnotation+"]", requested.Hash, rec.Annotations[HashAnnotation]
@@ -139,10 +140,10 @@ func findDifference(why Why, requested creation, rec *runtime.ContainerStatus) (
 	return d, d.Wanted != d.Seen
 }
 
-// findSandboxDifference returns the field of the newest sandbox that caused its replacement for the
-// reason why. sandbox is nil if the runtime does not report it.
-func findSandboxDifference(why Why, pod *v1.Pod, incarnation uint64, sandbox *runtime.SandboxStatus) (Difference, bool) {
-	var d Difference
+// findSandboxDifference returns the field whose reported value caused the replacement of the sandbox for the
+// reason why. sandbox is nil if the runtime does not report it. differs is false if the reason does not come
+// from a field.
+func findSandboxDifference(why Why, pod *v1.Pod, incarnation uint64, sandbox *runtime.SandboxStatus) (d Difference, differs bool) {
 	switch {
 	case sandbox == nil && why == WhyNoSandbox:
 		d.Field, d.Wanted, d.Seen = "Sandboxes", "the sandbox", "none"

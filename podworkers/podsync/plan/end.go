@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// currentTermination returns the termination of a container after which no attempt was created; nil
-// if the container has not exited or a later attempt exists.
+// currentTermination returns the termination of the newest attempt in a published status. The container may
+// wait for its restart meanwhile. It returns nil if that attempt has not exited or the status is nil.
 func currentTermination(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if old == nil {
 		return nil
@@ -24,17 +24,19 @@ func currentTermination(old *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	return old.State.Terminated
 }
 
-// isPublishedSuccess reports whether a published status shows that the container has exited with 0.
+// isPublishedSuccess reports whether the newest attempt in a published status has exited with 0. The status may
+// be nil.
 func isPublishedSuccess(old *v1.ContainerStatus) bool {
 	end := currentTermination(old)
 	return end != nil && end.ExitCode == 0
 }
 
-// incrementRestartCount returns count plus one, without an overflow.
+// incrementRestartCount returns count plus one, or count if it is already the largest int32.
 func incrementRestartCount(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
 
-// terminationFromRecord returns the termination that the record of an exited container shows. If
-// the runtime left out a time, or reports a start after the exit, the times are corrected.
+// terminationFromRecord returns the termination state for the record of an exited container. It replaces a
+// missing time by the other one, and a start time after the exit by the exit time. A missing reason becomes
+// Completed or Error.
 func terminationFromRecord(rec *runtime.ContainerStatus, id string) v1.ContainerStateTerminated {
 	finished := rec.FinishedAt
 	if finished.IsZero() {
@@ -61,7 +63,7 @@ func terminationFromRecord(rec *runtime.ContainerStatus, id string) v1.Container
 	}
 }
 
-// truncateToSeconds returns a time in the precision of published statuses, so that both can be
+// truncateToSeconds returns a time without its fraction of a second, as in a published status. So both can be
 // compared (ST-7).
 func truncateToSeconds(t time.Time) metav1.Time {
 	if t.Nanosecond() != 0 {

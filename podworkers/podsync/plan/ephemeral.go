@@ -6,10 +6,10 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// startEphemeralContainers starts each ephemeral container that has not run, unless the pod is being
-// deleted. An ephemeral container runs once, also before the pod is initialized (CA-6). A container
-// that was only created has not run.
-func (d *decision) startEphemeralContainers() {
+// addEphemeralStarts adds a start step for each ephemeral container that has not run, unless the pod is being
+// deleted. A container that was created and not started has not run. Without any record, the container also
+// counts as run if the published status shows that it was created (CA-6).
+func (d *decision) addEphemeralStarts() {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
@@ -27,7 +27,8 @@ func (d *decision) startEphemeralContainers() {
 	}
 }
 
-// isPublishedAsCreated reports whether the published status shows that a container was created.
+// isPublishedAsCreated reports whether the published status shows that the container was created: it has a
+// container ID, is running, or has terminated before.
 func (e *containerEntry) isPublishedAsCreated() bool {
 	s := e.published
 	return s != nil && (s.ContainerID != "" || s.State.Running != nil || podstatus.LastTermination(s) != nil)

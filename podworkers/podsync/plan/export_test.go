@@ -64,4 +64,4 @@ func (m Memory) MayStart(container, id string, now time.Time) bool {
 }
 
 // Replacing is a memory of a container that was stopped for its next attempt.
-func (m Memory) Replacing(name, id string) Memory { return m.markReplaced(name, id) }
+func (m Memory) Replacing(name, id string) Memory { return m.withReplacedID(name, id) }

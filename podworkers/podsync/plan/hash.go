@@ -23,9 +23,9 @@ func SpecHash(c *v1.Container) string { return podspec.ContainerHash(c) }
 // containers, in order.
 func PodHash(pod *v1.Pod) string { return podspec.PodHash(pod) }
 
-// hasSpecHashChanged reports whether the spec of a container has changed since its record was
-// created.
-func hasSpecHashChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
+// hasNameOrImageChanged reports whether the hash that is stored in the annotations of a record differs from the
+// hash of the container spec. The hash covers only the name and the image. A missing hash counts as unchanged.
+func hasNameOrImageChanged(rec *runtime.ContainerStatus, c *v1.Container) bool {
 	return podspec.ContainerHashChanged(c, rec.Annotations[HashAnnotation])
 }
 

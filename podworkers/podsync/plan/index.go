@@ -51,8 +51,9 @@ type containerEntry struct {
 	publishedLost bool
 }
 
-// readRecords assigns each record to its container. Only the records of one incarnation and one
-// sandbox count as current; sandbox may be anySandboxID.
+// readRecords indexes the container names of the spec and adds each runtime record to the entry of its
+// container. Only records of the given incarnation (one of several pods in turn with the same UID) and sandbox
+// count as current. The sandbox anySandboxID matches every sandbox.
 func (x *recordIndex) readRecords(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, sandbox string) {
 	x.records = st.Containers
 	if len(x.records) > len(x.follow) {
@@ -71,7 +72,8 @@ func (x *recordIndex) readRecords(pod *v1.Pod, st *runtime.PodStatus, incarnatio
 	}
 }
 
-// addSpecContainers adds an entry for each container of the spec.
+// addSpecContainers indexes the names of all containers of the spec. It sets the spec in the entry of each init
+// and regular container; ephemeral containers have none.
 func (x *recordIndex) addSpecContainers(s *v1.PodSpec) {
 	x.nameIndex.addSpecNames(s)
 	if x.count > maxInline {
@@ -85,7 +87,7 @@ func (x *recordIndex) addSpecContainers(s *v1.PodSpec) {
 	}
 }
 
-// entryAt returns the entry at a position of the spec.
+// entryAt returns the entry of the container at a position of the spec. The caller may change the entry.
 func (x *recordIndex) entryAt(i int) *containerEntry {
 	if x.many != nil {
 		return &x.many[i]
@@ -93,9 +95,8 @@ func (x *recordIndex) entryAt(i int) *containerEntry {
 	return &x.inline[i]
 }
 
-// entryWithRecordsAt returns the entry that has the records of the container at a position of the
-// spec. In a pod that was not validated a name may occur twice; then the first entry has the
-// records of both.
+// entryWithRecordsAt returns the entry of the container at a position of the spec. If a name occurs twice and
+// this entry has no records, it returns the first entry with the name, which has the records of both.
 func (x *recordIndex) entryWithRecordsAt(i int) *containerEntry {
 	if e := x.entryAt(i); e.first != 0 || !x.hasDuplicate {
 		return e
@@ -103,7 +104,8 @@ func (x *recordIndex) entryWithRecordsAt(i int) *containerEntry {
 	return x.entryByName(x.nameAt(i))
 }
 
-// entryByName returns the entry of a container; nil if the spec does not have it.
+// entryByName returns the entry of the first container with a name. It returns nil if the spec has no such
+// container.
 func (x *recordIndex) entryByName(name string) *containerEntry {
 	if i := x.indexOf(name); i >= 0 {
 		return x.entryAt(i)
@@ -111,9 +113,9 @@ func (x *recordIndex) entryByName(name string) *containerEntry {
 	return nil
 }
 
-// linkRecord appends a record to the list of records with its name.
-func (x *recordIndex) linkRecord(e *containerEntry, i int) {
-	at := int32(i) + 1
+// linkRecord appends the record at a position to the linked list of the container's records.
+func (x *recordIndex) linkRecord(e *containerEntry, position int) {
+	at := int32(position) + 1
 	if e.last == 0 {
 		e.first = at
 	} else {
@@ -122,15 +124,17 @@ func (x *recordIndex) linkRecord(e *containerEntry, i int) {
 	e.last = at
 }
 
-// nextLink returns the list link of the record at a position plus one.
-func (x *recordIndex) nextLink(at int32) *int32 {
+// nextLink returns a pointer to the link of a record in the linked list. Positions in the list are one higher
+// than in the slice, because zero means the end.
+func (x *recordIndex) nextLink(positionPlusOne int32) *int32 {
 	if x.followMany != nil {
-		return &x.followMany[at-1]
+		return &x.followMany[positionPlusOne-1]
 	}
-	return &x.follow[at-1]
+	return &x.follow[positionPlusOne-1]
 }
 
-// recordsOf returns the records of a container, of all incarnations.
+// recordsOf returns an iterator over all records of a container, including the records of former pods with the
+// same UID.
 func (x *recordIndex) recordsOf(e *containerEntry) iter.Seq[*runtime.ContainerStatus] {
 	return func(yield func(*runtime.ContainerStatus) bool) {
 		for at := e.first; at != 0; at = *x.nextLink(at) {
@@ -141,7 +145,9 @@ func (x *recordIndex) recordsOf(e *containerEntry) iter.Seq[*runtime.ContainerSt
 	}
 }
 
-// addRecord updates the entry from one record.
+// addRecord updates the entry from one record: the next attempt number, and the newest records by state and
+// sandbox. A record of another incarnation (a former pod with the same UID) counts only for the attempt number
+// and for hasCreated.
 func (e *containerEntry) addRecord(rec *runtime.ContainerStatus, incarnation uint64, sandbox string) {
 	if rec.Attempt >= e.nextNumber {
 		e.nextNumber = rec.Attempt + 1
@@ -150,30 +156,32 @@ func (e *containerEntry) addRecord(rec *runtime.ContainerStatus, incarnation uin
 	if rec.Incarnation != incarnation {
 		return
 	}
-	keepNewer(&e.newest, rec)
+	replaceIfNewer(&e.newest, rec)
 	if rec.State == runtime.StateExited {
-		keepNewer(&e.exited, rec)
+		replaceIfNewer(&e.exited, rec)
 	}
 	if rec.State != runtime.StateCreated {
-		keepNewer(&e.newestRun, rec)
+		replaceIfNewer(&e.newestRun, rec)
 	}
 	if sandbox != anySandboxID && rec.SandboxID != sandbox {
 		return
 	}
-	keepNewer(&e.newestHere, rec)
+	replaceIfNewer(&e.newestHere, rec)
 	if rec.State == runtime.StateRunning {
-		keepNewer(&e.runningHere, rec)
+		replaceIfNewer(&e.runningHere, rec)
 	}
 }
 
-// keepNewer replaces have by rec if rec is newer.
-func keepNewer(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
+// replaceIfNewer sets *have to rec if *have is nil or older.
+func replaceIfNewer(have **runtime.ContainerStatus, rec *runtime.ContainerStatus) {
 	if *have == nil || isNewerRecord(rec, *have) {
 		*have = rec
 	}
 }
 
-// hasFinishedContainer reports whether a container has run and may not run again.
+// hasFinishedContainer reports whether any container has run and may not run again. A container that is not in
+// the spec counts too if the restart policy of the pod is Never. For a lost record the published status
+// decides.
 func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
 	if x.hasUnknownContainer && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
 		return true
@@ -190,8 +198,8 @@ func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
 	return false
 }
 
-// currentRecord returns the newest record of this incarnation; nil if there is none, or only one of
-// an older attempt than the published one.
+// currentRecord returns the newest record of the container in the current pod. It returns nil if there is no
+// record, or if the published status shows a later attempt whose record is lost.
 func (e *containerEntry) currentRecord() *runtime.ContainerStatus {
 	if e.publishedLost {
 		return nil
@@ -199,22 +207,23 @@ func (e *containerEntry) currentRecord() *runtime.ContainerStatus {
 	return e.newest
 }
 
-// exitCodeOf returns the exit code of a record. A container that has not exited counts as
-// exitUnknown, because its sandbox is about to stop.
-func exitCodeOf(rec *runtime.ContainerStatus) int32 {
+// exitCodeOrUnknown returns the exit code of a record, or exitUnknown (137) if the container has not exited.
+func exitCodeOrUnknown(rec *runtime.ContainerStatus) int32 {
 	if rec.State == runtime.StateExited {
 		return rec.ExitCode
 	}
 	return exitUnknown
 }
 
-// restartExitCode returns the exit code that the restart policy is applied to: exitUnknown for a
-// container that was stopped for its next attempt, and otherwise exitCodeOf.
+// restartExitCode returns the exit code that decides about a restart after a record. It is exitUnknown (137) if
+// the container has not exited, or if the executor stopped it for its next attempt.
 func (x *recordIndex) restartExitCode(rec *runtime.ContainerStatus) int32 {
-	return x.containerMemories.restartExitCode(rec.Name, rec.ID, exitCodeOf(rec))
+	return x.containerMemories.restartExitCode(rec.Name, rec.ID, exitCodeOrUnknown(rec))
 }
 
-// readPublished adds the published container statuses to the entries.
+// readPublished stores in each entry the published status of its container, and whether the record of the
+// published attempt is lost. It also sets restartingAll if a published exit triggered a restart of all
+// containers.
 func (x *recordIndex) readPublished(s *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{
 		s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses,
@@ -231,8 +240,8 @@ func (x *recordIndex) readPublished(s *v1.PodStatus) {
 	}
 }
 
-// wasRestartAllCause reports whether the exit of a container triggered a restart of all containers
-// and its record is removed. That record is the last one that the restart removes.
+// wasRestartAllCause reports whether the published exit of the container triggers a restart of all containers
+// and the record of the container is already removed. A restart removes that record last.
 func (e *containerEntry) wasRestartAllCause() bool {
 	if e.newest != nil || e.spec == nil || len(e.spec.RestartPolicyRules) == 0 {
 		return false

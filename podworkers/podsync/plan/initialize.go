@@ -10,12 +10,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// decideInitContainers decides about the init containers, from the last one to the first, and
-// reports whether the pod is initialized. Only records of the current sandbox count: an init
-// container that ran before a reboot has prepared a sandbox that no longer exists. The last
-// container that has a record is the point that the initialization has reached; before that point
-// only sidecars matter (CA-8).
-func (d *decision) decideInitContainers() bool {
+// decideInitContainers decides about the init containers, from the last one to the first, and reports whether
+// the pod is initialized. Only records in the current sandbox count. The last init container with such a record
+// shows how far the initialization is; before it only sidecars are checked (CA-8).
+func (d *decision) decideInitContainers() (isInitialized bool) {
 	all := d.Pod.Spec.InitContainers
 	if len(all) == 0 {
 		return true
@@ -32,24 +30,24 @@ func (d *decision) decideInitContainers() bool {
 			if i == len(all)-1 {
 				initialized = true
 			} else {
-				d.startInitContainer(i+1, WhyPreviousDone)
+				d.addInitStartUnlessDeleted(i+1, WhyPreviousDone)
 			}
 		}
 		if why != "" {
-			d.startInitContainer(i, why)
+			d.addInitStartUnlessDeleted(i, why)
 		}
 		isPassed = true
 	}
 	if !isPassed {
-		d.startInitContainer(0, WhyNotCreated)
+		d.addInitStartUnlessDeleted(0, WhyNotCreated)
 	}
 	slices.Reverse(d.init) // Containers start in the order of the spec (CA-14).
 	return initialized
 }
 
-// isKnownInitialized reports whether the pod has been initialized in the current sandbox: the
-// memory records it, or a regular container has a record in this sandbox, also an exited one. The
-// published status proves nothing, because it does not name the sandbox.
+// isKnownInitialized reports whether the pod is initialized in the current sandbox: the memory says so, or a
+// regular container has a record in this sandbox. The published status proves nothing, because it does not name
+// the sandbox.
 func (d *decision) isKnownInitialized() bool {
 	if d.Memory.Initialized == d.sandboxID {
 		return true
@@ -62,9 +60,10 @@ func (d *decision) isKnownInitialized() bool {
 	return false
 }
 
-// decideInitContainer decides about one init container. isPassed: the pod is initialized, or a later
-// container has a record in the current sandbox. It returns whether the containers after this one
-// may start, and the reason to start this one, or "".
+// decideInitContainer decides about one init container. It may also add a stop step or stop the whole pod.
+// isPassed means that the pod is initialized or a later init container has a record in the current sandbox.
+// canContinue reports whether the containers after it may start. why is the reason to start this container, or
+// "".
 func (d *decision) decideInitContainer(c *v1.Container, e *containerEntry, isPassed bool) (canContinue bool, why Why) {
 	switch {
 	case podspec.IsSidecar(c):
@@ -75,7 +74,9 @@ func (d *decision) decideInitContainer(c *v1.Container, e *containerEntry, isPas
 	return d.decideOrdinaryInit(c, e)
 }
 
-// decideOrdinaryInit decides about the ordinary init container that the initialization has reached.
+// decideOrdinaryInit decides about the ordinary init container (not a sidecar) that the initialization has
+// reached. A failure that allows no restart stops the whole pod. canContinue is true after success. why is the
+// reason to start the container again, or "".
 func (d *decision) decideOrdinaryInit(c *v1.Container, e *containerEntry) (canContinue bool, why Why) {
 	rec := e.newestHere
 	switch {
@@ -85,10 +86,10 @@ func (d *decision) decideOrdinaryInit(c *v1.Container, e *containerEntry) (canCo
 		return false, WhyNeverStarted
 	case rec.State == runtime.StateExited && rec.ExitCode == 0:
 		return true, ""
-	case !podstatus.MayRestart(d.Pod, c, exitCodeOf(rec)): // An unknown exit is never a success.
+	case !podstatus.MayRestart(d.Pod, c, exitCodeOrUnknown(rec)): // An unknown exit is never a success.
 		d.stopPodReason = WhyInitFailed
 		return false, ""
-	case rec.State == runtime.StateUnknown && d.holdReplacement(c, WhyUnknownState):
+	case rec.State == runtime.StateUnknown && d.delayReplacement(c, WhyUnknownState):
 		return false, ""
 	case rec.State == runtime.StateUnknown:
 		d.addContainerStop(rec, WhyUnknownState)
@@ -96,8 +97,9 @@ func (d *decision) decideOrdinaryInit(c *v1.Container, e *containerEntry) (canCo
 	return false, startReason(rec)
 }
 
-// startInitContainer adds the init container at a position to the containers to start.
-func (d *decision) startInitContainer(i int, why Why) {
+// addInitStartUnlessDeleted adds a start step for the init container at a position. It does nothing if the pod
+// is being deleted.
+func (d *decision) addInitStartUnlessDeleted(i int, why Why) {
 	if d.Pod.DeletionTimestamp != nil {
 		return
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// crashLoopKey returns a text that changes with the image and the resources of a container. A
-// container with another key begins a new crash loop.
+// crashLoopKey returns a text that differs if the image, the requests or the limits of a container differ. With
+// another key the crash-loop back-off starts over. A nil container has an empty key.
 func crashLoopKey(c *v1.Container) string {
 	if c == nil {
 		return ""
@@ -30,7 +30,7 @@ func crashLoopKey(c *v1.Container) string {
 	return b.String()
 }
 
-// writeQuantity appends "name=quantity" to b.
+// writeQuantity writes a space and "name=quantity" to b.
 func writeQuantity(b *strings.Builder, name string, q resource.Quantity) {
 	b.WriteByte(' ')
 	b.WriteString(name)

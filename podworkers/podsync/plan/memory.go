@@ -79,7 +79,7 @@ func (m Memory) RecordAttempt(s Step, at time.Time) Memory {
 	switch s.Op {
 	case StopContainer:
 		if s.Replaces {
-			return m.markReplaced(s.Name, s.ID)
+			return m.withReplacedID(s.Name, s.ID)
 		}
 	case CreateSandbox:
 		// Each sandbox advances the back-off once, also if the creation of its successor is retried.
@@ -176,8 +176,8 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	return m
 }
 
-// newCreation returns the values with which the executor asks the runtime to create the container
-// of a step.
+// newCreation returns the values that a start step requests for a new container: name, sandbox, attempt,
+// incarnation and spec hash.
 func (m Memory) newCreation(s *Step) creation {
 	c := creation{Name: s.Name, SandboxID: s.SandboxID, Attempt: s.Attempt, Incarnation: m.incarnation}
 	if s.Container != nil {
@@ -186,8 +186,9 @@ func (m Memory) newCreation(s *Step) creation {
 	return c
 }
 
-// canRetryStart reports whether the executor may start a created container once more. If not, the
-// executor removes the container and creates another one.
+// canRetryStart reports whether the executor may try again to start a container that was created. It is false
+// if the runtime has refused this start for maxStartRefusal, or for good. Then the executor removes the
+// container and creates another one.
 func (m Memory) canRetryStart(container, id string, now time.Time) bool {
 	r := m.containers.get(container).refused
 	return r.id != id || !r.since.IsZero() && now.Sub(r.since) < maxStartRefusal
@@ -206,9 +207,9 @@ func (m Memory) SetWaitingReason(container string, why Reason) Memory {
 // WaitingReason returns the reason that SetWaitingReason has recorded for a container.
 func (m Memory) WaitingReason(container string) Reason { return m.containers.get(container).reason }
 
-// markReplaced records that the executor is about to stop a container for its next attempt. The
-// exit of such a container does not count: a container that then exits with 0 has not succeeded.
-func (m Memory) markReplaced(name, id string) Memory {
+// withReplacedID returns a Memory which records that the executor stops the container with the ID for its next
+// attempt. The exit code of that container then does not count as success. An empty id clears the record.
+func (m Memory) withReplacedID(name, id string) Memory {
 	if past := m.containers.get(name); past.replaced != id {
 		past.replaced = id
 		m.setContainer(name, past)
@@ -216,8 +217,8 @@ func (m Memory) markReplaced(name, id string) Memory {
 	return m
 }
 
-// isStoppedForNextAttempt reports whether the executor stopped a container for its next attempt.
-// The ID comes from a record or from a status.
+// isStoppedForNextAttempt reports whether a container ID is the attempt that the executor stopped in order to
+// start the next one. The ID may be a runtime ID, or an ID with a scheme, as in "containerd://id".
 func (m Memory) isStoppedForNextAttempt(name, id string) bool {
 	return m.containers.isStoppedForNextAttempt(name, id)
 }
@@ -235,16 +236,18 @@ func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) 
 	}
 }
 
-// forgetReplaced forgets each replaced container whose next attempt has run.
-func (m *Memory) forgetReplaced(seen *runtime.PodStatus) {
+// clearReplacedAfterLaterRun clears, for each container, the ID of the attempt that was stopped for the next
+// attempt, as soon as a later attempt runs or has run.
+func (m *Memory) clearReplacedAfterLaterRun(seen *runtime.PodStatus) {
 	for name, past := range m.containers.all() {
 		if id := past.replacedID(); id != "" && hasLaterAttemptRun(seen, m.incarnation, name, id) {
-			*m = m.markReplaced(name, "")
+			*m = m.withReplacedID(name, "")
 		}
 	}
 }
 
-// hasLaterAttemptRun reports whether a later attempt than the container with an ID runs or has run.
+// hasLaterAttemptRun reports whether an attempt after the one with the ID runs or has run. If that one has no
+// record, any other attempt that has run counts. It returns false for a nil status.
 func hasLaterAttemptRun(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
 	if seen == nil {
 		return false
@@ -265,13 +268,13 @@ func hasLaterAttemptRun(seen *runtime.PodStatus, incarnation uint64, name, id st
 	return newest != nil && newest.ID != id && (replaced == nil || newest.Attempt > replaced.Attempt)
 }
 
-// setContainer stores the memory of one container.
+// setContainer stores the memory of one container. It changes this Memory, but no copy of it.
 func (m *Memory) setContainer(container string, p containerMemory) {
 	m.containers = m.containers.withContainer(container, compact(&p))
 }
 
-// lastAttemptEnd returns when the last attempt at a container ended, by the caller's clock. For a
-// start that failed it is the time of the failure. It is never before the begin of the attempt.
+// lastAttemptEnd returns the latest of three times: the last exit, the last failed start and the last begin of
+// an attempt. The crash-loop delay counts from it.
 func (p *containerMemory) lastAttemptEnd() time.Time {
 	end := p.exit.at
 	for _, at := range [...]time.Time{p.start.failed, p.backoff.LastStart} {
@@ -282,11 +285,12 @@ func (p *containerMemory) lastAttemptEnd() time.Time {
 	return end
 }
 
-// updateMemory adds the exits and failed starts that the records show to the memory, and computes
-// the delay of each container.
+// updateMemory brings the memory up to date with the runtime records. It stores new exits, counts failed
+// starts, and clears what the records make obsolete. It also sets the crash-loop delay of each init and regular
+// container, and adds unpublished starts to the published status.
 func (d *decision) updateMemory() {
 	d.Memory.policy, d.Memory.incarnation = d.CrashLoop, d.Incarnation
-	d.Memory.forgetReplaced(d.Runtime)
+	d.Memory.clearReplacedAfterLaterRun(d.Runtime)
 	d.Memory.forgetExitedPostStart(d.Runtime)
 	d.Published = d.Memory.withUnpublishedStarts(d.Published, "")
 	for i := range d.count {
@@ -295,21 +299,22 @@ func (d *decision) updateMemory() {
 			continue // An ephemeral container runs once.
 		}
 		if e.exited != nil {
-			d.recordExit(e.exited)
+			d.recordExitIfNewer(e.exited)
 		}
 		past := d.Memory.containers.get(e.spec.Name)
 		if past.spec == "" || past.spec != crashLoopKey(e.spec) {
 			continue
 		}
-		d.countFailedStart(e, &past)
+		d.advanceCrashLoopAfterFailedStart(e, &past)
 		if wait := d.CrashLoop.Remaining(past.backoff, past.lastAttemptEnd(), d.Now); wait > 0 {
 			e.heldUntil, e.delay = d.Now.Add(wait), past.backoff.Delay
 		}
 	}
 }
 
-// recordExit stores the exit that a record shows, if it is newer than the stored exit.
-func (d *decision) recordExit(rec *runtime.ContainerStatus) {
+// recordExitIfNewer stores the exit of a record in the memory, unless that exit or one of a later attempt is
+// already stored. The exit time is never in the future.
+func (d *decision) recordExitIfNewer(rec *runtime.ContainerStatus) {
 	past := d.Memory.containers.get(rec.Name)
 	if rec.ID == past.exit.id || (past.exit.id != "" && rec.Attempt < past.exit.attempt) {
 		return
@@ -322,9 +327,10 @@ func (d *decision) recordExit(rec *runtime.ContainerStatus) {
 	d.Memory.setContainer(rec.Name, past)
 }
 
-// countFailedStart advances the crash loop for a start that failed and left a created container. A
-// container that exits is counted by its exit.
-func (d *decision) countFailedStart(e *containerEntry, past *containerMemory) {
+// advanceCrashLoopAfterFailedStart sets the first crash-loop delay if the last start of a container failed and
+// left the container only created. It does nothing if a delay is already set. Exits advance the delay
+// elsewhere.
+func (d *decision) advanceCrashLoopAfterFailedStart(e *containerEntry, past *containerMemory) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
 	}
@@ -337,7 +343,8 @@ func (d *decision) countFailedStart(e *containerEntry, past *containerMemory) {
 	}
 }
 
-// sandboxDelayEnd returns when the next sandbox may be created. Zero means now.
+// sandboxDelayEnd returns when the sandbox may be replaced. Zero means now: the delay is over, this process has
+// created no sandbox, or the replacement of the newest one is already counted.
 func (d *decision) sandboxDelayEnd() time.Time {
 	b := &d.Memory.sandbox
 	if b.id == "" || b.counted {
@@ -349,8 +356,8 @@ func (d *decision) sandboxDelayEnd() time.Time {
 	return time.Time{}
 }
 
-// containerDelay returns when the crash-loop delay of a container ends, and how long the delay is.
-// Both are zero for a container without a delay.
+// containerDelay returns when the crash-loop delay of a container ends, and how long the delay is. Both are
+// zero if the container has no delay.
 func (d *decision) containerDelay(c *v1.Container) (time.Time, time.Duration) {
 	if e := d.entryByName(c.Name); e != nil && e.spec != nil {
 		return e.heldUntil, e.delay

@@ -6,21 +6,22 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// setFromPublished builds the status of a container without a record. A published termination
-// stays, also while the container waited for its restart.
-func (s *statusBuilder) setFromPublished(in *StatusInput) {
+// setWithoutRecord sets the status of a container that has no runtime record. A final published termination
+// stays. Any other container becomes waiting; if it was published as running, it also gets a termination with
+// exitUnknown as its last one and, unless the pod is being deleted, a higher restart count.
+func (s *statusBuilder) setWithoutRecord(in *StatusInput) {
 	old := s.old
 	if end := currentTermination(old); end != nil {
-		s.keepPublished(*end)
+		s.keepPublishedWithTermination(*end)
 		return
 	}
 	s.setWaiting(podstatus.WaitingReason(podstatus.Waiting{
 		Pod: in.Pod, Container: s.spec, Ephemeral: s.role == ephemeral, Published: in.Old, // CA-6
 	}), "")
-	s.carryLastTermination()
+	s.carryRestartsAndLastTermination()
 	switch end := s.finalTermination(in); {
 	case end != nil:
-		s.keepPublished(*end)
+		s.keepPublishedWithTermination(*end)
 	case old == nil || old.State.Running == nil:
 	default:
 		if in.Pod.DeletionTimestamp == nil {
@@ -31,16 +32,17 @@ func (s *statusBuilder) setFromPublished(in *StatusInput) {
 	}
 }
 
-// lostContainerTermination returns the termination of a container that ran and whose record is
-// lost.
+// lostContainerTermination returns the termination of a container that was published and has no runtime record,
+// with exitUnknown and the reason ContainerStatusUnknown.
 func lostContainerTermination(id string) v1.ContainerStateTerminated {
 	return v1.ContainerStateTerminated{
 		ExitCode: exitUnknown, Reason: string(podstatus.ReasonContainerStatusUnknown), Message: messageVanished, ContainerID: id,
 	}
 }
 
-// finalTermination returns the termination of a container without a record that may not run again.
-// It returns nil if the container may run again or has not run (CS-5).
+// finalTermination returns the termination of a container without a record if the container may not run again.
+// It returns nil if the container may run again, is being started, or has never run. Init containers always run
+// again (CS-5).
 func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || in.starting.Find(s.spec.Name, 0) != nil {
@@ -70,8 +72,9 @@ func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerm
 	return nil // Init containers start again.
 }
 
-// keepPublished keeps the published status with end as its termination.
-func (s *statusBuilder) keepPublished(end v1.ContainerStateTerminated) {
+// keepPublishedWithTermination keeps the published status of the container, and sets its state to terminated
+// with end. The published last termination is dropped if the container was published as waiting.
+func (s *statusBuilder) keepPublishedWithTermination(end v1.ContainerStateTerminated) {
 	old := s.old
 	s.keepsPublished, s.image, s.imageID, s.id, s.restarts = true, old.Image, old.ImageID, old.ContainerID, old.RestartCount
 	s.setTerminated(end)
@@ -81,11 +84,10 @@ func (s *statusBuilder) keepPublished(end v1.ContainerStateTerminated) {
 	}
 }
 
-// carryLastTermination keeps the published values that the records no longer show. A restart count
-// never decreases. A published termination whose record is lost becomes the last termination,
-// because a restart followed it. A termination that is the current state again is not also the last
-// termination.
-func (s *statusBuilder) carryLastTermination() {
+// carryRestartsAndLastTermination keeps published values that the records no longer show: the restart count
+// never decreases, and a published termination whose record is lost becomes the last termination and raises the
+// count. A termination that is the current state does not become the last one too.
+func (s *statusBuilder) carryRestartsAndLastTermination() {
 	old := s.old
 	if old == nil {
 		return

@@ -25,7 +25,7 @@ type nameIndex struct {
 	last int
 }
 
-// addSpecNames adds the name of each container of the spec.
+// addSpecNames adds the names of the init, regular and ephemeral containers of the spec, in this order.
 func (n *nameIndex) addSpecNames(s *v1.PodSpec) {
 	if all := len(s.InitContainers) + len(s.Containers) + len(s.EphemeralContainers); all > maxInline {
 		n.manyNames, n.places = make([]string, all), make(map[string]int, all)
@@ -41,7 +41,7 @@ func (n *nameIndex) addSpecNames(s *v1.PodSpec) {
 	}
 }
 
-// add appends a name.
+// add appends a name at the next position. It notes whether the name occurs twice.
 func (n *nameIndex) add(name string) {
 	i := n.count
 	n.count++
@@ -60,7 +60,7 @@ func (n *nameIndex) add(name string) {
 	n.places[name] = i
 }
 
-// nameAt returns the name at a position.
+// nameAt returns the container name at a position.
 func (n *nameIndex) nameAt(i int) string {
 	if n.places != nil {
 		return n.manyNames[i]
@@ -68,7 +68,8 @@ func (n *nameIndex) nameAt(i int) string {
 	return n.fewNames[i]
 }
 
-// indexOf returns the first position of a name, or -1.
+// indexOf returns the first position of a name, or -1 if the index does not have it. It is not safe for
+// concurrent use, because it stores the last position.
 func (n *nameIndex) indexOf(name string) int {
 	if n.places != nil {
 		if i, ok := n.places[name]; ok {
@@ -104,7 +105,8 @@ func (n *nameIndex) searchInline(name string) int {
 	return -1
 }
 
-// nameBit returns a bit that depends on the length and on three characters of a name.
+// nameBit returns a value with one bit set, which depends on the length and three characters of a name.
+// Different names may have the same bit.
 func nameBit(name string) uint64 {
 	if name == "" {
 		return 1

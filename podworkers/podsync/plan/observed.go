@@ -8,7 +8,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// buildObserved returns the facts about the sandbox and the restarts that podstatus.Conclude needs.
+// buildObserved returns the facts about the sandbox, the initialization and the restarts that
+// podstatus.Conclude needs besides the container statuses in s.
 func (in *StatusInput) buildObserved(s *v1.PodStatus) podstatus.Observed {
 	o := podstatus.Observed{
 		SandboxReady: in.sandboxes.replaceReason == "", SandboxMessage: in.sandboxes.replaceReason.conditionMessage(),
@@ -20,7 +21,7 @@ func (in *StatusInput) buildObserved(s *v1.PodStatus) podstatus.Observed {
 		o.Previous = in.Old
 	}
 	w := sandboxProgress{in: in}
-	w.computeProgress()
+	w.findLastReached()
 	if w.x != nil && !in.restartingAll {
 		o.Initialized = new(w.isInitialized(s))
 	}
@@ -43,8 +44,8 @@ type sandboxProgress struct {
 	lastReached int
 }
 
-// hasRecordOutsideSandbox reports whether a record of this incarnation is not in the current
-// sandbox.
+// hasRecordOutsideSandbox reports whether a container record of the current pod is not in the current sandbox.
+// The pod must have a current sandbox.
 func (in *StatusInput) hasRecordOutsideSandbox() bool {
 	for i := range in.Runtime.Containers {
 		c := &in.Runtime.Containers[i]
@@ -55,8 +56,10 @@ func (in *StatusInput) hasRecordOutsideSandbox() bool {
 	return false
 }
 
-// computeProgress finds the last container that has a record in the current sandbox.
-func (w *sandboxProgress) computeProgress() {
+// findLastReached sets hasOlder, and lastReached to the last init or regular container with a record in the
+// current sandbox. It leaves x nil if there is no sandbox, or if the pod needs no initialization or has it
+// already and all its records are in the current sandbox.
+func (w *sandboxProgress) findLastReached() {
 	if w.in.sandboxes.current == nil {
 		return
 	}
@@ -77,7 +80,8 @@ func (w *sandboxProgress) computeProgress() {
 }
 
 // isInitialized reports whether the pod is initialized in its current sandbox, by the same rules as
-// decideInitContainers.
+// decideInitContainers. The last init container must have succeeded or, as a sidecar, have started, or a
+// regular container must have a record there.
 func (w *sandboxProgress) isInitialized(s *v1.PodStatus) bool {
 	last := w.x.regular - 1
 	if w.lastReached != last {
@@ -96,21 +100,22 @@ func (w *sandboxProgress) isInitialized(s *v1.PodStatus) bool {
 	return is.State == runtime.StateRunning && status != nil && status.Started != nil && *status.Started
 }
 
-// isInCurrentSandbox reports whether the record of the container at a position of the spec is in
-// the current sandbox.
+// isInCurrentSandbox reports whether the container at a position of the spec has its current record in the
+// current sandbox.
 func (w *sandboxProgress) isInCurrentSandbox(place int) bool {
 	is, _ := w.x.recordsAt(place)
 	return is != nil && is.SandboxID == w.in.sandboxes.current.ID
 }
 
-// isInOlderSandbox reports whether the record of the container at a position of the spec is in an
-// older sandbox, while the current one is kept.
+// isInOlderSandbox reports whether the container at a position of the spec has no record in the current
+// sandbox, although the pod keeps this sandbox and has records in an older one.
 func (w *sandboxProgress) isInOlderSandbox(place int) bool {
 	return w.hasOlder && w.in.sandboxes.replaceReason == "" && !w.isInCurrentSandbox(place)
 }
 
-// outdatedContainers returns the names of the containers in an older sandbox, and of the ordinary
-// init containers that have still to run in the current one.
+// outdatedContainers returns the names of the init and regular containers whose status is from an older
+// sandbox. An ordinary init container counts only if the initialization has not reached it in the current
+// sandbox.
 func (w *sandboxProgress) outdatedContainers() []string {
 	var names []string
 	spec := &w.in.Pod.Spec
@@ -126,8 +131,8 @@ func (w *sandboxProgress) outdatedContainers() []string {
 	return names
 }
 
-// restartingContainers returns the names of the exited containers that start again although their
-// restart policy would not start them.
+// restartingContainers returns the names of the exited init and regular containers that start again although
+// their exit code and restart policy alone would not allow it.
 func (w *sandboxProgress) restartingContainers(s *v1.PodStatus) []string {
 	in := w.in
 	if !w.hasOlder && in.sandboxes.replaceReason == "" && len(in.Starting) == 0 && in.Memory.containers.hasNoneReplaced() {
@@ -145,24 +150,24 @@ func (w *sandboxProgress) restartingContainers(s *v1.PodStatus) []string {
 		if status == nil || status.State.Running != nil {
 			continue
 		}
-		if end := podstatus.LastTermination(status); end != nil && w.willRestart(i, c, status, end) {
+		if end := podstatus.LastTermination(status); end != nil && w.willRestartDespitePolicy(i, c, status, end) {
 			names = append(names, c.Name)
 		}
 	}
 	return names
 }
 
-// willRestart reports whether the exited container at a position of the spec starts again although
-// its restart policy would not start it.
-func (w *sandboxProgress) willRestart(place int, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
+// willRestartDespitePolicy reports whether the exited container at a position of the spec starts again although
+// its exit code and restart policy alone would not allow it. The reason is a new sandbox, a stop for the next
+// attempt, or a start in this sync.
+func (w *sandboxProgress) willRestartDespitePolicy(place int, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
 	if place < len(w.in.Pod.Spec.InitContainers) {
 		return w.isInterruptedInit(c, end)
 	}
-	return w.in.isStarting(status) || w.restartsAfterReplacement(c, end) || w.restartsInNewSandbox(place, c, end)
+	return w.in.isStarting(status) || w.restartsAfterStopForNextAttempt(c, end) || w.restartsInNewSandbox(place, c, end)
 }
 
-// isStarting reports whether a waiting container is being started: it was stopped for its next
-// attempt.
+// isStarting reports whether the status of a container is waiting and the current sync starts the container.
 func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 	if status.State.Waiting == nil {
 		return false
@@ -170,21 +175,21 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 	return in.starting.Find(status.Name, 0) != nil
 }
 
-// isInterruptedInit reports whether a failed init container starts again in a new sandbox, because
-// the loss of its sandbox may have ended it. If the sandbox still exists, the container itself has
-// failed.
+// isInterruptedInit reports whether an exited init container starts again because the sandbox is replaced. The
+// loss of the sandbox may have caused the exit. It returns false if the pod terminates or the policy allows no
+// start in a new sandbox.
 func (w *sandboxProgress) isInterruptedInit(c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return w.in.sandboxes.replaceReason != "" && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
-// restartsInNewSandbox reports whether a failed regular container starts again in the sandbox that
-// replaced the one in which it ran.
+// restartsInNewSandbox reports whether a failed regular container starts again because it ran in an older
+// sandbox. It returns false if the pod terminates or the policy allows no start in a new sandbox.
 func (w *sandboxProgress) restartsInNewSandbox(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.ExitCode != 0 && w.isInOlderSandbox(place) && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
-// restartsAfterReplacement reports whether a container was stopped for its next attempt, and its
-// restart policy allows that attempt.
-func (w *sandboxProgress) restartsAfterReplacement(c *v1.Container, end *v1.ContainerStateTerminated) bool {
+// restartsAfterStopForNextAttempt reports whether the executor stopped a container for its next attempt, and
+// the restart policy allows a restart after a failure. It returns false if the pod terminates.
+func (w *sandboxProgress) restartsAfterStopForNextAttempt(c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return !w.in.isEnding() && w.in.Memory.isStoppedForNextAttempt(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pruneFormerSandboxes adds the removal of each sandbox of a previous incarnation that is no longer
-// needed.
-func (d *decision) pruneFormerSandboxes() {
+// addFormerSandboxRemovals adds a removal step for each sandbox of a former pod with the same UID that is not
+// ready and no longer needed.
+func (d *decision) addFormerSandboxRemovals() {
 	for _, id := range d.sandboxes.former {
 		if !d.isFormerSandboxNeeded(id) {
 			d.pruneSandboxes = append(d.pruneSandboxes, Step{Op: RemoveSandbox, ID: id, Reason: WhyFormerSandbox, Independent: true})
@@ -14,9 +14,9 @@ func (d *decision) pruneFormerSandboxes() {
 	}
 }
 
-// isFormerSandboxNeeded reports whether a sandbox of a previous incarnation must stay: a container
-// in it may run, or it has the highest attempt number of a container, and attempt numbers never
-// start over.
+// isFormerSandboxNeeded reports whether a sandbox of a former pod with the same UID must stay: a container in
+// it may run, or it has the highest attempt of a container. Without that record the attempt numbers would start
+// over.
 func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
 	if hasRunningContainer(d.Runtime, sandbox) {
 		return true
@@ -33,9 +33,9 @@ func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
 	return false
 }
 
-// pruneInitRecords adds the removal of the exited records of the init containers that start now.
-// The newest exited record of each stays, so that people can read its log (RS-4).
-func (d *decision) pruneInitRecords() {
+// addExitedInitRemovals adds a removal step for each exited record of the init containers that start in this
+// decision. It keeps the newest exited record of each, so that people can read its log (RS-4).
+func (d *decision) addExitedInitRemovals() {
 	for i := range d.init {
 		var keep *runtime.ContainerStatus
 		for rec := range d.recordsOf(d.entryByName(d.init[i].Name)) {
@@ -53,7 +53,8 @@ func (d *decision) pruneInitRecords() {
 	}
 }
 
-// newRemoveStep returns the step that removes an old record.
+// newRemoveStep returns the step that removes the container of a record because a newer record exists. An error
+// of the step does not stop the other steps.
 func newRemoveStep(rec *runtime.ContainerStatus) Step {
 	return Step{Op: RemoveContainer, ID: rec.ID, Name: rec.Name, Reason: WhyOlderRecord, Independent: true}
 }

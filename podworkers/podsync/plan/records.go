@@ -11,22 +11,21 @@ import (
 // anySandboxID stands for every sandbox in readRecords.
 const anySandboxID = ""
 
-// isNewerRecord compares two records of one name by attempt, which only this module counts, and
-// then by creation time, which a clock may have set back.
-func isNewerRecord(a, b *runtime.ContainerStatus) bool {
-	if a.Attempt != b.Attempt {
-		return a.Attempt > b.Attempt
+// isNewerRecord reports whether rec is newer than than. The attempt number decides, then the creation time,
+// then the ID. The creation time alone is not enough, because a clock may be set back.
+func isNewerRecord(rec, than *runtime.ContainerStatus) bool {
+	if rec.Attempt != than.Attempt {
+		return rec.Attempt > than.Attempt
 	}
-	if !a.CreatedAt.Equal(b.CreatedAt) {
-		return a.CreatedAt.After(b.CreatedAt)
+	if !rec.CreatedAt.Equal(than.CreatedAt) {
+		return rec.CreatedAt.After(than.CreatedAt)
 	}
-	return a.ID > b.ID
+	return rec.ID > than.ID
 }
 
-// nextAttempt returns the attempt number of a container's next start. It is above the attempts of
-// all records, also of former incarnations, whose names and log files still exist. It is also above
-// the published restart count, because records may be lost. If the record of the published attempt
-// is lost, that attempt counts too.
+// nextAttempt returns the attempt number for the next start of a container. It is above the attempts of all
+// records, also of former pods with the same UID, because their log files still exist. It is not below the
+// published restart count, and above it if the published attempt has no record.
 func (e *containerEntry) nextAttempt() uint32 {
 	s := e.published
 	if s == nil {
@@ -40,8 +39,9 @@ func (e *containerEntry) nextAttempt() uint32 {
 	return max(next, e.nextNumber)
 }
 
-// hasRemovedAttempt reports whether the published status counts an attempt later than the newest exited record.
-// That attempt was created, never ran and was removed. It still counts as a restart.
+// hasRemovedAttempt reports whether the published restart count is above the attempt of the newest record, and
+// both show an exit. Then a later attempt was created and removed without running. It still counts as a
+// restart.
 func (e *containerEntry) hasRemovedAttempt() bool {
 	return e.newest.State == runtime.StateExited && e.published.State.Terminated != nil && int64(e.newest.Attempt) < int64(e.published.RestartCount)
 }
@@ -74,15 +74,15 @@ func HasVanishedContainer(seen *runtime.PodStatus, in Input) bool {
 	return false
 }
 
-// isOlderThanPublished reports whether a record belongs to an older attempt than the published one.
+// isOlderThanPublished reports whether a record is of an older attempt than the published status: its attempt
+// is below the published restart count, and its ID is not the published one.
 func isOlderThanPublished(rec *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
-// isPublishedAttemptLost reports whether the record of the published attempt is lost, so that the
-// newest record belongs to an older attempt and does not show how the published one ended. A
-// published attempt that was only created does not count: the termination before it is still the
-// last one.
+// isPublishedAttemptLost reports whether the published status shows a later attempt than the newest record,
+// which has exited, so that the record of that attempt is lost. It is false if the later attempt was only
+// created.
 func isPublishedAttemptLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	if newest.State != runtime.StateExited || !isOlderThanPublished(newest, published) {
 		return false
@@ -106,8 +106,9 @@ func FormerSandboxes(st *runtime.PodStatus, incarnation uint64) (ids []string) {
 	return ids
 }
 
-// comparableIncarnation returns the incarnation to compare with records: zero if no record has one,
-// because the runtime does not store incarnations.
+// comparableIncarnation returns the incarnation to compare with runtime records. An incarnation is the number
+// of a pod among several pods in turn with the same UID. It returns 0 if there are records and none has a
+// number, because such a runtime does not store it.
 func comparableIncarnation(st *runtime.PodStatus, incarnation uint64) uint64 {
 	if NewestIncarnation(st) == 0 && len(st.Sandboxes)+len(st.Containers) > 0 {
 		return 0

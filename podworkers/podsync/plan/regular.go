@@ -16,9 +16,9 @@ const (
 	outcomeAlive                          // keeps running, or is started
 )
 
-// decideRegularContainers decides about the regular containers of an initialized pod. When the last
-// one has finished, the whole pod is stopped. While the last ones are stopping, no sidecar starts
-// (CA-20).
+// decideRegularContainers decides about the regular containers of an initialized pod. If none runs or will run,
+// it stops the whole pod. If the last ones are stopping, it drops the starts of init containers, so that no
+// sidecar starts (CA-20).
 func (d *decision) decideRegularContainers() {
 	best := outcomeStopped
 	for i := range d.Pod.Spec.Containers {
@@ -32,7 +32,8 @@ func (d *decision) decideRegularContainers() {
 	}
 }
 
-// decideRegularContainer decides about the regular container at a position.
+// decideRegularContainer decides about the regular container at a position. It adds a stop step, a start step
+// or both, and returns whether the container runs or will run, is stopping, or has stopped for good.
 func (d *decision) decideRegularContainer(i int) regularOutcome {
 	c, e := &d.Pod.Spec.Containers[i], d.regularEntry(i)
 	if e.runningHere != nil {
@@ -40,13 +41,13 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 	}
 	rec := e.newest
 	if rec != nil && rec.State == runtime.StateRunning {
-		return outcomeAlive // In another sandbox: it starts again after stopStrayContainers has stopped it.
+		return outcomeAlive // In another sandbox: it starts again after addStrayContainerStops has stopped it.
 	}
 	if d.Pod.DeletionTimestamp != nil || d.isDone(c, e) {
 		return outcomeStopped
 	}
 	if rec != nil && rec.State == runtime.StateUnknown {
-		if d.holdReplacement(c, WhyUnknownState) {
+		if d.delayReplacement(c, WhyUnknownState) {
 			return outcomeAlive
 		}
 		d.addContainerStop(rec, WhyUnknownState)
@@ -54,41 +55,40 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 			return outcomeStopping // It may have run, and it may run only once.
 		}
 	}
-	d.startRegularContainer(i, startReason(rec))
+	d.addRegularStart(i, startReason(rec))
 	return outcomeAlive
 }
 
-// decideRunningContainer stops a running container if its spec has changed or a probe has failed
-// (CA-17). After a changed spec the container starts again under every policy. After a failed probe
-// it starts again unless its policy is Never. The restart rules match exit codes, so they cannot
-// decide before the exit. Under Never the next decision applies them. A failed readiness probe stops
-// nothing (CA-19).
+// decideRunningContainer stops a running container, and adds its next start, if its name or image has changed
+// or its liveness or startup probe has failed (CA-17). It adds no start for a deleted pod, or after a failed
+// probe if the policy is Never. A failed readiness probe does nothing (CA-19).
 func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true
 	switch {
-	case hasSpecHashChanged(rec, c):
-		if d.holdReplacement(c, why) {
+	case hasNameOrImageChanged(rec, c):
+		if d.delayReplacement(c, why) {
 			return outcomeAlive
 		}
 		d.addContainerStop(rec, why)
 	case verdict.Liveness == Failure:
 		why, again = WhyLiveness, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.stopAfterFailedProbe(rec, c.LivenessProbe, why)
+		d.addStopAfterFailedProbe(rec, c.LivenessProbe, why)
 	case verdict.Startup == Failure:
 		why, again = WhyStartup, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever
-		d.stopAfterFailedProbe(rec, c.StartupProbe, why)
+		d.addStopAfterFailedProbe(rec, c.StartupProbe, why)
 	default:
 		return outcomeAlive
 	}
 	if !again || d.Pod.DeletionTimestamp != nil {
 		return outcomeStopping
 	}
-	d.startRegularContainer(i, why)
+	d.addRegularStart(i, why)
 	return outcomeAlive
 }
 
-// startReason returns why a container that does not run is started, by its newest record.
+// startReason returns the reason to start a container that does not run, by the state of its newest record. A
+// nil record gives WhyNotCreated.
 func startReason(rec *runtime.ContainerStatus) Why {
 	if rec == nil {
 		return WhyNotCreated
@@ -102,12 +102,12 @@ func startReason(rec *runtime.ContainerStatus) Why {
 	return WhyUnknownState
 }
 
-// regularEntry returns the entry of the regular container at a position.
+// regularEntry returns the entry, with its records, of the regular container at a position.
 func (d *decision) regularEntry(i int) *containerEntry {
 	return d.entryWithRecordsAt(len(d.Pod.Spec.InitContainers) + i)
 }
 
-// startRegularContainer adds the regular container at a position to the containers to start.
-func (d *decision) startRegularContainer(i int, why Why) {
+// addRegularStart adds a start step for the regular container at a position.
+func (d *decision) addRegularStart(i int, why Why) {
 	d.containers = append(d.containers, d.newStart(&d.Pod.Spec.Containers[i], d.regularEntry(i), why))
 }

@@ -7,9 +7,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// replaceSandbox stops the containers and sandboxes of the pod and creates a new sandbox, if any
-// container would run in it.
-func (d *decision) replaceSandbox() {
+// planSandboxReplacement adds the stop of the whole pod, if anything is left to stop, and the creation of a new
+// sandbox with its first starts. It creates no sandbox if the pod is being deleted or no container would run in
+// it.
+func (d *decision) planSandboxReplacement() {
 	if d.hasAnythingToStop() {
 		d.stopPodReason = d.sandboxes.replaceReason
 	}
@@ -23,22 +24,18 @@ func (d *decision) replaceSandbox() {
 	}
 	d.createSandbox, d.sandboxAttempt = d.sandboxes.replaceReason, nextSandboxAttempt(d.Runtime)
 	if len(d.Pod.Spec.InitContainers) > 0 {
-		d.startInitContainer(0, WhyNewSandbox)
+		d.addInitStartUnlessDeleted(0, WhyNewSandbox)
 		return
 	}
 	for _, i := range toStart {
-		d.startRegularContainer(i, WhyNewSandbox)
+		d.addRegularStart(i, WhyNewSandbox)
 	}
 }
 
-// containersForNewSandbox returns the positions of the regular containers that would start in a new
-// sandbox, and reports whether a new sandbox is worthwhile for them (CA-3 to CA-5):
-//
-//   - A container that has run starts if the policy in a new sandbox allows that. A running
-//     container is stopped together with the old sandbox.
-//   - A container that has not run starts. For its sake alone the pod gets no new sandbox if the
-//     policy of the pod is Never and another container has finished for good, because the new
-//     container would run without that one. A restart of all containers is an exception.
+// containersForNewSandbox returns the positions of the regular containers that would start in a new sandbox.
+// worthwhile reports whether they justify the new sandbox. A container that has run starts if its policy allows
+// that in a new sandbox. One that has not run also starts, but does not justify a sandbox if the policy is
+// Never, another container has finished for good and the pod does not restart all containers (CA-3 to CA-5).
 func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwhile bool) {
 	hasFinished := x.hasFinishedContainer(pod)
 	for i := range pod.Spec.Containers {
@@ -61,15 +58,14 @@ func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwh
 	return start, worthwhile
 }
 
-// neverRestarts reports whether the restart policies of the pod and of the container are both
-// Never.
+// neverRestarts reports whether the restart policy of the pod is Never and the container has no other policy.
 func neverRestarts(pod *v1.Pod, c *v1.Container) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && restartPolicyOf(pod, c) == v1.RestartPolicyNever
 }
 
-// isDone reports whether a regular container that does not run has finished for good. The newest
-// record decides. If the record is lost, or older than the published attempt, the published status
-// decides, unless all containers restart.
+// isDone reports whether a regular container that does not run has finished for good. Its newest record
+// decides. If the record is missing or older than the published attempt, the published status decides, unless
+// all containers restart.
 func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 	rec := e.newest
 	if rec == nil || rec.State == runtime.StateExited {
@@ -89,8 +85,9 @@ func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 	return false
 }
 
-// isPublishedAsDone reports whether a container has finished for good by its published status.
-// mayRestart reports whether a container may start again after an exit code.
+// isPublishedAsDone reports whether the published status shows that a container has finished for good.
+// mayRestart decides whether a container may start again after an exit code. A container that is published as
+// running counts as exited with exitUnknown, because its record is lost.
 func (x *recordIndex) isPublishedAsDone(e *containerEntry, pod *v1.Pod, c *v1.Container, mayRestart func(*v1.Pod, *v1.Container, int32) bool) bool {
 	switch {
 	case e.published == nil || e.isPublishedAsRestartingAll():
@@ -102,8 +99,9 @@ func (x *recordIndex) isPublishedAsDone(e *containerEntry, pod *v1.Pod, c *v1.Co
 	return end != nil && !mayRestart(pod, c, x.containerMemories.restartExitCode(c.Name, end.ContainerID, end.ExitCode))
 }
 
-// isPublishedAsRestartingAll reports whether the published status shows that a container restarts
-// with all other containers.
+// isPublishedAsRestartingAll reports whether the published status has the reason of a restart of all
+// containers, in its waiting state or its last termination. It returns false for a container that is published
+// as running.
 func (e *containerEntry) isPublishedAsRestartingAll() bool {
 	s := e.published
 	if s == nil || s.State.Running != nil {
@@ -113,7 +111,8 @@ func (e *containerEntry) isPublishedAsRestartingAll() bool {
 	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 
-// readPublishedOnce calls readPublished at its first call.
+// readPublishedOnce adds the published container statuses to the entries at its first call. Later calls, and
+// calls without a published status, do nothing.
 func (d *decision) readPublishedOnce() {
 	if d.Published != nil && !d.publishedRead {
 		d.publishedRead = true
@@ -121,7 +120,8 @@ func (d *decision) readPublishedOnce() {
 	}
 }
 
-// hasAnythingToStop reports whether the pod has a container that has not exited, or a sandbox.
+// hasAnythingToStop reports whether the runtime has a container of the pod that has not exited, or any sandbox
+// of the pod. A sandbox that is not ready may still hold addresses.
 func (d *decision) hasAnythingToStop() bool {
 	for i := range d.Runtime.Containers {
 		if d.Runtime.Containers[i].State != runtime.StateExited {

@@ -4,12 +4,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// planRestartAll plans the restart of all containers if an exit has triggered a restart rule with
-// action RestartAllContainers, and reports whether it has (CA-21). The restart removes the records
-// of all init and regular containers in this incarnation, so the next decision begins with the
-// initialization. The records that triggered the rule are removed last, so that an interrupted
-// restart begins again.
-func (d *decision) planRestartAll() bool {
+// planRestartAll plans a restart of all containers if an exit matches a restart rule with the action
+// RestartAllContainers, and reports whether it did (CA-21). It returns false for a deleted pod. The records of
+// the init and regular containers are removed, those that match the rule last, so that an interrupted restart
+// continues.
+func (d *decision) planRestartAll() (planned bool) {
 	if d.Pod.DeletionTimestamp != nil || !d.hasRestartAllCause() {
 		return false
 	}
@@ -23,8 +22,9 @@ func (d *decision) planRestartAll() bool {
 	return true
 }
 
-// planContainerReset adds the records of one container to resets, or to causes. It skips ephemeral
-// containers and records of other incarnations.
+// planContainerReset adds the records of one container to the records that a restart of all containers removes.
+// A record whose exit triggered the restart is added to causes, which are removed last. It skips ephemeral
+// containers and records of former pods with the same UID.
 func (d *decision) planContainerReset(e *containerEntry) {
 	if e.spec == nil {
 		return // Ephemeral containers are not restarted.
@@ -40,8 +40,8 @@ func (d *decision) planContainerReset(e *containerEntry) {
 	}
 }
 
-// isRestartAllCause reports whether the newest attempt at a container has exited in the current
-// sandbox with a code that triggers a restart of all containers.
+// isRestartAllCause reports whether the exit of the newest attempt, in the current sandbox, matches a rule that
+// restarts all containers. It returns false if the published status shows a later attempt.
 func (d *decision) isRestartAllCause(e *containerEntry) bool {
 	if e.spec == nil || e.runningHere != nil || e.newestHere != e.newest || !recordRestartsAll(e.spec, e.newest) {
 		return false
@@ -50,8 +50,8 @@ func (d *decision) isRestartAllCause(e *containerEntry) bool {
 	return !e.publishedLost
 }
 
-// hasRestartAllCause reports whether the exit of any container triggers a restart of all
-// containers.
+// hasRestartAllCause reports whether the newest exit of any container matches a rule that restarts all
+// containers of the pod.
 func (d *decision) hasRestartAllCause() bool {
 	for i := range d.count {
 		if d.isRestartAllCause(d.entryAt(i)) {
@@ -61,8 +61,9 @@ func (d *decision) hasRestartAllCause() bool {
 	return false
 }
 
-// resetSteps returns the steps of a restart of all containers: first the stops, then the removals
-// of their records. The records of causes are removed last. The stops have a grace period of zero.
+// resetSteps returns the steps of a restart of all containers: stops with a grace period of 0 for containers
+// that may run, and then the removal of all their records. The records whose exit triggered the restart are
+// removed last. It returns nil if no restart was triggered.
 func (a *actions) resetSteps() []Step {
 	if len(a.causes) == 0 {
 		return nil

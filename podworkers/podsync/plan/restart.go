@@ -11,8 +11,8 @@ import (
 // containers of its pod restart.
 const reasonRestartingAll = string(podstatus.ReasonRestartingAllContainers)
 
-// restartPolicyOf returns the restart policy of a container, or of its pod if the container has
-// none.
+// restartPolicyOf returns the restart policy of a container. If the container has none, it returns the policy
+// of the pod.
 func restartPolicyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	if c.RestartPolicy != nil {
 		return v1.RestartPolicy(*c.RestartPolicy)
@@ -20,20 +20,21 @@ func restartPolicyOf(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// mayRestartAfter reports whether a container may start again after a published termination. A
-// termination by a restart of all containers always allows it.
+// mayRestartAfter reports whether the restart policy allows a start after a published termination. A
+// termination because all containers restart always allows it.
 func mayRestartAfter(pod *v1.Pod, c *v1.Container, end *v1.ContainerStateTerminated) bool {
 	return end.Reason == reasonRestartingAll || podstatus.MayRestart(pod, c, end.ExitCode)
 }
 
-// recordRestartsAll reports whether the exit in a record triggers a restart of all containers of
-// the pod.
+// recordRestartsAll reports whether a record shows an exit that matches a rule with the action
+// RestartAllContainers. It returns false for a nil record.
 func recordRestartsAll(c *v1.Container, rec *runtime.ContainerStatus) bool {
 	return rec != nil && rec.State == runtime.StateExited && podstatus.RestartsAll(c, rec.ExitCode)
 }
 
-// shouldStartContainer reports whether a container is to be started, given its newest record of
-// this incarnation.
+// shouldStartContainer reports whether a container should be started, given its newest record or nil. A
+// container of a deleted pod, or one that runs, should not. An exited one should if its restart policy allows
+// it, and any other one should.
 func shouldStartContainer(pod *v1.Pod, c *v1.Container, rec *runtime.ContainerStatus) bool {
 	if pod.DeletionTimestamp != nil {
 		return false

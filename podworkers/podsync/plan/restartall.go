@@ -8,9 +8,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// isRestartingAll reports whether all containers of a pod are restarting: from the exit that
-// triggers the restart until a container has a record again (P32). The record of that exit is
-// removed last.
+// isRestartingAll reports whether all containers of the pod are being restarted. It is true from the exit that
+// triggers the restart until a container has a new record, and false for a terminal or deleted pod (P32).
 func isRestartingAll(in *StatusInput) bool {
 	if in.Terminal || in.Pod.DeletionTimestamp != nil || !podstatus.MayRestartAll(in.Pod) {
 		return false
@@ -24,7 +23,7 @@ func isRestartingAll(in *StatusInput) bool {
 		if rec == nil || in.sandboxes.current != nil && rec.SandboxID != in.sandboxes.current.ID {
 			continue
 		}
-		if c := specContainerAt(&in.Pod.Spec, i); recordRestartsAll(c, rec) && !isRecordOutdated(old[:], c.Name, rec) {
+		if c := specContainerAt(&in.Pod.Spec, i); recordRestartsAll(c, rec) && !isRecordOfOlderAttempt(old[:], c.Name, rec) {
 			return true
 		}
 		any = true
@@ -32,9 +31,9 @@ func isRestartingAll(in *StatusInput) bool {
 	return !any && podstatus.IsConditionTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
 
-// isRecordOutdated reports whether the newest record of a container belongs to an older attempt
-// than the published one.
-func isRecordOutdated(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
+// isRecordOfOlderAttempt reports whether the newest record of a container is older than its published attempt,
+// whose record is lost. It returns false if no status of the container is published.
+func isRecordOfOlderAttempt(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
 	for i := range published {
 		if old := published[i].Find(name, 0); old != nil {
 			return isPublishedAttemptLost(newest, old)
@@ -43,7 +42,8 @@ func isRecordOutdated(published []podspec.Index[v1.ContainerStatus], name string
 	return false
 }
 
-// specContainerAt returns the init or regular container at a position of the spec.
+// specContainerAt returns the container at a position of the spec, where the regular containers follow the init
+// containers.
 func specContainerAt(spec *v1.PodSpec, place int) *v1.Container {
 	if first := len(spec.InitContainers); place >= first {
 		return &spec.Containers[place-first]

@@ -16,8 +16,9 @@ type podSandboxes struct {
 	former        []string               // of another incarnation, not ready
 }
 
-// findPodSandboxes finds the current sandbox of a pod and decides whether it must be replaced.
-// reportsAddresses: the runtime reports the addresses of sandboxes.
+// findPodSandboxes returns the current sandbox of a pod, its other sandboxes by what happens to them, and the
+// reason to replace the current one, or "". reportsAddresses means that the runtime reports sandbox addresses,
+// so that a missing address is a reason.
 func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, reportsAddresses bool) podSandboxes {
 	p := podSandboxes{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
@@ -37,10 +38,9 @@ func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, re
 	return p
 }
 
-// classifyOtherSandboxes sorts the other sandboxes of a pod. If another ready sandbox of this
-// incarnation has a container that may run, the pod loses all its sandboxes. An empty ready sandbox
-// of this incarnation is a duplicate: the reply to its creation was lost. Duplicates are removed.
-// Any other ready sandbox is stopped.
+// classifyOtherSandboxes sorts the other sandboxes of a pod by what happens to them: ready ones are stopped,
+// ready ones of this pod without containers are removed, and unready ones of former pods with the same UID may
+// be removed later. It sets hasSeveral if another ready sandbox of this pod has a container that may run.
 func (p *podSandboxes) classifyOtherSandboxes(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
@@ -60,7 +60,7 @@ func (p *podSandboxes) classifyOtherSandboxes(st *runtime.PodStatus) {
 	}
 }
 
-// hasRunningContainer reports whether a container in a sandbox runs, or may run.
+// hasRunningContainer reports whether a sandbox has a container that runs or may run.
 func hasRunningContainer(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		c := &st.Containers[i]
@@ -71,7 +71,7 @@ func hasRunningContainer(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
-// hasContainerRecords reports whether a sandbox has containers, in any state.
+// hasContainerRecords reports whether a sandbox has any container, in any state.
 func hasContainerRecords(st *runtime.PodStatus, sandbox string) bool {
 	for i := range st.Containers {
 		if st.Containers[i].SandboxID == sandbox {
@@ -81,7 +81,8 @@ func hasContainerRecords(st *runtime.PodStatus, sandbox string) bool {
 	return false
 }
 
-// newestSandbox returns the newest sandbox of one incarnation of the pod, or nil.
+// newestSandbox returns the newest sandbox of a pod with the incarnation (the number among several pods in turn
+// with the same UID), or nil if there is none.
 func newestSandbox(st *runtime.PodStatus, incarnation uint64) *runtime.SandboxStatus {
 	var found *runtime.SandboxStatus
 	for i := range st.Sandboxes {
@@ -93,18 +94,20 @@ func newestSandbox(st *runtime.PodStatus, incarnation uint64) *runtime.SandboxSt
 	return found
 }
 
-// isNewerSandbox compares sandboxes by attempt, then by creation time, then by ID.
-func isNewerSandbox(a, b *runtime.SandboxStatus) bool {
-	if a.Attempt != b.Attempt {
-		return a.Attempt > b.Attempt
+// isNewerSandbox reports whether sandbox is newer than than. The attempt number decides, then the creation
+// time, then the ID.
+func isNewerSandbox(sandbox, than *runtime.SandboxStatus) bool {
+	if sandbox.Attempt != than.Attempt {
+		return sandbox.Attempt > than.Attempt
 	}
-	if !a.CreatedAt.Equal(b.CreatedAt) {
-		return a.CreatedAt.After(b.CreatedAt)
+	if !sandbox.CreatedAt.Equal(than.CreatedAt) {
+		return sandbox.CreatedAt.After(than.CreatedAt)
 	}
-	return a.ID > b.ID
+	return sandbox.ID > than.ID
 }
 
-// nextSandboxAttempt returns one more than the highest sandbox attempt of any incarnation.
+// nextSandboxAttempt returns one more than the highest attempt of all sandboxes, also of former pods with the
+// same UID. Without sandboxes it returns 0.
 func nextSandboxAttempt(st *runtime.PodStatus) uint32 {
 	var next uint32
 	for i := range st.Sandboxes {

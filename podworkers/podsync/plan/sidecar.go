@@ -6,14 +6,15 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// decideSidecar decides about a sidecar, which starts whenever it does not run. It returns whether
-// the containers after it may start, and the reason to start the sidecar, or "".
+// decideSidecar decides about a sidecar, and may add a stop step. canContinue reports whether the containers
+// after it may start. why is the reason to start the sidecar, or "". A sidecar that does not run is started,
+// unless its state is unknown and its crash-loop delay is not over.
 func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinue bool, why Why) {
 	if e.runningHere != nil {
 		return d.decideRunningSidecar(c, e.runningHere)
 	}
 	if e.newestHere != nil && e.newestHere.State == runtime.StateUnknown {
-		if d.holdReplacement(c, WhyUnknownState) {
+		if d.delayReplacement(c, WhyUnknownState) {
 			return false, ""
 		}
 		d.addContainerStop(e.newestHere, WhyUnknownState)
@@ -21,24 +22,24 @@ func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinu
 	return false, startReason(e.newestHere)
 }
 
-// decideRunningSidecar decides about a running sidecar (CA-10, CA-11). It has started when its
-// startup probe has succeeded, or at once without one. The containers after it wait only for that:
-// a failed liveness probe or a changed spec of the sidecar does not delay them.
+// decideRunningSidecar adds a stop step for a running sidecar if its startup or liveness probe has failed, or
+// its name or image has changed (CA-10, CA-11). canContinue is true as soon as the startup probe has succeeded
+// or if there is none; the other reasons do not delay the containers after it.
 func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerStatus) (canContinue bool, why Why) {
 	verdict := d.Probed[rec.ID]
 	switch {
 	case c.StartupProbe != nil && verdict.Startup == Failure:
-		d.stopAfterFailedProbe(rec, c.StartupProbe, WhyStartup)
+		d.addStopAfterFailedProbe(rec, c.StartupProbe, WhyStartup)
 		return false, WhyStartup
 	case c.StartupProbe != nil && verdict.Startup != Success:
 		return false, ""
-	case hasSpecHashChanged(rec, c) && d.holdReplacement(c, WhySpecChanged):
+	case hasNameOrImageChanged(rec, c) && d.delayReplacement(c, WhySpecChanged):
 		return true, ""
-	case hasSpecHashChanged(rec, c):
+	case hasNameOrImageChanged(rec, c):
 		d.addContainerStop(rec, WhySpecChanged)
 		return true, WhySpecChanged
 	case verdict.Liveness == Failure:
-		d.stopAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
+		d.addStopAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
 		return true, WhyLiveness
 	}
 	return true, ""

@@ -80,9 +80,9 @@ func (m Memory) RecordPublished(status *v1.PodStatus) Memory {
 	return m
 }
 
-// withUnpublishedStarts returns a published status with the unpublished starts added. It never
-// changes the status, and returns the same one if there is no such start. scheme is the scheme of
-// container IDs.
+// withUnpublishedStarts returns the published status with the starts that it does not show yet. It never
+// changes the given status, and returns the same pointer if it has nothing to add. A start counts only if the
+// executor has inspected the pod since. scheme is the scheme of container IDs.
 func (m Memory) withUnpublishedStarts(published *v1.PodStatus, scheme string) *v1.PodStatus {
 	if published == nil || !m.HasUnpublishedStart() {
 		return published
@@ -100,14 +100,16 @@ func (m Memory) withUnpublishedStarts(published *v1.PodStatus, scheme string) *v
 	return &with
 }
 
-// isShownBy reports whether the status of a container shows this start or a later attempt.
+// isShownBy reports whether the published status of a container shows this start, as the current or the last
+// attempt, or has a restart count above this attempt.
 func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 	last, id := c.LastTerminationState.Terminated, "://"+s.id
 	return strings.HasSuffix(c.ContainerID, id) && c.State.Waiting == nil || last != nil && strings.HasSuffix(last.ContainerID, id) ||
 		int64(c.RestartCount) > int64(s.attempt)
 }
 
-// showIn changes the status of a container into one that shows this start as running.
+// showIn changes the status of a container to show this start as running, with unknown readiness. A current
+// termination becomes the last one.
 func (s *unpublishedStart) showIn(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
@@ -121,9 +123,9 @@ func (s *unpublishedStart) showIn(c *v1.ContainerStatus, scheme string) {
 	}
 }
 
-// markPostStartPending sets every container whose postStart hook is pending to not started and not
-// ready in a status.
-func (m Memory) markPostStartPending(status *v1.PodStatus) {
+// setNotStartedWhilePostStartPending sets Started and Ready to false, in status, for each running container
+// whose postStart hook has not succeeded yet.
+func (m Memory) setNotStartedWhilePostStartPending(status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := &list[i]; c.State.Running != nil && m.IsPostStartPending(c.Name, c.ContainerID) {
@@ -133,7 +135,7 @@ func (m Memory) markPostStartPending(status *v1.PodStatus) {
 	}
 }
 
-// forgetExitedPostStart forgets a pending postStart hook after its container has exited.
+// forgetExitedPostStart clears, in the memory, the pending postStart hook of each container that has exited.
 func (m *Memory) forgetExitedPostStart(seen *runtime.PodStatus) {
 	for i := range seen.Containers {
 		c := &seen.Containers[i]

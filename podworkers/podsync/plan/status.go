@@ -84,7 +84,7 @@ func ContainerStatuses(in StatusInput) v1.PodStatus {
 // the restarts that the records show.
 func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.setDefaultsAndCompute()
-	in.Memory.markPostStartPending(&status)
+	in.Memory.setNotStartedWhilePostStartPending(&status)
 	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)
@@ -92,8 +92,8 @@ func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	return status
 }
 
-// describeCancelledStart returns the message of a Failed pod with a container that may or may not
-// have run, because its start was cancelled; empty if the pod has no such container.
+// describeCancelledStart returns a message that names the first init or regular container whose start was
+// cancelled, so that it may or may not have run. It returns "" if there is no such container.
 func describeCancelledStart(s *v1.PodStatus) string {
 	for _, list := range [...][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
 		for i := range list {
@@ -105,7 +105,8 @@ func describeCancelledStart(s *v1.PodStatus) string {
 	return ""
 }
 
-// setDefaultsAndCompute sets defaults for nil fields and computes the unexported fields.
+// setDefaultsAndCompute replaces nil fields by defaults and computes the unexported fields. It also adds
+// unpublished starts to Old, and sets Incarnation to 0 if the runtime does not store incarnations.
 func (in *StatusInput) setDefaultsAndCompute() {
 	if in.Pod == nil {
 		in.Pod = new(v1.Pod)
@@ -123,9 +124,9 @@ func (in *StatusInput) setDefaultsAndCompute() {
 	in.restartingAll = isRestartingAll(in)
 }
 
-// setStartTime sets the start time of a status: the published one, or else the creation time of the
-// oldest sandbox. Without that, activeDeadlineSeconds would start over with each restart of the
-// agent.
+// setStartTime sets the start time of a status to the published one, or to the creation time of the pod's
+// oldest sandbox. It leaves the start time empty if there is neither. Without the sandbox,
+// activeDeadlineSeconds would start over after a restart of the agent.
 func setStartTime(s *v1.PodStatus, in *StatusInput) {
 	if !in.Old.StartTime.IsZero() {
 		s.StartTime = in.Old.StartTime
@@ -143,7 +144,7 @@ func setStartTime(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// isEnding reports whether the node is terminating, or has terminated, the pod.
+// isEnding reports whether the pod is being terminated or has terminated, or has a deletion timestamp.
 func (in *StatusInput) isEnding() bool {
 	return in.Ending || in.Terminal || in.Pod.DeletionTimestamp != nil
 }
@@ -151,8 +152,8 @@ func (in *StatusInput) isEnding() bool {
 // IsTerminal reports whether a phase is Succeeded or Failed.
 func IsTerminal(p v1.PodPhase) bool { return podstatus.IsTerminal(p) }
 
-// isSandboxLost reports whether the pod has lost its sandbox, gets no other one, and nothing of it
-// runs.
+// isSandboxLost reports whether the sandbox of the pod cannot be used, no container justifies a new one, and no
+// container of the pod runs.
 func isSandboxLost(in *StatusInput) bool {
 	if in.sandboxes.replaceReason == "" {
 		return false
@@ -172,7 +173,8 @@ func isSandboxLost(in *StatusInput) bool {
 	return true
 }
 
-// setAddresses sets the addresses of the host and of the pod in a status.
+// setAddresses sets the addresses of the host and of the pod in a status. If the addresses are unchanged, it
+// uses the published lists.
 func setAddresses(s *v1.PodStatus, in *StatusInput) {
 	s.HostIPs = in.Old.HostIPs
 	if !in.hasOld || !slices.EqualFunc(in.HostIPs, s.HostIPs, func(ip string, old v1.HostIP) bool { return ip == old.IP }) {
@@ -190,10 +192,9 @@ func setAddresses(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// podIPs returns the addresses of the pod: at most one of each family, the family of the node
-// first. A pod with host network has the addresses of the node, and its first one never changes. A
-// stopped sandbox has no address; the published addresses stay until another sandbox has one, so
-// that clients can still tell the pod apart while it terminates.
+// podIPs returns the addresses of the pod, at most one IPv4 and one IPv6, the family of the node first. In the
+// host network they are the published addresses and then the node's addresses. Without a ready sandbox the
+// published addresses stay, so that clients still find the terminating pod.
 func podIPs(in *StatusInput) []v1.PodIP {
 	sandbox := in.sandboxes.current
 	var ips []string
@@ -218,7 +219,7 @@ func podIPs(in *StatusInput) []v1.PodIP {
 	return slices.Clone(out)
 }
 
-// podIPStrings returns addresses as strings.
+// podIPStrings returns the addresses in a list of PodIPs as strings.
 func podIPStrings(ips []v1.PodIP) []string {
 	var out []string
 	for _, ip := range ips {
@@ -227,8 +228,8 @@ func podIPStrings(ips []v1.PodIP) []string {
 	return out
 }
 
-// sortByNodeFamily returns ips with the addresses of the node's family first; IPv4 if the node has
-// none.
+// sortByNodeFamily returns the addresses sorted by family: the family of the node's first address comes first,
+// or IPv4 if the node has no address. The order within a family stays. ips itself does not change.
 func sortByNodeFamily(ips, node []string) []string {
 	if len(ips) < 2 {
 		return ips
@@ -241,7 +242,7 @@ func sortByNodeFamily(ips, node []string) []string {
 	return ips
 }
 
-// boolRank returns 1 for true and 0 for false, as a sort key.
+// boolRank returns a sort key: 1 for true and 0 for false.
 func boolRank(later bool) int {
 	if later {
 		return 1
@@ -249,5 +250,5 @@ func boolRank(later bool) int {
 	return 0
 }
 
-// isIPv6 reports whether an address is an IPv6 address.
+// isIPv6 reports whether an address contains a colon, as each IPv6 address does.
 func isIPv6(ip string) bool { return strings.Contains(ip, ":") }

@@ -54,8 +54,7 @@ type statusBuffer struct {
 	ready       podstatus.Readiness
 }
 
-// writeTo writes the container status into an empty one. buffer holds the structs that it points
-// to.
+// writeTo writes the computed status into an empty ContainerStatus. The pointers in it point into buffer.
 func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer) {
 	if s.keepsPublished {
 		s.old.DeepCopyInto(status)
@@ -87,7 +86,8 @@ func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer
 	buffer.ready.WriteShared(status)
 }
 
-// equalsPublished reports whether writeTo would write the published status.
+// equalsPublished reports whether writeTo would write a status equal to the published one. It returns false
+// without a comparison if the builder keeps a published status.
 func (s *statusBuilder) equalsPublished() bool {
 	old := s.old
 	return !s.keepsPublished && hasNoOtherFields(old) &&
@@ -97,12 +97,12 @@ func (s *statusBuilder) equalsPublished() bool {
 		s.hasSameResources(old)
 }
 
-// hasNoOtherFields reports whether a status has no field that statusBuilder does not set.
+// hasNoOtherFields reports whether a container status has none of the fields that statusBuilder never sets.
 func hasNoOtherFields(s *v1.ContainerStatus) bool {
 	return s.VolumeMounts == nil && s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
-// hasSameState reports whether a published state equals the built one.
+// hasSameState reports whether the published state equals the computed state.
 func (s *statusBuilder) hasSameState(old *v1.ContainerState) bool {
 	switch s.state {
 	case stateRunning:
@@ -115,7 +115,8 @@ func (s *statusBuilder) hasSameState(old *v1.ContainerState) bool {
 	return *old == v1.ContainerState{}
 }
 
-// hasSameLastState reports whether a published last state equals the built one.
+// hasSameLastState reports whether the published last state equals the computed last termination. Both may be
+// empty.
 func (s *statusBuilder) hasSameLastState(old *v1.ContainerState) bool {
 	if !s.hasLast || old.Terminated == nil {
 		return !s.hasLast && *old == v1.ContainerState{}
@@ -123,13 +124,14 @@ func (s *statusBuilder) hasSameLastState(old *v1.ContainerState) bool {
 	return old.Running == nil && old.Waiting == nil && equalTerminations(old.Terminated, &s.lastTerminated)
 }
 
-// equalTerminations reports whether two terminations are equal.
+// equalTerminations reports whether all fields of two termination states are equal.
 func equalTerminations(a, b *v1.ContainerStateTerminated) bool {
 	return a.ExitCode == b.ExitCode && a.Signal == b.Signal && a.Reason == b.Reason && a.Message == b.Message &&
 		a.ContainerID == b.ContainerID && a.StartedAt.Time.Equal(b.StartedAt.Time) && a.FinishedAt.Time.Equal(b.FinishedAt.Time)
 }
 
-// hasSameResources reports whether the published resources equal the built ones.
+// hasSameResources reports whether the published resources equal the computed ones. Resources with claims never
+// count as equal.
 func (s *statusBuilder) hasSameResources(old *v1.ContainerStatus) bool {
 	if !equalResourceLists(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
 		return false
@@ -138,7 +140,8 @@ func (s *statusBuilder) hasSameResources(old *v1.ContainerStatus) bool {
 		equalResourceLists(old.Resources.Requests, s.inForce.Requests) && equalResourceLists(old.Resources.Limits, s.inForce.Limits)
 }
 
-// equalResourceLists reports whether two lists have the same quantities in the same format.
+// equalResourceLists reports whether two lists have equal quantities in the same formats. A nil list and an
+// empty list are different.
 func equalResourceLists(a, b v1.ResourceList) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false

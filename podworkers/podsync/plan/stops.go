@@ -60,9 +60,9 @@ func (m Memory) WithStops(stops ...Stop) Memory {
 	return m
 }
 
-// forgetStops resets the stop states of containers that no step of a decision stops. NotConfirmed
-// stays.
-func (m *Memory) forgetStops(steps []Step) {
+// resetStopsExcept clears the deadline and the hook state of each stored container stop that none of the steps
+// continues. It keeps NotConfirmed. It does nothing if a step stops the whole pod.
+func (m *Memory) resetStopsExcept(steps []Step) {
 	if len(m.stops) == 0 {
 		return
 	}

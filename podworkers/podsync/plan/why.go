@@ -26,8 +26,8 @@ const (
 	WhyNoAddress Why = "sandbox has no address"
 )
 
-// conditionMessage returns the message of the condition PodReadyToStartContainers for a reason to
-// replace the sandbox; empty for any other reason.
+// conditionMessage returns the message of the condition PodReadyToStartContainers for a reason to replace the
+// sandbox. It returns "" for any other reason.
 func (w Why) conditionMessage() string {
 	switch w {
 	case WhyNoSandbox:
