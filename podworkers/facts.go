@@ -47,8 +47,8 @@ func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	f.Source = source
 	f.Deleted = pod.DeletionTimestamp != nil
 	f.TerminalPhase = podstatus.IsTerminal(pod.Status.Phase)
-	f.SpecGrace = graceFromSeconds(pod.Spec.TerminationGracePeriodSeconds)
-	f.DeletionGrace = graceFromSeconds(pod.DeletionGracePeriodSeconds)
+	f.SpecGrace = lifecycle.GraceFromAPI(pod.Spec.TerminationGracePeriodSeconds)
+	f.DeletionGrace = lifecycle.GraceFromAPI(pod.DeletionGracePeriodSeconds)
 	if sourced && source != podmanager.ApiserverSource { // podmanager.IsStaticPod, with one look-up
 		f.Static = true
 		f.FullName = podmanager.FullName(pod)
@@ -60,14 +60,6 @@ func toTableKillOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,
 		PodStatusFunc: o.PodStatusFunc != nil,
-		Grace:         graceFromSeconds(o.PodTerminationGracePeriodSecondsOverride),
+		Grace:         lifecycle.GraceFromAPI(o.PodTerminationGracePeriodSecondsOverride),
 	}
-}
-
-// graceFromSeconds converts an optional number of seconds into a Grace. nil becomes a Grace that is not set.
-func graceFromSeconds(seconds *int64) lifecycle.Grace {
-	if seconds == nil {
-		return lifecycle.Grace{}
-	}
-	return lifecycle.Seconds(*seconds)
 }

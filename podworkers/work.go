@@ -227,7 +227,7 @@ func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, 
 	case lifecycle.SyncPod:
 		return w.config.Syncer.SyncPod(j.ctx, j.Type, j.pod, j.mirrorPod, status)
 	case lifecycle.SyncTerminatingPod:
-		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, secondsPointer(j.Grace), j.statusFunc)
+		return false, w.config.Syncer.SyncTerminatingPod(j.ctx, j.pod, status, j.Grace.ToAPI(), j.statusFunc)
 	case lifecycle.SyncTerminatingRuntimePod:
 		return false, w.config.Syncer.SyncTerminatingRuntimePod(j.ctx, j.runningPod)
 	}
@@ -338,12 +338,4 @@ func (j *job) podName() string {
 		return j.pod.Namespace + "/" + j.pod.Name
 	}
 	return j.runningPod.Namespace + "/" + j.runningPod.Name
-}
-
-// secondsPointer returns the seconds of a Grace, or nil if it is unset.
-func secondsPointer(g lifecycle.Grace) *int64 {
-	if !g.Set {
-		return nil
-	}
-	return &g.Seconds
 }

@@ -124,7 +124,7 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 		},
 		Seen: r.shown != nil, Given: r.lastSpec != nil,
 		Active: r.shown != nil && !view.Known && desired != nil && s.isActive(desired),
-		Grace:  time.Duration(view.Grace.Seconds) * time.Second, OrphanGraceEnd: r.orphanGraceEnd,
+		Grace:  view.Grace.Or(lifecycle.Seconds(v1.DefaultTerminationGracePeriodSeconds)).Duration(), OrphanGraceEnd: r.orphanGraceEnd,
 	}
 	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.allocationPodOfTerminating(uid, from) })
 	if progress == allocation.StillTerminating {

@@ -132,7 +132,7 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	t.storeUpdate(r, u, wasSyncing && u.requestsTermination())
 	effect := updateEffect{disposition: Current}
 	if r.stage.isTerminating() {
-		effect.cancelRunning = r.applyGrace(u.Facts.DeletionGrace, u.killGrace()) || wasSyncing
+		effect.cancelRunning = r.shortenGrace(u.Facts.DeletionGrace.Min(u.killGrace())) || wasSyncing
 		if u.Kill.PodStatusFunc {
 			t.ensureColdFields(r).statusFuncGeneration = r.generation
 		}
@@ -169,10 +169,7 @@ func (t *Table) storeUpdate(r *record, u *Update, startsTermination bool) {
 
 // applyMutableFacts stores the grace period and the source, which each content may change.
 func (t *Table) applyMutableFacts(r *record, f *Facts) {
-	r.contentGrace = f.DeletionGrace.clampedSeconds()
-	if r.contentGrace == 0 {
-		r.contentGrace = max(f.SpecGrace.clampedSeconds(), minGrace)
-	}
+	r.contentSeconds = f.ownGrace().Or(Seconds(minGrace)).Seconds
 	r.source = t.sourceIndex(f.Source)
 }
 
@@ -194,7 +191,7 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 	}
 	t.moveStage(r, terminationRequested, out)
 	r.reason, r.pending = SyncPodKill, true
-	r.applyGrace(Grace{}, u.Kill.Grace)
+	r.shortenGrace(u.killGrace())
 	return updateEffect{cancelRunning: true}
 }
 

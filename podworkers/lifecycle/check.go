@@ -62,7 +62,7 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "I8: its pending update will not be synced"
 	case r.stage == StageSyncing && has(flagDeleted|flagEvicted):
 		return "I9: it is syncing although it was deleted or evicted"
-	case r.stage.isTerminating() && r.grace == 0:
+	case r.stage.isTerminating() && !r.grace.Set:
 		return "I6: it terminates without a grace period"
 	case tickets > 0 && !r.stage.isTerminating():
 		return "I44: the ticket of a kill is not resolved"

@@ -24,7 +24,7 @@ func TestCheckInvariants_Finds(t *testing.T) {
 		"unasked, and nothing queued": {func(_ *Table, _, _, c *record) { c.activity, c.waitsForRuntime = idle, true },
 			"it waits for the runtime but has no retry"},
 		"ended, and still in the queue": {func(_ *Table, a, _, _ *record) {
-			a.stage, a.grace, a.pending, a.flags = StageTerminated, 1, false, a.flags|flagStarted
+			a.stage, a.grace, a.pending, a.flags = StageTerminated, Seconds(1), false, a.flags|flagStarted
 		}, "I11: its place in the name queue is wrong"},
 		"desired, and not in the queue": {func(_ *Table, _, _, c *record) { c.fullName = "c" }, "I11: its place in the name queue is wrong"},
 	} {

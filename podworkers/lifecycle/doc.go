@@ -50,6 +50,8 @@
 //
 // A termination cannot be undone. Its grace period only becomes shorter. An update that shortens it
 // cancels the running SyncTerminatingPod. The worker then calls it again with the shorter period.
+// Grace is the only type for it: the API's *int64 stays in pods, in options and in the kubelet's
+// signatures, and a time.Duration is a grace period that was decided.
 //
 // A failed call waits for its backoff. An echo is a change in the runtime that the failed call
 // itself has made, for example a new sandbox; it does not end the backoff. See echo.go. A call that

@@ -90,7 +90,7 @@ func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) 
 // period, so a later kill can shorten it but not lengthen it.
 func (t *Table) terminateCompleted(r *record, out *Effects) {
 	if r.stage == StageSyncing {
-		r.grace, r.graceFromContent = r.contentGrace, true
+		r.grace, r.graceFromContent = r.contentGrace(), true
 	}
 	t.moveStage(r, podCompleted, out)
 }

@@ -8,7 +8,7 @@ func (t *Table) Fingerprint(b []byte, mark uint64) []byte {
 	for slot := uint32(1); slot <= t.slots.highestUsed; slot++ {
 		r := t.slots.at(slot)
 		b = append(b, r.uid...)
-		b = append(b, byte(r.stage), byte(r.activity), byte(r.flags), byte(r.reason), byte(r.source), byte(r.grace), byte(r.contentGrace),
+		b = append(b, byte(r.stage), byte(r.activity), byte(r.flags), byte(r.reason), byte(r.source), byte(r.grace.Seconds), byte(r.contentSeconds),
 			byte(r.next), byte(r.prev), bits(r.pending, r.inWorkQueue, r.graceFromContent, r.generation > mark, r.generation < t.generation, r.waitsForRuntime, r.wokenByRuntime), bits(r.failed, r.runtimeChanged, r.stable))
 		if x := r.cold; x != nil {
 			f := x.next.facts

@@ -1,8 +1,13 @@
 package lifecycle
 
-import "fmt"
+import (
+	"fmt"
+	"time"
 
-// minGrace is the shortest grace period: zero and less count as this.
+	"github.com/podkeel/podkeel/internal/podspec"
+)
+
+// minGrace is the shortest effective grace period of a pod in seconds: zero and less count as this.
 const minGrace = 1
 
 // Grace is an optional number of seconds. Unset is different from zero.
@@ -14,6 +19,26 @@ type Grace struct {
 // Seconds returns a Grace of n seconds.
 func Seconds(n int64) Grace { return Grace{Seconds: n, Set: true} }
 
+// GraceFromAPI converts a grace period from the form of the Kubernetes API. nil is unset.
+func GraceFromAPI(seconds *int64) Grace {
+	if seconds == nil {
+		return Grace{}
+	}
+	return Seconds(*seconds)
+}
+
+// ToAPI converts the grace period to the form of the Kubernetes API. It returns nil for unset.
+func (g Grace) ToAPI() *int64 {
+	if !g.Set {
+		return nil
+	}
+	return &g.Seconds
+}
+
+// Duration returns the grace period as a runtime needs it. Unset and negative numbers are 0. A number that
+// is too large becomes a duration of 73 years.
+func (g Grace) Duration() time.Duration { return podspec.SecondsToDuration(g.Seconds) }
+
 // String returns "30s", or "unset".
 func (g Grace) String() string {
 	if !g.Set {
@@ -22,63 +47,85 @@ func (g Grace) String() string {
 	return fmt.Sprintf("%ds", g.Seconds)
 }
 
-// clampedSeconds returns the seconds as a record stores them: at least minGrace, and 0 for unset.
-// The table never computes with the number, so it cannot overflow.
-func (g Grace) clampedSeconds() int64 {
-	if !g.Set {
-		return 0
+// Or returns g if it is set, and next otherwise.
+func (g Grace) Or(next Grace) Grace {
+	if g.Set {
+		return g
 	}
-	return max(g.Seconds, minGrace)
+	return next
 }
 
-// shortenTo sets the effective grace period if it is unset or longer than seconds. Zero seconds
-// change nothing.
-func (r *record) shortenTo(seconds int64) {
-	switch {
-	case r.grace == 0:
-		r.grace = seconds
-	case seconds != 0:
-		r.grace = min(r.grace, seconds)
+// Min returns the shorter of two grace periods. If one is unset it returns the other.
+func (g Grace) Min(other Grace) Grace {
+	if !g.Set || other.Set && other.Seconds < g.Seconds {
+		return other
 	}
+	return g
 }
 
-// applyGrace applies the grace periods of a deletion and of a kill, and reports whether the
-// effective grace period became shorter. The smaller of the two wins, so their order makes no
-// difference. If neither is set and there is no earlier one, the content's own grace period is
-// used. It does not limit the two here; killGrace has limited the grace period of the kill.
-func (r *record) applyGrace(deletion, killOverride Grace) (shortened bool) {
+// clamped returns the grace period with at least minGrace seconds. Unset stays unset. The table never
+// adds to the number, so it cannot overflow.
+func (g Grace) clamped() Grace {
+	if g.Set {
+		g.Seconds = max(g.Seconds, minGrace)
+	}
+	return g
+}
+
+// ContainerGrace are the grace periods that can apply to the stop of one container. Each may be unset.
+type ContainerGrace struct {
+	// Override is Work.Grace of the termination of the pod.
+	Override Grace
+	// Deletion is the grace period of the deletion of the pod.
+	Deletion Grace
+	// Container is for this container only: the grace period of its failed liveness or startup probe, or
+	// zero seconds if all containers of the pod restart.
+	Container Grace
+	// Spec is the grace period of the spec of the pod.
+	Spec Grace
+	// Default applies if all others are unset.
+	Default Grace
+}
+
+// Effective returns the first grace period that is set, in the order of the fields.
+func (c ContainerGrace) Effective() Grace {
+	return c.Override.Or(c.Deletion).Or(c.Container).Or(c.Spec).Or(c.Default)
+}
+
+// ownGrace returns the grace period that a pod has without a kill.
+func (f *Facts) ownGrace() Grace { return f.DeletionGrace.Or(f.SpecGrace).clamped() }
+
+// killGrace returns the grace period that the kill requests. It is never longer than the own grace
+// period of the update's pod (kubernetes/kubernetes#124405). The update of a RuntimePod has no facts
+// and thus no limit.
+func (u *Update) killGrace() Grace {
+	if !u.Kill.Grace.Set {
+		return Grace{}
+	}
+	return u.Kill.Grace.clamped().Min(u.Facts.ownGrace())
+}
+
+// contentGrace returns the own grace period of the record's content. Without content it is minGrace.
+func (r *record) contentGrace() Grace { return Seconds(r.contentSeconds).clamped() }
+
+// shortenGrace shortens the effective grace period to the requested one, and reports whether it became
+// shorter. A longer or unset request does not change it. If there is no effective grace period yet,
+// the requested one becomes effective, or without a request the content's own.
+func (r *record) shortenGrace(requested Grace) (shortened bool) {
 	before := r.grace
-	r.shortenTo(deletion.clampedSeconds())
-	r.shortenTo(killOverride.clampedSeconds())
-	if r.grace == 0 {
-		r.shortenTo(max(r.contentGrace, minGrace))
-	}
+	r.grace = before.Min(requested.clamped()).Or(r.contentGrace())
 	if r.grace != before {
 		r.graceFromContent = false
 	}
-	return before != 0 && r.grace != before
-}
-
-// killGrace returns the grace period that the kill requests. It is never longer than the grace
-// period in the update's facts: DeletionGrace or, if it is unset, SpecGrace
-// (kubernetes/kubernetes#124405). The update of a RuntimePod has no facts and thus no limit.
-func (u *Update) killGrace() Grace {
-	own := u.Facts.DeletionGrace
-	if !own.Set {
-		own = u.Facts.SpecGrace
-	}
-	if u.Kill.Grace.Set && own.Set && own.clampedSeconds() < u.Kill.Grace.clampedSeconds() {
-		return own
-	}
-	return u.Kill.Grace
+	return before.Set && r.grace != before
 }
 
 // graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod has
 // completed by itself, because the syncer then uses the pod object's own. After a kill, and for an
 // orphan, it is set even if it is equal to the pod object's own.
 func (r *record) graceForSyncer() Grace {
-	if r.grace == 0 || !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace {
+	if !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace() {
 		return Grace{}
 	}
-	return Seconds(r.grace)
+	return r.grace
 }

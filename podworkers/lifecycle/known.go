@@ -100,7 +100,7 @@ func (t *Table) terminateOrphan(r *record, out *Effects) (stillKnown bool) {
 		return true // A termination has its own retries.
 	}
 	t.moveStage(r, terminationRequested, out)
-	r.applyGrace(Grace{}, Grace{})
+	r.shortenGrace(Grace{})
 	if !r.pending {
 		r.pending, r.reason = true, SyncPodSync
 	}

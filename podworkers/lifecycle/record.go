@@ -17,8 +17,8 @@ type record struct {
 	fullName         string // static pods only
 	generation       uint64 // of the current content
 	incarnation      uint64
-	grace            int64       // effective grace period in seconds; 0: unset
-	contentGrace     int64       // grace period in seconds that the content has; 0: there is no content
+	grace            Grace       // the effective grace period; unset until the pod has to terminate
+	contentSeconds   int64       // the content's own grace period, at least minGrace; 0: there is no content
 	cold             *coldFields // nil for most records
 	slot             uint32
 	version          uint32

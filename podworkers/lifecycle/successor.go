@@ -55,10 +55,7 @@ func (r *record) evictSuccessor(u *Update) (evicted bool) {
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
 		return false
 	}
-	grace := u.killGrace()
-	if !next.grace.Set || grace.Set && grace.clampedSeconds() < next.grace.clampedSeconds() {
-		next.grace = grace
-	}
+	next.grace = next.grace.Min(u.killGrace())
 	next.evicted, next.statusFunc = true, next.statusFunc || u.Kill.PodStatusFunc
 	return true
 }
@@ -96,7 +93,7 @@ func (t *Table) terminateEvictedSuccessor(r *record, s *successor, out *Effects)
 	r.flags |= flagEvicted
 	r.reason = SyncPodKill
 	t.moveStage(r, terminationRequested, out)
-	r.applyGrace(Grace{}, s.grace)
+	r.shortenGrace(s.grace)
 	if s.statusFunc {
 		r.cold.statusFuncGeneration = r.generation
 	}

@@ -51,7 +51,7 @@ func (t *Table) view(r *record) View {
 	if r == nil {
 		return v
 	}
-	v.Known, v.Incarnation, v.Generation, v.Stage, v.Grace = true, r.incarnation, r.generation, r.stage, Grace{r.grace, r.grace != 0}
+	v.Known, v.Incarnation, v.Generation, v.Stage, v.Grace = true, r.incarnation, r.generation, r.stage, r.grace
 	v.Started, v.Working, v.Deleted, v.Evicted = r.flags.hasAny(flagStarted), r.activity.isRunning(), r.flags.hasAny(flagDeleted), r.flags.hasAny(flagEvicted)
 	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.canCallSyncer(r)
 	if r.successor() != nil {

@@ -3,32 +3,29 @@ package podsync
 import (
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 )
 
 // minGracePeriod is the least time between the stop signal and SIGKILL. Only a
 // container that runs although the runtime reported it as stopped gets less (KC-13).
 const minGracePeriod = 2 * time.Second
 
-// defaultOrphanGracePeriod is the grace period of a container whose pod is unknown and whose
-// annotations have no grace period (SP-21).
-const defaultOrphanGracePeriod = time.Second
+// The grace periods of a container for which neither the pod nor the annotations of the container have one.
+var (
+	defaultGrace       = lifecycle.Seconds(2) // as minGracePeriod
+	defaultOrphanGrace = lifecycle.Seconds(1) // the pod is not desired (SP-21)
+)
 
-// containerGracePeriod returns the time in which the preStop hook and the stop of a container must be over. It
-// is the first value that is set: the override, the deletion grace period, the grace period of the failed
-// probe, the grace period of the spec. Without any of them it is minGracePeriod (KC-10, KC-11).
-func containerGracePeriod(pod *v1.Pod, probeGrace, override *int64) time.Duration {
-	switch {
-	case override != nil:
-		return podspec.SecondsToDuration(*override)
-	case pod.DeletionGracePeriodSeconds != nil:
-		return podspec.SecondsToDuration(*pod.DeletionGracePeriodSeconds)
-	case probeGrace != nil:
-		return podspec.SecondsToDuration(*probeGrace)
-	case pod.Spec.TerminationGracePeriodSeconds != nil:
-		return podspec.SecondsToDuration(*pod.Spec.TerminationGracePeriodSeconds)
+// effectiveGrace returns the grace period in which the preStop hook and the stop of a container must be over
+// (KC-10, KC-11). It completes grace with the values of the pod. The values of a pod that only the runtime has
+// come from the annotations of the container.
+func (k *podKiller) effectiveGrace(grace lifecycle.ContainerGrace, info request.StopInfo) lifecycle.Grace {
+	deletion, spec := k.pod.DeletionGracePeriodSeconds, k.pod.Spec.TerminationGracePeriodSeconds
+	grace.Default = defaultGrace
+	if k.runtimeOnly {
+		deletion, spec, grace.Default = info.DeletionGraceSeconds, info.SpecGraceSeconds, defaultOrphanGrace
 	}
-	return minGracePeriod
+	grace.Deletion, grace.Spec = lifecycle.GraceFromAPI(deletion), lifecycle.GraceFromAPI(spec)
+	return grace.Effective()
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
@@ -21,6 +21,7 @@ import (
 // which containers it stops for a restart.
 type podKiller struct {
 	*statusWriter
+	runtimeOnly     bool               // only the runtime has the pod: pod has neither a spec nor a deletion
 	statusAfterKill *runtime.PodStatus // the observed status after the last stop was confirmed
 }
 
@@ -42,36 +43,30 @@ type stopTarget struct {
 }
 
 // newStopTarget returns the stopTarget of a container for a stop that begins or continues. The deadline is now
-// plus the grace period that gracePeriodFor returns. If the stop has already begun, the earlier of both
-// deadlines is used.
-func (k *podKiller) newStopTarget(id, name, why string, gracePeriodFor func(request.StopInfo) time.Duration) stopTarget {
+// plus the effective grace period: effectiveGrace completes grace. If the stop has already begun, the earlier of
+// both deadlines is used.
+func (k *podKiller) newStopTarget(id, name, why string, grace lifecycle.ContainerGrace) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
 	t.created = rec != nil && rec.State == runtime.StateCreated
-	t.stop = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(gracePeriodFor(t.StopInfo)))
+	t.stop = k.incarnation.memory.Stop(id).Within(k.executor.Now().Add(k.effectiveGrace(grace, t.StopInfo).Duration()))
 	return t
 }
 
 // killPod stops every container of the pod and then every sandbox, also of previous incarnations of the pod's
 // UID, and confirms the stop with the runtime. It returns an error with a retry time if something still runs.
 // The next call continues the stop.
-func (k *podKiller) killPod(ctx context.Context, graceOverride *int64, why string) error {
-	return k.killPodWithGracePeriods(ctx, why, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, graceOverride) })
-}
-
-// killPodWithGracePeriods stops the pod as killPod does, with a grace period for each container from
-// gracePeriodFor.
-func (k *podKiller) killPodWithGracePeriods(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
-	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, why, gracePeriodFor))
+func (k *podKiller) killPod(ctx context.Context, override lifecycle.Grace, why string) error {
+	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, override, why))
 }
 
 // stopContainersAndSandboxes stops every container of the pod, then its sandboxes, and confirms with the
 // runtime that they have stopped. It stops the sandboxes also if a container could not be stopped.
-func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, why string, gracePeriodFor func(request.StopInfo) time.Duration) error {
+func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, override lifecycle.Grace, why string) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
 		if c := &k.status.Containers[i]; c.State != runtime.StateExited {
-			targets = append(targets, k.newStopTarget(c.ID, c.Name, why, gracePeriodFor))
+			targets = append(targets, k.newStopTarget(c.ID, c.Name, why, lifecycle.ContainerGrace{Override: override}))
 		}
 	}
 	err := k.stopContainers(ctx, targets, true)
@@ -101,7 +96,7 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 		if step.Replaces {
 			k.recordAndSaveReplacement(step.Name, step.ID)
 		}
-		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, step.Grace, nil) })
+		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), lifecycle.ContainerGrace{Container: lifecycle.GraceFromAPI(step.Grace)})
 	}
 	err := k.stopContainers(ctx, targets, false)
 	if err == nil {

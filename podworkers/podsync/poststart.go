@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -108,7 +107,7 @@ func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) erro
 // newPostStartTarget returns the stopTarget of a container whose PostStart hook did not succeed. It has
 // the grace period of the pod.
 func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
-	return k.newStopTarget(id, name, postStartFailed, func(request.StopInfo) time.Duration { return containerGracePeriod(k.pod, nil, nil) })
+	return k.newStopTarget(id, name, postStartFailed, lifecycle.ContainerGrace{})
 }
 
 // stopAndInspect stops containers, confirms the stop with the runtime, and replaces the observed status by the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
@@ -168,5 +169,5 @@ func (p *podSync) stopPodForNewSandbox(ctx context.Context, step, creation *plan
 		}
 		p.recordAndSaveAllReplacements()
 	}
-	return p.killer.killPod(ctx, nil, string(step.Reason))
+	return p.killer.killPod(ctx, lifecycle.Grace{}, string(step.Reason))
 }

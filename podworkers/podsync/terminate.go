@@ -3,13 +3,12 @@ package podsync
 import (
 	"context"
 	"errors"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podworkers"
-	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -27,7 +26,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	}
 	defer killer.callChangedHook()
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
-	if err := killer.killPod(ctx, gracePeriod, "the pod ends"); err != nil {
+	if err := killer.killPod(ctx, lifecycle.GraceFromAPI(gracePeriod), "the pod ends"); err != nil {
 		if !isCancelled(ctx, err) {
 			killer.recordWarning("", eventKillPod, "error killing pod: %v", err)
 		}
@@ -51,8 +50,9 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		return err
 	}
 	killer := s.newPodKiller(ctx, orphanPod(runningPod), status)
+	killer.runtimeOnly = true
 	defer killer.callChangedHook()
-	if err := killer.killPodWithGracePeriods(ctx, "the pod is not desired", orphanGracePeriod); err != nil {
+	if err := killer.killPod(ctx, lifecycle.Grace{}, "the pod is not desired"); err != nil {
 		return err
 	}
 	if killer.statusAfterKill.MayRun() {
@@ -61,15 +61,6 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	}
 	s.clearEndedIncarnation(killer.incarnation)
 	return nil
-}
-
-// orphanGracePeriod returns the grace period from the annotations of a container whose pod is not desired.
-// Without one it returns defaultOrphanGracePeriod.
-func orphanGracePeriod(info request.StopInfo) time.Duration {
-	if info.Grace == nil {
-		return defaultOrphanGracePeriod
-	}
-	return *info.Grace
 }
 
 // orphanPod returns a pod object with only the name, namespace and UID of a pod that the runtime has.

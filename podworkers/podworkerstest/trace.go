@@ -102,8 +102,8 @@ func updateEvent(o podworkers.UpdatePodOptions) Event {
 	case o.RunningPod != nil:
 		e.UID, e.Running = o.RunningPod.UID, true
 	}
-	if k := o.KillPodOptions; k != nil && k.PodTerminationGracePeriodSecondsOverride != nil {
-		e.Grace = lifecycle.Seconds(*k.PodTerminationGracePeriodSecondsOverride)
+	if k := o.KillPodOptions; k != nil {
+		e.Grace = lifecycle.GraceFromAPI(k.PodTerminationGracePeriodSecondsOverride)
 	}
 	return e
 }
@@ -156,10 +156,7 @@ func (r *tracingSyncer) SyncPod(ctx context.Context, u podworkers.SyncPodType, p
 
 // SyncTerminatingPod implements podworkers.PodSyncer.
 func (r *tracingSyncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus, grace *int64, statusFunc podworkers.PodStatusFunc) error {
-	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Version: pod.Generation}
-	if grace != nil {
-		e.Grace = lifecycle.Seconds(*grace)
-	}
+	e := Event{UID: pod.UID, Method: lifecycle.SyncTerminatingPod, Version: pod.Generation, Grace: lifecycle.GraceFromAPI(grace)}
 	_, err := r.traceCall(ctx, e, func() (bool, error) { return false, r.next.SyncTerminatingPod(ctx, pod, status, grace, statusFunc) })
 	return err
 }

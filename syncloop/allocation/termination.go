@@ -6,9 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// defaultGrace is the grace period of a pod whose own grace period is not known.
-const defaultGrace = 30 * time.Second
-
 // Worker is the state of a pod's worker. The zero value means that the pod has no worker.
 type Worker struct {
 	// HasWorker: the pod has a worker.
@@ -32,7 +29,7 @@ type Observed struct {
 	// Active: the pod is desired and its status is not terminal. The table uses Active for a pod that is Seen
 	// and has no worker.
 	Active bool
-	// Grace is the grace period of the termination; 0: it is not known.
+	// Grace is the grace period of the termination, or a default if it is not known.
 	Grace time.Duration
 	// OrphanGraceEnd is when the kill of a pod of an earlier agent begins unless its manifest arrives; zero:
 	// the kill is not deferred.
@@ -178,9 +175,6 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 func (o *Observed) expectedEnd(since time.Time) time.Time {
 	if !o.OrphanGraceEnd.IsZero() {
 		since = o.OrphanGraceEnd
-	}
-	if o.Grace == 0 {
-		return since.Add(defaultGrace)
 	}
 	return since.Add(o.Grace)
 }

@@ -59,6 +59,7 @@ func updated(t *testing.T, table *Table, words []string, now time.Time) string {
 }
 
 func observed(t *testing.T, words []string) (o Observed) {
+	o.Grace = 30 * time.Second
 	flags := map[string]*bool{
 		"started": &o.Started, "requested": &o.TerminationRequested, "terminated": &o.Terminated,
 		"seen": &o.Seen, "given": &o.Given, "active": &o.Active,

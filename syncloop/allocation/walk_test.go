@@ -100,7 +100,7 @@ func (w *walker) run(line string) error {
 		observe(Observed{})
 		t.ForgetIncarnation(uid)
 	case "orphan":
-		observe(Observed{Seen: true})
+		observe(Observed{Seen: true, Grace: 30 * time.Second})
 	case "answer":
 		return w.answer(words[1])
 	case "recheck":

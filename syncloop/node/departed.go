@@ -98,8 +98,8 @@ func setDeletionFieldsIfUnset(pod *v1.Pod, at time.Time, grace lifecycle.Grace) 
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}
 	}
-	if grace.Set && pod.DeletionGracePeriodSeconds == nil {
-		pod.DeletionGracePeriodSeconds = &grace.Seconds
+	if pod.DeletionGracePeriodSeconds == nil {
+		pod.DeletionGracePeriodSeconds = grace.ToAPI()
 	}
 	return pod
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/podkeel/podkeel/pleg"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
@@ -127,13 +128,14 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 		}
 		return err
 	}
+	grace := lifecycle.GraceFromAPI(options.GraceSeconds)
 	if len(groups) == 0 {
 		all := func(*v1.Pod) bool { return true }
-		return waitForPods(ctx, slices.Concat(d.killDesiredPods(all, options.GraceSeconds), d.killUndesiredTerminatingPods(nil, options.GraceSeconds)))
+		return waitForPods(ctx, slices.Concat(d.killDesiredPods(all, grace), d.killUndesiredTerminatingPods(nil, grace)))
 	}
 	var killed []killedPod
 	for i, group := range groups {
-		pods := d.killGroup(groups, i, killed, options.GraceSeconds)
+		pods := d.killGroup(groups, i, killed, grace)
 		killed = append(killed, pods...)
 		_ = d.waitForPodsWithin(ctx, group.Period+ShutdownMargin, pods) // The last wait reports which pods have not terminated.
 		if ctx.Err() != nil {
@@ -171,14 +173,14 @@ type killedPod struct {
 // killDesiredPods requests the termination of every selected desired pod that has a worker, and returns these
 // pods. If the pod itself waits or was rejected, the worker terminates an earlier incarnation of its UID, so
 // the request does not carry the pod's spec.
-func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int64) (killed []killedPod) {
+func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, grace lifecycle.Grace) (killed []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
 			options := podworkers.UpdatePodOptions{Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: syncloop.NodeShutdown()}}
 			if _, waits := d.handlers.Deferred(pod.UID); waits || d.handlers.IsRefused(pod.UID) {
 				options = podworkers.UpdatePodOptions{RunningPod: &runtime.Pod{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}}
 			}
-			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, graceSeconds))})
+			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(options, grace))})
 		}
 	}
 	return killed
@@ -187,38 +189,35 @@ func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, graceSeconds *int
 // killUndesiredTerminatingPods calls Kill for each terminating pod that is no longer desired, and returns these
 // pods. Their termination was requested before, so the call only shortens their grace period. It skips the pods
 // in alreadyKilled.
-func (d *drainer) killUndesiredTerminatingPods(alreadyKilled []killedPod, graceSeconds *int64) (killed []killedPod) {
+func (d *drainer) killUndesiredTerminatingPods(alreadyKilled []killedPod, grace lifecycle.Grace) (killed []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
 		wanted = wanted || slices.ContainsFunc(alreadyKilled, func(e killedPod) bool { return e.uid == pod.UID })
 		if !wanted && d.workers.View(pod.UID).IsPodTerminationRequested() {
-			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(podworkers.UpdatePodOptions{RunningPod: &pod}, graceSeconds))})
+			killed = append(killed, killedPod{pod.UID, pod.Namespace + "/" + pod.Name, d.workers.Kill(withGracePeriod(podworkers.UpdatePodOptions{RunningPod: &pod}, grace))})
 		}
 	}
 	return killed
 }
 
-// withGracePeriod returns the options with this grace period. If graceSeconds is nil it returns them unchanged.
-func withGracePeriod(options podworkers.UpdatePodOptions, graceSeconds *int64) podworkers.UpdatePodOptions {
-	if graceSeconds != nil {
+// withGracePeriod returns the options with this grace period. If grace is unset it returns them unchanged.
+func withGracePeriod(options podworkers.UpdatePodOptions, grace lifecycle.Grace) podworkers.UpdatePodOptions {
+	if grace.Set {
 		if options.KillPodOptions == nil {
 			options.KillPodOptions = &podworkers.KillPodOptions{}
 		}
-		options.KillPodOptions.PodTerminationGracePeriodSecondsOverride = graceSeconds
+		options.KillPodOptions.PodTerminationGracePeriodSecondsOverride = grace.ToAPI()
 	}
 	return options
 }
 
-// killGroup requests the termination of the pods in group i, within the group's period or graceSeconds,
+// killGroup requests the termination of the pods in group i, within the group's period or grace,
 // whichever is shorter. It returns these pods. The priority of undesired pods is unknown, so it also kills all
 // undesired pods that are not in killed.
-func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, graceSeconds *int64) []killedPod {
-	grace := max(1, int64(groups[i].Period/time.Second))
-	if graceSeconds != nil {
-		grace = min(grace, *graceSeconds)
-	}
+func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, grace lifecycle.Grace) []killedPod {
+	grace = grace.Min(lifecycle.Seconds(int64(groups[i].Period / time.Second)))
 	inGroup := func(pod *v1.Pod) bool { return shutdownGroupIndex(groups, allocation.Priority(pod)) == i }
-	return slices.Concat(d.killDesiredPods(inGroup, &grace), d.killUndesiredTerminatingPods(killed, &grace))
+	return slices.Concat(d.killDesiredPods(inGroup, grace), d.killUndesiredTerminatingPods(killed, grace))
 }
 
 // shutdownGroupIndex returns the index of the last group whose Priority is not above the given priority. It

@@ -91,8 +91,8 @@ func (n *Node) workerFacts(uid types.UID) explain.Worker {
 		AwaitsName: view.AwaitsFullName, PreviousIncarnation: view.RestartRequested,
 		Step: outlook.Step.String(), NextAt: outlook.NextAt,
 	}
-	if grace := view.Grace; grace.Set && view.IsPodTerminationRequested() {
-		w.Grace = &grace.Seconds
+	if view.IsPodTerminationRequested() {
+		w.Grace = view.Grace.ToAPI()
 	}
 	return w
 }

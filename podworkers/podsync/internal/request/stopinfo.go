@@ -3,7 +3,6 @@ package request
 import (
 	"encoding/json"
 	"strconv"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -27,7 +26,9 @@ type StopInfo struct {
 	PreStop *v1.LifecycleHandler // nil: no hook
 	Ports   []v1.ContainerPort
 	Order   int
-	Grace   *time.Duration // from the annotations of the record; nil: unknown
+	// The grace periods of the deletion and of the spec, if they come from the annotations of the record;
+	// nil: unknown.
+	DeletionGraceSeconds, SpecGraceSeconds *int64
 }
 
 // setStopAnnotations replaces the annotations that a later agent needs to stop a container without its spec:
@@ -90,14 +91,11 @@ func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.Conta
 }
 
 // parseStopInfo returns the values of the annotations that setStopAnnotations has set. It ignores invalid
-// values, because another program may have created the container. The deletion grace period takes precedence
-// over terminationGracePeriodSeconds.
+// values, because another program may have created the container.
 func parseStopInfo(annotations map[string]string) StopInfo {
-	var info StopInfo
-	for _, name := range [...]string{AnnotationDeletionGracePeriod, AnnotationTerminationGracePeriod} {
-		if n, err := strconv.ParseInt(annotations[name], 10, 64); err == nil && n >= 0 && info.Grace == nil {
-			info.Grace = new(podspec.SecondsToDuration(n))
-		}
+	info := StopInfo{
+		DeletionGraceSeconds: parseSeconds(annotations[AnnotationDeletionGracePeriod]),
+		SpecGraceSeconds:     parseSeconds(annotations[AnnotationTerminationGracePeriod]),
 	}
 	var handler v1.LifecycleHandler
 	if unmarshalBounded(annotations[AnnotationPreStopHandler], &handler) {
@@ -111,6 +109,14 @@ func parseStopInfo(annotations map[string]string) StopInfo {
 		info.Order = n
 	}
 	return info
+}
+
+// parseSeconds returns the number of seconds in a text, or nil if the text is no number or the number is negative.
+func parseSeconds(text string) *int64 {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return &n
+	}
+	return nil
 }
 
 // unmarshalBounded parses JSON into a value and reports whether that succeeded. It returns false for a text

@@ -3,7 +3,6 @@ package request_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
@@ -84,7 +83,7 @@ func TestStopInfoOf(t *testing.T) {
 		}}
 	}
 	spec := request.StopInfo{PreStop: preStop("spec").PreStop, Ports: []v1.ContainerPort{{ContainerPort: 1}}}
-	record := request.StopInfo{PreStop: preStop("record").PreStop, Ports: []v1.ContainerPort{{ContainerPort: 2}}, Order: 7, Grace: new(30 * time.Second)}
+	record := request.StopInfo{PreStop: preStop("record").PreStop, Ports: []v1.ContainerPort{{ContainerPort: 2}}, Order: 7, SpecGraceSeconds: new(int64(30))}
 	assert.Equal(t, spec, request.StopInfoOf(pod, 2, "a", nil))
 	assert.Equal(t, spec, request.StopInfoOf(pod, 2, "a", rec(2)))
 	assert.Equal(t, record, request.StopInfoOf(pod, 2, "a", rec(1)))
@@ -102,8 +101,8 @@ func TestStopInfoOf_Garbage(t *testing.T) {
 	}{
 		{request.AnnotationTerminationGracePeriod, "-1", request.StopInfo{}},
 		{request.AnnotationTerminationGracePeriod, "x", request.StopInfo{}},
-		{request.AnnotationTerminationGracePeriod, "0", request.StopInfo{Grace: new(time.Duration)}},
-		{request.AnnotationDeletionGracePeriod, "3", request.StopInfo{Grace: new(3 * time.Second)}},
+		{request.AnnotationTerminationGracePeriod, "0", request.StopInfo{SpecGraceSeconds: new(int64)}},
+		{request.AnnotationDeletionGracePeriod, "3", request.StopInfo{DeletionGraceSeconds: new(int64(3))}},
 		{request.AnnotationPreStopHandler, "{", request.StopInfo{}},
 		{request.AnnotationPorts, "{}", request.StopInfo{}},
 		{request.AnnotationStopOrder, "-2", request.StopInfo{}},
@@ -116,7 +115,7 @@ func TestStopInfoOf_Garbage(t *testing.T) {
 		assert.Equal(t, c.want, request.StopInfoOf(&v1.Pod{}, 0, "a", rec), "%s=%s", c.name, c.text)
 	}
 	both := &runtime.ContainerStatus{Annotations: map[string]string{request.AnnotationDeletionGracePeriod: "3", request.AnnotationTerminationGracePeriod: "30"}}
-	assert.Equal(t, 3*time.Second, *request.StopInfoOf(&v1.Pod{}, 0, "a", both).Grace, "the grace period of the deletion counts")
+	assert.Equal(t, request.StopInfo{DeletionGraceSeconds: new(int64(3)), SpecGraceSeconds: new(int64(30))}, request.StopInfoOf(&v1.Pod{}, 0, "a", both))
 	const frame = len(`{"exec":{"command":[""]}}`)
 	for size, found := range map[int]bool{16 << 10: true, 16<<10 + 1: false} {
 		text := `{"exec":{"command":["` + strings.Repeat("x", size-frame) + `"]}}`
