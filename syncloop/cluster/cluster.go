@@ -113,7 +113,7 @@ func New(config Config) (*Node, error) {
 	}
 	c := &Node{config: config, executor: executor.Over(config.Node.Clock), contact: contact.New(contact.Config{Clock: config.Node.Clock})}
 	c.guard = contain.New(contain.Config{Package: "cluster", Clock: config.Node.Clock, Log: config.Node.Log, OnPanic: config.Node.Hooks.Workers.Panicked})
-	for _, build := range []func() error{c.buildEventRecorder, c.buildRuntime, c.buildAgent, c.buildNode, c.buildMirrorReconciler} {
+	for _, build := range []func() error{c.buildEventRecorder, c.buildObjectsAndRuntime, c.buildAgent, c.buildNode, c.buildMirrorReconciler} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func (c *Node) Run(ctx context.Context) error {
 }
 
 // retryAfterOutage makes the status sender, the agent, the event recorder, the mirror reconciler and the tokens
-// retry now. The feeds and followed objects need no call: the contact wakes them.
+// retry now. Feeds and followed objects need no call, because they wait on c.contact themselves.
 func (c *Node) retryAfterOutage() {
 	c.node.Statuses().RetryNow()
 	c.agent.Retry()
@@ -183,7 +183,8 @@ func (c *Node) retryAfterOutage() {
 	}
 }
 
-// runInBackground runs loops until stop is called. stop waits for the loops.
+// runInBackground runs each loop in its own goroutine until stop is called, also if ctx is canceled before.
+// stop waits until the loops have returned.
 func (c *Node) runInBackground(ctx context.Context, loops ...func(context.Context) error) (stop func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	group := executor.NewGroup(c.executor)
@@ -196,7 +197,8 @@ func (c *Node) runInBackground(ctx context.Context, loops ...func(context.Contex
 	}
 }
 
-// buildEventRecorder makes the recorder of events.
+// buildEventRecorder makes the recorder that sends events to the API server. The node uses it unless the
+// configuration has another recorder.
 func (c *Node) buildEventRecorder() (err error) {
 	n := &c.config.Node
 	c.events, err = events.New(events.Config{
@@ -208,8 +210,10 @@ func (c *Node) buildEventRecorder() (err error) {
 	return err
 }
 
-// buildRuntime sets the runtime, the volumes and the default configuration.
-func (c *Node) buildRuntime() error {
+// buildObjectsAndRuntime makes the objects that pods refer to, a simulated runtime if the configuration has
+// none, and in-memory volumes if the runtime is simulated and the configuration has no volumes. It then sets
+// the other defaults and makes the facts collector.
+func (c *Node) buildObjectsAndRuntime() error {
 	n := &c.config.Node
 	if err := c.buildObjects(); err != nil {
 		return err
@@ -227,7 +231,7 @@ func (c *Node) buildRuntime() error {
 	return nil
 }
 
-// buildAgent makes the agent of the Node object and the lease.
+// buildAgent makes the agent that registers the Node object and updates its status and its lease.
 func (c *Node) buildAgent() (err error) {
 	n := &c.config.Node
 	c.agent, err = nodeagent.New(nodeagent.Config{
@@ -235,7 +239,7 @@ func (c *Node) buildAgent() (err error) {
 			Name: n.Name, OS: c.config.Info.OperatingSystem, Arch: c.config.Info.Architecture,
 			Labels: n.Scheduling.Labels, Taints: n.Scheduling.Taints, ProviderID: c.config.ProviderID,
 		},
-		Facts: c.facts.collect, Server: c.config.Server, Recorder: n.Recorder,
+		Facts: c.facts.collectFacts, Server: c.config.Server, Recorder: n.Recorder,
 		Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
 		Hooks: c.agentHooks(),
 	})
@@ -246,7 +250,9 @@ func (c *Node) buildAgent() (err error) {
 // that all pauses end when the node has its rights again.
 var errDenied = apierrors.NewUnauthorized("the node has no right to its own object")
 
-// agentHooks returns the hooks of the agent. Each calls the hook of Config.AgentHooks last.
+// agentHooks returns the hooks of the agent. RequestDone reports the result to the contact, and a forbidden
+// request as denied; Changed makes the scheduling and the mirror pods be checked again. Each calls the hook of
+// Config.AgentHooks last.
 func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
 	userRequestDone, userChanged := h.RequestDone, h.Changed
@@ -268,7 +274,8 @@ func (c *Node) agentHooks() nodeagent.Hooks {
 	return h
 }
 
-// buildNode makes the node, with the API server as a source and as the sink.
+// buildNode makes the node, with the API server as the pod source named api. It also makes the status sink and
+// the scheduling view that the node uses unless the configuration has others.
 func (c *Node) buildNode() (err error) {
 	n := &c.config.Node
 	var pods *feed.Pods
@@ -306,7 +313,8 @@ func (c *Node) buildNode() (err error) {
 	return nil
 }
 
-// buildMirrorReconciler makes the reconciler of mirror pods.
+// buildMirrorReconciler makes the reconciler that creates and deletes mirror pods. It needs the node of
+// buildNode.
 func (c *Node) buildMirrorReconciler() (err error) {
 	n := &c.config.Node
 	c.mirrors, err = mirror.New(mirror.Config{

@@ -23,7 +23,8 @@ import (
 // Version is the Kubernetes version whose behaviour a node has. The node reports it.
 const Version = "v1.36.3"
 
-// setDefaults sets the fields that every node needs.
+// setDefaults sets defaults for the status sends, the host IPs, the pod capacity and the node info. It also
+// sets the node name to lower case, or to localhost.
 func (c *Config) setDefaults() {
 	n := &c.Node
 	n.Name = c.nodeName()
@@ -43,7 +44,7 @@ func (c *Config) setDefaults() {
 	c.Info.KubeletVersion = cmp.Or(c.Info.KubeletVersion, Version)
 }
 
-// nodeName returns the lower-case name of the node.
+// nodeName returns the configured node name in lower case, or localhost if it is empty.
 func (c *Config) nodeName() string { return strings.ToLower(cmp.Or(c.Node.Name, "localhost")) }
 
 const defaultMaxPods = 110
@@ -74,7 +75,8 @@ type factsCollector struct {
 	sentCIDR         string      // last pod CIDR that the runtime has accepted
 }
 
-// newFactsCollector returns a collector for a node.
+// newFactsCollector returns a collector of the facts for the node status. Its field node stays nil; buildNode
+// sets it.
 func newFactsCollector(c *Node) *factsCollector {
 	return &factsCollector{
 		config: &c.config, guard: c.guard, executor: c.executor, version: c.config.Info.ContainerRuntimeVersion,
@@ -82,9 +84,10 @@ func newFactsCollector(c *Node) *factsCollector {
 	}
 }
 
-// collect measures the node. If the runtime does not respond, its last status is used.
-func (m *factsCollector) collect(ctx context.Context) nodestatus.Facts {
-	m.callWithTimeout(ctx, 5*time.Second, m.readRuntimeStatus)
+// collectFacts returns the facts for the node status: runtime, images, capacity, addresses and problems. If the
+// runtime does not respond within 5 seconds, it returns the last runtime status.
+func (m *factsCollector) collectFacts(ctx context.Context) nodestatus.Facts {
+	m.callWithTimeout(ctx, 5*time.Second, m.updateRuntimeFacts)
 	n := &m.config.Node
 	f := nodestatus.Facts{
 		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
@@ -101,19 +104,20 @@ func (m *factsCollector) collect(ctx context.Context) nodestatus.Facts {
 	return f
 }
 
-// callWithTimeout calls f with a context that has a timeout.
+// callWithTimeout calls f with a context that ends after the limit, and waits until f returns.
 func (m *factsCollector) callWithTimeout(ctx context.Context, limit time.Duration, f func(context.Context)) {
 	ctx, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(limit))
 	defer cancel()
 	f(ctx)
 }
 
-// nodeAddresses returns the configured, detected or last known addresses of the node, and its host name.
+// nodeAddresses returns the configured IP addresses of the node, or the detected ones if none are configured,
+// and its host name. If no address has ever been detected, it returns the addresses of the Node object.
 func (m *factsCollector) nodeAddresses(ctx context.Context) []v1.NodeAddress {
 	ips := m.config.Node.Containers.HostIPs
 	if m.detectsAddresses {
 		if m.config.LocalIPs != nil {
-			m.callWithTimeout(ctx, 2*time.Second, m.findLocalIPs)
+			m.callWithTimeout(ctx, 2*time.Second, m.updateLocalIPs)
 		}
 		known := m.nodeObject()
 		if ips = m.localIPs; len(ips) == 0 && known != nil && len(nodestatus.HostIPs(known.Status.Addresses)) > 0 {
@@ -130,8 +134,9 @@ func (m *factsCollector) nodeAddresses(ctx context.Context) []v1.NodeAddress {
 	return append(all, v1.NodeAddress{Type: v1.NodeHostName, Address: m.config.Node.Name})
 }
 
-// findLocalIPs calls Config.LocalIPs. If it returns none, the last addresses stay.
-func (m *factsCollector) findLocalIPs(ctx context.Context) {
+// updateLocalIPs calls Config.LocalIPs and stores the addresses. If the call returns no address or panics, the
+// last addresses stay.
+func (m *factsCollector) updateLocalIPs(ctx context.Context) {
 	var found []string
 	_ = m.guard.Call("LocalIPs", func() { found = m.config.LocalIPs(ctx) }) // The guard logs a panic.
 	if len(found) > 0 {
@@ -139,9 +144,10 @@ func (m *factsCollector) findLocalIPs(ctx context.Context) {
 	}
 }
 
-// readRuntimeStatus reads the status of the runtime, and periodically its images and version. Only the status call
-// decides whether the runtime is available.
-func (m *factsCollector) readRuntimeStatus(ctx context.Context) {
+// updateRuntimeFacts stores the status of the runtime, and periodically its images and version, and sends a
+// changed pod CIDR to the runtime. If the status call fails, it does none of this, and the runtime counts as
+// unavailable.
+func (m *factsCollector) updateRuntimeFacts(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error
@@ -155,14 +161,14 @@ func (m *factsCollector) readRuntimeStatus(ctx context.Context) {
 	}
 	m.runtimeSeen, m.status = m.executor.Now(), status
 	if m.imagesListedAt.IsZero() || m.runtimeSeen.Sub(m.imagesListedAt) >= imagePeriod {
-		m.readImagesAndVersion(ctx, rt)
+		m.updateImagesAndVersion(ctx, rt)
 	}
-	m.updatePodCIDR(ctx, rt)
+	m.sendChangedPodCIDR(ctx, rt)
 }
 
-// updatePodCIDR sends the pod CIDRs of the Node object to the runtime if they have changed. The next status retries a
-// failure.
-func (m *factsCollector) updatePodCIDR(ctx context.Context, rt *contain.Runtime) {
+// sendChangedPodCIDR sends the pod CIDRs of the Node object to the runtime if they have changed and the runtime
+// supports the call. It logs a failure, and the next status retries it.
+func (m *factsCollector) sendChangedPodCIDR(ctx context.Context, rt *contain.Runtime) {
 	known := m.nodeObject()
 	updater := rt.Features().PodCIDRUpdater
 	if known == nil || updater == nil {
@@ -179,8 +185,9 @@ func (m *factsCollector) updatePodCIDR(ctx context.Context, rt *contain.Runtime)
 	m.sentCIDR = cidr
 }
 
-// readImagesAndVersion lists the images and reads the version of the runtime. The next status retries a failure.
-func (m *factsCollector) readImagesAndVersion(ctx context.Context, rt *contain.Runtime) {
+// updateImagesAndVersion stores the images of the runtime, and its version if the configuration has none. After
+// an error the old value stays.
+func (m *factsCollector) updateImagesAndVersion(ctx context.Context, rt *contain.Runtime) {
 	if images, err := rt.ListImages(ctx); err == nil {
 		m.images, m.imagesListedAt = images, m.runtimeSeen
 	}

@@ -17,7 +17,9 @@ import (
 // Config.Node.Volumes.Objects is set admits such a static pod.
 const ReasonAPIReference = "StaticPodAPIReference"
 
-// buildObjects makes the followers of objects that pods refer to, and the volumes that contain them.
+// buildObjects makes the sources of what pods refer to: ConfigMaps and Secrets, Services, RuntimeClasses,
+// service account tokens and volume claims. It makes only those that the configuration does not have, and adds
+// their loops. It also calls Config.Volumes to make the volumes if there are none.
 func (c *Node) buildObjects() (err error) {
 	n := &c.config.Node
 	config := objects.Config{
@@ -66,7 +68,8 @@ func (c *Node) buildObjects() (err error) {
 	return err
 }
 
-// installPodHooks makes the cluster's parts follow the pods' phases. Each hook then calls the user's hook.
+// installPodHooks sets the hooks by which a pod's phases start and stop the following of its objects, tokens
+// and claims, and cause a check of the mirror pods. Each hook then calls the user's hook.
 func (c *Node) installPodHooks(userHooks podworkers.Hooks) {
 	h := &c.config.Node.Hooks.Workers
 	h.Syncing = func(pod *v1.Pod, incarnation uint64) {
@@ -109,14 +112,16 @@ var admitStaticPod = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttr
 	return syncloop.PodAdmitResult{Admit: true}
 })
 
-// forgetTokens stops the replacement of a pod's tokens.
+// forgetTokens stops the renewal of a pod's service account tokens, if the node renews tokens.
 func (c *Node) forgetTokens(uid types.UID) {
 	if c.tokens != nil {
 		c.tokens.Forget(uid)
 	}
 }
 
-// followObjects follows the objects of a pod from its first sync. It ignores static pods, which may not refer to any.
+// followObjects follows the ConfigMaps and Secrets of a pod, and records the incarnation: a pod that is created
+// again with the same UID gets the next number. It does nothing for static pods, which may not refer to such
+// objects.
 func (c *Node) followObjects(pod *v1.Pod, incarnation uint64) {
 	if c.objects == nil || podmanager.IsStaticPod(pod) {
 		return
@@ -127,7 +132,8 @@ func (c *Node) followObjects(pod *v1.Pod, incarnation uint64) {
 	c.objects.FollowReferences(pod)
 }
 
-// releaseObjects stops following the objects of a pod, unless the next incarnation of the pod is synced already.
+// releaseObjects stops following the objects of a finished pod, unless followObjects was called for a newer
+// incarnation of the pod (a pod created again with the same UID).
 func (c *Node) releaseObjects(uid types.UID, incarnation uint64) {
 	c.followed.Lock()
 	defer c.followed.Unlock()

@@ -92,9 +92,9 @@ func (p *pool) sendWithOneDial(r *http.Request) (answer *http.Response, connecte
 	return answer, got.Load(), err
 }
 
-// newConnections returns connections with the TLS files, proxy and dialer of a configuration. answer is how
-// long a request waits for the response header.
-func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*connections, error) {
+// newConnections returns a connection pool with the TLS files, proxy and dialer of a configuration.
+// responseTimeout is how long a request waits for the response header.
+func newConnections(cfg *rest.Config, token *tokenFile, responseTimeout time.Duration) (*connections, error) {
 	settings, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -114,7 +114,7 @@ func newConnections(cfg *rest.Config, token *tokenFile, answer time.Duration) (*
 	certificates := newCertFilesIfReadable(cfg, settings)
 	c := &connections{files: certificates, token: token, newPool: func() *pool {
 		t := &http.Transport{
-			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: answer,
+			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: responseTimeout,
 			ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 8, IdleConnTimeout: 90 * time.Second,
 			MaxResponseHeaderBytes: maxHeaderBytes,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},

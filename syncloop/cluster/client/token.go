@@ -48,8 +48,8 @@ func newTokenFileIfConfigured(cfg *rest.Config) (*tokenFile, error) {
 	return f, nil
 }
 
-// rereadAndGetToken returns the newest token. It first reads the file again if the last read was rereadPeriod
-// ago.
+// rereadAndGetToken returns the newest token. If the last read is at least rereadPeriod ago, it reads the file
+// again first.
 func (f *tokenFile) rereadAndGetToken() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,9 +57,9 @@ func (f *tokenFile) rereadAndGetToken() string {
 	return f.token
 }
 
-// rereadTokenAfterRefusal returns another token than the refused one. It first reads the file again, at most
-// once per minTokenReadInterval, unless another call has found a new token already. ok is false if there is no
-// other token.
+// rereadTokenAfterRefusal returns a token other than the refused one. It reads the file again, at most once per
+// minTokenReadInterval, but not if the stored token differs from the refused one already. ok is false if there
+// is no other token.
 func (f *tokenFile) rereadTokenAfterRefusal(refused string) (token string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,8 +137,8 @@ func withToken(r *http.Request, body io.ReadCloser, token string) *http.Request 
 	return r
 }
 
-// bodyForRetry returns a new reader of the body of a request. It returns an error if the body can be read only
-// once.
+// bodyForRetry returns a new reader of a request's body, or an empty body unchanged. It returns an error if the
+// body can be read only once.
 func bodyForRetry(r *http.Request) (io.ReadCloser, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r.Body, nil

@@ -81,15 +81,17 @@ func (c *Contact) Report(err error) {
 	}
 }
 
-// recordResult records the result of a call. It returns the subscribers to wake if the call has ended a counted outage.
-func (c *Contact) recordResult(err error, answer bool, now time.Time) []*subscriber {
+// recordResult records whether the server has answered a call, and the error if it has not. If the call ends an
+// outage, it returns the subscribers to wake; but of many short outages in a row only the first wake them, and
+// then one per 15 seconds.
+func (c *Contact) recordResult(err error, answered bool, now time.Time) []*subscriber {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.mu.state
-	if answer != s.Available || s.Since.IsZero() {
-		s.Available, s.Since = answer, now
+	if answered != s.Available || s.Since.IsZero() {
+		s.Available, s.Since = answered, now
 	}
-	if !answer {
+	if !answered {
 		if s.Failures == 0 {
 			s.OutagesBegun++
 		}
@@ -111,8 +113,8 @@ func (c *Contact) recordResult(err error, answer bool, now time.Time) []*subscri
 	return slices.Clone(c.mu.subscribers)
 }
 
-// classifyResult reports whether a call proves that the server is unavailable, or that it answers. Both are false if the
-// call proves nothing.
+// classifyResult reports whether the result of a call proves that the server is unavailable, or that it
+// answers. Both results are false if the call proves nothing, for example after a cancellation.
 func classifyResult(err error) (failure, answer bool) {
 	switch a := patch.AnswerToPatch(err); {
 	case errors.Is(err, context.Canceled):

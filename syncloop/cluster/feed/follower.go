@@ -117,8 +117,8 @@ func (f *Follower[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// tryStart marks the Follower as running. It returns false if it runs already.
-func (f *Follower[T]) tryStart() bool {
+// tryStart marks the Follower as running. It returns false if the Follower runs already.
+func (f *Follower[T]) tryStart() (started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.mu.runs
@@ -126,7 +126,7 @@ func (f *Follower[T]) tryStart() bool {
 	return !before
 }
 
-// nextStep returns the next step of the state machine.
+// nextStep returns the next step of the state machine: list, watch, read an event, or wait.
 func (f *Follower[T]) nextStep() follow.Step {
 	random := f.cfg.Jitter()
 	f.mu.Lock()
@@ -142,9 +142,9 @@ func (f *Follower[T]) Objects() ([]T, bool) {
 	return f.mu.machine.Objects()
 }
 
-// takeChanges returns the changes since its last call. It returns false if the single changes are unknown, as after a
-// list and at first. The caller then calls Objects.
-func (f *Follower[T]) takeChanges() ([]follow.Change[T], bool) {
+// takeChanges returns the changes since its last call. known is false if the single changes are unknown, as at
+// first and after a list. The caller then calls Objects.
+func (f *Follower[T]) takeChanges() (changes []follow.Change[T], known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Take()

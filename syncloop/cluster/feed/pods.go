@@ -106,8 +106,9 @@ func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
 	return err
 }
 
-// publishChanges publishes after each change, or once for several changes. It publishes single changes if the sink
-// supports that and the changes are known, and otherwise a snapshot.
+// publishChanges first waits for the gate. It then publishes the pods to the sink at once and after each change
+// or group of changes. It publishes single changes if the sink supports that and the changes are known, and
+// otherwise a snapshot.
 func (p *Pods) publishChanges(ctx context.Context, sink source.Sink) error {
 	if p.cfg.Gate != nil {
 		if err := p.cfg.Gate(ctx); err != nil {
@@ -131,13 +132,15 @@ func (p *Pods) publishChanges(ctx context.Context, sink source.Sink) error {
 	}
 }
 
-// applyChanges publishes single changes in their order.
+// applyChanges publishes single changes in their order. It skips a change that only this node has made, and
+// publishes a pod that is moved to another node as deleted. From time to time it forgets recorded writes of
+// pods that are gone.
 func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.ChangeSink) {
 	for _, c := range changes {
 		k := p.known[c.Object.UID]
 		switch {
 		case !c.Gone && !p.isOnOtherNode(c.Object):
-			if k = p.knownPodFor(c.Object); p.updateKnownPod(k, c.Object) {
+			if k = p.getOrAddKnownPod(c.Object); p.updateKnownPod(k, c.Object) {
 				sink.Apply(k.published)
 			}
 		case k != nil:
@@ -150,8 +153,8 @@ func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.Change
 	}
 }
 
-// knownPodFor returns the entry of a pod, and adds an empty one for a new pod.
-func (p *Pods) knownPodFor(pod *v1.Pod) *knownPod {
+// getOrAddKnownPod returns the entry of a pod, and adds an empty one for a new pod.
+func (p *Pods) getOrAddKnownPod(pod *v1.Pod) *knownPod {
 	k := p.known[pod.UID]
 	if k == nil {
 		k = &knownPod{}
@@ -160,7 +163,7 @@ func (p *Pods) knownPodFor(pod *v1.Pod) *knownPod {
 	return k
 }
 
-// forgetPod removes the entry of a pod and calls Observer.Gone.
+// forgetPod removes the entry of a pod that is gone, and calls Observer.Gone.
 func (p *Pods) forgetPod(uid types.UID) {
 	delete(p.known, uid)
 	if p.cfg.Observer != nil {
@@ -168,13 +171,15 @@ func (p *Pods) forgetPod(uid types.UID) {
 	}
 }
 
-// isOnOtherNode reports whether a pod is bound to another node.
+// isOnOtherNode reports whether a pod is not bound to this node. It returns false if the configuration has no
+// node name.
 func (p *Pods) isOnOtherNode(pod *v1.Pod) bool {
 	return p.cfg.NodeName != "" && pod.Spec.NodeName != p.cfg.NodeName
 }
 
-// nextSnapshot replaces each pod by its published version if nothing relevant to the node has changed. It reports
-// whether anything has changed since the last snapshot. It overwrites pods.
+// nextSnapshot returns the pods of this node as they are to be published, and whether the snapshot differs from
+// the last one. A pod keeps its last published version if only fields that this node writes have changed. It
+// overwrites pods, and forgets the pods that are gone.
 func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 	changed = !p.published
 	p.published = true
@@ -182,7 +187,7 @@ func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 	pods = slices.DeleteFunc(pods, p.isOnOtherNode)
 	there := 0 // number of UIDs
 	for i, pod := range pods {
-		k := p.knownPodFor(pod)
+		k := p.getOrAddKnownPod(pod)
 		if p.updateKnownPod(k, pod) {
 			changed = true
 		}
@@ -199,8 +204,9 @@ func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 	return pods, changed
 }
 
-// updateKnownPod stores a new state of a pod, and reports whether it must be published.
-func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) bool {
+// updateKnownPod stores a new state of a pod and shows it to the Observer. It returns false if the state is
+// unchanged, or if it differs from the published one only by what this node has written.
+func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) (mustPublish bool) {
 	if k.server == pod {
 		return false
 	}
@@ -215,7 +221,8 @@ func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) bool {
 	return true
 }
 
-// forgetMissingPods forgets the pods that are missing in the last snapshot, in order.
+// forgetMissingPods forgets each pod that is missing in the last snapshot, and calls Observer.Gone for it, in
+// the order of the UIDs.
 func (p *Pods) forgetMissingPods() {
 	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
 		if p.known[uid].round != p.round {
@@ -224,7 +231,8 @@ func (p *Pods) forgetMissingPods() {
 	}
 }
 
-// forgetOldWrites removes the writes of pods that are gone. A response can arrive after the pod is gone.
+// forgetOldWrites forgets this node's recorded writes of pods that are gone. A response can record such a write
+// after the pod is gone.
 func (p *Pods) forgetOldWrites() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +243,8 @@ func (p *Pods) forgetOldWrites() {
 	})
 }
 
-// isNotNewerThanOwnWrite reports whether a state of a pod has at most the version of this node's last write of the pod.
+// isNotNewerThanOwnWrite reports whether the resource version of a pod is at most the version that this node's
+// last write of the pod has returned.
 func (p *Pods) isNotNewerThanOwnWrite(pod *v1.Pod) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,7 +36,7 @@ func (r *followerRun[T]) performStep(ctx context.Context, s follow.Step) error {
 	}
 }
 
-// listObjects lists the collection and passes the result to the state machine.
+// listObjects lists the collection and passes the list or the error to the state machine.
 func (r *followerRun[T]) listObjects(ctx context.Context, version string) error {
 	var list apiserver.List[T]
 	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
@@ -49,7 +49,7 @@ func (r *followerRun[T]) listObjects(ctx context.Context, version string) error 
 	return err
 }
 
-// startWatch opens a stream and passes the result to the state machine.
+// startWatch opens a watch stream, sets the deadline of its reads, and passes the result to the state machine.
 func (r *followerRun[T]) startWatch(ctx context.Context, opts apiserver.WatchOptions) error {
 	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
 		r.stream, err = r.cfg.Feed.Watch(ctx, opts)
@@ -65,7 +65,8 @@ func (r *followerRun[T]) startWatch(ctx context.Context, opts apiserver.WatchOpt
 	return err
 }
 
-// readEvent reads an event from the stream and passes it to the state machine.
+// readEvent reads an event from the stream and passes it to the state machine. If the read fails, it closes the
+// stream. It reports the result to the Contact, except the regular end of a stream.
 func (r *followerRun[T]) readEvent(ctx context.Context) error {
 	reading, cancel := r.executor.WithDeadline(ctx, r.streamDeadline)
 	defer cancel()
@@ -89,7 +90,8 @@ func (r *followerRun[T]) readEvent(ctx context.Context) error {
 	return err
 }
 
-// waitForRetry waits for the pause of a step. It returns early if the step allows it and the server answers again.
+// waitForRetry waits for the pause of a step. If the step allows it, the wait ends early when an outage of the
+// server ends.
 func (r *followerRun[T]) waitForRetry(ctx context.Context, s follow.Step) error {
 	var answered bool
 	var err error
@@ -106,7 +108,7 @@ func (r *followerRun[T]) waitForRetry(ctx context.Context, s follow.Step) error 
 	return err
 }
 
-// callWithTimeout calls the server with a timeout and reports the result to the Contact.
+// callWithTimeout calls do with the call timeout, and reports to the Contact whether the server has answered.
 func (r *followerRun[T]) callWithTimeout(ctx context.Context, do func(context.Context) error) error {
 	r.outages = r.cfg.Contact.State().Outages
 	bounded, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(r.cfg.CallTimeout))
@@ -118,13 +120,15 @@ func (r *followerRun[T]) callWithTimeout(ctx context.Context, do func(context.Co
 	return err
 }
 
-// isStopped reports whether Run has to return. The error of a call then proves nothing.
+// isStopped reports whether Run has to return, because ctx is done or the executor has crashed. The error of a
+// call then proves nothing.
 func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// updateMachine updates the state machine with the result of a call. If the collection has changed, it calls Changed.
-// It logs a failure.
+// updateMachine passes the result of a call to the state machine by update. If the collection has changed, it
+// calls Changed, and wakes those who wait for a first object. If the call has failed, it logs the error and
+// calls Failed.
 func (r *followerRun[T]) updateMachine(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
 	changed := update(r.mu.machine)
@@ -156,7 +160,7 @@ func (r *followerRun[T]) closeStream() {
 	}
 }
 
-// finishRun closes the stream and allows another Run.
+// finishRun closes the stream, records the end of the stream in the state machine, and allows another Run.
 func (r *followerRun[T]) finishRun() {
 	r.closeStream()
 	r.mu.Lock()

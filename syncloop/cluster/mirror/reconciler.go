@@ -79,8 +79,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// complete checks the required fields and sets defaults.
-func (c *Config) complete() error {
+// setDefaultsAndCheck returns an error if a required field is nil. It sets the defaults of the other fields,
+// and wraps the recorder and RequestDone so that their panics are only logged.
+func (c *Config) setDefaultsAndCheck() error {
 	if c.Pods == nil || c.Server == nil || c.Node == nil {
 		return errors.New("mirror: Config: Pods, Server or Node is missing")
 	}
@@ -120,7 +121,7 @@ type nameState struct {
 
 // New returns a Reconciler that has done nothing.
 func New(config Config) (*Reconciler, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
@@ -180,7 +181,8 @@ func (r *Reconciler) Retry() {
 	r.wake.Signal()
 }
 
-// markDue marks the given names as due. A name that has failed keeps its backoff.
+// markDue makes a check of the given names due now, and also of all known names if Recheck was called for all.
+// A name whose last action has failed keeps its backoff.
 func (r *Reconciler) markDue(names []string) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -203,7 +205,8 @@ func (r *Reconciler) markDue(names []string) {
 	}
 }
 
-// takeDueNames returns the names that are due, in order, and the time when the next name is due, or zero.
+// takeDueNames returns the names that are due, in order, and marks them as not due. next is the time when the
+// next name is due, or zero.
 func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -221,7 +224,8 @@ func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 	return due, next
 }
 
-// collectFacts returns the facts about a name.
+// collectFacts returns the facts that Decide needs about a name: the Node object, the static pod, the mirror
+// pod, and whether an ordinary pod has the name.
 func (r *Reconciler) collectFacts(fullName string) Facts {
 	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(fullName), Complete: r.cfg.Complete()}
 	i := strings.LastIndexByte(fullName, '_')
@@ -238,7 +242,9 @@ func (r *Reconciler) collectFacts(fullName string) Facts {
 	return f
 }
 
-// reconcileName performs the next action for a name.
+// reconcileName creates, deletes or keeps the mirror pod of a name, or reports that the name is taken. It
+// postpones an action while the watch has not shown the same last action, or while creations are in backoff. It
+// forgets a name that has neither a static pod nor a mirror pod.
 func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	f := r.collectFacts(fullName)
 	action := Decide(f)
@@ -284,7 +290,8 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	r.recordResult(ctx, fullName, n, action, err)
 }
 
-// recordResult records the result of an action and schedules the next check of the name.
+// recordResult schedules the next check of a name after an action: after a backoff if the action has failed,
+// which it logs, and otherwise when the watch should have shown the action.
 func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {
@@ -304,7 +311,8 @@ func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameS
 	n.failures, n.lastAction, n.due = 0, action, n.expectedBy
 }
 
-// reportNameTaken records one event per static pod that has no mirror pod because of its name.
+// reportNameTaken logs and records one event per static pod that has no mirror pod because an ordinary pod has
+// its name.
 func (r *Reconciler) reportNameTaken(n *nameState, static *v1.Pod) {
 	if n.reportedTaken == static.UID {
 		return
@@ -315,8 +323,8 @@ func (r *Reconciler) reportNameTaken(n *nameState, static *v1.Pod) {
 	r.cfg.Recorder.Event(static, v1.EventTypeWarning, ReasonNameTaken, message)
 }
 
-// createMirrorPod creates the mirror pod. If a pod of the name exists, it checks whether that pod is the right mirror
-// pod.
+// createMirrorPod creates the mirror pod of a static pod. If a pod of the name exists, it accepts an up-to-date
+// mirror pod, deletes an outdated one, or reports that the name is taken. The last two cases are errors.
 func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState) error {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
@@ -341,8 +349,9 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	return errMirrorReplaced
 }
 
-// reportRefusal records one event per static pod whose mirror pod the server refuses. The static pod runs without a
-// mirror pod.
+// reportRefusal records one event per static pod whose mirror pod the server refuses. The static pod runs
+// without a mirror pod. It ignores errors that do not come from the server, or that say that the server is
+// unavailable.
 func (r *Reconciler) reportRefusal(n *nameState, f Facts, err error) {
 	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.reportedRefusal == f.Static.UID {
 		return

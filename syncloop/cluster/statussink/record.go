@@ -28,13 +28,13 @@ type record struct {
 	outagesBegun   int           // outages that had begun when the server last showed or returned the pod
 }
 
-// storeState stores a state that the server has shown or returned. outagesBegun is the number of outages that had begun
-// then.
+// storeState stores the newest pod that the server has sent. fromOwnWrite means that the pod is the response to
+// this sink's write. outagesBegun is the number of outages of the server that had begun at that time.
 func (r *record) storeState(pod *v1.Pod, fromOwnWrite bool, outagesBegun int) {
 	r.server, r.fromOwnWrite, r.outagesBegun = pod, fromOwnWrite, outagesBegun
 }
 
-// knownStatus returns the status at the server, or nil if it is unknown.
+// knownStatus returns the pod's status at the server, or nil if it is unknown.
 func (r *record) knownStatus() *v1.PodStatus {
 	if r.server == nil || r.statusUnknown {
 		return nil
@@ -42,7 +42,8 @@ func (r *record) knownStatus() *v1.PodStatus {
 	return &r.server.Status
 }
 
-// compareVersion compares the version of a pod with the known version. A negative result means that pod is older.
+// compareVersion compares the resource version of pod with the stored one. The result is negative if pod is
+// older, and positive if pod is newer, if no pod is stored, or if the versions cannot be compared.
 func (r *record) compareVersion(pod *v1.Pod) int {
 	if r.server == nil {
 		return 1
@@ -54,10 +55,10 @@ func (r *record) compareVersion(pod *v1.Pod) int {
 	return order
 }
 
-// applyShownPod stores a state of the pod that the watch shows, and reports whether it is new. A state older than this
-// sink's last write was sent before the write, so it is dropped. Any other state replaces the last one, even with a
-// lower version: then the server was restored from a backup.
-func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) bool {
+// applyShownPod stores a pod that the watch shows. It returns false if the stored pod has the same version, or
+// if the pod is older than this sink's last write, because the watch sent it before the write. Any other older
+// pod replaces the stored one: the server was restored from a backup.
+func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) (changed bool) {
 	r.gone = false
 	order := r.compareVersion(pod)
 	if r.fromOwnWrite && order < 0 {
@@ -83,8 +84,9 @@ func (s *Sink) Observe(pod *v1.Pod) {
 	}
 }
 
-// recordObservedPod records a shown pod and returns the pods whose status must be sent again. For a new mirror pod
-// these are all static pods of its name, because one can terminate while the next waits for this mirror pod.
+// recordObservedPod stores a pod that the watch has shown. It returns the UIDs of the pods whose status must be
+// sent again, and the function that requests that: the pod itself if its status at the server differs from the
+// wanted status, or for a new mirror pod all static pods of its name.
 func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
@@ -113,7 +115,8 @@ func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(ty
 	return []types.UID{r.local}, s.mu.resend
 }
 
-// staticPodsNamedLocked returns the static pods with a full name.
+// staticPodsNamedLocked returns the UIDs of the static pods with a full name, in order. There can be two,
+// because one can terminate while the next waits.
 func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 	for uid, of := range s.mu.statics {
 		if of == name {
@@ -128,8 +131,9 @@ func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 // again, for example after a restore of the server from a backup. Gone may be called at any time.
 func (s *Sink) Gone(uid types.UID) { s.removePod(uid, true) }
 
-// removePod drops the state of a pod that the server does not have. shown means that the watch has shown the deletion.
-// A response NotFound proves less: a server that has just started may return it for an existing pod.
+// removePod forgets a pod that the server does not have. If shown is set, the watch has shown the deletion, and
+// the sink sends nothing more for the UID. A response NotFound proves less: a server that has just started may
+// return it for an existing pod.
 func (s *Sink) removePod(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,15 +151,15 @@ func (s *Sink) removePod(uid types.UID, shown bool) {
 	}
 }
 
-// forgetSentStatus forgets the sent status of a pod that the status store has removed. If the server has never shown
-// the pod, it forgets the whole record.
-func (s *Sink) forgetSentStatus(u status.Update) {
+// forgetSentStatus forgets the wanted status of a pod that the status store has removed. If the server has
+// never shown the pod, it deletes the whole record of the pod.
+func (s *Sink) forgetSentStatus(removed status.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.mu.statics, u.UID)
+	delete(s.mu.statics, removed.UID)
 	for uid, r := range s.mu.records {
 		switch {
-		case r.local != u.UID:
+		case r.local != removed.UID:
 		case r.server == nil:
 			delete(s.mu.records, uid)
 		default:
@@ -164,7 +168,9 @@ func (s *Sink) forgetSentStatus(u status.Update) {
 	}
 }
 
-// recordPatchedPod records the pod in the response to a patch, unless the pod is gone.
+// recordPatchedPod stores the pod that the server has returned for a patch, unless a newer version is stored,
+// and which part of the wanted status the server has not adopted. It does nothing if the pod has no record or
+// is gone.
 func (s *Sink) recordPatchedPod(uid types.UID, pod *v1.Pod) {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
@@ -182,7 +188,8 @@ func (s *Sink) recordPatchedPod(uid types.UID, pod *v1.Pod) {
 	}
 }
 
-// isBeingRemoved reports whether the server is removing the pod, so that the sink must not write to it.
+// isBeingRemoved reports whether the newest known pod was deleted with grace zero and has no finalizers. The
+// server removes such a pod soon, so the sink must not write to it.
 func (s *Sink) isBeingRemoved(uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,9 +197,9 @@ func (s *Sink) isBeingRemoved(uid types.UID) bool {
 	return r != nil && r.server != nil && patch.IsBeingRemoved(r.server)
 }
 
-// startRemovalWait records that Send waits for the server to remove a force-deleted pod. It returns false if the server
-// is not removing the pod, or if Send has waited for it before.
-func (s *Sink) startRemovalWait(uid types.UID) bool {
+// startRemovalWait records that Send waits for the server to remove a force-deleted pod. It returns false and
+// records nothing if the server is not removing the pod, or if Send has waited for it before.
+func (s *Sink) startRemovalWait(uid types.UID) (mustWait bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -203,10 +210,10 @@ func (s *Sink) startRemovalWait(uid types.UID) bool {
 	return true
 }
 
-// recordReadPod records a state that was read from the server, unless a newer state is known. It returns false if the
-// pod is another one. An older state counts if the server has refused exactly the known version, or after an outage:
-// then the server was restored from a backup and has lost this sink's last write.
-func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
+// recordReadPod stores a pod that was read from the server, unless a newer version is stored. It returns false
+// if the server has no such pod or another UID. An older pod is also stored after an outage, or if the server
+// has just refused the stored version: the server was then restored from a backup.
+func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) (samePod bool) {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,9 +237,9 @@ func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) bool {
 // countBegunOutages returns how many outages of the server have begun.
 func (s *Sink) countBegunOutages() int { return s.cfg.Contact.State().OutagesBegun }
 
-// hasServerLostDeletion reports whether a status was made for a deleted pod whose deletion the server no longer has. Then
-// the server was restored from a backup that is older than the deletion. Only a lost deletion counts: the node may also
-// know a newer version of a pod that is as it was, and has to report its status.
+// hasServerLostDeletion reports whether the pod of the status is being deleted, while the server has an older
+// version of the pod without the deletion. The server was then restored from a backup. It returns false for
+// mirror pods.
 func (s *Sink) hasServerLostDeletion(u *status.Update, uid types.UID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,9 +251,9 @@ func (s *Sink) hasServerLostDeletion(u *status.Update, uid types.UID) bool {
 	return err == nil && order > 0
 }
 
-// isKnownBeforeOutage reports whether an outage has begun since the server last showed or returned the pod.
-// After the outage the server may have other data. It returns false for a pod that the server has never shown.
-func (s *Sink) isKnownBeforeOutage(uid types.UID) bool {
+// hasOutageBegunSinceLastSeen reports whether an outage has begun since the server last showed or returned the
+// pod, so that the server may have other data now. It returns false for a pod that the server has never shown.
+func (s *Sink) hasOutageBegunSinceLastSeen(uid types.UID) bool {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +261,8 @@ func (s *Sink) isKnownBeforeOutage(uid types.UID) bool {
 	return r != nil && r.server != nil && r.outagesBegun != outages
 }
 
-// markStatusUnknown marks the server's status as unknown until the next response.
+// markStatusUnknown records that the pod's status at the server is unknown, until a read or a patch returns the
+// pod.
 func (s *Sink) markStatusUnknown(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,8 +271,8 @@ func (s *Sink) markStatusUnknown(uid types.UID) {
 	}
 }
 
-// markDeleteAccepted records that the server has accepted the final delete. The watch may still show states from before
-// the removal.
+// markDeleteAccepted records that the server has accepted the delete with grace zero that removes a terminated
+// pod. The watch may still show the pod for a while.
 func (s *Sink) markDeleteAccepted(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +281,9 @@ func (s *Sink) markDeleteAccepted(uid types.UID) {
 	}
 }
 
-// needsFinalDelete reports whether the sink must delete the pod at the server.
+// needsFinalDelete reports whether the sink must delete the pod at the server with grace zero, because a client
+// has deleted it and it has finished. It returns false if the server has accepted such a delete already, or if
+// the pod's status at the server is unknown.
 func (s *Sink) needsFinalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 			return err
 		}
 	}
-	if err := s.writeStatus(ctx, ref, &u); err != nil {
+	if err := s.patchStatusRetryingConflicts(ctx, ref, &u); err != nil {
 		return err
 	}
 	if s.startRemovalWait(ref.UID) {
@@ -103,7 +103,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if !s.needsFinalDelete(ref.UID, u.Finished) {
 		return nil
 	}
-	if s.isKnownBeforeOutage(ref.UID) {
+	if s.hasOutageBegunSinceLastSeen(ref.UID) {
 		if err := s.refreshPod(ctx, ref); err != nil || !s.needsFinalDelete(ref.UID, u.Finished) {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		s.markStatusUnknown(ref.UID)
 		return status.RetryAfter(err, answer.After)
 	default:
-		return s.handleFailure(ctx, ref, answer, err)
+		return s.handleFailedCall(ctx, ref, answer, err)
 	}
 }
 
@@ -137,8 +137,11 @@ var errNotRemoved = errors.New("statussink: the server has not removed the pod y
 
 const removalRetryDelay = time.Second
 
-// writeStatus sends the status if it differs from the server's, unless the server is removing the pod.
-func (s *Sink) writeStatus(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
+// patchStatusRetryingConflicts sends the status if it differs from the server's, and retries up to maxConflicts
+// times if the pod has changed at the server. The error is ErrNotYet if the server has lost the pod's deletion,
+// or if the server is removing a pod that has not finished. It sends nothing for a finished pod that is being
+// removed.
+func (s *Sink) patchStatusRetryingConflicts(ctx context.Context, ref apiserver.PodRef, u *status.Update) (err error) {
 	for range maxConflicts {
 		switch {
 		case s.hasServerLostDeletion(u, ref.UID):
@@ -157,7 +160,8 @@ func (s *Sink) writeStatus(ctx context.Context, ref apiserver.PodRef, u *status.
 	return status.RetryAfter(err, 0)
 }
 
-// patchStatus sends the difference between the wanted and the known status.
+// patchStatus sends the difference between the wanted and the known status, and stores the pod in the response.
+// It sends nothing if there is no difference.
 func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	raw, err := s.statusPatch(ref.UID)
 	if err != nil {
@@ -170,18 +174,19 @@ func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	s.cfg.Contact.Report(err)
 	if answer := patch.AnswerToPatch(err); answer.Kind != patch.Done {
 		s.markStatusUnknown(ref.UID)
-		return s.handleFailure(ctx, ref, answer, err)
+		return s.handleFailedCall(ctx, ref, answer, err)
 	}
 	s.recordPatchedPod(ref.UID, pod)
 	s.cfg.StatusWritten(pod)
 	return nil
 }
 
-// handleFailure converts the result of a call to an error for the Sender. After a conflict it reads the pod, to
-// distinguish another pod with the same name from a newer state of this pod.
-func (s *Sink) handleFailure(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
+// handleFailedCall converts the error of a call to an error for the status sender. If the pod is gone, it
+// forgets the pod and returns nil. After a conflict it reads and stores the pod; errStale means that the caller
+// may try again with the stored pod.
+func (s *Sink) handleFailedCall(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
-		pod, readErr := s.readPod(ctx, ref)
+		pod, readErr := s.getPodAndReport(ctx, ref)
 		if readErr == nil && s.recordReadPod(ref.UID, pod) {
 			return fmt.Errorf("%w: %w", errStale, err)
 		}
@@ -204,16 +209,17 @@ func (s *Sink) handleFailure(ctx context.Context, ref apiserver.PodRef, answer p
 	return status.RetryAfter(err, answer.After)
 }
 
-// readPod reads the pod from the server.
-func (s *Sink) readPod(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
+// getPodAndReport reads the pod from the server, and reports to the Contact whether the server has answered.
+func (s *Sink) getPodAndReport(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
 	pod, err := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
 	s.cfg.Contact.Report(err)
 	return pod, err
 }
 
-// refreshPod reads the pod from the server and stores its state.
+// refreshPod reads the pod from the server and stores it. If the server does not have the pod with this UID, it
+// forgets the pod and returns nil.
 func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
-	pod, err := s.readPod(ctx, ref)
+	pod, err := s.getPodAndReport(ctx, ref)
 	if err == nil && s.recordReadPod(ref.UID, pod) {
 		return nil
 	}
@@ -221,7 +227,7 @@ func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
 	if err == nil {
 		err = errStale // The pod is gone, or the server has another pod of the name.
 	}
-	return s.handleFailure(ctx, ref, answer, err)
+	return s.handleFailedCall(ctx, ref, answer, err)
 }
 
 // A destination says whether the server has a pod to which a status can be sent.
@@ -233,7 +239,9 @@ const (
 	noMirrorPod             // the server has no mirror pod of the static pod
 )
 
-// prepareSend records the status to send. It returns the pod at the server.
+// prepareSend stores the wanted status and returns the reference of the pod at the server, which is the mirror
+// pod for a static pod. It stores no status if a static pod has no mirror pod or the pod is gone; the
+// destination says which case it is.
 func (s *Sink) prepareSend(u *status.Update) (apiserver.PodRef, destination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +263,9 @@ func (s *Sink) prepareSend(u *status.Update) (apiserver.PodRef, destination) {
 	return ref, podAtServer
 }
 
-// statusPatch returns the patch to send, with the known version as precondition. It returns nil if the server has the
-// wanted status, or has not adopted the rest before.
+// statusPatch returns the patch that makes the status at the server the wanted one, with the known resource
+// version as a precondition. It returns nil if nothing differs, or if the difference is one that the server did
+// not adopt from an earlier patch.
 func (s *Sink) statusPatch(uid types.UID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -275,7 +284,7 @@ func (s *Sink) statusPatch(uid types.UID) ([]byte, error) {
 	return patch.WithVersion(raw, r.patchVersion)
 }
 
-// getOrCreateRecordLocked returns the record of a UID.
+// getOrCreateRecordLocked returns the record of a pod UID, and adds an empty record if there is none.
 func (s *Sink) getOrCreateRecordLocked(uid types.UID) *record {
 	r := s.mu.records[uid]
 	if r == nil {

@@ -120,7 +120,8 @@ func (m *Machine[T]) Next(random float64) Step {
 	return s
 }
 
-// backoff returns the pause after the failures so far, without the random part.
+// backoff returns the pause after the failures so far, without the random part. It is shorter for the first
+// attempts that the server forbids before the first list succeeds.
 func (m *Machine[T]) backoff() time.Duration {
 	n := m.failures - 1
 	if m.forbidden && m.synced.IsZero() {
@@ -187,8 +188,9 @@ func (m *Machine[T]) Event(e apiserver.Event[T], now time.Time) (changed bool) {
 	return m.applyEvent(e) && !m.awaitsInitialEvents
 }
 
-// applyEvent applies an event to the collection, or to the incoming state. It reports whether that changed.
-func (m *Machine[T]) applyEvent(e apiserver.Event[T]) bool {
+// applyEvent applies an event to the collection and its change log. While initial events arrive, it applies the
+// event to the incoming collection instead. It returns false if that collection has not changed.
+func (m *Machine[T]) applyEvent(e apiserver.Event[T]) (changed bool) {
 	into, noted := m.objects, &m.changeLog
 	if m.awaitsInitialEvents {
 		into, noted = m.incoming, &changeLog[T]{incomplete: true}
@@ -237,8 +239,9 @@ func (m *Machine[T]) Closed() {
 	}
 }
 
-// handleWatchError chooses the action after the error of a watch. worked means that the stream has delivered something
-// or lasted long enough.
+// handleWatchError chooses the action after the error of a watch: watch again, pause first, or read the whole
+// collection again, for example if the server has lost the version. worked means that the stream has delivered
+// something or lasted long enough.
 func (m *Machine[T]) handleWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
@@ -265,24 +268,27 @@ func (m *Machine[T]) handleWatchError(err error, worked bool) {
 	}
 }
 
-// isVersionLost reports whether the server has no longer, or not yet, the requested version.
+// isVersionLost reports whether the error says that the server no longer has the requested resource version, or
+// does not have it yet.
 func isVersionLost(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// isInitialEventsUnsupported reports whether the server does not support initial events.
+// isInitialEventsUnsupported reports whether the error shows that the server does not support
+// sendInitialEvents.
 func (m *Machine[T]) isInitialEventsUnsupported(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// startFullRead makes a read of the whole state the next action.
+// startFullRead makes a read of the whole collection the next action: a watch with initial events, or a list if
+// the server does not support these.
 func (m *Machine[T]) startFullRead() {
 	if m.do, m.awaitsInitialEvents = Watch, true; m.initialEventsUnsupported {
 		m.do, m.awaitsInitialEvents = List, false
 	}
 }
 
-// scheduleRetry makes a pause the next action, and next the action after it.
+// scheduleRetry records a failure, makes a pause the next action, and makes next the action after the pause.
 func (m *Machine[T]) scheduleRetry(err error, next Do) {
 	a := patch.AnswerToPatch(err)
 	m.failures++
@@ -291,7 +297,7 @@ func (m *Machine[T]) scheduleRetry(err error, next Do) {
 	m.unreachable = a.Kind == patch.WaitAll && !apierrors.IsTooManyRequests(err) && !errors.Is(err, io.EOF)
 }
 
-// resetFailures resets the failures after progress.
+// resetFailures sets the number of failures to zero and forgets that the server had lost the version.
 func (m *Machine[T]) resetFailures() { m.failures, m.historyLost = 0, false }
 
 // setVersion stores a resource version unless it is empty.
@@ -301,12 +307,13 @@ func (m *Machine[T]) setVersion(version string) {
 	}
 }
 
-// replaceObjects replaces the collection by a complete state, whatever its version. A version lower than before belongs
-// to another history after a restore, in which the same versions can mean other states.
-func (m *Machine[T]) replaceObjects(fresh *table[T], version string, now time.Time) bool {
+// replaceObjects replaces the collection by a complete state, whatever its version. It returns false if no
+// object has changed, the version is not lower than before, and this is not the first state. A lower version
+// means that the server was restored, so that the same versions can mean other states.
+func (m *Machine[T]) replaceObjects(fresh *table[T], version string, now time.Time) (changed bool) {
 	order, err := resourceversion.CompareResourceVersion(version, m.version)
 	restored := err == nil && order < 0
-	changed := restored || fresh.reusePointers(m.objects) || m.synced.IsZero()
+	changed = restored || fresh.reusePointersAndCompare(m.objects) || m.synced.IsZero()
 	m.objects = fresh
 	if changed {
 		m.changeLog = changeLog[T]{incomplete: true}

@@ -17,8 +17,9 @@ type changeLog[T metav1.Object] struct {
 // minKeptChanges is the minimum number of changes that are kept.
 const minKeptChanges = 64
 
-// add appends a change to a collection of the given number of objects. If there are more changes than objects, it
-// discards the changes and marks the log as incomplete, so that the log takes no more memory than the collection.
+// add appends a change of a collection that has the given number of objects. If the log has as many changes as
+// that, but at least minKeptChanges, it discards them and marks the log as incomplete, so that the log takes no
+// more memory than the collection.
 func (n *changeLog[T]) add(c Change[T], objects int) {
 	switch {
 	case n.incomplete:

@@ -39,7 +39,7 @@ func (t *table[T]) all() []T {
 	return items
 }
 
-// get returns the object with a key.
+// get returns the object with a key. ok is false if there is none.
 func (t *table[T]) get(k key) (o T, ok bool) {
 	i, ok := t.index[k]
 	if ok {
@@ -48,8 +48,8 @@ func (t *table[T]) get(k key) (o T, ok bool) {
 	return o, ok
 }
 
-// put adds or replaces an object, and reports whether the object is new or changed.
-func (t *table[T]) put(o T) bool {
+// put adds or replaces an object. It returns false if the table has the same version of the object already.
+func (t *table[T]) put(o T) (changed bool) {
 	i, ok := t.index[objectKey(o)]
 	switch {
 	case !ok:
@@ -69,7 +69,7 @@ func isSameState(a, b metav1.Object) bool {
 }
 
 // remove removes an object. It returns false if the object does not exist, or if another object has its name.
-func (t *table[T]) remove(o T) bool {
+func (t *table[T]) remove(o T) (removed bool) {
 	i, ok := t.index[objectKey(o)]
 	if !ok || t.slots[i].object.GetUID() != o.GetUID() {
 		return false
@@ -82,7 +82,7 @@ func (t *table[T]) remove(o T) bool {
 	return true
 }
 
-// removeEmptySlots removes the empty slots.
+// removeEmptySlots removes the unused slots that removed objects have left, and updates the index.
 func (t *table[T]) removeEmptySlots() {
 	t.slots = slices.DeleteFunc(t.slots, func(s slot[T]) bool { return !s.used })
 	for i, s := range t.slots {
@@ -90,9 +90,10 @@ func (t *table[T]) removeEmptySlots() {
 	}
 }
 
-// reusePointers replaces each unchanged object by its pointer in old, and reports whether anything differs from old.
-func (t *table[T]) reusePointers(old *table[T]) bool {
-	changed := t.len() != old.len()
+// reusePointersAndCompare replaces each object that is unchanged since old by its pointer in old. It returns
+// true if an object is new, changed or missing.
+func (t *table[T]) reusePointersAndCompare(old *table[T]) (changed bool) {
+	changed = t.len() != old.len()
 	for i, s := range t.slots {
 		if before, ok := old.get(objectKey(s.object)); ok && isSameState(before, s.object) {
 			t.slots[i].object = before
