@@ -22,14 +22,21 @@ const (
 	// Postpone: a handler or rule has panicked, so nothing is decided and the table has removed the pod. The
 	// caller adds the pod again later.
 	Postpone
+	// AllocateResize: the pod has the requested resources from now on. The caller stores Pod and updates the
+	// worker.
+	AllocateResize
+	// DeferResize: the pod keeps its resources until other pods claim less.
+	DeferResize
+	// RefuseResize: the pod keeps its resources, because the request is infeasible.
+	RefuseResize
 )
 
 // String returns the kind in lower case.
 func (k EffectKind) String() string {
-	if k == 0 || k > Postpone {
+	if k == 0 || k > RefuseResize {
 		return "none"
 	}
-	return [...]string{"ask", "admit", "wait", "reject", "postpone"}[k-1]
+	return [...]string{"ask", "admit", "wait", "reject", "postpone", "allocate resize", "defer resize", "refuse resize"}[k-1]
 }
 
 // Effect is what the caller has to do about one pod. The caller handles effects in their order.
@@ -38,13 +45,15 @@ type Effect struct {
 	UID  types.UID
 
 	// ID and Revision of an Ask are arguments of Table.Answer. Index is the index of the handler in the
-	// chain. Pod and Snapshot are valid until the next call of a method of the table.
+	// chain. Pod and Snapshot of an Ask are valid until the next call of a method of the table.
 	ID, Revision uint64
 	Index        int
 	Pod          *Pod
 	Snapshot     Snapshot
 
-	// Answer is the refusal that makes the pod wait or be rejected.
+	// Generation is the generation of the resize request.
+	Generation int64
+	// Answer is the refusal that makes the pod wait, or that refuses the pod or its resize.
 	Answer Answer
 	// Blockers are the pods that the pod waits for, in the order of the ends of their grace periods.
 	Blockers []types.UID

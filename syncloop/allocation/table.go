@@ -78,6 +78,13 @@ type Table struct {
 	// changed is true if an answer may differ from the last Review. recheckAll is true if the rules may decide
 	// differently, so that no Shortage is valid.
 	changed, recheckAll bool
+
+	// resizing are the pods with a resize request. DecideResizes removes those whose record has none.
+	// decideResizes is true if a request is new or an answer may differ. recheckResizes is true if an
+	// infeasible request may have become feasible.
+	resizing                      []types.UID
+	decideResizes, recheckResizes bool
+
 	// changedPods are the pods that have changed since the last Update of a Usage. They are recorded
 	// after the first Update, which sets tracked.
 	changedPods []changedPod
@@ -104,6 +111,7 @@ type incarnation struct {
 	state       State
 	wait        *waiter      // if the state is Arriving or Waiting
 	termination *Termination // if the state is Terminating
+	resize      *resize      // if the state is Admitted and the pod requests other resources; nil: none
 }
 
 // newestIncarnation returns the newest pod of the UID: the successor if the current pod terminates.
@@ -243,11 +251,18 @@ func (t *Table) SetStaying(pod Pod) {
 		}
 	} else {
 		t.removeArrival(pod.UID)
-		t.setState(pod.UID, Admitted, nil)
+		t.admitKeepingResize(pod.UID)
 	}
 	t.invalidateAnswers()
 	t.staying.putPod(pod)
 	t.recordChange(pod.UID, inStaying)
+}
+
+// admitKeepingResize makes the newest pod of a UID Admitted. If it is Admitted already, its resize request stays.
+func (t *Table) admitKeepingResize(uid types.UID) {
+	if i := t.ensureRecord(uid).newestIncarnation(); i.state != Admitted {
+		t.setState(uid, Admitted, nil)
+	}
 }
 
 // Remove removes the newest pod of a UID, unless it is Rejected. A terminating pod of the UID still counts.
@@ -283,10 +298,11 @@ func (t *Table) ClearRejection(uid types.UID) bool {
 	return true
 }
 
-// Recheck makes the next Review decide again about every waiting pod, because the node has changed.
+// Recheck makes the next Review decide again about every waiting pod, and the next DecideResizes about every
+// resize request, because the node has changed.
 func (t *Table) Recheck() {
 	t.invalidateAnswers()
-	t.recheckAll = true
+	t.recheckAll, t.recheckResizes = true, true
 }
 
 // RecheckFaults calls Recheck if a handler or rule has panicked for a waiting pod.
@@ -325,6 +341,7 @@ func (t *Table) NextLimit() (next time.Time, timed bool) {
 // invalidateAnswers starts a new revision, so that answers to earlier questions are outdated.
 func (t *Table) invalidateAnswers() {
 	t.changed = true
+	t.decideResizes = t.decideResizes || len(t.resizing) > 0
 	t.revision++
 }
 

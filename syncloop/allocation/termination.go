@@ -118,6 +118,7 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, podWithClaims 
 // Remove.
 func (t *Table) startTermination(uid types.UID, r *record, termination Termination) {
 	if r.current.state != Terminating {
+		r.current.resize = nil // A terminating pod is not resized.
 		r.successor, r.current = r.current, incarnation{}
 	}
 	r.current.state, r.current.termination = Terminating, &termination

@@ -1,0 +1,285 @@
+package allocation
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/podstatus"
+)
+
+// ResizeState is the state of the newest resize request of a pod.
+type ResizeState uint8
+
+// The resize states.
+const (
+	// NoResize: the pod has all resources that it requests.
+	NoResize ResizeState = iota
+	// ResizeRequested: the next DecideResizes decides about the request.
+	ResizeRequested
+	// ResizeDeferred: the node has not enough free resources. The table decides again when other pods claim
+	// less.
+	ResizeDeferred
+	// ResizeInfeasible: the empty node has not enough resources, or the caller refuses the request. The table
+	// decides again after Recheck.
+	ResizeInfeasible
+)
+
+// String returns the state in lower case.
+func (s ResizeState) String() string {
+	if s > ResizeInfeasible {
+		return "?"
+	}
+	return [...]string{"none", "requested", "deferred", "infeasible"}[s]
+}
+
+// ResizeRequest asks for other resources for an admitted pod.
+type ResizeRequest struct {
+	// Pod is the pod with the resources that its spec requests. Its UID names the admitted pod.
+	Pod Pod
+	// Generation is metadata.generation of the spec. A request with the generation of the last request of the
+	// pod is not decided again, unless Refusal differs.
+	Generation int64
+	// Refusal is set if the caller refuses the request, for example because the runtime cannot update
+	// containers. The request is then Infeasible for this reason.
+	Refusal Answer
+}
+
+// resize is a request that is not allocated yet.
+type resize struct {
+	ResizeRequest
+	state  ResizeState
+	answer Answer    // of ResizeDeferred and ResizeInfeasible
+	since  time.Time // the arrival of the first request since the pod had all its resources
+}
+
+// RequestResize stores that an admitted pod requests other resources. It replaces an earlier request of the
+// pod. The claims of the pod do not change before DecideResizes accepts the request. RequestResize returns
+// false and stores nothing if the table has no admitted pod with this UID: then the caller uses the new
+// resources at once, because nothing runs with the old ones.
+func (t *Table) RequestResize(request ResizeRequest, now time.Time) bool {
+	r := t.records[request.Pod.UID]
+	if r == nil || r.newestIncarnation().state != Admitted {
+		return false
+	}
+	i := r.newestIncarnation()
+	if i.resize == nil {
+		i.resize = &resize{since: now}
+		t.resizing = append(t.resizing, request.Pod.UID)
+	} else if i.resize.Generation == request.Generation && i.resize.Refusal == request.Refusal {
+		i.resize.Pod = request.Pod
+		return true
+	}
+	i.resize.ResizeRequest, i.resize.state = request, ResizeRequested
+	t.decideResizes = true
+	return true
+}
+
+// CancelResize forgets the request of a pod, because its spec requests the allocated resources again. It
+// reports whether the pod had a request.
+func (t *Table) CancelResize(uid types.UID) bool {
+	r := t.records[uid]
+	if r == nil || r.newestIncarnation().resize == nil {
+		return false
+	}
+	r.newestIncarnation().resize = nil
+	t.resizing = slices.DeleteFunc(t.resizing, func(other types.UID) bool { return other == uid })
+	return true
+}
+
+// ResizeState returns the state of the request of a pod, and the refusal if the request is Deferred or
+// Infeasible.
+func (t *Table) ResizeState(uid types.UID) (ResizeState, Answer) {
+	r := t.records[uid]
+	if r == nil || r.newestIncarnation().resize == nil {
+		return NoResize, Answer{}
+	}
+	return r.newestIncarnation().resize.state, r.newestIncarnation().resize.answer
+}
+
+// DecideResizes decides about the resize requests if a request is new, other pods claim less, or the node has
+// changed. It appends AllocateResize for each request that it accepts: the pod then claims the requested
+// resources. It appends DeferResize or RefuseResize for each other request whose state, generation or reason
+// has changed. If only the numbers in the message have changed, it appends nothing.
+//
+// The order is total: first the requests that increase no claim, then by priority, Guaranteed pods before
+// others, the longest pending request, and the UID. A deferred request reserves nothing: the requests and
+// the new pods after it may take the free resources. Only the rules of the chain decide, and only about the
+// quantities that increase. Handlers are not asked, and no other pod is stopped.
+func (t *Table) DecideResizes(effects []Effect) []Effect {
+	for t.decideResizes {
+		t.decideResizes = false
+		again := t.recheckResizes
+		t.recheckResizes = false
+		for _, uid := range t.resizesInOrder() {
+			i := t.records[uid].newestIncarnation()
+			if i.resize.state == ResizeInfeasible && !again {
+				continue
+			}
+			effects = t.decideResize(uid, i, effects)
+		}
+	}
+	return effects
+}
+
+// decideResize decides about the request of one pod, and appends an effect if something has changed. If the
+// pod gives claims back, the table decides again about all deferred requests.
+func (t *Table) decideResize(uid types.UID, i *incarnation, effects []Effect) []Effect {
+	request := i.resize
+	state, answer := t.checkResize(uid, request)
+	if state == NoResize {
+		gives := t.decreasesClaims(uid, &request.Pod)
+		t.CancelResize(uid)
+		t.staying.putPod(request.Pod)
+		t.recordChange(uid, inStaying)
+		t.revision++
+		t.changed = t.changed || gives
+		t.decideResizes = t.decideResizes || gives
+		return append(effects, Effect{Kind: AllocateResize, UID: uid, Pod: &request.Pod, Generation: request.Generation})
+	}
+	changed := request.state != state || request.answer.Reason != answer.Reason
+	request.state, request.answer = state, answer
+	if !changed {
+		return effects
+	}
+	kind := DeferResize
+	if state == ResizeInfeasible {
+		kind = RefuseResize
+	}
+	return append(effects, Effect{Kind: kind, UID: uid, Pod: &request.Pod, Generation: request.Generation, Answer: answer})
+}
+
+// resizesInOrder removes the requests of pods that are no longer admitted, and returns the UIDs of the others
+// in the order of DecideResizes.
+func (t *Table) resizesInOrder() []types.UID {
+	t.resizing = slices.DeleteFunc(t.resizing, func(uid types.UID) bool {
+		r := t.records[uid]
+		return r == nil || r.newestIncarnation().resize == nil
+	})
+	ordered := make([]resizeOrder, len(t.resizing))
+	for i, uid := range t.resizing {
+		request := t.records[uid].newestIncarnation().resize
+		ordered[i] = resizeOrder{
+			increases: t.increasesClaims(uid, &request.Pod), priority: request.Pod.Priority,
+			guaranteed: podstatus.QOSClass(request.Pod.Pod) == v1.PodQOSGuaranteed, since: request.since, uid: uid,
+		}
+	}
+	slices.SortFunc(ordered, resizeOrder.compare)
+	uids := make([]types.UID, len(ordered))
+	for i := range ordered {
+		uids[i] = ordered[i].uid
+	}
+	return uids
+}
+
+// resizeOrder has the values by which requests are ordered.
+type resizeOrder struct {
+	increases  bool
+	priority   int32
+	guaranteed bool
+	since      time.Time
+	uid        types.UID
+}
+
+// compare orders two requests as DecideResizes decides about them.
+func (o resizeOrder) compare(other resizeOrder) int {
+	return cmp.Or(
+		compareFalseFirst(o.increases, other.increases), cmp.Compare(other.priority, o.priority),
+		compareFalseFirst(!o.guaranteed, !other.guaranteed), o.since.Compare(other.since), cmp.Compare(o.uid, other.uid),
+	)
+}
+
+// compareFalseFirst orders false before true.
+func compareFalseFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// checkResize returns NoResize if the rules admit the requested claims beside all other pods. Otherwise it
+// returns ResizeInfeasible if they are refused on the empty node too, or else ResizeDeferred, with the first
+// refusal.
+func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer) {
+	if request.Refusal.Reason != "" {
+		return ResizeInfeasible, request.Refusal
+	}
+	if refusal := t.refuseIncrease(uid, &request.Pod, newSnapshot(&ledger{}, &ledger{})); !refusal.Admit {
+		return ResizeInfeasible, refusal
+	}
+	others := newSnapshot(ledgerWithout{&t.staying, []types.UID{uid}}, &t.terminating)
+	if refusal := t.refuseIncrease(uid, &request.Pod, others); !refusal.Admit {
+		return ResizeDeferred, refusal
+	}
+	return NoResize, Answer{}
+}
+
+// refuseIncrease asks the rules about the claims that increase, and returns the first refusal, or an answer that
+// admits the request. A built-in rule refuses only because of a resource that increases. A rule whose claims do
+// not increase is not asked, because a node whose allocatable resources became smaller must accept a decrease.
+func (t *Table) refuseIncrease(uid types.UID, pod *Pod, beside Snapshot) Answer {
+	for index, rule := range t.chain.rules {
+		slot := t.chain.slots[index]
+		if rule == nil || !increases(t.claimsOf(uid, slot), pod.claimsAt(slot)) {
+			continue
+		}
+		for _, reason := range t.chain.Check(index, pod, beside) {
+			if reason.Resource == "" && slot == 0 || reason.Resource != "" && !increasesQuantity(t.claimsOf(uid, slot), pod.claimsAt(slot), reason.Resource) {
+				continue
+			}
+			return NewAnswer(reason)
+		}
+	}
+	return Answer{Admit: true}
+}
+
+// claimsOf returns the claims of a staying pod in a slot.
+func (t *Table) claimsOf(uid types.UID, slot int) *Claims {
+	if e := t.staying.get(uid); e != nil {
+		return e.claimsAt(slot)
+	}
+	return &Claims{}
+}
+
+// increasesClaims reports whether the request claims more of anything than the pod has.
+func (t *Table) increasesClaims(uid types.UID, pod *Pod) bool {
+	for slot := range 1 + len(t.chain.ownRules) {
+		if increases(t.claimsOf(uid, slot), pod.claimsAt(slot)) {
+			return true
+		}
+	}
+	return false
+}
+
+// decreasesClaims reports whether the request claims less of anything than the pod has.
+func (t *Table) decreasesClaims(uid types.UID, pod *Pod) bool {
+	for slot := range 1 + len(t.chain.ownRules) {
+		if increases(pod.claimsAt(slot), t.claimsOf(uid, slot)) {
+			return true
+		}
+	}
+	return false
+}
+
+// increases reports whether want has a larger quantity of any name than have.
+func increases(have, want *Claims) bool {
+	for name := range want.Quantities {
+		if increasesQuantity(have, want, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// increasesQuantity reports whether want has a larger quantity of this name than have.
+func increasesQuantity(have, want *Claims, name v1.ResourceName) bool {
+	now := have.Quantities[name]
+	next := want.Quantities[name]
+	return next.Cmp(now) > 0
+}
