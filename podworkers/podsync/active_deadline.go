@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// isPastActiveDeadline reports whether the pod has been active for at least its activeDeadlineSeconds. It
-// returns false if the pod has no such deadline. The Syncer starts nothing for such a pod, so that no container
-// starts after a restart of the agent (P23).
+// isPastActiveDeadline reports whether the activeDeadlineSeconds of the pod are over at now. It returns false
+// if the pod has no such deadline. The Syncer starts nothing for such a pod, also after a restart of the agent
+// (P23).
 func isPastActiveDeadline(pod *v1.Pod, status *v1.PodStatus, now time.Time) bool {
 	at, ok := podspec.ActiveDeadline(pod, status)
 	return ok && !now.Before(at)

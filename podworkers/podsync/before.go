@@ -12,9 +12,9 @@ import (
 )
 
 // statusesFromEarlierProcess returns the Started and Ready values that an earlier process of the agent stored
-// for each container that still runs. They come from the pod's status, which an API server stores, and from
-// Config.ContainerStates: Started is true if either source says so, and Ready comes from the newer source. It
-// returns nil if the stored values belong to another pod with the same UID.
+// for the running containers of the pod. They come from the status in the pod and from Config.ContainerStates:
+// Started is true if either says so, and Ready comes from the newer one. It leaves out containers that neither
+// has, and returns nil if the stored status may be of a former pod with this UID.
 func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus) {
 	if w.incarnation.previousIncarnations > 0 || w.incarnation.stage == storedStatusMayBeFormer {
 		return nil // The status belongs to another pod with this UID.
@@ -48,13 +48,13 @@ func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus
 	return before
 }
 
-// readiness returns the readiness that a ContainerState stores.
+// readiness returns the Started and Ready values of a saved container state.
 func (s *ContainerState) readiness() podstatus.Readiness {
 	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
 }
 
-// publishedRunningStatus returns the entry of a pod status for a running container. It returns nil unless name,
-// container ID and start time are the same.
+// publishedRunningStatus returns the init or regular container in a pod status that is running with the same
+// name, container ID and start time as the given one. It returns nil if the status has no such container.
 func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
@@ -67,8 +67,8 @@ func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *
 	return nil
 }
 
-// savedContainerState returns the saved state with the name, ID and start time of the container, or nil if
-// there is none.
+// savedContainerState returns the saved state with the name, ID and start time of a runtime container, or nil
+// if there is none.
 func savedContainerState(states []ContainerState, record *runtime.ContainerStatus) *ContainerState {
 	i := slices.IndexFunc(states, func(b ContainerState) bool {
 		return b.Name == record.Name && b.ID == record.ID && b.StartedAt.Equal(record.StartedAt)
@@ -79,8 +79,8 @@ func savedContainerState(states []ContainerState, record *runtime.ContainerStatu
 	return &states[i]
 }
 
-// readinessTransitionTime returns the last transition time of the condition ContainersReady, or the zero time
-// if the status has no such condition.
+// readinessTransitionTime returns the last transition time of the condition ContainersReady. It returns the
+// zero time if the status has no such condition.
 func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
@@ -90,10 +90,10 @@ func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
 	return at
 }
 
-// podWithLastStatus returns the pod with its last published status. If this process has published none yet, it
-// returns a copy of the pod in which statusesFromEarlierProcess sets Started and Ready of the running
-// containers.
-func (w *statusWriter) podWithLastStatus() *v1.Pod {
+// podWithReadinessFromEarlierProcess returns a copy of the pod, in which the running containers have the
+// Started and Ready values that an earlier process stored. If this process has already published a status, or
+// the pod has no container statuses, it returns the pod itself.
+func (w *statusWriter) podWithReadinessFromEarlierProcess() *v1.Pod {
 	if w.incarnation.persisted.statusPublished || len(w.pod.Status.ContainerStatuses)+len(w.pod.Status.InitContainerStatuses) == 0 {
 		return w.pod
 	}

@@ -171,8 +171,8 @@ type RestartDelay struct {
 	Until     time.Time
 }
 
-// setDefaultsAndValidate sets the defaults, limits the timeouts to the longest allowed duration, and returns an
-// error that lists every missing or invalid field.
+// setDefaultsAndValidate replaces missing values by defaults and limits the timeouts to the longest allowed
+// duration. It returns an error that lists every missing field and every invalid value.
 func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("podsync: Config")
 	done.MissingIf(c.Runtime == nil, "Runtime")

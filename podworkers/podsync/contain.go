@@ -13,13 +13,14 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// newGuard returns the Guard that contains panics of the parts in Config.
+// newGuard returns the Guard that turns panics of the callbacks and interfaces in the Config into errors.
 func (c *Config) newGuard() *contain.Guard {
 	return contain.New(contain.Config{Package: "podsync", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 }
 
-// wrapForPanics wraps every interface and callback in the Config, so that a panic in one becomes the error of
-// that call. A panic that ended the whole sync would lose what the sync has stored in memory.
+// wrapForPanics wraps the interfaces and callbacks in the Config, so that a panic in one becomes an error of
+// that call and does not end the sync. Status, NodeIPs and RuntimeClass are guarded where they are called; a
+// few others are not guarded.
 func (c *Config) wrapForPanics(guard *contain.Guard) {
 	c.Log = guard.Log()
 	c.Runtime = contain.NewRuntime(guard, c.Runtime)
@@ -95,7 +96,8 @@ func (v guardedVolumes) ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume,
 	return reader.ReadVolumeFile(ctx, pod, volume, path, limit)
 }
 
-// isVolumeFileReader reports whether the Volumes are a VolumeFileReader.
+// isVolumeFileReader reports whether the wrapped Volumes implement VolumeFileReader. guardedVolumes itself
+// always does.
 func (v guardedVolumes) isVolumeFileReader() bool {
 	_, ok := v.Volumes.(VolumeFileReader)
 	return ok

@@ -12,9 +12,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// pullCredentials returns the credentials for the image, or nil if ctx has ended. If a Secret cannot be read or
-// a credential cannot be used, it adds a message to pullProblems and returns the credentials that it has. The
-// image may be public.
+// pullCredentials returns the usable credentials for an image, or nil if ctx has ended. If a pull Secret cannot
+// be read or a credential cannot be used, it stores a message for a later event in pullProblems. That is no
+// error, because the image may be public.
 func (p *podStarter) pullCredentials(ctx context.Context, image string) (auths []runtime.Auth) {
 	var missing []string
 	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -41,7 +41,7 @@ type pullProblems struct {
 	failed bool
 }
 
-// addCredentialFault formats a message and adds it to the faults, unless the list already has it.
+// addCredentialFault formats a message and appends it to the faults, unless they already contain it.
 func (p *pullProblems) addCredentialFault(format string, args ...any) {
 	fault := formatEventMessage(format, args)
 	if !slices.Contains(p.faults, fault) {
@@ -49,8 +49,8 @@ func (p *pullProblems) addCredentialFault(format string, args ...any) {
 	}
 }
 
-// recordCredentialFaultsIfPullFailed records a Warning event for each credential fault if a pull has failed in
-// this sync. If all pulls have succeeded, the missing credentials were not needed.
+// recordCredentialFaultsIfPullFailed records a Warning event for each stored credential message, if an image
+// pull has failed in this sync. If no pull has failed, the missing credentials were not needed.
 func (p *podStarter) recordCredentialFaultsIfPullFailed() {
 	if !p.pullProblems.failed {
 		return
@@ -60,8 +60,8 @@ func (p *podStarter) recordCredentialFaultsIfPullFailed() {
 	}
 }
 
-// readPullSecrets returns the image pull Secrets of the pod, and the names of the Secrets that cannot be read.
-// It skips references with an empty name.
+// readPullSecrets returns the Secrets in imagePullSecrets of the pod, and the names of the Secrets that cannot
+// be read. It skips references with an empty name.
 func (p *podStarter) readPullSecrets(ctx context.Context) (secrets []v1.Secret, missing []string) {
 	for _, ref := range p.pod.Spec.ImagePullSecrets {
 		if ref.Name == "" {
@@ -78,8 +78,8 @@ func (p *podStarter) readPullSecrets(ctx context.Context) (secrets []v1.Secret, 
 	return secrets, missing
 }
 
-// readPullSecret returns a Secret in the namespace of the pod. It returns an error if Config.Objects is not set
-// or returns no Secret.
+// readPullSecret returns a Secret in the namespace of the pod from Config.Objects. It returns an error if
+// Objects is not set, fails, or returns no Secret.
 func (p *podStarter) readPullSecret(ctx context.Context, name string) (*v1.Secret, error) {
 	if p.cfg.Objects == nil {
 		return nil, fmt.Errorf("podsync: no source of secrets is configured: %w", runtime.ErrNotFound)

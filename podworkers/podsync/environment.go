@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// resolveEnvironment returns the environment variables of the container, and an error that names a reference of
-// the spec that cannot be resolved. It reads the ConfigMaps, Secrets, Services and volume files, and records a
-// Warning event for variables that cannot be used.
+// resolveEnvironment returns the environment variables of the container. It reads the ConfigMaps, Secrets,
+// Services and volume files that they need. It records a Warning event for variables that cannot be used. The
+// error names the reference that cannot be resolved, or is the error of a read or of ctx.
 func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Environment, error) {
 	objects, err := st.findEnvObjects(ctx, environ.ObjectRefs(st.Container))
 	if err != nil {
@@ -38,7 +38,7 @@ func (st *containerStart) resolveEnvironment(ctx context.Context) (environ.Envir
 	return env, err
 }
 
-// findEnvObjects reads the ConfigMaps and Secrets that the references name, within Config.CallTimeout. It
+// findEnvObjects reads the ConfigMaps and Secrets in the references, within Config.CallTimeout in total. It
 // leaves out objects that do not exist, because a reference may be optional.
 func (p *podStarter) findEnvObjects(ctx context.Context, refs []environ.ObjectRef) (found environ.Objects, err error) {
 	err = p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) error {
@@ -48,9 +48,9 @@ func (p *podStarter) findEnvObjects(ctx context.Context, refs []environ.ObjectRe
 	return found, err
 }
 
-// readVolumeFiles reads the volume files that environment variables of a container refer to. It returns nil if
-// there are none, or if Config.Volumes cannot read files. If a file cannot be read, its entry in the result has
-// the error.
+// readVolumeFiles reads the volume files to which environment variables refer. It returns nil if there are no
+// references or Config.Volumes cannot read files. If a file cannot be read, its entry in the result has the
+// error.
 func (p *podStarter) readVolumeFiles(ctx context.Context, refs []environ.FileRef) map[environ.FileRef]environ.File {
 	reader, ok := p.cfg.Volumes.(VolumeFileReader)
 	if !ok || len(refs) == 0 {
@@ -68,7 +68,7 @@ func (p *podStarter) readVolumeFiles(ctx context.Context, refs []environ.FileRef
 	return files
 }
 
-// findServices returns the services whose addresses become environment variables of the pod's containers. It
+// findServices returns the Services whose addresses become environment variables of the pod's containers. It
 // returns nil if Config.Services is not set.
 func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err error) {
 	if p.cfg.Services == nil {
@@ -81,8 +81,8 @@ func (p *podStarter) findServices(ctx context.Context) (found []*v1.Service, err
 	return found, err
 }
 
-// hostIPs returns the current addresses of the node from Config.NodeIPs, the primary address first. If NodeIPs
-// is not set, returns nothing or panics, hostIPs returns Config.HostIPs.
+// hostIPs returns the current addresses of the node from Config.NodeIPs. It returns Config.HostIPs if NodeIPs
+// is not set, returns nothing or panics.
 func (s *Syncer) hostIPs() (ips []string) {
 	if s.cfg.NodeIPs != nil {
 		_ = s.guard.Call("NodeIPs", func() { ips = s.cfg.NodeIPs() }) // The guard logs a panic.
@@ -93,8 +93,8 @@ func (s *Syncer) hostIPs() (ips []string) {
 	return ips
 }
 
-// podIPs returns the addresses of the newest sandbox of this incarnation of the pod, the primary address first,
-// or nil if there is no sandbox. A pod in the host network has the addresses of the node.
+// podIPs returns the addresses of the pod's newest sandbox, or nil if the pod has no sandbox. For a pod in the
+// host network it returns nodeIPs. Sandboxes of former pods with the same UID do not count.
 func (p *syncPass) podIPs(nodeIPs []string) []string {
 	if p.pod.Spec.HostNetwork {
 		return nodeIPs

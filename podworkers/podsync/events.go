@@ -35,18 +35,18 @@ const (
 	eventIgnoredField     = "IgnoredField" // the reason that admission uses too; it is not the kubelet's
 )
 
-// recordEvent records a Normal event for the pod, or for one of its containers.
+// recordEvent records a Normal event for the pod or, if container is not empty, for that container.
 func (p *syncPass) recordEvent(container, reason, format string, args ...any) {
 	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, formatEventMessage(format, args))
 }
 
-// recordWarning records a Warning event for the pod, or for one of its containers.
+// recordWarning records a Warning event for the pod or, if container is not empty, for that container.
 func (p *syncPass) recordWarning(container, reason, format string, args ...any) {
 	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, formatEventMessage(format, args))
 }
 
-// formatEventMessage formats the message of an event as plain text. It removes a colon and a space at the end,
-// which are left if the last argument is empty.
+// formatEventMessage formats the message of an event as plain text. It removes ": " at the end of the message,
+// which is left if the last argument is empty.
 func formatEventMessage(format string, args []any) string {
 	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

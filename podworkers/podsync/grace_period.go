@@ -17,9 +17,9 @@ var (
 	defaultOrphanGrace = lifecycle.Seconds(1) // the pod is not desired (SP-21)
 )
 
-// effectiveGrace returns the grace period in which the preStop hook and the stop of a container must be over
-// (KC-10, KC-11). It completes grace with the values of the pod. The values of a pod that only the runtime has
-// come from the annotations of the container.
+// effectiveGrace returns the grace period within which the preStop hook and the stop of a container must be
+// over (KC-10, KC-11). It fills the unset parts of grace from the pod or, for a pod that only the runtime has,
+// from the annotations of the container; without any of them a default applies.
 func (k *podKiller) effectiveGrace(grace lifecycle.ContainerGrace, info request.StopInfo) lifecycle.Grace {
 	deletion, spec := k.pod.DeletionGracePeriodSeconds, k.pod.Spec.TerminationGracePeriodSeconds
 	grace.Default = defaultGrace

@@ -40,10 +40,10 @@ type hook struct {
 	waitForHandler func(ctx context.Context) error
 }
 
-// runHookAndReport runs the hook and passes the result to Hooks.ActionDone. It returns nil if the hook has
-// succeeded, or if the container exited during a sleep hook. It returns a *hookFailure, which may wrap
-// ErrHookTimeout, if the hook has failed. Any other error means that the call was cancelled before the hook had
-// a result.
+// runHookAndReport runs the hook and passes the result to Hooks.ActionDone. It returns nil if the hook
+// succeeded, or if the container exited during a sleep hook. It returns a *hookFailure, which wraps
+// ErrHookTimeout after a timeout, if the hook failed. Any other error means that the call was cancelled or the
+// simulated process crashed.
 func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	return h.runActionAndReport(ctx, Result{Action: action, Target: h.name}, func() error {
 		began := h.executor.Now()
@@ -62,9 +62,9 @@ func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	})
 }
 
-// runUntilDeadline runs the hook until its deadline or until its container has exited. It returns
-// ErrHookTimeout at the deadline, and a *hookFailure or, for a sleep hook, errContainerEnded if the container
-// has exited.
+// runUntilDeadline runs the hook until its deadline, or until its container has exited. It returns
+// ErrHookTimeout at the deadline. After an exit it returns a *hookFailure, or errContainerEnded for a sleep
+// hook.
 func (h hook) runUntilDeadline(ctx context.Context) error {
 	within, cancel := h.executor.WithDeadline(ctx, h.deadline)
 	defer cancel()
@@ -93,8 +93,8 @@ func (h hook) runUntilDeadline(ctx context.Context) error {
 	return err
 }
 
-// runSleepHook waits for the seconds of a sleep handler. It returns errContainerEnded if the container exits
-// first, and ErrHookTimeout if the deadline of the hook comes first.
+// runSleepHook waits for the seconds of a sleep handler and returns nil. It returns errContainerEnded if the
+// container exits before that, and ErrHookTimeout if the deadline of the hook is earlier.
 func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
 	left := max(h.deadline.Sub(now), 0)
@@ -113,8 +113,8 @@ func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	return nil
 }
 
-// runHandler runs the exec or HTTP handler of the hook and returns when ctx ends. The runtime runs the handler
-// if it has the feature HandlerRunner. Other kinds of handlers are not supported: the error is a *hookFailure.
+// runHandler runs the exec or HTTP handler of the hook, in the runtime if that has the feature HandlerRunner.
+// For any other kind of handler it returns a *hookFailure.
 func (h hook) runHandler(ctx context.Context) error {
 	runner := h.runtimeFeatures().HandlerRunner
 	switch {
@@ -128,8 +128,8 @@ func (h hook) runHandler(ctx context.Context) error {
 	return h.sendHTTPGet(ctx)
 }
 
-// runHandlerInRuntime asks the runtime to run the handler. It returns a *hookFailure if the call or the handler
-// has failed.
+// runHandlerInRuntime asks the runtime to run the handler of the hook. It returns a *hookFailure if the call
+// returns an error or the handler fails.
 func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
 	answer, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
 	switch {
@@ -141,9 +141,8 @@ func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRun
 	return nil
 }
 
-// execCommand runs the command of the hook in the container. It returns a *hookFailure if the runtime cannot
-// run commands, the call fails or the exit code is not 0. It expands no variables, because the command has the
-// environment of its container.
+// execCommand runs the command of the hook in the container, without expanding variables. It returns a
+// *hookFailure if the runtime cannot run commands, the call fails, or the exit code is not 0.
 func (h hook) execCommand(ctx context.Context) error {
 	execer := h.runtimeFeatures().Execer
 	if execer == nil {

@@ -30,8 +30,8 @@ type hookWait struct {
 	missingBefore  bool               // the last observation did not show the container
 }
 
-// addWait stores that a hook waits for the exit of its container, and returns the function that removes the
-// wait.
+// addWait adds a hook that a sync waits for, so that the exit of the container ends the wait. remove deletes it
+// again.
 func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +42,7 @@ func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	return func() { h.removeWait(uid, w) }
 }
 
-// removeWait removes one wait of a pod, and the pod's entry with the last wait.
+// removeWait deletes one wait of a pod. With the last wait it also deletes the map entry of the pod.
 func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,10 +57,10 @@ func (h *hookWaits) removeWait(uid types.UID, w *hookWait) {
 	}
 }
 
-// detectWaitsOfExitedContainers returns the pod's waits whose containers have exited. A container has exited if
-// the status shows that, or if two statuses in a row do not have the container. So it also stores which
-// containers this status does not have.
-func (h *hookWaits) detectWaitsOfExitedContainers(status *runtime.PodStatus) (ended []*hookWait) {
+// updateAndListEndedWaits returns the hook waits of a pod whose container has exited, by a new runtime status.
+// A container that is missing in two statuses in a row has exited too; so the function stores which containers
+// this status lacks. It does not end the waits.
+func (h *hookWaits) updateAndListEndedWaits(status *runtime.PodStatus) (ended []*hookWait) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.mu.pods[status.UID] {
@@ -74,8 +74,8 @@ func (h *hookWaits) detectWaitsOfExitedContainers(status *runtime.PodStatus) (en
 	return ended
 }
 
-// stateByID returns the state of a container in a status. shown is false if the status does not have
-// the container.
+// stateByID returns the state of the container with an ID. shown is false if the status does not have the
+// container.
 func stateByID(status *runtime.PodStatus, id string) (state runtime.State, shown bool) {
 	for i := range status.Containers {
 		if c := &status.Containers[i]; c.ID == id {
@@ -93,7 +93,7 @@ func (s *Syncer) ObservePod(status *runtime.PodStatus) {
 	if status == nil {
 		return
 	}
-	for _, w := range s.hooks.detectWaitsOfExitedContainers(status) {
+	for _, w := range s.hooks.updateAndListEndedWaits(status) {
 		w.containerEnded.Open()
 		w.cancel()
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sendHTTPGet sends the HTTP request of the hook with its headers. It returns a *hookFailure if Config.HTTP is
-// not set, the URL cannot be built or the request fails.
+// sendHTTPGet sends the HTTP GET request of the hook. Any response is a success, whatever its status code. It
+// returns a *hookFailure if Config.HTTP is not set, the URL cannot be built, or no response arrives.
 func (h hook) sendHTTPGet(ctx context.Context) error {
 	if h.cfg.HTTP == nil {
 		return &hookFailure{"hooks by HTTP are not configured", runtime.ErrUnsupported}
@@ -30,8 +30,8 @@ func (h hook) sendHTTPGet(ctx context.Context) error {
 	return nil
 }
 
-// requestURL returns the URL of the hook. The host is the host in the hook, or the address of the pod. The
-// error contains no secret and may be published.
+// requestURL returns the URL of an HTTP hook. The host is the host of the hook or, if that is empty, the
+// address of the pod. The error contains no secret and may be published.
 func (h hook) requestURL() (string, error) {
 	get := h.handler.HTTPGet
 	host := get.Host
@@ -52,8 +52,8 @@ func (h hook) requestURL() (string, error) {
 	return target.String(), nil
 }
 
-// podIP returns the first address of the sandbox that the container of the hook runs in, or an empty string if
-// the sandbox has none. If the sandbox uses the host network, it returns the first address of the node.
+// podIP returns the first address of the sandbox in which the container of the hook runs. If the sandbox uses
+// the host network, it returns the first address of the node. It returns "" if there is no address.
 func (h hook) podIP() string {
 	rec := h.containerRecord(h.id)
 	for i := range h.status.Sandboxes {

@@ -35,7 +35,8 @@ type imageToEnsure struct {
 	lease *images.Lease
 }
 
-// imageOfContainer returns the image that the container needs, with its pull policy.
+// imageOfContainer returns the image reference of the container with its pull policy, as an imageToEnsure. It
+// pulls nothing.
 func (st *containerStart) imageOfContainer() *imageToEnsure {
 	c := st.Container
 	return &imageToEnsure{
@@ -44,9 +45,9 @@ func (st *containerStart) imageOfContainer() *imageToEnsure {
 	}
 }
 
-// ensurePresentAndLease pulls the image if its pull policy requires that or the image is not present, and
-// returns its description. Without an error it holds a lease, so that garbage collection does not remove the
-// image before the caller calls release. It records the events Pulled, InspectFailed and ErrImageNeverPull.
+// ensurePresentAndLease pulls the image if it is missing or the pull policy is Always, and returns its
+// description. It records events about the result. After a success the garbage collection of images keeps the
+// image until the caller calls release. An error has the waiting reason of the container.
 func (w *imageToEnsure) ensurePresentAndLease(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
 		wrong := withWaitingReason(podstatus.ReasonInvalidImageName, err)
@@ -92,8 +93,9 @@ type resolvedImage struct {
 	release func() // releases the lease; may be called more than once
 }
 
-// inspectAndLease inspects the image and adds the runtime's image reference to the lease. If garbage collection
-// is removing the same image under another name, it waits for the removal and inspects again.
+// inspectAndLease inspects the image and protects it, also under the runtime's image ID, from image garbage
+// collection. If a removal of that image is in progress under another name, it waits for the removal and
+// inspects again.
 func (w *imageToEnsure) inspectAndLease(ctx context.Context) (resolvedImage, error) {
 	for {
 		image, err := w.inspectImage(ctx)
@@ -107,7 +109,8 @@ func (w *imageToEnsure) inspectAndLease(ctx context.Context) (resolvedImage, err
 	}
 }
 
-// inspectImage returns the runtime's description of the image.
+// inspectImage returns the runtime's ID, user and size of the image. The error of a missing image is
+// runtime.ErrNotFound.
 func (w *imageToEnsure) inspectImage(ctx context.Context) (resolvedImage, error) {
 	var image runtime.Image
 	err := w.callWithTimeout(ctx, w.cfg.CallTimeout, func(ctx context.Context) (err error) {
@@ -117,9 +120,9 @@ func (w *imageToEnsure) inspectImage(ctx context.Context) (resolvedImage, error)
 	return resolvedImage{Image: request.Image{Ref: image.ID, User: image.User}, name: w.name, size: image.SizeBytes}, err
 }
 
-// pullUnlessBackedOff pulls the image, unless the back-off after its last failed pull is not over. In that case
-// it records one event BackOff and returns an error with the time of the next attempt. It also records the
-// event Pulling, and deletes the stored failures after a successful pull.
+// pullUnlessBackedOff pulls the image and inspects it. During the back-off after a failed pull it does not
+// pull: it returns an ImagePullBackOff error with the time of the next attempt, and records the event BackOff
+// once for each back-off. A success deletes the stored failures of the image.
 func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage, error) {
 	past, now := w.incarnation.pullHistories[w.name], w.executor.Now()
 	if wait := w.cfg.ImagePull.Remaining(past.backoff, now); wait > 0 {
@@ -145,8 +148,9 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 	return w.describePulled(ctx, pulled)
 }
 
-// recordPullFailure records the event Failed, stores the failure with its next back-off, and returns the error
-// with the time of the next sync. If ctx has ended it only returns the error of ctx.
+// recordPullFailure records the event Failed, lengthens the pull back-off of the image, and returns err with a
+// waiting reason and the time of the next sync. It also deletes the stored failures of images that the pod no
+// longer uses. If ctx has ended, it only returns the error of ctx.
 func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -166,9 +170,8 @@ func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error 
 	return podworkers.RetryAfter(withWaitingReason(waitingReasonOfPull(err), err), now.Add(wait))
 }
 
-// waitingReasonOfPull returns the waiting reason of a failed pull: SignatureValidationFailed,
-// RegistryUnavailable or ErrImagePull. If err has both special causes, SignatureValidationFailed is returned
-// (IM-5).
+// waitingReasonOfPull returns the waiting reason for the error of an image pull: SignatureValidationFailed,
+// RegistryUnavailable or, for any other error, ErrImagePull (IM-5).
 func waitingReasonOfPull(err error) podstatus.Reason {
 	switch {
 	case errors.Is(err, runtime.ErrSignature):
@@ -179,7 +182,7 @@ func waitingReasonOfPull(err error) podstatus.Reason {
 	return podstatus.ReasonErrImagePull
 }
 
-// forgetUnusedPulls deletes the stored pull failures of images that no container or image volume of the pod
+// forgetUnusedPulls deletes the stored pull failures of images that no container and no image volume of the pod
 // uses. So a pod whose image changes again and again does not fill the map.
 func (inc *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 	if len(inc.pullHistories) == 0 {
@@ -201,9 +204,9 @@ func (inc *incarnation) forgetUnusedPulls(pod *v1.Pod) {
 	maps.DeleteFunc(inc.pullHistories, func(name string, _ pullHistory) bool { return !wanted[name] })
 }
 
-// describePulled inspects the image that was just pulled, adds its reference to the lease, records the event
-// Pulled, and calls Hooks.ImagePulled. A failed inspection is an error only if the container needs the user of
-// the image, or if the image may have been removed meanwhile. Otherwise only the size is unknown.
+// describePulled inspects an image after its pull, protects it under the runtime's image ID from garbage
+// collection, records the event Pulled and calls Hooks.ImagePulled. It ignores a failed inspection, unless ctx
+// has ended, the container needs the user of the image, or the image may have been removed meanwhile.
 func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled) (resolvedImage, error) {
 	waited, err := w.lease.AddName(ctx, pulled.Ref)
 	if err != nil {
@@ -227,8 +230,8 @@ func (w *imageToEnsure) describePulled(ctx context.Context, pulled images.Pulled
 	return image, nil
 }
 
-// pullPolicy returns the pull policy of the spec. If it is empty, the policy is Always for the tag latest and
-// IfNotPresent for other images.
+// pullPolicy returns the pull policy of the spec. If that is empty, it returns Always for an image name with
+// the tag latest, and IfNotPresent for any other name.
 func pullPolicy(policy v1.PullPolicy, name string) v1.PullPolicy {
 	switch {
 	case policy != "":

@@ -16,10 +16,10 @@ type volumeImage struct {
 	err error
 }
 
-// ensureVolumeImages pulls the images of all image volumes of the pod, once in a sync. It returns an error only
-// if ctx has ended or an image that the container mounts is missing. If several are missing, it returns the
-// error of the last mount.
-func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
+// ensurePodVolumeImages pulls the images of all image volumes of the pod, once in a sync. It returns an error
+// only if ctx has ended or an image that this container mounts has failed. If several have failed, it returns
+// the error of the last mount.
+func (st *containerStart) ensurePodVolumeImages(ctx context.Context) (err error) {
 	if st.volumeImages == nil {
 		if err := st.pullVolumeImages(ctx); err != nil {
 			return err
@@ -33,8 +33,8 @@ func (st *containerStart) ensureVolumeImages(ctx context.Context) (err error) {
 	return err
 }
 
-// pullVolumeImages makes the images of all image volumes present, one after the other, and stores each image or
-// its error in volumeImages. It returns an error only if ctx has ended.
+// pullVolumeImages pulls the images of the pod's image volumes, as their pull policies require, one after the
+// other. It stores each image or its error in volumeImages. It returns an error only if ctx has ended.
 func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	all := map[string]volumeImage{}
 	p.volumeImages = all
@@ -56,7 +56,7 @@ func (p *podStarter) pullVolumeImages(ctx context.Context) error {
 	return nil
 }
 
-// containersMountingVolume returns the names of the containers that mount a volume.
+// containersMountingVolume returns the names of the containers of the pod, of any kind, that mount a volume.
 func containersMountingVolume(pod *v1.Pod, volume string) (names []string) {
 	for c := range podspec.AllAndEphemeralContainers(pod) {
 		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == volume }) {
@@ -66,8 +66,8 @@ func containersMountingVolume(pod *v1.Pod, volume string) (names []string) {
 	return names
 }
 
-// releaseVolumeImages releases the leases of the volume images and clears volumeImages. After that the runtime
-// records of the containers protect the images from garbage collection.
+// releaseVolumeImages ends the protection of the volume images from garbage collection, and clears
+// volumeImages. From then on the containers that use the images protect them.
 func (p *podStarter) releaseVolumeImages() {
 	for _, image := range p.volumeImages {
 		if image.err == nil {
@@ -77,8 +77,8 @@ func (p *podStarter) releaseVolumeImages() {
 	p.volumeImages = nil
 }
 
-// replaceMountImages replaces, in place, the image references in mounts by the references of the pulled images,
-// and makes these mounts read-only.
+// replaceMountImages changes the mounts of image volumes in place: each pulled image is named by its runtime
+// ID, and its mount becomes read-only.
 func (p *podStarter) replaceMountImages(mounts []runtime.Mount) {
 	refs := make(map[string]string, len(p.volumeImages))
 	for i := range p.pod.Spec.Volumes {

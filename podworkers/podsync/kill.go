@@ -25,7 +25,7 @@ type podKiller struct {
 	statusAfterKill *runtime.PodStatus // the observed status after the last stop was confirmed
 }
 
-// newPodKiller returns a podKiller for one sync of a pod.
+// newPodKiller returns a podKiller, which stops the containers and sandboxes of one pod in one sync.
 func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podKiller {
 	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
 }
@@ -42,9 +42,8 @@ type stopTarget struct {
 	stop plan.Stop
 }
 
-// newStopTarget returns the stopTarget of a container for a stop that begins or continues. The deadline is now
-// plus the effective grace period: effectiveGrace completes grace. If the stop has already begun, the earlier of
-// both deadlines is used.
+// newStopTarget returns the stopTarget of a container with the deadline of its stop: now plus the effective
+// grace period, or the deadline of a stop that has already begun, whichever is earlier. It stops nothing.
 func (k *podKiller) newStopTarget(id, name, why string, grace lifecycle.ContainerGrace) stopTarget {
 	rec := k.containerRecord(id)
 	t := stopTarget{podKiller: k, id: id, name: name, reason: why, StopInfo: request.StopInfoOf(k.pod, k.incarnation.number, name, rec)}
@@ -53,15 +52,16 @@ func (k *podKiller) newStopTarget(id, name, why string, grace lifecycle.Containe
 	return t
 }
 
-// killPod stops every container of the pod and then every sandbox, also of previous incarnations of the pod's
-// UID, and confirms the stop with the runtime. It returns an error with a retry time if something still runs.
-// The next call continues the stop.
+// killPod stops every container and then every sandbox of the pod's UID, also of former pods, and confirms with
+// the runtime that they have stopped. override, if set, replaces the grace period. Except after a cancellation,
+// the error has a retry time; the next call continues the stop.
 func (k *podKiller) killPod(ctx context.Context, override lifecycle.Grace, why string) error {
 	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, override, why))
 }
 
-// stopContainersAndSandboxes stops every container of the pod, then its sandboxes, and confirms with the
-// runtime that they have stopped. It stops the sandboxes also if a container could not be stopped.
+// stopContainersAndSandboxes stops every container and then every sandbox of the pod, and confirms with the
+// runtime that they have stopped. If a container could not be stopped, it still stops the sandboxes, but
+// returns the error without the confirmation.
 func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, override lifecycle.Grace, why string) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
@@ -84,9 +84,9 @@ func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, override lif
 	return k.inspectAndConfirmStopped(ctx, targets, true)
 }
 
-// killContainers stops the containers of the steps at the same time, confirms the stops with the runtime, and
-// counts a failure for the retry delay. Before the stop it stores which containers are stopped for their next
-// attempt (TO-8).
+// killContainers stops the containers of the steps at the same time and confirms that with the runtime. Except
+// after a cancellation, the error has a retry time. Before the stops it stores which containers are stopped for
+// their next attempt. Without steps it does nothing (TO-8).
 func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 	targets := make([]stopTarget, len(steps))
 	for i, step := range steps {
 		if step.Replaces {
-			k.recordAndSaveReplacement(step.Name, step.ID)
+			k.recordAndSaveStopForNextAttempt(step.Name, step.ID)
 		}
 		targets[i] = k.newStopTarget(step.ID, step.Name, string(step.Reason), lifecycle.ContainerGrace{Container: lifecycle.GraceFromAPI(step.Grace)})
 	}
@@ -105,9 +105,9 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 	return k.recordKillResultAndDelayRetry(ctx, err)
 }
 
-// stopContainers stops containers at the same time, each within its grace period, and stores the stops in
-// memory. If wholePod is true, sidecars stop after the other containers. A failed stop does not block the
-// others (TO-1, TO-2).
+// stopContainers stops containers at the same time, each within its grace period, and stores the progress of
+// the stops in the memory of the pod. If wholePod is true, sidecars stop after the other containers. A failed
+// stop does not block the others (TO-1, TO-2).
 func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wholePod bool) error {
 	errs := make([]error, len(targets))
 	q := newStopQueue(k.executor, targets, wholePod)
@@ -123,8 +123,8 @@ func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wh
 	return errors.Join(errs...)
 }
 
-// storeStopsInMemory stores the deadlines and hook states of the targets' stops in the memory of the pod, so
-// that the next sync continues the stops.
+// storeStopsInMemory stores the deadline and the hook state of each stop in the memory of the pod, so that the
+// next sync continues the stops.
 func (k *podKiller) storeStopsInMemory(targets []stopTarget) {
 	stops := make([]plan.Stop, len(targets))
 	for i := range targets {
@@ -133,9 +133,9 @@ func (k *podKiller) storeStopsInMemory(targets []stopTarget) {
 	k.incarnation.memory = k.incarnation.memory.WithStops(stops...)
 }
 
-// stopContainer runs the preStop hook of one container, calls waitForTurn, and sends StopContainer with the
-// context that waitForTurn returns. It also records the event Killing. A container that was created and never
-// started is removed instead.
+// stopContainer records the event Killing, runs the preStop hook of the container, waits with waitForTurn, and
+// sends StopContainer to the runtime. A container that was created and never started is removed instead,
+// without the event and the hook.
 func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (context.Context, error)) error {
 	if t.created {
 		if err := t.removeCreatedContainer(ctx, t.id); !errors.Is(err, runtime.ErrWrongState) {
@@ -157,8 +157,8 @@ func (t *stopTarget) stopContainer(ctx context.Context, waitForTurn func() (cont
 }
 
 // sendStopContainer sends StopContainer with the rest of the grace period, at least minGracePeriod. The grace
-// period is 0 if an earlier stop returned without error and the container still ran. A container that the
-// runtime does not have counts as stopped (KC-14).
+// period is 0 if the container still runs after an earlier stop without error. A container that the runtime
+// does not have counts as stopped (KC-14).
 func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err // The stops of earlier targets were cut short.
@@ -176,8 +176,8 @@ func (t *stopTarget) sendStopContainer(ctx context.Context) error {
 	return err
 }
 
-// stopSandboxes stops sandboxes of the pod at the same time. A sandbox that the runtime does not have counts as
-// stopped.
+// stopSandboxes sends StopSandbox for the sandboxes at the same time and returns the errors joined. A sandbox
+// that the runtime does not have counts as stopped.
 func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string) error {
 	errs := make([]error, len(ids))
 	branches := executor.WithBranches(ctx, len(ids))
@@ -197,9 +197,9 @@ func (k *podKiller) stopSandboxes(ctx context.Context, ids []string, why string)
 	return errors.Join(errs...)
 }
 
-// inspectAndConfirmStopped inspects the pod, stores the status in statusAfterKill, and returns an error if one
-// of the containers in stopped still runs. The next stop of such a container has no grace period. If wholePod
-// is true, any other running container and any ready sandbox is an error too.
+// inspectAndConfirmStopped inspects the pod, stores the runtime status in statusAfterKill, and returns an error
+// if a container in stopped still runs. The next stop of such a container has no grace period. If wholePod is
+// true, any other running container and any ready sandbox is an error too.
 func (k *podKiller) inspectAndConfirmStopped(ctx context.Context, stopped []stopTarget, wholePod bool) error {
 	status, err := k.inspectPod(ctx, k.pod.UID)
 	if err != nil {
@@ -237,7 +237,7 @@ func (k *podKiller) inspectAndConfirmStopped(ctx context.Context, stopped []stop
 	return nil
 }
 
-// readySandboxIDs returns the IDs of the sandboxes that are ready.
+// readySandboxIDs returns the IDs of the ready sandboxes in a status.
 func readySandboxIDs(status *runtime.PodStatus) []string {
 	var ready []string
 	for i := range status.Sandboxes {

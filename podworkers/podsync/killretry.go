@@ -12,9 +12,9 @@ import (
 // killRetry is the delay between attempts to stop the containers and sandboxes of a pod.
 var killRetry = backoff.Exponential{Initial: 10 * time.Second, Max: time.Minute, Reset: 10 * time.Minute}
 
-// recordKillResultAndDelayRetry counts the failed stops of a pod in a row, and returns err with the time of the
-// next attempt: after 10, 20, 40 and 60 seconds. A nil err resets the count. The error of a cancelled stop is
-// returned as it is and not counted.
+// recordKillResultAndDelayRetry counts consecutive failed stops of the pod, and returns err with the time of
+// the next attempt, after 10, 20, 40 and then 60 seconds. A nil err resets the count. The error of a cancelled
+// call is returned unchanged and does not count.
 func (k *podKiller) recordKillResultAndDelayRetry(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

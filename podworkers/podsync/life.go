@@ -74,10 +74,10 @@ type pullHistory struct {
 	recorded bool // an event was recorded for this back-off
 }
 
-// findOrCreateIncarnation returns the incarnation of the pod's UID for this call, counts the call, and creates
-// an incarnation for a new UID, a new worker or after the end of the old one. The first incarnation in a
-// process adopts the newest runtime records, because they may be of the same pod from before a restart. A later
-// incarnation gets a number above the numbers of all records.
+// findOrCreateIncarnation returns the state of the current pod among several pods in turn with the same UID
+// (its incarnation), and counts the call. It creates the state for a new UID, for a new worker, and after the
+// previous pod has terminated. The first state in a process takes over existing runtime records, because they
+// may be of this pod. Later ones have a higher number than all records.
 func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()
@@ -100,9 +100,9 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 	return inc
 }
 
-// adoptOrOutnumberRecords sets the number of the incarnation to the number of the newest runtime records. If
-// these records belong to another pod with the UID, the incarnation gets a higher number and does not use the
-// stored status. They belong to another pod if this process has terminated that pod or the pod hash differs.
+// adoptOrOutnumberRecords sets the number of the pod's incarnation to newest, the highest number in the runtime
+// records, so that the pod owns these records. If they belong to a former pod with the same UID, it sets newest
+// + 1 instead and marks the stored status as possibly of that pod.
 func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	inc.number = max(newest, inc.number)
 	if inc.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {
@@ -110,9 +110,9 @@ func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, stat
 	}
 }
 
-// clearEndedIncarnation clears the state of an incarnation whose pod has terminated and marks it as ended. It
-// keeps the numbers, so that the next incarnation gets a higher one.
-func (s *Syncer) clearEndedIncarnation(inc *incarnation) {
+// clearIncarnationAndMarkEnded clears the state of a terminated pod in place and marks it as ended. It keeps
+// the counters, so that the next pod with this UID gets a higher number.
+func (s *Syncer) clearIncarnationAndMarkEnded(inc *incarnation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*inc = incarnation{workerIncarnation: inc.workerIncarnation, number: inc.number, previousIncarnations: inc.previousIncarnations, calls: inc.calls, stage: incarnationEnded}

@@ -23,9 +23,9 @@ const (
 	logMessageLines = 80
 )
 
-// statusWithTerminationMessages returns the observed status, or a copy with the termination messages of the
-// exited containers. It reads each message once and stores it in the incarnation. If a message cannot be read,
-// the copy has the error instead, and the next call reads the message again.
+// statusWithTerminationMessages returns the observed status, or a copy of it with the termination messages of
+// exited containers. It reads each message once and stores it. If a message cannot be read, the copy has the
+// error as the message, and the next call reads again. Messages of removed containers are dropped.
 func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
 	var read map[string]string
@@ -54,8 +54,7 @@ func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runti
 	return cmp.Or(withMessages, w.status)
 }
 
-// joinMessages joins two messages with a colon and a space. If the first one is empty it returns the second
-// one.
+// joinMessages returns both messages with ": " between them. If message is empty, it returns only more.
 func joinMessages(message, more string) string {
 	if message == "" {
 		return more
@@ -63,9 +62,9 @@ func joinMessages(message, more string) string {
 	return message + ": " + more
 }
 
-// readTerminationMessage returns the termination message of a container of this incarnation, from its file or
-// else from its log. If known is false, the container has not exited, or the message could not be read and
-// message describes the error.
+// readTerminationMessage returns the termination message of an exited container of this pod, from its file or,
+// if that is empty, from its log. If known is false, the container has not exited or the message could not be
+// read; message may then describe the error.
 func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runtime.ContainerStatus) (message string, known bool) {
 	c := w.exitedContainerSpec(record)
 	if c == nil {
@@ -84,8 +83,8 @@ func (w *statusWriter) readTerminationMessage(ctx context.Context, record *runti
 	return message, true
 }
 
-// exitedContainerSpec returns the spec of a container of this incarnation that has exited. It returns nil for
-// any other container, and if the pod has no container of that name.
+// exitedContainerSpec returns the spec of the container in a record. It returns nil if the container has not
+// exited, belongs to a former pod with this UID, or is not in the spec.
 func (w *statusWriter) exitedContainerSpec(record *runtime.ContainerStatus) *v1.Container {
 	if record.State != runtime.StateExited || record.Incarnation != w.incarnation.number {
 		return nil
@@ -93,8 +92,8 @@ func (w *statusWriter) exitedContainerSpec(record *runtime.ContainerStatus) *v1.
 	return podspec.FindContainer(podspec.AllAndEphemeralContainers(w.pod), record.Name)
 }
 
-// hasUnreadMessage reports whether the termination message of an exited container of this incarnation is not
-// yet read.
+// hasUnreadMessage reports whether an exited container of this pod has a termination message that was not read
+// successfully yet.
 func (w *statusWriter) hasUnreadMessage() bool {
 	for i := range w.status.Containers {
 		record := &w.status.Containers[i]
@@ -105,9 +104,8 @@ func (w *statusWriter) hasUnreadMessage() bool {
 	return false
 }
 
-// readMessageFromFile returns the message that a container wrote into its termination log, limited to the last
-// maxMessage bytes. It returns an empty string if Config.Files is not set or the container mounts something
-// else at that path.
+// readMessageFromFile returns the last maxMessage bytes of the container's termination message file. It returns
+// "" if Config.Files is not set, or if the container mounts something else at that path.
 func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	if w.cfg.Files == nil || request.HasMountAt(c, request.TerminationMessagePath(c)) {
 		return "", nil
@@ -119,8 +117,9 @@ func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.Cont
 	return validUTF8Tail(text, maxMessage), nil
 }
 
-// readMessageFromLog returns the end of the log of a failed container whose policy is FallbackToLogsOnError. It
-// returns an empty string for other containers, or if the runtime has no log.
+// readMessageFromLog returns the end of the log of a container that failed, if its terminationMessagePolicy is
+// FallbackToLogsOnError. It returns "" for any other container, for one that could not be started, and if the
+// runtime has no log.
 func (w *statusWriter) readMessageFromLog(ctx context.Context, c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	logs := w.runtimeFeatures().LogReader
 	if logs == nil || record.ExitCode == 0 || record.Reason == string(podstatus.ReasonContainerCannotRun) ||
@@ -158,16 +157,16 @@ func (t *tailWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// lastBytes returns the last bytes of the input, at most limit.
+// lastBytes returns the last bytes that were written, at most limit.
 func (t *tailWriter) lastBytes() []byte { return t.bytes[max(len(t.bytes)-t.limit, 0):] }
 
-// validUTF8Tail returns at most the last limit bytes of a text, without invalid UTF-8.
+// validUTF8Tail returns the last limit bytes of a text without the bytes that are invalid UTF-8.
 func validUTF8Tail(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// createTerminationLogMount creates the file for the termination message and returns its mount. It returns none
-// if Config.Files is not set or the container mounts something else at that path (KC-8).
+// createTerminationLogMount creates the file for the termination message and returns its mount. It does nothing
+// and returns nil if Config.Files is not set, or if the container mounts something else at that path (KC-8).
 func (st *containerStart) createTerminationLogMount() ([]runtime.Mount, error) {
 	at := request.TerminationMessagePath(st.Container)
 	if st.cfg.Files == nil || request.HasMountAt(st.Container, at) {

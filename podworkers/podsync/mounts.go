@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// setUpVolumes sets up or updates the volumes of the pod. If the volumes belong to another pod with this UID,
-// it removes the runtime records of that pod and tries again. After any other failure it records an event and
-// returns an error, so that no container starts; running containers keep running.
+// setUpVolumes sets up or updates the volumes of the pod, if it has any. If they belong to a former pod with
+// this UID, it removes the runtime records of that pod and tries once more. If it fails, it records a Warning
+// event, unless ctx has ended, and returns the error, so that no container starts.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
@@ -37,8 +37,8 @@ func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	return fmt.Errorf("podsync: %w", err)
 }
 
-// tearDownVolumes tears down the volumes of the pod. The caller makes sure that no container of the pod
-// runs.
+// tearDownVolumes tears down the volumes of the pod. The caller makes sure that no container of the pod runs.
+// It does nothing if Config.Volumes is not set.
 func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil {
 		return nil
@@ -52,10 +52,11 @@ func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 	return nil
 }
 
-// containerMounts returns the mounts of the container: its volumes, the hosts file and the file for the
-// termination message. It creates both files if necessary. If the files belong to another pod with this UID, it
-// removes the runtime records of that pod and tries again.
-func (st *containerStart) containerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
+// createContainerMounts returns the mounts of the container: its volumes, the hosts file and the file for the
+// termination message. It creates both files, if Config.Files is set and the container does not mount something
+// else there. If a file belongs to a former pod with this UID, it removes the runtime records of that pod and
+// tries once more.
+func (st *containerStart) createContainerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
 	if st.cfg.Volumes != nil && len(st.Container.VolumeMounts) > 0 {
 		if mounts, err = st.cfg.Volumes.Mounts(ctx, st.pod, st.Container, env.Expand); err != nil {
 			return nil, err
@@ -82,8 +83,9 @@ func (st *containerStart) containerMounts(ctx context.Context, env *environ.Envi
 	return slices.Concat(mounts, hosts, message), nil
 }
 
-// createHostsFileMount writes the pod's hosts file and returns its mount. It returns none if the container
-// mounts something else at /etc/hosts, or if the hosts file would have no addresses.
+// createHostsFileMount writes the hosts file of the pod and returns its mount. It does nothing and returns nil
+// if the container mounts something else at /etc/hosts, or if the hosts file would contain no pod address and
+// no host aliases.
 func (st *containerStart) createHostsFileMount() ([]runtime.Mount, error) {
 	c := st.Container
 	const at = "/etc/hosts"

@@ -16,8 +16,9 @@ type stopQueue struct {
 	predecessors [][]int
 }
 
-// newStopQueue returns the order in which the targets stop. If wholePod is false no target waits for another
-// one. Otherwise a target waits for all running containers that must stop before it (TO-4, TO-8).
+// newStopQueue returns the order in which containers stop. If wholePod is true, a container waits for all
+// running containers with a lower stop order; created ones do not count. If wholePod is false, no container
+// waits for another one (TO-4, TO-8).
 func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *stopQueue {
 	q := &stopQueue{stopped: make([]executor.Latch, len(targets)), predecessors: make([][]int, len(targets))}
 	for i := range targets {
@@ -33,9 +34,9 @@ func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *
 	return q
 }
 
-// waitForTurn waits until all targets that must stop before this one have stopped, or until the deadline
-// (TO-5). A failed stop does not block the targets after it. The returned context names the targets that
-// stopped in time, which the simulated executor uses to order parallel calls.
+// waitForTurn waits until all containers that must stop before this one have stopped, but not longer than the
+// deadline; the deadline is no error. A failed stop counts as stopped. The returned context names the
+// containers that stopped in time, for the simulated executor (TO-5).
 func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, index int, deadline time.Time) (context.Context, error) {
 	if len(q.predecessors[index]) == 0 {
 		return ctx, nil

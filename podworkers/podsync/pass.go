@@ -27,8 +27,8 @@ type syncPass struct {
 	mayHaveChanged atomic.Bool        // the sync has sent a call that may have changed the pod's records
 }
 
-// newSyncPass returns the state of one sync of a pod, with the pod's incarnation. A nil status means that the
-// runtime has no records of the pod.
+// newSyncPass returns the state of one sync of a pod. A nil status is replaced by an empty one. It also counts
+// the sync in the state that lasts over several syncs of the pod.
 func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *syncPass {
 	if status == nil {
 		status = &runtime.PodStatus{UID: pod.UID, Name: pod.Name, Namespace: pod.Namespace}
@@ -36,13 +36,13 @@ func (s *Syncer) newSyncPass(ctx context.Context, pod *v1.Pod, status *runtime.P
 	return &syncPass{Syncer: s, pod: pod, incarnation: s.findOrCreateIncarnation(pod, podworkers.IncarnationFrom(ctx), status), status: status}
 }
 
-// runtimePodRef returns the reference to the pod for requests to the runtime.
+// runtimePodRef returns the UID, name, namespace and incarnation number of the pod for requests to the runtime.
 func (p *syncPass) runtimePodRef() runtime.PodRef {
 	return runtime.PodRef{UID: p.pod.UID, Name: p.pod.Name, Namespace: p.pod.Namespace, Incarnation: p.incarnation.number}
 }
 
-// containerRecord returns the container with the ID from the newest runtime status of the pod, or nil if the
-// status does not have it.
+// containerRecord returns the container with an ID from the newest runtime status of the pod. It returns nil if
+// the status does not have it.
 func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	for i := range p.status.Containers {
 		if c := &p.status.Containers[i]; c.ID == id {
@@ -52,23 +52,23 @@ func (p *syncPass) containerRecord(id string) *runtime.ContainerStatus {
 	return nil
 }
 
-// useNewStatus replaces the observed runtime status of the pod by a newer one, and stores in memory that the
-// pod was observed again.
-func (p *syncPass) useNewStatus(status *runtime.PodStatus) {
+// setAndRecordObservedStatus replaces the runtime status of the pod by a newer one. It also records in the
+// memory of the pod that the pod was observed after all starts so far.
+func (p *syncPass) setAndRecordObservedStatus(status *runtime.PodStatus) {
 	p.status = status
 	p.incarnation.memory = p.incarnation.memory.RecordObservation()
 }
 
-// callRuntimeUncancelled makes a call of the runtime that only Config.CallTimeout can end, and notes that the
-// pod may have changed. A cancelled ctx does not end the call, because some runtimes turn a cancelled start
-// into a failed container.
+// callRuntimeUncancelled calls the runtime with the timeout Config.CallTimeout, and stores that the pod may
+// have changed. The end of ctx does not cancel the call, because some runtimes turn a cancelled start into a
+// failed container.
 func (p *syncPass) callRuntimeUncancelled(ctx context.Context, call func(context.Context) error) error {
 	p.mayHaveChanged.Store(true)
 	return p.callWithTimeout(executor.Detach(ctx), p.cfg.CallTimeout, call)
 }
 
-// runActionAndReport calls action, logs the result with its duration, passes it to Hooks.ActionDone, and
-// returns the error. It may be called concurrently in one sync.
+// runActionAndReport calls action, writes the result to the debug log, passes it to Hooks.ActionDone, and
+// returns the error of action. It may be called concurrently.
 func (p *syncPass) runActionAndReport(ctx context.Context, result Result, action func() error) error {
 	result.UID = p.pod.UID
 	began := p.executor.Now()
@@ -79,9 +79,9 @@ func (p *syncPass) runActionAndReport(ctx context.Context, result Result, action
 	return result.Err
 }
 
-// callChangedHook calls Config.Changed if this sync has sent a runtime call that may have changed the pod, even
-// if the call has failed. For a pod that only waits the hook would cause endless syncs.
-func (p *syncPass) callChangedHook() {
+// callChangedHookIfMayHaveChanged calls Config.Changed if this sync has sent a runtime call that may have
+// changed the pod, even if the call failed. In any other sync the hook would cause an endless loop of syncs.
+func (p *syncPass) callChangedHookIfMayHaveChanged() {
 	if p.mayHaveChanged.Load() {
 		p.cfg.Changed(p.pod.UID)
 	}

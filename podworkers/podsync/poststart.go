@@ -19,9 +19,9 @@ import (
 // short.
 const postStartFailed = "its PostStart hook did not succeed"
 
-// runPostStart runs the PostStart hook of the container, if it has one. It first publishes the container as
-// running. If the hook fails, it records an event and stops the container within the grace period of the pod
-// (KC-5).
+// runPostStart runs the postStart hook of the container, if it has one, and returns nil after a success. Before
+// the hook it publishes the status with the running container. If the hook fails, it records an event, stops
+// the container within the grace period of the pod, and returns an error (KC-5).
 func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	c := st.Container
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
@@ -48,26 +48,25 @@ func (st *containerStart) runPostStart(ctx context.Context, id string) error {
 	st.recordWarning(st.Name, eventPostStart, "The PostStart hook of container %s failed: %s", st.Name, failed)
 	targets := []stopTarget{st.killer.newPostStartTarget(id, st.Name)}
 	if !errors.Is(failed, runtime.ErrWrongState) { // ErrWrongState means that the container has exited by itself.
-		st.recordAndSaveReplacement(st.Name, id)
+		st.recordAndSaveStopForNextAttempt(st.Name, id)
 	}
 	return errors.Join(withWaitingReason(podstatus.ReasonPostStartHookError, failed), st.killer.stopAndInspect(ctx, targets))
 }
 
 // inspectAndPublish inspects the pod and publishes its status in the middle of a sync, before a hook that may
-// take long. If the inspection fails it publishes nothing. The hook also needs the address of a sandbox that
-// this sync has created.
+// take long. If the inspection fails, it does nothing.
 func (w *statusWriter) inspectAndPublish(ctx context.Context) {
 	status, err := w.inspectPod(ctx, w.pod.UID)
 	if err != nil {
 		return // A later sync publishes it.
 	}
-	w.useNewStatus(status)
+	w.setAndRecordObservedStatus(status)
 	w.publishStatus(ctx, false, nil)
 }
 
-// hideIDsWithPendingPostStart returns a status for the prober, in which a container whose PostStart hook has
-// not succeeded has no ID. So the prober does not probe it yet. It returns the status itself if there is
-// no such container, and otherwise a copy.
+// hideIDsWithPendingPostStart returns a copy of a status without the IDs of the running containers whose
+// postStart hook has not succeeded. So the prober does not probe them yet. It returns the status itself if
+// there is no such container.
 func (w *statusWriter) hideIDsWithPendingPostStart(status *v1.PodStatus) *v1.PodStatus {
 	isPending := func(c v1.ContainerStatus) bool {
 		return c.State.Running != nil && w.incarnation.memory.IsPostStartPending(c.Name, c.ContainerID)
@@ -87,9 +86,9 @@ func (w *statusWriter) hideIDsWithPendingPostStart(status *v1.PodStatus) *v1.Pod
 	return &hidden
 }
 
-// stopContainersWithPendingPostStart stops the containers whose PostStart hook has started and not succeeded,
-// because the hook was cancelled or the stop after a failed hook has failed. It also stores that they are
-// stopped for their next attempt. After a restart of the agent such a container keeps running (KC-6).
+// stopContainersWithPendingPostStart stops each container whose postStart hook has begun and not succeeded,
+// because the hook was cancelled or an earlier stop failed. It also stores that they are stopped for their next
+// attempt. An earlier process of the agent leaves no such information (KC-6).
 func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {
@@ -99,19 +98,19 @@ func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) erro
 		}
 	}
 	for i := range targets {
-		k.recordAndSaveReplacement(targets[i].name, targets[i].id)
+		k.recordAndSaveStopForNextAttempt(targets[i].name, targets[i].id)
 	}
 	return k.stopAndInspect(ctx, targets)
 }
 
-// newPostStartTarget returns the stopTarget of a container whose PostStart hook did not succeed. It has
-// the grace period of the pod.
+// newPostStartTarget returns the stopTarget of a container whose postStart hook did not succeed, with the grace
+// period of the pod. It stops nothing.
 func (k *podKiller) newPostStartTarget(id, name string) stopTarget {
 	return k.newStopTarget(id, name, postStartFailed, lifecycle.ContainerGrace{})
 }
 
-// stopAndInspect stops containers, confirms the stop with the runtime, and replaces the observed status by the
-// status after the stop. Without targets it does nothing.
+// stopAndInspect stops containers, confirms that with the runtime, and uses the new runtime status for the rest
+// of the sync. Without targets it does nothing.
 func (k *podKiller) stopAndInspect(ctx context.Context, targets []stopTarget) error {
 	if len(targets) == 0 {
 		return nil
@@ -122,6 +121,6 @@ func (k *podKiller) stopAndInspect(ctx context.Context, targets []stopTarget) er
 	if err := k.inspectAndConfirmStopped(ctx, targets, false); err != nil {
 		return err
 	}
-	k.useNewStatus(k.statusAfterKill)
+	k.setAndRecordObservedStatus(k.statusAfterKill)
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// hasContainerRecords asks the runtime whether it has any container of a UID, running or not.
+// hasContainerRecords asks the runtime whether it has any container with the pod UID, in any state.
 func (s *Syncer) hasContainerRecords(uid types.UID) (bool, error) {
 	status, err := s.inspectPod(context.Background(), uid)
 	if err != nil {
@@ -17,10 +17,10 @@ func (s *Syncer) hasContainerRecords(uid types.UID) (bool, error) {
 	return len(status.Containers) > 0, nil
 }
 
-// removeRecordsOfPreviousIncarnations removes the sandboxes of previous incarnations of the UID from the
-// runtime, with their containers. It returns true if the runtime has no container of the UID afterwards, and
-// false after any error. Only then may the volumes of a pod with another name be removed.
-func (p *syncPass) removeRecordsOfPreviousIncarnations(ctx context.Context) bool {
+// removeRecordsOfPreviousIncarnations removes from the runtime the sandboxes of former pods with this UID, with
+// their containers. noneLeft reports whether the runtime then has no container with the UID; only then may the
+// volumes of a former pod be removed. It is false after any error.
+func (p *syncPass) removeRecordsOfPreviousIncarnations(ctx context.Context) (noneLeft bool) {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return false

@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addPodToProber adds the pod to the prober if it has probes. In the first sync of an incarnation it first
-// passes the published status to the prober, even if an earlier process published it. So a container that was
-// ready before a restart of the agent stays ready (PR-5).
+// addPodToProber adds the pod to the prober, if the pod has probes. In the first sync of a pod it first passes
+// the prober the published status or, if none is stored, the values of an earlier process. So a container that
+// was ready before a restart of the agent stays ready (PR-5).
 func (p *podSync) addPodToProber() {
 	if !request.HasProbes(p.pod) {
 		return
@@ -29,8 +29,8 @@ func (p *podSync) addPodToProber() {
 	p.cfg.Probes.AddPod(request.ExpandProbes(p.pod))
 }
 
-// probeResultsByContainerID returns the results of the liveness and startup probes of the running containers of
-// this incarnation. It returns nil if the pod has no probes.
+// probeResultsByContainerID returns the results of the liveness and startup probes of the pod's running
+// containers, by runtime ID. It returns nil if the pod has no probes.
 func (p *podSync) probeResultsByContainerID() map[string]plan.Probed {
 	if !request.HasProbes(p.pod) {
 		return nil

@@ -95,8 +95,8 @@ func (p guardedProbes) RemovePod(uid types.UID) {
 	_ = p.guard.Call("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
 }
 
-// setNotReadyWithoutProber sets Started and Ready of each container with a startup or readiness probe as if no
-// probe had a result yet. It changes no other container.
+// setNotReadyWithoutProber sets Started and Ready in the status of each container that has a startup or
+// readiness probe to the values before the first probe result. It changes no other container.
 func setNotReadyWithoutProber(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {

@@ -21,20 +21,21 @@ type statusWriter struct {
 	storePanicErr error       // the error of a contained panic of Config.Status; the sync returns it
 }
 
-// newStatusWriter returns the statusWriter for one sync of a pod. In the first sync of an incarnation it reads
-// the container states that an earlier process has saved.
+// newStatusWriter returns the statusWriter for one sync of a pod. In the first sync of a pod it also reads the
+// container states that an earlier process has saved.
 func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
 	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
 	w.consumeSavedContainerStatesOnce()
 	return w
 }
 
-// publishStatus computes the status of the pod from the observed runtime status, stores it and returns it. After a
-// successful store it passes the status to the prober, and saves the container states and the terminal status.
-// If terminal is true no container of the pod runs or will run, and these later steps are skipped.
+// publishStatus computes the status of the pod from the runtime status, changes it with statusFunc, stores it
+// and returns it. Unless terminal is true or the store panics, it then saves the terminal status and the
+// container states and passes the stored status to the prober. terminal means that no container of the pod runs
+// or will run.
 func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
-		Pod: w.podWithLastStatus(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
+		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
@@ -42,7 +43,7 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 	status = plan.CompleteStatus(in, status)
 	w.clearWaitingReasons(&status)
 	w.applyStatusFunc(&status, statusFunc)
-	if !w.storeStatus(status) {
+	if !w.replaceOrSetStoredStatus(status) {
 		return status
 	}
 	w.incarnation.persisted.statusPublished = true
@@ -59,8 +60,8 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 	return status
 }
 
-// applyStatusFunc calls the caller's statusFunc, if it is not nil, to change the status. If statusFunc
-// panics the status stays as it was, and the pod still terminates.
+// applyStatusFunc changes the status with the caller's statusFunc, which may be nil. If statusFunc panics, the
+// status stays unchanged.
 func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworkers.PodStatusFunc) {
 	if statusFunc == nil {
 		return
@@ -71,8 +72,8 @@ func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworke
 	}
 }
 
-// passStatusToProber passes the stored status of the pod to the prober, if the pod has probes
-// (PR-4).
+// passStatusToProber passes the stored status of the pod to the prober, if the pod has probes. Containers whose
+// postStart hook has not succeeded have no ID in it (PR-4).
 func (w *statusWriter) passStatusToProber() {
 	if !request.HasProbes(w.pod) {
 		return
@@ -82,8 +83,8 @@ func (w *statusWriter) passStatusToProber() {
 	})
 }
 
-// clearWaitingReasons clears, in memory, the waiting reason of each container that runs in the status. A
-// container can run although its start returned an error.
+// clearWaitingReasons clears, in the memory of the pod, the waiting reason of each init or regular container
+// that is running in the status. Such a container may run although its start returned an error.
 func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
@@ -94,15 +95,16 @@ func (w *statusWriter) clearWaitingReasons(status *v1.PodStatus) {
 	}
 }
 
-// isNewWaitingReason reports whether err has another waiting reason than the last failed start of the
-// container, or has none. An event is recorded only for a new reason.
+// isNewWaitingReason reports whether err has a waiting reason or message that differs from the last stored one
+// of the container. It returns true if err has no waiting reason. Events are recorded only for a new reason.
 func (p *podStarter) isNewWaitingReason(container string, err error) bool {
 	reason, ok := waitingReasonOfError(err)
 	return !ok || p.incarnation.memory.WaitingReason(container) != reason
 }
 
-// setWaitingReason stores the waiting reason of err for a container, and notes a change in reasonsChanged. A
-// nil error clears the reason. An error without a reason changes nothing.
+// setWaitingReason stores the waiting reason of err for a container in the memory of the pod, and sets
+// reasonsChanged if it is a new one. A nil error clears the stored reason. An error without a waiting reason
+// changes nothing.
 func (p *podStarter) setWaitingReason(container string, err error) {
 	if err == nil {
 		p.incarnation.memory = p.incarnation.memory.SetWaitingReason(container, plan.Reason{})

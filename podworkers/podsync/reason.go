@@ -27,7 +27,7 @@ func (f *reasonError) As(target any) bool {
 	return ok
 }
 
-// withWaitingReason adds a waiting reason to an error. A nil error stays nil.
+// withWaitingReason wraps an error with a waiting reason for the container status. A nil error stays nil.
 func withWaitingReason(reason podstatus.Reason, err error) error {
 	if err == nil {
 		return nil
@@ -35,8 +35,8 @@ func withWaitingReason(reason podstatus.Reason, err error) error {
 	return &reasonError{reason, err}
 }
 
-// waitingReasonOfError returns the waiting reason and message that withWaitingReason has added to err. It
-// returns false if err has no reason.
+// waitingReasonOfError returns the waiting reason that withWaitingReason has added to err, with the error text
+// as its message. It returns false if err has none.
 func waitingReasonOfError(err error) (plan.Reason, bool) {
 	f, ok := contain.AsType[*reasonError](err)
 	if !ok {

@@ -48,8 +48,7 @@ type refreshRun struct {
 	cancelled bool
 }
 
-// newFileRefresher returns a fileRefresher, which refreshes volume files outside syncs, with the volumes and
-// pod source of the Config.
+// newFileRefresher returns a fileRefresher, which refreshes volume files outside of syncs. It starts nothing.
 func newFileRefresher(cfg *Config, exec executor.Executor) *fileRefresher {
 	r := &fileRefresher{volumes: cfg.Volumes, desired: cfg.Desired, executor: exec, tableChanged: exec.NewEvent(), log: cfg.Log}
 	r.mu.pods, r.mu.runs = map[types.UID]*v1.Pod{}, map[types.UID]*refreshRun{}
@@ -105,8 +104,8 @@ func (s *Syncer) RefreshVolumes(ctx context.Context) error {
 	}
 }
 
-// markDueRefreshesRunning returns the refreshes that are due now, marks them as running, and stores the time of
-// the next one. nextAt is that time.
+// markDueRefreshesRunning returns the refreshes that are due now and marks them as running; the caller must run
+// them. nextAt is the time of the next refresh after these, or zero if none is planned.
 func (r *fileRefresher) markDueRefreshesRunning() (due []*refreshRun, nextAt time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,13 +118,14 @@ func (r *fileRefresher) markDueRefreshesRunning() (due []*refreshRun, nextAt tim
 	return due, r.mu.nextWake
 }
 
-// refreshVolumes refreshes the volume files of one pod within refreshTimeout, unless the refresh was cancelled
-// or the pod is gone. It logs a failure and schedules the next refresh.
+// refreshVolumes refreshes the volume files of one pod within refreshTimeout, and logs a failure. It does not
+// refresh if the run was cancelled or the pod is gone. At the end it reports the result to the schedule, unless
+// the pod was forgotten meanwhile, and wakes the refresh loop.
 func (r *fileRefresher) refreshVolumes(ctx context.Context, run *refreshRun) {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(refreshTimeout))
 	defer cancel()
 	var err error
-	if pod := r.podToRender(run); !r.setCancelUnlessCancelled(run, cancel) {
+	if pod := r.lastSetUpPodWithDesiredMetadata(run); !r.storeCancelFunc(run, cancel) {
 		err = context.Canceled
 	} else if pod != nil {
 		err = r.volumes.(VolumeRefresher).Refresh(ctx, pod)
@@ -142,10 +142,10 @@ func (r *fileRefresher) refreshVolumes(ctx context.Context, run *refreshRun) {
 	}
 }
 
-// podToRender returns the pod whose fields the volume files show: the pod of the last SetUp with the desired
-// metadata. If the desired pod is missing or has another name, it returns the pod of the last SetUp unchanged.
-// It returns nil if there is neither.
-func (r *fileRefresher) podToRender(run *refreshRun) *v1.Pod {
+// lastSetUpPodWithDesiredMetadata returns the pod for which the volume files are written: the pod of the last
+// SetUp with the metadata of the desired pod. Without a desired pod of the same name it returns the pod of the
+// last SetUp unchanged; without a SetUp it returns the desired pod. It returns nil if there is neither.
+func (r *fileRefresher) lastSetUpPodWithDesiredMetadata(run *refreshRun) *v1.Pod {
 	now, ok := r.desired(run.uid)
 	switch {
 	case run.pod == nil && !ok:
@@ -160,17 +160,17 @@ func (r *fileRefresher) podToRender(run *refreshRun) *v1.Pod {
 	return &pod
 }
 
-// setCancelUnlessCancelled stores the function that cancels a refresh. It returns false if the refresh was
-// already cancelled; the caller then must not start it.
-func (r *fileRefresher) setCancelUnlessCancelled(run *refreshRun, cancel context.CancelFunc) bool {
+// storeCancelFunc stores the function that cancels a refresh. mayStart is false if the refresh was already
+// cancelled.
+func (r *fileRefresher) storeCancelFunc(run *refreshRun, cancel context.CancelFunc) (mayStart bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.cancel = cancel
 	return !run.cancelled
 }
 
-// cancelRefreshAndSetUp cancels a running refresh of the pod without waiting for it, calls SetUp through call,
-// and schedules the next refresh. If Config.Volumes cannot refresh, it only calls call.
+// cancelRefreshAndSetUp cancels a running refresh of the pod's volume files without waiting for it, sets up the
+// volumes by call, and plans the next refresh. If Config.Volumes cannot refresh, it only runs call.
 func (r *fileRefresher) cancelRefreshAndSetUp(pod *v1.Pod, call func() error) error {
 	if !r.canRefresh() {
 		return call()
@@ -188,9 +188,9 @@ func (r *fileRefresher) cancelRefreshAndSetUp(pod *v1.Pod, call func() error) er
 	return err
 }
 
-// cancelRefreshAndTearDown cancels a running refresh of the pod without waiting for it, and calls TearDown
-// through call. If call succeeds, the pod has no further refreshes. If Config.Volumes cannot refresh, it only
-// calls call.
+// cancelRefreshAndTearDown cancels a running refresh of the pod's volume files without waiting for it, and
+// tears down the volumes by call. After a success it deletes the refresh state of the pod. If Config.Volumes
+// cannot refresh, it only runs call.
 func (r *fileRefresher) cancelRefreshAndTearDown(uid types.UID, call func() error) error {
 	if !r.canRefresh() {
 		return call()
@@ -204,14 +204,14 @@ func (r *fileRefresher) cancelRefreshAndTearDown(uid types.UID, call func() erro
 	return err
 }
 
-// canRefresh reports whether the Volumes are a VolumeRefresher.
+// canRefresh reports whether the Volumes implement VolumeRefresher.
 func (r *fileRefresher) canRefresh() bool {
 	_, is := r.volumes.(VolumeRefresher)
 	return is
 }
 
-// cancelRefreshAndUnlock cancels the pod's refresh if running is true, and releases the lock that the caller
-// holds.
+// cancelRefreshAndUnlock cancels the running refresh of a pod, if running is true, and unlocks r.mu. The caller
+// must hold the lock.
 func (r *fileRefresher) cancelRefreshAndUnlock(uid types.UID, running bool) {
 	var cancel context.CancelFunc
 	if one := r.mu.runs[uid]; running && one != nil {
@@ -224,7 +224,7 @@ func (r *fileRefresher) cancelRefreshAndUnlock(uid types.UID, running bool) {
 }
 
 // forgetPod deletes the refresh state of a pod and wakes the refresh loop, because the deleted refresh may have
-// blocked another one.
+// delayed another one.
 func (r *fileRefresher) forgetPod(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -83,9 +83,9 @@ type savedContainers struct {
 	delayedUntil  time.Time
 }
 
-// delaySave asks Config.ContainerStates to save states at a later time, if it can delay a save, and stores that
-// in containers.
-func (w *statusWriter) delaySave(containers *savedContainers, states []ContainerState, at time.Time) {
+// delaySaveIfSupported asks Config.ContainerStates to save the states at a later time and stores that in
+// containers. It does nothing if Config.ContainerStates is not a DelayedContainerStates.
+func (w *statusWriter) delaySaveIfSupported(containers *savedContainers, states []ContainerState, at time.Time) {
 	if w.delayedSaver == nil {
 		return
 	}
@@ -94,8 +94,8 @@ func (w *statusWriter) delaySave(containers *savedContainers, states []Container
 	}
 }
 
-// cancelDelayedSave cancels a delayed save of the pod's container states. It does nothing if no save is delayed.
-// If the states were saved already, it stores that in containers.saved.
+// cancelDelayedSave cancels the delayed save of the pod's container states, and does nothing if no save is
+// delayed. If these states were already saved, it stores them in containers.saved.
 func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
 	if containers.delayedStates == nil {
 		return
@@ -108,9 +108,9 @@ func (w *statusWriter) cancelDelayedSave(containers *savedContainers) {
 	containers.delayedStates = nil
 }
 
-// consumeSavedContainerStatesOnce takes the container states that an earlier process has saved, once for each
-// incarnation of the pod's UID. It also stores in memory which containers that process stopped for their next
-// attempt. A later incarnation takes none, because this process has saved them.
+// consumeSavedContainerStatesOnce reads, once for each pod, the container states that an earlier process has
+// saved. It also stores in the memory of the pod which containers that process stopped for their next attempt.
+// It reads none for the second and later pods with a UID, because this process saved their states.
 func (w *statusWriter) consumeSavedContainerStatesOnce() {
 	if w.incarnation.persisted.containers != nil || w.cfg.ContainerStates == nil || len(w.pod.Spec.Containers) == 0 {
 		return
@@ -124,40 +124,40 @@ func (w *statusWriter) consumeSavedContainerStatesOnce() {
 	m.saved = m.fromEarlierProcess
 	for i := range m.fromEarlierProcess {
 		if b := &m.fromEarlierProcess[i]; b.Replaced {
-			w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(b.Name, b.ID), w.executor.Now())
+			w.incarnation.memory = w.incarnation.memory.RecordAttempt(stopForNextAttemptStep(b.Name, b.ID), w.executor.Now())
 		}
 	}
 }
 
-// recordAndSaveReplacement stores that a container is about to be stopped for its next attempt, and saves that.
-// It does nothing unless the container is a regular container with restart policy OnFailure. Without it, an
-// exit with code 0 would mean that such a container must not run again.
-func (w *statusWriter) recordAndSaveReplacement(name, id string) {
+// recordAndSaveStopForNextAttempt stores and saves that a container is about to be stopped for its next
+// attempt. Without that, its exit code 0 would mean that it must not run again. It does nothing unless the
+// container is a regular container with restart policy OnFailure.
+func (w *statusWriter) recordAndSaveStopForNextAttempt(name, id string) {
 	if !plan.RestartsOnlyOnFailure(w.pod, name) {
 		return
 	}
-	w.incarnation.memory = w.incarnation.memory.RecordAttempt(replacementStopStep(name, id), w.executor.Now())
+	w.incarnation.memory = w.incarnation.memory.RecordAttempt(stopForNextAttemptStep(name, id), w.executor.Now())
 	w.saveContainerStatesIfChanged()
 }
 
-// replacementStopStep returns the step that stops a container for its next attempt.
-func replacementStopStep(name, id string) plan.Step {
+// stopForNextAttemptStep returns the step that stops a container for its next attempt.
+func stopForNextAttemptStep(name, id string) plan.Step {
 	return plan.Step{Op: plan.StopContainer, Name: name, ID: id, Replaces: true}
 }
 
-// recordAndSaveAllReplacements calls recordAndSaveReplacement for each running container of this incarnation,
-// before the sandbox of the pod is replaced.
-func (w *statusWriter) recordAndSaveAllReplacements() {
+// recordAndSaveAllStopsForNextAttempt calls recordAndSaveStopForNextAttempt for each running container of the
+// pod, before the whole pod is stopped for a new sandbox.
+func (w *statusWriter) recordAndSaveAllStopsForNextAttempt() {
 	for i := range w.status.Containers {
 		if c := &w.status.Containers[i]; c.Incarnation == w.incarnation.number && c.State == runtime.StateRunning {
-			w.recordAndSaveReplacement(c.Name, c.ID)
+			w.recordAndSaveStopForNextAttempt(c.Name, c.ID)
 		}
 	}
 }
 
-// saveContainerStatesIfChanged saves the states of the pod's containers if they differ from the saved ones. If
-// probe results have only improved, the save is delayed so that saves keep improvementSaveInterval. If no state
-// is left, it deletes the saved ones; a failed save is logged once.
+// saveContainerStatesIfChanged saves the states of the pod's containers if they differ from the saved ones, or
+// deletes the saved ones if no state is left. If values have only improved, it may delay the save, so that
+// saves keep the interval improvementSaveInterval. It logs only the first of several failures in a row.
 func (w *statusWriter) saveContainerStatesIfChanged() {
 	m := w.incarnation.persisted.containers
 	if m == nil {
@@ -175,7 +175,7 @@ func (w *statusWriter) saveContainerStatesIfChanged() {
 		states[i].SavedAt = now
 	}
 	if next := m.savedAt.Add(improvementSaveInterval); hasOnlyImproved(m.saved, states) && !m.savedAt.IsZero() && now.Before(next) {
-		w.delaySave(m, states, next)
+		w.delaySaveIfSupported(m, states, next)
 		return
 	}
 	var err error
@@ -195,13 +195,14 @@ func (w *statusWriter) saveContainerStatesIfChanged() {
 	m.saveFailed, m.saved, m.savedAt = false, states, now
 }
 
-// isSameState reports whether two states differ in nothing but SavedAt.
+// isSameState reports whether all fields of two states, except SavedAt, are equal.
 func isSameState(a, b ContainerState) bool {
 	return a.Name == b.Name && a.ID == b.ID && a.StartedAt.Equal(b.StartedAt) && a.Started == b.Started && a.Ready == b.Ready && a.Replaced == b.Replaced
 }
 
-// hasOnlyImproved reports whether no saved value has become false and no container was newly stopped for its
-// next attempt. Then the current states may be saved later.
+// hasOnlyImproved reports whether each saved container is still in current, Started and Ready have not become
+// false, and Replaced (stopped for its next attempt) is unchanged. A container that is only in current must not
+// be Replaced. Then the save may be delayed.
 func hasOnlyImproved(saved, current []ContainerState) bool {
 	for i := range saved {
 		old := &saved[i]
@@ -215,9 +216,8 @@ func hasOnlyImproved(saved, current []ContainerState) bool {
 	})
 }
 
-// statesToSave returns the container states to save, sorted by name. These are the states of running
-// containers whose probes have succeeded, and of containers that were stopped for a next attempt that
-// has not started.
+// statesToSave returns the container states to save, sorted by name: running containers that are Started or
+// Ready by a probe, and containers that were stopped for a next attempt that has not run yet.
 func (w *statusWriter) statesToSave() []ContainerState {
 	var states []ContainerState
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
@@ -240,8 +240,8 @@ func (w *statusWriter) statesToSave() []ContainerState {
 	return states
 }
 
-// stateToSave returns the state to save for a running container of a status. It returns false if the container
-// has neither a startup nor a readiness probe, or is neither started nor ready.
+// stateToSave returns the state to save for the container of a stored status. It returns false if the container
+// does not run, has no startup or readiness probe, is neither started nor ready, or is unknown to the runtime.
 func (w *statusWriter) stateToSave(c *v1.ContainerStatus) (ContainerState, bool) {
 	id, ours := strings.CutPrefix(c.ContainerID, w.cfg.RuntimeName+"://")
 	started := c.Started != nil && *c.Started
@@ -255,14 +255,14 @@ func (w *statusWriter) stateToSave(c *v1.ContainerStatus) (ContainerState, bool)
 	return ContainerState{Name: c.Name, ID: id, StartedAt: rec.StartedAt, Started: started, Ready: c.Ready}, true
 }
 
-// isProbed reports whether a container has a startup or readiness probe.
+// isProbed reports whether the init or regular container with a name has a startup or readiness probe.
 func isProbed(pod *v1.Pod, name string) bool {
 	c := podspec.FindContainer(podspec.AllContainers(pod), name)
 	return c != nil && (c.StartupProbe != nil || c.ReadinessProbe != nil)
 }
 
 // deleteSavedContainerStates cancels a delayed save and deletes the saved container states of a terminated pod.
-// If that fails it only logs a warning.
+// A failure is only logged as a warning.
 func (w *statusWriter) deleteSavedContainerStates() {
 	m := w.incarnation.persisted.containers
 	if m == nil {

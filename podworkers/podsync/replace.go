@@ -9,18 +9,18 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// setReplacementRecorded stores that the event for a replacement sandbox was recorded, with the sandbox
-// attempt. isFirst is false if it was stored before for the same attempt.
+// setReplacementRecorded stores that the event for the replacement of the sandbox was recorded for a sandbox
+// attempt. isFirst is false if the same attempt is already stored.
 func (r *recordedEvents) setReplacementRecorded(attempt uint32) (isFirst bool) {
 	isFirst = r.sandbox != attempt
 	r.sandbox = attempt
 	return isFirst
 }
 
-// replacementDelayErrors returns one joined error for all sandboxes and containers whose replacement is
-// delayed, with the times of the next attempts. It skips delayed starts of containers, and returns nil if
-// nothing is left.
-func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
+// replacementDelayError returns one joined error for all replacements of the sandbox or of containers that the
+// decision delays, each with the time of the next attempt. It skips delayed starts. It returns nil if no
+// replacement is delayed.
+func (p *podSync) replacementDelayError(decision *plan.Decision) error {
 	var errs []error
 	for i := range decision.Held {
 		h := &decision.Held[i]
@@ -38,8 +38,8 @@ func (p *podSync) replacementDelayErrors(decision *plan.Decision) error {
 	return errors.Join(errs...)
 }
 
-// recordMismatchOnce records a Warning event and logs that the runtime reports another value of a field than
-// was requested. It does so once for each container and field.
+// recordMismatchOnce records a Warning event and a log line about a field for which the runtime reports another
+// value than requested. It does so only once for each container and field.
 func (p *podSync) recordMismatchOnce(diff *plan.Difference) {
 	container := diff.Container
 	if key := container + "/" + diff.Field; !p.incarnation.recordedEvents.mismatches[key] {

@@ -9,7 +9,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// nodeForRequests returns the values of runtime requests that are the same for all pods of the node.
+// nodeForRequests returns the settings of the node that all sandbox and container requests share.
 func (c *Config) nodeForRequests() request.Node {
 	return request.Node{
 		ClusterDNS: c.DNS.ClusterDNS, ClusterDomain: c.DNS.ClusterDomain, SeccompRoot: c.SeccompRoot,
@@ -17,9 +17,10 @@ func (c *Config) nodeForRequests() request.Node {
 	}
 }
 
-// sandboxRequest returns the request that creates a sandbox of the pod, and records a Warning event for each
-// problem with DNS. The error names a field of the spec that the node cannot honour.
-func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
+// buildSandboxRequest returns the request that creates a sandbox of the pod. It records a Warning event for
+// each DNS setting that it cannot use fully. The error names what the node cannot provide, such as the
+// RuntimeClass or a field of the spec.
+func (p *podStarter) buildSandboxRequest(attempt uint32) (runtime.RunSandboxRequest, error) {
 	host, err := p.cfg.DNS.hostDNSFor(p.pod)
 	if err != nil {
 		return runtime.RunSandboxRequest{}, err
@@ -45,11 +46,12 @@ func (p *podStarter) sandboxRequest(attempt uint32) (runtime.RunSandboxRequest, 
 	return req, err
 }
 
-// containerRequest returns the request that creates the container. To build it, it reads the environment and
-// creates the mounted files. The error names a field of the spec that the node cannot honour.
-func (st *containerStart) containerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
+// buildContainerRequest returns the request that creates the container. To build it, it resolves the
+// environment and creates the mounted files. The error names what cannot be resolved or what the node cannot
+// provide.
+func (st *containerStart) buildContainerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
-	target, err := st.pidTarget(c.Name, st.SandboxID)
+	target, err := st.pidTargetID(c.Name, st.SandboxID)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
@@ -61,7 +63,7 @@ func (st *containerStart) containerRequest(ctx context.Context, image resolvedIm
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	mounts, err := st.containerMounts(ctx, &env)
+	mounts, err := st.createContainerMounts(ctx, &env)
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
@@ -71,9 +73,9 @@ func (st *containerStart) containerRequest(ctx context.Context, image resolvedIm
 	}), nil
 }
 
-// pidTarget returns the ID of the container whose process namespace an ephemeral container joins. It returns an
-// empty string if the container has no target, and an error if the sandbox does not have the target container.
-func (p *podStarter) pidTarget(container, sandbox string) (id string, err error) {
+// pidTargetID returns the ID of the container whose process namespace an ephemeral container joins. It returns
+// "" if the container has no target, and an error if the sandbox has no container with the target's name.
+func (p *podStarter) pidTargetID(container, sandbox string) (id string, err error) {
 	target := request.PIDTargetContainer(p.pod, container)
 	if target == "" {
 		return "", nil

@@ -26,8 +26,8 @@ type Resolver struct {
 	ReadHost func() (runtime.DNS, error)
 }
 
-// hostDNSFor returns the resolver configuration of the host. It reads the current one with ReadHost if that is
-// set and the pod uses the host's DNS, and otherwise returns Host.
+// hostDNSFor returns the resolver configuration of the host: from ReadHost if that is set and the pod uses the
+// host's DNS, and from the field Host in all other cases.
 func (r *Resolver) hostDNSFor(pod *v1.Pod) (runtime.DNS, error) {
 	if r.ReadHost == nil || !request.UsesHostDNS(pod) {
 		return r.Host, nil

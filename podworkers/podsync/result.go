@@ -41,7 +41,7 @@ type Result struct {
 	Took   time.Duration
 }
 
-// isCancelled reports whether err is the error of a cancelled or expired ctx.
+// isCancelled reports whether ctx has ended and err is the error of its end.
 func isCancelled(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }

@@ -41,23 +41,23 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 	return slices.EqualFunc(last.published.HostIPs, s.hostIPs(), func(old v1.HostIP, ip string) bool { return old.IP == ip })
 }
 
-// storeStableInputIfIdle stores the pod, its observed status and its stored status after a sync that had
-// nothing to do, so that IsStable can skip a sync with the same input. It stores nothing if the pod has a
-// deadline, volumes or probes, or if work is left for a later sync.
+// storeStableInputIfIdle stores the pod, its runtime status and its published status, so that IsStable can skip
+// a sync with the same input. It stores nothing if the pod has an activeDeadlineSeconds, volumes or probes, or
+// if a later sync has work to do.
 func (p *podSync) storeStableInputIfIdle() {
 	if canBeStable(p.pod) && !p.hasUnfinishedWork() {
 		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod)}
 	}
 }
 
-// canBeStable reports whether the pod has no activeDeadlineSeconds, no volumes and no probes. Only for such a
-// pod does every necessary sync follow from a new spec or a new runtime status.
+// canBeStable reports whether the pod has no activeDeadlineSeconds, no volumes and no probes. Such a pod needs
+// a sync only after a new spec or a new runtime status.
 func canBeStable(pod *v1.Pod) bool {
 	return pod.Spec.ActiveDeadlineSeconds == nil && len(pod.Spec.Volumes) == 0 && !request.HasProbes(pod)
 }
 
 // hasUnfinishedWork reports whether a later sync has work besides the steps of a decision: a container start to
-// publish, a termination message to read, or a state to save or delete.
+// publish, a termination message to read, or saved states or statuses to update.
 func (p *podSync) hasUnfinishedWork() bool {
 	inc, kept := p.incarnation, p.incarnation.persisted.containers
 	return inc.memory.HasUnpublishedStart() || p.hasUnreadMessage() ||
@@ -65,8 +65,8 @@ func (p *podSync) hasUnfinishedWork() bool {
 		p.cfg.TerminalStatuses != nil && inc.persisted.terminalStatus < nothingSaved
 }
 
-// storedStatusPointer returns the status store's pointer to the status of a pod, so that pointers can be
-// compared. It returns nil if the store has no status, returns copies only, or panics.
+// storedStatusPointer returns the pointer under which the status store has the status of a pod, for
+// comparisons. It returns nil if the store has no status, panics, or is not a StatusReader.
 func (s *Syncer) storedStatusPointer(pod *v1.Pod) (stored *v1.PodStatus) {
 	if s.statuses != nil {
 		_ = s.guard.Call("Status.ReadPodStatus", func() {

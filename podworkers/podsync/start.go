@@ -34,10 +34,10 @@ type containerStart struct {
 	*plan.Held
 }
 
-// startUnlessDelayed pulls the image, creates and starts the container if its crash-loop delay is over.
-// Otherwise it returns an error with the reason CrashLoopBackOff and the time of the next attempt. It stores
-// the waiting reason of the container, unless ctx has ended or the container is being stopped for its next
-// attempt in this sync.
+// startUnlessDelayed pulls the image, and creates and starts the container. If the crash-loop delay of the
+// container is not over, it starts nothing and returns a CrashLoopBackOff error with the time of the next
+// attempt. It stores the waiting reason of the result, except after a cancellation and during a stop for the
+// next attempt.
 func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
-		err := st.crashLoopBackOffError()
+		err := st.reportCrashLoopBackOff()
 		st.setWaitingReason(c.Name, err)
 		return err
 	}
@@ -62,9 +62,9 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	return err
 }
 
-// crashLoopBackOffError returns the CrashLoopBackOff error of a container that waits for its next restart. It
-// records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
-func (st *containerStart) crashLoopBackOffError() error {
+// reportCrashLoopBackOff returns the CrashLoopBackOff error of a container, with the time of the next attempt.
+// It records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
+func (st *containerStart) reportCrashLoopBackOff() error {
 	name := st.Container.Name
 	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
 		st.recordWarning(name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",
@@ -80,21 +80,21 @@ func (st *containerStart) crashLoopBackOffError() error {
 	return podworkers.RetryAt(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 }
 
-// roundUpToSecond rounds a delay up to seconds for a message, so that the real delay is never longer
-// than the message says.
+// roundUpToSecond rounds a delay up to full seconds, so that the real delay is never longer than a message
+// says. A negative delay becomes 0.
 func roundUpToSecond(d time.Duration) time.Duration {
 	return (max(d, 0) + time.Second - 1).Truncate(time.Second)
 }
 
-// formatAttemptTime formats the time of an attempt for a message, rounded up to the second. The text is
-// the same in each sync while the container waits. So the status of the container does not change.
+// formatAttemptTime returns the time of an attempt as RFC 3339 text in UTC, rounded up to the second. The text
+// does not change between syncs, so the status of a waiting container does not change.
 func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// pullCreateAndStart pulls the image, creates the container, starts it and runs its PostStart hook. If an
-// earlier call has created the container as it would be created now, it only starts that container. It first
-// removes other containers that were created and never started.
+// pullCreateAndStart pulls the images, creates the container, starts it and runs its postStart hook. It first
+// removes containers that were created and never started. If one of them can be reused, it starts that one and
+// neither removes nor pulls.
 func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	c := st.Container
 	if rec := st.createdContainerToReuse(); rec != nil {
@@ -111,7 +111,7 @@ func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 		return err
 	}
 	st.recordAttempt()
-	if err := st.ensureVolumeImages(ctx); err != nil {
+	if err := st.ensurePodVolumeImages(ctx); err != nil {
 		return err
 	}
 	image, err := st.imageOfContainer().ensurePresentAndLease(ctx)
@@ -120,7 +120,7 @@ func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	}
 	defer image.release()
 	st.setAttemptFromLogsIfZero()
-	req, err := st.containerRequest(ctx, image)
+	req, err := st.buildContainerRequest(ctx, image)
 	switch {
 	case isCancelled(ctx, err):
 		return err
@@ -143,8 +143,8 @@ func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	return st.startCreatedAndRunPostStart(ctx, id, req.Attempt)
 }
 
-// startCreatedAndRunPostStart starts a created container, links its log and runs its PostStart hook. If the
-// error proves that the container did not start, that is stored in memory.
+// startCreatedAndRunPostStart starts a created container, links its log and runs its postStart hook. If the
+// error proves that the container did not start, it stores that in the memory of the pod.
 func (st *containerStart) startCreatedAndRunPostStart(ctx context.Context, containerID string, attempt uint32) error {
 	if err := st.startContainer(ctx, containerID); err != nil {
 		if plan.ProvesNotStarted(err) {
@@ -156,8 +156,8 @@ func (st *containerStart) startCreatedAndRunPostStart(ctx context.Context, conta
 	return st.runPostStart(ctx, containerID)
 }
 
-// linkContainerLog creates a link to the log of a running container if Config.Logs is a LogLinker. It only logs
-// a failure.
+// linkContainerLog creates a link to the log of a container, if Config.Logs is a LogLinker. A failure is only
+// logged.
 func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
@@ -168,9 +168,9 @@ func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	}
 }
 
-// createdContainerToReuse returns the created container that can be started instead of a new one, or nil.
-// Removing it would be unsafe: if a delayed call of an earlier process has started it, the runtime rejects a
-// second start, but would remove a container that has run.
+// createdContainerToReuse returns the container that was created earlier and that can be started instead of a
+// new one, or nil. It is not removed, because a delayed call may have started it, and then a removal would
+// delete a container that has run.
 func (st *containerStart) createdContainerToReuse() *runtime.ContainerStatus {
 	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
 		return rec
@@ -178,8 +178,9 @@ func (st *containerStart) createdContainerToReuse() *runtime.ContainerStatus {
 	return nil
 }
 
-// setAttemptFromLogsIfZero sets the attempt to the number after the newest log of the container, if the attempt
-// is 0. It only logs a failure. Without it a runtime that has lost its state would get a number twice (KC-2).
+// setAttemptFromLogsIfZero sets an attempt of 0 to the next number after the newest log of the container. So a
+// runtime that has lost its records does not write two attempts into one log. It does nothing without
+// Config.Logs. A failure is only logged (KC-2).
 func (st *containerStart) setAttemptFromLogsIfZero() {
 	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
@@ -192,9 +193,9 @@ func (st *containerStart) setAttemptFromLogsIfZero() {
 	st.Attempt = next
 }
 
-// removeCreatedContainersAndConfirm removes containers that were created and never ran, and inspects the pod.
-// It returns an error if the runtime still has one of them, because that container may be starting and a second
-// one must not start.
+// removeCreatedContainersAndConfirm removes containers that were created and never ran, and confirms that with
+// the runtime. It returns an error if the runtime still has one of them, because that container may be
+// starting. Without ids it does nothing.
 func (p *podStarter) removeCreatedContainersAndConfirm(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -216,9 +217,9 @@ func (p *podStarter) removeCreatedContainersAndConfirm(ctx context.Context, ids 
 	return nil
 }
 
-// createContainer sends the request to the runtime and records the event Created or Failed. On a runtime that
-// cannot share another container's process namespace it creates the container without that. If a failed call
-// has created the container, the error asks for a retry at once.
+// createContainer creates a container in the runtime and records the event Created or Failed. If the runtime
+// does not support the process namespace of another container, it creates the container without that. If the
+// container exists although the call failed, the error asks for an immediate retry.
 func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	err = st.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
@@ -237,8 +238,8 @@ func (st *containerStart) createContainer(ctx context.Context, req runtime.Creat
 	return id, nil
 }
 
-// createWithoutPIDTarget creates the container without the process namespace of its target container, and
-// records a Warning event. A debug container without it is more useful than none.
+// createWithoutPIDTarget creates the container without the process namespace of its target container. After a
+// success it records a Warning event about the missing namespace.
 func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	req.PIDTarget = ""
 	if id, err = st.createContainer(ctx, req); err == nil {
@@ -247,9 +248,9 @@ func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtim
 	return id, err
 }
 
-// addRetryNowIfCreated inspects the pod after a failed creation, because only the reply of the runtime may be
-// lost. If the container or sandbox exists, it returns err with the request for a retry at once. Otherwise it
-// returns err unchanged.
+// addRetryNowIfCreated inspects the pod after a failed creation. If a container or sandbox matches, only the
+// reply of the runtime was lost, and err is returned with a request for an immediate retry. In all other cases,
+// also after a failed inspection, err is returned unchanged.
 func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.
@@ -271,20 +272,20 @@ func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isCont
 	return err
 }
 
-// recordAttempt stores the attempt to start the container in the memory of the pod, where it counts for the
-// crash-loop delay.
+// recordAttempt stores the attempt to start the container in the memory of the pod. It advances the crash-loop
+// back-off of the container.
 func (st *containerStart) recordAttempt() {
 	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }
 
-// recordStage stores in the memory of the pod which stage the start of the container has reached.
+// recordStage stores in the memory of the pod how far the start of the container is.
 func (st *containerStart) recordStage(stage plan.Stage, id string) {
 	st.incarnation.memory = st.incarnation.memory.RecordStage(st.Step, stage, id, st.executor.Now())
 }
 
-// startContainer sends StartContainer, stores the result in the memory of the pod, and records the event
-// Started or Failed. If the container is already starting, has run or has lost its sandbox, it records no event
-// and the error asks for a retry at once.
+// startContainer starts a created container, stores the result in the memory of the pod, and records the event
+// Started or Failed. If the runtime refuses the start because the container is already starting, has run or has
+// lost its sandbox, it records no event, and the error asks for an immediate retry.
 func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	name := st.Name
 	st.recordStage(plan.StageCreated, id)
@@ -308,19 +309,20 @@ func (st *containerStart) startContainer(ctx context.Context, id string) error {
 	return nil
 }
 
-// recordFailedEvent records the event Failed with the error of a container that was not started.
+// recordFailedEvent records the Warning event Failed for a container, with the text of err.
 func (p *podStarter) recordFailedEvent(container string, err error) {
 	p.recordWarning(container, eventFailed, "Error: %v", err)
 }
 
-// removeContainer removes a container that does not run from the runtime.
+// removeContainer removes a container that does not run from the runtime, and reports the result to
+// Hooks.ActionDone.
 func (p *syncPass) removeContainer(ctx context.Context, id, why string) error {
 	return p.sendRemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id}, why)
 }
 
-// removeCreatedContainer removes a container whose newest status is Created, and stores in memory that it has
-// not started. If a delayed call of an earlier process has started the container meanwhile, the runtime keeps
-// it and returns an error. So the container does not run twice.
+// removeCreatedContainer removes a container that was created and not started, and stores that in the memory of
+// the pod. If a delayed call has started the container meanwhile, the runtime keeps it and returns an error. So
+// the container does not run twice.
 func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error {
 	err := p.sendRemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id, NeverRan: true}, "never ran")
 	if rec := p.containerRecord(id); err == nil && rec != nil {
@@ -332,14 +334,16 @@ func (p *syncPass) removeCreatedContainer(ctx context.Context, id string) error 
 	return err
 }
 
-// sendRemoveContainer sends RemoveContainer to the runtime and passes the result to Hooks.ActionDone.
+// sendRemoveContainer sends RemoveContainer to the runtime, and passes the result with the reason why to
+// Hooks.ActionDone.
 func (p *syncPass) sendRemoveContainer(ctx context.Context, req runtime.RemoveContainerRequest, why string) error {
 	return p.runActionAndReport(ctx, Result{Action: RemoveContainer, Target: req.ContainerID, Why: why}, func() error {
 		return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error { return p.cfg.Runtime.RemoveContainer(ctx, req) })
 	})
 }
 
-// removeSandbox removes a sandbox whose containers have all stopped.
+// removeSandbox removes a sandbox with its stopped containers from the runtime, and reports the result to
+// Hooks.ActionDone.
 func (p *syncPass) removeSandbox(ctx context.Context, id, why string) error {
 	return p.runActionAndReport(ctx, Result{Action: RemovePodSandbox, Target: id, Why: why}, func() error {
 		return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// executeDecision executes the steps of a decision: first the stops and removals, then the volume set-up and
-// containerStarts. Before it starts something it checks that the runtime is ready. If nothing runs and a
-// sandbox must be created, it checks that before the stops too, because each retry would repeat them.
+// executeDecision executes a decision: first its stops and removals, then the volume set-up, the new sandbox
+// and containerStarts. Before it creates anything it checks that the runtime is ready, and for a new sandbox
+// with nothing running also before the stops. It also records each value that the runtime reports wrongly.
 func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
 	for i := range containerStarts {
@@ -42,10 +42,10 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.setUpVolumes(ctx); err != nil {
 		return err
 	}
-	return p.startContainers(ctx, containerStarts, creation)
+	return p.createSandboxAndStartContainers(ctx, containerStarts, creation)
 }
 
-// firstStepWithOp returns the first step that has the Op, or nil.
+// firstStepWithOp returns a pointer to the first step with an Op, or nil if there is none.
 func firstStepWithOp(steps []plan.Step, op plan.Op) *plan.Step {
 	for i := range steps {
 		if steps[i].Op == op {
@@ -55,9 +55,10 @@ func firstStepWithOp(steps []plan.Step, op plan.Op) *plan.Step {
 	return nil
 }
 
-// startContainers starts containers one after the other and returns their errors joined. It first creates the
-// log directory, and a sandbox if creation is not nil. At the end it releases the leases of the volume images.
-func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
+// createSandboxAndStartContainers creates the log directory and, if creation is not nil, a sandbox, and then
+// starts the containers one after the other. An error of one container does not stop the others; the errors are
+// joined.
+func (p *podStarter) createSandboxAndStartContainers(ctx context.Context, starts []plan.Held, creation *plan.Step) (err error) {
 	if err := p.createLogDirectory(); err != nil {
 		return err
 	}
@@ -82,8 +83,8 @@ func (p *podStarter) startContainers(ctx context.Context, starts []plan.Held, cr
 	return errors.Join(errs...)
 }
 
-// createLogDirectory creates the directory for the logs of the pod, if Config.Logs is set. It records a Warning
-// event if that fails.
+// createLogDirectory creates the log directory of the pod, if Config.Logs is set. If that fails, it records a
+// Warning event and returns an error.
 func (p *podStarter) createLogDirectory() error {
 	if p.cfg.Logs == nil {
 		return nil
@@ -96,8 +97,9 @@ func (p *podStarter) createLogDirectory() error {
 	return fmt.Errorf("podsync: the directory for the logs: %w", err)
 }
 
-// inspectIfPodIPsNeeded inspects the pod after its sandbox was created, if a hosts file or a container needs
-// the addresses of the sandbox. It replaces the observed status. A pod in the host network needs no inspection.
+// inspectIfPodIPsNeeded inspects the pod after its sandbox was created, if the hosts file or a container needs
+// the pod addresses, and uses the new runtime status for the rest of the sync. It does nothing for a pod in the
+// host network.
 func (p *podStarter) inspectIfPodIPsNeeded(ctx context.Context) error {
 	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.NeedsPodIPs(p.pod) {
 		return nil
@@ -106,13 +108,13 @@ func (p *podStarter) inspectIfPodIPsNeeded(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("podsync: the new sandbox cannot be inspected: %w", err)
 	}
-	p.useNewStatus(status)
+	p.setAndRecordObservedStatus(status)
 	return nil
 }
 
 // executeStopsAndRemovals executes the steps that stop or remove something, and skips the others. It returns at
-// the first error of a step that is not Independent, and ignores the errors of Independent steps. creation is
-// nil if the decision creates no sandbox.
+// the first error, but ignores errors of steps that are Independent. creation is the step that creates a
+// sandbox, or nil.
 func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	for len(steps) > 0 {
 		together := stepsDoneTogether(steps)
@@ -124,8 +126,9 @@ func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step
 	return nil
 }
 
-// stepsDoneTogether returns the first step, with all steps directly after it that have the same Op if the Op
-// stops a container or a sandbox. These are executed at the same time.
+// stepsDoneTogether returns the leading steps that are executed at the same time. These are all leading steps
+// with the same Op if it is StopContainer or StopSandbox, and only the first step for any other Op. steps must
+// not be empty.
 func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	n := 1
 	for op := steps[0].Op; (op == plan.StopContainer || op == plan.StopSandbox) && n < len(steps) && steps[n].Op == op; {
@@ -134,13 +137,13 @@ func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	return steps[:n]
 }
 
-// executeStopOrRemoval executes steps that all have the same Op, if the Op stops or removes something. For an
-// Op that creates or starts something it does nothing.
+// executeStopOrRemoval executes steps that all have the same Op. For an Op that creates or starts something it
+// does nothing and returns nil.
 func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {
 	case plan.StopPod:
-		return p.stopPodForNewSandbox(ctx, step, creation)
+		return p.executeStopPod(ctx, step, creation)
 	case plan.StopContainer:
 		return p.killer.killContainers(ctx, steps)
 	case plan.RemoveContainer:
@@ -154,20 +157,20 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 	case plan.RemoveSandbox:
 		return p.removeSandbox(ctx, step.ID, string(step.Reason))
 	case plan.CreateSandbox, plan.StartContainer:
-		return nil // startContainers does them.
+		return nil // createSandboxAndStartContainers does them.
 	}
 	return fmt.Errorf("podsync: no such step: %d", step.Op)
 }
 
-// stopPodForNewSandbox stops all containers and sandboxes of the pod. If creation is not nil, the pod gets
-// another sandbox afterwards: then it first records the event SandboxChanged, once for each sandbox attempt,
-// and stores which containers are stopped for their next attempt.
-func (p *podSync) stopPodForNewSandbox(ctx context.Context, step, creation *plan.Step) error {
+// executeStopPod stops all containers and sandboxes of the pod. If creation is not nil, the pod gets a new
+// sandbox afterwards: then it first stores which containers are stopped for their next attempt. It also records
+// the event SandboxChanged, once for each sandbox attempt, unless the pod had no sandbox.
+func (p *podSync) executeStopPod(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
 		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.setReplacementRecorded(creation.Attempt) {
 			p.recordEvent("", eventSandboxChanged, "The sandbox is replaced: %s", step.Reason)
 		}
-		p.recordAndSaveAllReplacements()
+		p.recordAndSaveAllStopsForNextAttempt()
 	}
 	return p.killer.killPod(ctx, lifecycle.Grace{}, string(step.Reason))
 }

@@ -25,9 +25,10 @@ type StatusReader interface {
 	ReadPodStatus(uid types.UID, read func(*v1.PodStatus)) bool
 }
 
-// storeStatus writes a status to the status store and returns false if the store has panicked in this sync. If
-// the stored status may be of a former pod with this UID, it calls ReplacePodStatus, otherwise SetPodStatus.
-func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
+// replaceOrSetStoredStatus stores a status in the status store. It calls ReplacePodStatus if the stored status
+// may be of a former pod with this UID, and SetPodStatus in all other cases. It returns false if the store
+// panics, and does nothing if the store has panicked before in this sync.
+func (w *statusWriter) replaceOrSetStoredStatus(status v1.PodStatus) (ok bool) {
 	switch {
 	case w.storePanicErr != nil:
 	case w.incarnation.stage == storedStatusMayBeFormer:
@@ -41,13 +42,13 @@ func (w *statusWriter) storeStatus(status v1.PodStatus) bool {
 	return w.storePanicErr == nil
 }
 
-// terminateStoredStatus calls TerminatePod of the status store. It returns an error only if that panics.
-func (w *statusWriter) terminateStoredStatus() error {
+// terminatePodInStatusStore calls TerminatePod of the status store. The error is a panic of the store.
+func (w *statusWriter) terminatePodInStatusStore() error {
 	return w.guard.Call("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
-// storedStatus returns the stored status of the pod's UID, which may be of a previous incarnation. If the store
-// panics it keeps the error in storePanicErr, with which the sync fails.
+// storedStatus returns the status that the status store has for the UID, which may be of a former pod. ok is
+// false if there is none. A panic of the store is kept in storePanicErr, so that the sync fails.
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {
@@ -56,8 +57,8 @@ func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	return status, ok
 }
 
-// publishedStatus returns a copy of the stored status if it is of this incarnation of the pod's UID, or nil if
-// there is none yet.
+// publishedStatus returns a copy of the stored status of this pod. It returns nil if there is none, or if the
+// stored status may be of a former pod with this UID.
 func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	if w.incarnation.stage == storedStatusMayBeFormer {
 		return nil
@@ -69,8 +70,9 @@ func (w *statusWriter) publishedStatus() *v1.PodStatus {
 	return &status
 }
 
-// readPublishedStatus calls read with the stored status of this incarnation of the pod's UID, unless there is
-// none yet. read must not change the status. If the store panics it keeps the error in storePanicErr.
+// readPublishedStatus calls read with the stored status of this pod. It does not call read if there is none, or
+// if the stored status may be of a former pod with this UID. read must not change the status. A panic of the
+// store is kept in storePanicErr.
 func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	if w.statuses != nil && w.incarnation.stage != storedStatusMayBeFormer {
 		err := w.guard.Call("Status.ReadPodStatus", func() { w.statuses.ReadPodStatus(w.pod.UID, read) })
@@ -84,8 +86,8 @@ func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	}
 }
 
-// isPhaseAndReasonStored reports whether the stored status has the phase, reason and message of a published
-// status. The store rejects a status that cannot follow the one before.
+// isPhaseAndReasonStored reports whether the stored status has the same phase, reason and message as the given
+// one. They differ if the store has rejected the given status.
 func (w *statusWriter) isPhaseAndReasonStored(published *v1.PodStatus) (isStored bool) {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		isStored = stored.Phase == published.Phase && stored.Reason == published.Reason && stored.Message == published.Message

@@ -20,8 +20,7 @@ type podSync struct {
 	decidedAt time.Time // when plan.Decide was called last
 }
 
-// newPodSync returns the state for one SyncPod call of a pod, with the parts that start and stop its
-// containers.
+// newPodSync returns the state of one SyncPod call.
 func (s *Syncer) newPodSync(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podSync {
 	killer := s.newPodKiller(ctx, pod, status)
 	return &podSync{podStarter: &podStarter{statusWriter: killer.statusWriter, killer: killer}}
@@ -39,7 +38,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if err := p.inspectAgainIfContainerMissing(ctx); err != nil {
 		return false, err
 	}
-	defer p.callChangedHook()
+	defer p.callChangedHookIfMayHaveChanged()
 	if err := p.killer.stopContainersWithPendingPostStart(ctx); err != nil {
 		return false, err
 	}
@@ -55,7 +54,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 		return false, nil
 	}
 	decision := p.decideSteps(&status)
-	held := p.replacementDelayErrors(&decision)
+	held := p.replacementDelayError(&decision)
 	starts := decision.Starts(p.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
 		err := errors.Join(held, p.setUpVolumes(ctx))
@@ -82,8 +81,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	return false, err
 }
 
-// decideSteps calls plan.Decide for the pod and returns its decision. It also stores the time and the new
-// memory of the pod.
+// decideSteps calls plan.Decide for the pod and returns its decision. It also stores the time of the decision
+// and the new memory of the pod.
 func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
@@ -94,22 +93,21 @@ func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	return decision
 }
 
-// shouldDecideAgain reports whether the decision asks for another plan.Decide as soon as its steps are done,
-// because its next time is not after decidedAt. That is so if all containers of the pod are removed for a
-// restart.
+// shouldDecideAgain reports whether the steps of a decision must be followed by another decision at once. That
+// is so if all containers of the pod were removed for a restart.
 func shouldDecideAgain(decision *plan.Decision, decidedAt time.Time) bool {
 	return !decision.NextAt.IsZero() && !decision.NextAt.After(decidedAt)
 }
 
 // restartAfterContainersRemoved inspects the pod after all its containers were removed for a restart, publishes
-// its status, decides again and executes the decision. It does not wait for the next sync, because no change of
-// the pod would cause one (SP-14).
+// its status, and makes and executes the next decision. It returns an error if the runtime still has the
+// containers. The next sync would be too late, because no change of the pod causes one (SP-14).
 func (p *podSync) restartAfterContainersRemoved(ctx context.Context) error {
 	status, err := p.inspectPod(ctx, p.pod.UID)
 	if err != nil {
 		return fmt.Errorf("podsync: cannot inspect the pod after its containers were removed for a restart: %w", err)
 	}
-	p.useNewStatus(status)
+	p.setAndRecordObservedStatus(status)
 	published := p.publishStatus(ctx, false, nil)
 	if p.storePanicErr != nil {
 		return p.storePanicErr
@@ -121,9 +119,9 @@ func (p *podSync) restartAfterContainersRemoved(ctx context.Context) error {
 	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
 }
 
-// inspectAgainIfContainerMissing inspects the pod again, and replaces the observed status, if the runtime
-// status lacks a container that was published as running. One observation without it is not enough to start the
-// container a second time.
+// inspectAgainIfContainerMissing inspects the pod again, and uses the new status, if the runtime status lacks a
+// container that was published as running. One status without the container is not enough to start it a second
+// time.
 func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
@@ -136,13 +134,13 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("podsync: cannot confirm that a container is missing: %w", err)
 	}
-	p.useNewStatus(status)
+	p.setAndRecordObservedStatus(status)
 	return nil
 }
 
-// checkRuntimeReady returns an error if the runtime is not ready. For a pod outside the host network it also
-// returns an error, and records an event, if the network is not ready. A runtime that reports no status counts
-// as ready.
+// checkRuntimeReady returns an error if the runtime or, for a pod outside the host network, its network is not
+// ready. For the network it also records a Warning event. A runtime that cannot report its status counts as
+// ready.
 func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {
@@ -165,16 +163,16 @@ func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	return nil
 }
 
-// createSandbox creates the next sandbox of the pod and returns its ID. It stores the attempt in memory, and
-// records an event if the creation fails. If the failed call has created a ready sandbox, the error asks for a
-// retry at once.
+// createSandbox creates the next sandbox of the pod and returns its ID. It stores the attempt and the result in
+// the memory of the pod, and records a Warning event if the creation fails. If a ready sandbox exists although
+// the call failed, the error asks for an immediate retry.
 func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	p.incarnation.memory = p.incarnation.memory.RecordAttempt(*creation, p.executor.Now())
 	err = p.runActionAndReport(ctx, Result{Action: CreatePodSandbox, Target: p.pod.Name, Why: string(creation.Reason)}, func() error {
-		req, err := p.sandboxRequest(creation.Attempt)
+		req, err := p.buildSandboxRequest(creation.Attempt)
 		if err != nil {
 			return withWaitingReason(podstatus.ReasonCreatePodSandboxError, err)
 		}

@@ -72,18 +72,19 @@ func New(cfg Config) (*Syncer, error) {
 	return s, nil
 }
 
-// runtimeFeatures returns the optional features that the runtime has now.
+// runtimeFeatures returns the optional features that the runtime supports at present.
 func (s *Syncer) runtimeFeatures() runtime.Features { return runtime.FeaturesOf(s.cfg.Runtime) }
 
-// callWithTimeout calls call with a context that ends with ctx, and after the timeout at the latest.
+// callWithTimeout calls call with a context that ends with ctx or after the timeout. It returns the error of
+// call.
 func (s *Syncer) callWithTimeout(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
 	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(timeout))
 	defer cancel()
 	return call(ctx)
 }
 
-// inspectPod returns the status of a pod from the runtime. If the runtime has no status and no error, it
-// returns an empty status with the UID.
+// inspectPod returns the status of a pod from the runtime, within Config.CallTimeout. If the runtime returns
+// neither a status nor an error, the result is an empty status with the UID.
 func (s *Syncer) inspectPod(ctx context.Context, uid types.UID) (status *runtime.PodStatus, err error) {
 	err = s.callWithTimeout(ctx, s.cfg.CallTimeout, func(ctx context.Context) error {
 		status, err = s.cfg.Runtime.PodStatus(ctx, uid)

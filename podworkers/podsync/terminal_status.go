@@ -7,14 +7,14 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// saveOrDropTerminalStatus saves the stored status if terminal is true. Otherwise it drops the saved terminal
-// status of an earlier pod with this UID. It does each once for an incarnation of the UID, and does nothing if
-// Config.TerminalStatuses is not set.
+// saveOrDropTerminalStatus saves the stored status in Config.TerminalStatuses if terminal is true. If it is
+// false, it deletes the saved terminal status of a former pod with this UID. It does each only once after a
+// success. A failure is only logged.
 func (w *statusWriter) saveOrDropTerminalStatus(terminal bool) {
 	switch {
 	case w.cfg.TerminalStatuses == nil:
 	case terminal && w.incarnation.persisted.terminalStatus < terminalStatusSaved:
-		w.saveTerminalStatus()
+		w.saveStoredStatusIfTerminal()
 	case !terminal && w.incarnation.persisted.terminalStatus < nothingSaved:
 		if err := w.cfg.TerminalStatuses.Drop(w.pod.UID); err != nil {
 			w.cfg.Log.Error("cannot drop the terminal status of an earlier pod with this UID: after a restart of the agent this pod may not run",
@@ -25,9 +25,9 @@ func (w *statusWriter) saveOrDropTerminalStatus(terminal bool) {
 	}
 }
 
-// saveTerminalStatus saves the stored status of the pod if its phase is terminal. If the save fails, for
-// example because the disk is full, it only logs that, and the pod still terminates.
-func (w *statusWriter) saveTerminalStatus() {
+// saveStoredStatusIfTerminal saves the stored status of the pod if its phase is Failed or Succeeded. A failure,
+// for example a full disk, is only logged, so that the pod still terminates.
+func (w *statusWriter) saveStoredStatusIfTerminal() {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		if !plan.IsTerminal(stored.Phase) {
 			return // The store has rejected the status.

@@ -24,7 +24,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	if killer.isPhaseAndReasonStored(&published) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
-	defer killer.callChangedHook()
+	defer killer.callChangedHookIfMayHaveChanged()
 	s.cfg.Probes.StopLivenessAndStartup(pod.UID)
 	if err := killer.killPod(ctx, lifecycle.GraceFromAPI(gracePeriod), "the pod ends"); err != nil {
 		if !isCancelled(ctx, err) {
@@ -33,7 +33,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 		return err
 	}
 	s.cfg.Probes.RemovePod(pod.UID)
-	killer.useNewStatus(killer.statusAfterKill)
+	killer.setAndRecordObservedStatus(killer.statusAfterKill)
 	killer.publishStatus(ctx, true, podStatusFn)
 	return killer.storePanicErr
 }
@@ -51,7 +51,7 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 	}
 	killer := s.newPodKiller(ctx, orphanPod(runningPod), status)
 	killer.runtimeOnly = true
-	defer killer.callChangedHook()
+	defer killer.callChangedHookIfMayHaveChanged()
 	if err := killer.killPod(ctx, lifecycle.Grace{}, "the pod is not desired"); err != nil {
 		return err
 	}
@@ -59,11 +59,11 @@ func (s *Syncer) SyncTerminatingRuntimePod(ctx context.Context, runningPod *runt
 		// Without this error each housekeeping would stop the pod again, without end.
 		return killer.recordKillResultAndDelayRetry(ctx, errors.New("podsync: the pod was stopped, and the runtime does not report whether it still runs"))
 	}
-	s.clearEndedIncarnation(killer.incarnation)
+	s.clearIncarnationAndMarkEnded(killer.incarnation)
 	return nil
 }
 
-// orphanPod returns a pod object with only the name, namespace and UID of a pod that the runtime has.
+// orphanPod returns a pod object that has only the name, namespace and UID of a runtime pod.
 func orphanPod(p *runtime.Pod) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}}
 }
@@ -83,13 +83,13 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if writer.storePanicErr != nil {
 		return writer.storePanicErr
 	}
-	if err := writer.terminateStoredStatus(); err != nil {
+	if err := writer.terminatePodInStatusStore(); err != nil {
 		return err
 	}
 	writer.deleteSavedContainerStates()
 	if writer.incarnation.persisted.terminalStatus >= saveFailed {
-		writer.saveTerminalStatus()
+		writer.saveStoredStatusIfTerminal()
 	}
-	s.clearEndedIncarnation(writer.incarnation)
+	s.clearIncarnationAndMarkEnded(writer.incarnation)
 	return nil
 }

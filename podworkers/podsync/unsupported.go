@@ -83,8 +83,8 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// runtimeHandlersForPod returns the configured map from RuntimeClass to runtime handler. If the map lacks the
-// RuntimeClass of the pod and find knows the class, it returns a map with that class only.
+// runtimeHandlersForPod returns the map from RuntimeClass to runtime handler for a pod. It is configured,
+// unless configured lacks the RuntimeClass of the pod and find has it: then the map has only that class.
 func runtimeHandlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {
@@ -99,7 +99,7 @@ func runtimeHandlersForPod(pod *v1.Pod, configured map[string]string, find func(
 	return configured
 }
 
-// appendProblems appends problems of package request to a list.
+// appendProblems converts problems of package request and appends them to a list.
 func appendProblems(list []Problem, problems []request.Problem) []Problem {
 	for _, p := range problems {
 		list = append(list, Problem(p))
