@@ -68,7 +68,7 @@
 //	              syncloop/gc/policy  syncloop/allocation  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
 //	              syncloop/localapi/internal/created
-//	1b  pure      podworkers/backoff  podmanager/podstatus  internal/document
+//	1b  pure      podworkers/backoff  podmanager/podstatus  podmanager/podresources  internal/document
 //	    passive   internal/contain  runtime/memory/internal/files
 //	    shell     runtime/memory/internal/console
 //	1a  types     runtime  internal  syncloop/cluster/apiserver

@@ -130,6 +130,7 @@ func Podkeel() Codebase {
 
 			// What several decisions have to agree on.
 			{"podmanager/podstatus", Pure, Layer1b},
+			{"podmanager/podresources", Pure, Layer1b},
 			{"internal/document", Pure, Layer1b},
 			{"internal/contain", Passive, Layer1b},
 			{"podworkers/backoff", Pure, Layer1b},

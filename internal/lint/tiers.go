@@ -30,6 +30,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/objects":          Beta,
 	"podworkers/podsync/plan":             Experimental,
 	"podmanager/podstatus":                Beta,
+	"podmanager/podresources":             Experimental,
 	"podworkers/podsync/volumes":          Beta,
 	"podworkers/podsync/volumes/inmemory": Experimental,
 	"podworkers/podsync/volumestest":      Beta,

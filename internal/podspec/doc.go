@@ -3,6 +3,7 @@
 //
 //	containers   the containers of a pod, by kind and by name; whether one is a sidecar
 //	resources    requests, limits and host ports of the pod
+//	qos          the quality of service class of the pod, and whether the pod is critical
 //	quantity     which quantities can be computed with
 //	affinity     which nodes the terms of a pod or of a volume select
 //	uid          which UIDs are valid

@@ -2,7 +2,6 @@ package podsync_test
 
 import (
 	"context"
-	"math"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
@@ -175,7 +175,7 @@ func TestResources(t *testing.T) {
 		"absurd": {
 			limits: list("cpu", "9223372036854775807"),
 			want: runtime.Resources{
-				CPUShares: 262144, CPUPeriod: 100 * time.Millisecond, CPUQuota: math.MaxInt64 / 1000, OOMScoreAdj: 999,
+				CPUShares: 262144, CPUPeriod: 100 * time.Millisecond, CPUQuota: podresources.MaxCPUQuota, OOMScoreAdj: 999,
 			},
 		},
 		"half of the memory": {

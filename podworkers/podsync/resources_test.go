@@ -45,7 +45,7 @@ func TestPodResources(t *testing.T) {
 			container: cpuAndMemory("500m", "", "1", "1Gi"),
 			overhead:  v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")},
 			sandbox:   runtime.Resources{CPUShares: 1024, CPUPeriod: frame, CPUQuota: 150 * time.Millisecond, MemoryBytes: 2 * gi},
-			inner:     runtime.Resources{CPUShares: 512, CPUPeriod: frame, CPUQuota: frame, MemoryBytes: gi, OOMScoreAdj: 999},
+			inner:     runtime.Resources{CPUShares: 512, CPUPeriod: frame, CPUQuota: frame, MemoryBytes: gi, OOMScoreAdj: 750},
 		},
 		"without a limit there is no bound": {
 			container: cpuAndMemory("1", "", "", ""),

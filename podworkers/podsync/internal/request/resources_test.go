@@ -1,7 +1,6 @@
 package request_test
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -47,9 +47,9 @@ func TestContainer_Resources(t *testing.T) {
 		{nil, list("cpu", "11m"), nil, runtime.Resources{CPUShares: 11, CPUPeriod: frame, CPUQuota: 1100 * time.Microsecond}},
 		{nil, list("cpu", "0"), nil, runtime.Resources{CPUShares: 2}},
 		{list("cpu", "1"), list("cpu", "-1"), nil, runtime.Resources{CPUShares: 1024}},
-		{nil, list("cpu", "9223372036854775807"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: math.MaxInt64 / 1000}},
+		{nil, list("cpu", "9223372036854775807"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: podresources.MaxCPUQuota}},
 		// The most that is not too much: both for a number of thousandths and for a quota.
-		{nil, list("cpu", "9223372036854775"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: math.MaxInt64 / 1000}},
+		{nil, list("cpu", "9223372036854775"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: podresources.MaxCPUQuota}},
 		{nil, list("cpu", "92233720"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: 92233720 * frame}},
 		{nil, list("cpu", "92233720368m"), nil, runtime.Resources{CPUShares: 262144, CPUPeriod: frame, CPUQuota: 9223372036800000}},
 		{nil, list("memory", "1Gi"), nil, runtime.Resources{CPUShares: 2, MemoryBytes: gi}},
@@ -99,7 +99,7 @@ func TestContainer_OOMScore(t *testing.T) {
 		{"nearly all", 1000, v1.PodSpec{Containers: []v1.Container{memory("996")}}, 4},
 		{"the share of what the pod requests", 4 * gi, v1.PodSpec{Resources: whole("2Gi"), Containers: []v1.Container{cpuOnly, cpuOnly}}, 750},
 		{"beyond its containers", 4 * gi, v1.PodSpec{Resources: whole("3Gi"), Containers: []v1.Container{memory("1Gi"), cpuOnly}}, 500},
-		{"sidecars share", 4 * gi, v1.PodSpec{Resources: whole("3Gi"), InitContainers: []v1.Container{sidecar("1Gi"), memory("3Gi")}, Containers: []v1.Container{cpuOnly}}, 750},
+		{"all containers share", 4 * gi, v1.PodSpec{Resources: whole("4Gi"), InitContainers: []v1.Container{sidecar("1Gi"), memory("0")}, Containers: []v1.Container{cpuOnly}}, 750},
 		{"nothing is left to share", 4 * gi, v1.PodSpec{Resources: whole("1Gi"), Containers: []v1.Container{memory("2Gi")}}, 500},
 		{"the pod requests cpu only", 4 * gi, v1.PodSpec{Resources: &v1.ResourceRequirements{Requests: list("cpu", "1")}, Containers: []v1.Container{memory("2Gi")}}, 500},
 	} {
