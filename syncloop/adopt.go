@@ -110,13 +110,17 @@ func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 
 // killStaticPodsWithoutName kills each desired static pod that runs while its worker still waits for the full
 // name, which another pod holds. It then requests the pod again, so that the pod starts when the name is free.
-// This happens if the runtime did not list the pod when the other pod got the name (F60, I11).
+// This happens if the runtime did not list the pod when the other pod got the name (F60, I11). The worker has
+// started nothing while it waits, so it does not matter which incarnation of the UID started the containers.
 func (c *cleanup) killStaticPodsWithoutName() {
 	for i := range c.running {
-		p := &c.running[i]
-		view := c.config.Workers.View(p.UID)
-		wanted, ok := c.config.Manager.GetPodByUID(p.UID)
-		if !ok || !p.MayRun() || !view.AwaitsFullName || view.Incarnation > 1 || view.IsPodTerminationRequested() {
+		wanted, ok := c.config.Manager.GetPodByUID(c.running[i].UID)
+		if !ok || !c.running[i].MayRun() || !c.config.Workers.View(wanted.UID).AwaitsFullName {
+			continue
+		}
+		// An earlier incarnation may have stopped its containers after c.running was listed.
+		p := findPod(c.config.Runtime.Pods(), wanted.UID)
+		if p == nil || !p.MayRun() {
 			continue
 		}
 		err := c.config.Workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodKill, RunningPod: p, Generation: c.generation})

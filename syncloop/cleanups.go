@@ -190,10 +190,16 @@ func (c *cleanup) discardStoppedUndesiredPods() {
 
 // isRunning reports whether the pod with the UID is in pods and may run.
 func isRunning(pods []runtime.Pod, uid types.UID) bool {
+	p := findPod(pods, uid)
+	return p != nil && p.MayRun()
+}
+
+// findPod returns the pod with a UID in a listing, or nil.
+func findPod(pods []runtime.Pod, uid types.UID) *runtime.Pod {
 	for i := range pods {
 		if pods[i].UID == uid {
-			return pods[i].MayRun()
+			return &pods[i]
 		}
 	}
-	return false
+	return nil
 }

@@ -206,3 +206,39 @@ func TestStatic_I11_F60_FirstListingOmits(t *testing.T) {
 		})
 	}
 }
+
+// TestStatic_I11_F60_LateSource: after a restart of the agent two sources deliver their pods late. Until then the
+// list of the runtime lacks the static pod that runs, so the other pod with its full name starts. Another pod was
+// forgotten before, so no incarnation of this process has number 1. The first pod is killed as soon as it is
+// listed, and starts when the name is free.
+func TestStatic_I11_F60_LateSource(t *testing.T) {
+	former, other := static(1, 7), static(2, 7)
+	faults, err := faulty.New(faulty.Config{})
+	require.NoError(t, err)
+	sources := map[string]source.Source{"file": broken{former}, "http": source.NewHandle()}
+	b := nodetest.New(t, nodetest.Config{Seed: 3, Wrap: faults.Wrap, Node: node.Config{Pods: node.PodsConfig{Sources: sources}}})
+	b.Run(5 * time.Second)
+	require.Equal(t, types.UID("static-1"), atMostOne(t, b))
+	b.Crash()
+	list, err := faults.Add(faulty.Rule{Verb: faulty.ListPods, Pod: "static", Do: faulty.Omit})
+	require.NoError(t, err)
+	file, http := source.NewHandle(), source.NewHandle()
+	sources["file"], sources["http"] = file, http
+	b.Start()
+	require.NoError(t, http.Apply(pod("short", []string{"serve"})))
+	b.Run(3 * time.Second)
+	http.Delete("uid-short")
+	b.Run(10 * time.Second)
+	require.NoError(t, http.Apply(other))
+	b.Run(time.Second)
+	require.NoError(t, file.Apply(former))
+	b.Run(time.Second)
+	require.Len(t, strings.Fields(running(b.Machine())["static/c0"]), 2, "the node could not know")
+	list()
+	b.Run(time.Minute)
+	assert.Equal(t, types.UID("static-2"), atMostOne(t, b))
+	http.Delete("static-2")
+	b.Run(time.Minute)
+	assert.Equal(t, types.UID("static-1"), atMostOne(t, b))
+	b.Stop()
+}
