@@ -80,7 +80,9 @@ func ParseAnswers(text string) (Answers, error) {
 	return s, nil
 }
 
-// parseAnswer parses the words of one answer. Only the last answer of a sequence may omit for=.
+// parseAnswer parses the words of one scripted probe or hook answer, such as ok for=5s. It returns an error if
+// the words have no kind, name a key twice, or contain an unknown word. Only the last answer of a sequence may
+// omit for=.
 func parseAnswer(words []string, isLast bool) (Answer, error) {
 	if len(words) == 0 {
 		return Answer{}, errors.New("it is empty")
@@ -110,7 +112,7 @@ func parseAnswer(words []string, isLast bool) (Answer, error) {
 	return a, nil
 }
 
-// parseWord sets the field of the answer that key names. It returns an error for an unknown key and for a value
+// parseWord sets the field that key names in the answer. It returns an error for an unknown key and for a value
 // that cannot be parsed.
 func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	if kind, ok := parseAnswerKind(key); ok && !hasValue {
@@ -132,7 +134,7 @@ func (a *Answer) parseWord(key, value string, hasValue bool) (err error) {
 	return err
 }
 
-// parseAnswerKind returns the kind for a word. It returns false if the word is no kind.
+// parseAnswerKind returns the kind of answer that word names. It returns false if word names no kind.
 func parseAnswerKind(word string) (AnswerKind, bool) {
 	for k, name := range answerNames {
 		if name == word {
@@ -166,7 +168,7 @@ func (s Answers) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// answerAfter returns the answer in force at a time since the start of the container. After the end of the
+// answerAfter returns the answer that is valid at a time since the start of the container. After the end of the
 // sequence it returns the zero Answer, which is success at once.
 func (s Answers) answerAfter(sinceStart time.Duration) Answer {
 	for _, a := range s.Sequence {

@@ -23,8 +23,9 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	return err
 }
 
-// attach connects a client with a running container. With stdin and an interactive command, it joins the
-// session of the command or starts it. Otherwise it follows the container's log from now on.
+// attach connects a client with a running container until the client or the container ends it. With stdin and
+// an interactive command, it joins the session of the command or starts the command. For any other client it
+// writes the log lines that are printed from now on.
 func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) error {
 	now, err := r.m.lockIfReady()
 	if err != nil {
@@ -49,10 +50,9 @@ func (r *Runtime) attach(ctx context.Context, req runtime.AttachRequest, streams
 	return r.readLog(ctx, runtime.ReadLogRequest{ContainerID: req.ContainerID, Follow: true, Tail: tailFromNow}, out)
 }
 
-// attachCommandLocked returns the command that runs while clients are attached with stdin, for example cat for
-// `echo ready; cat`. It returns nil if the container has a script, has no stdin or does not run forever, or if
-// no program has the name of the command. The leading trues, echoes and sleeps are left out because the
-// container's Run covers them.
+// attachCommandLocked returns the program that attached clients with stdin talk to, for example cat for `echo
+// ready; cat`; leading true, echo and sleep commands are left out. It returns nil if the container has a script
+// or no stdin, if it is not predicted to run forever, or if the program is unknown.
 func (m *machine) attachCommandLocked(c *container) Command {
 	argv := slices.Concat(c.spec.command, c.spec.args)
 	_, scripted, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
@@ -60,7 +60,7 @@ func (m *machine) attachCommandLocked(c *container) Command {
 		return nil
 	}
 	rest, whole := []shellCommand{{argv: argv}}, true
-	if name := commandName(argv[0]); len(argv) >= 3 && argv[1] == "-c" && isShell(name) {
+	if name := stripBinDir(argv[0]); len(argv) >= 3 && argv[1] == "-c" && isShell(name) {
 		rest, whole = parseUnconditionalCommands(argv[2])
 	}
 	var before Run
@@ -103,8 +103,9 @@ func (l *lineLogger) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// insertLogLine inserts a line into the log of a running container at the current time. It drops the line if
-// the container does not run, or if the lines of attached clients exceed maxAttachLogBytes.
+// insertLogLine inserts a line into the log of a running container at the current time, and wakes the log's
+// readers. It drops the line if the container does not run, or if the lines of attached clients exceed
+// maxAttachLogBytes.
 func (m *machine) insertLogLine(c *container, line string) {
 	now := m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -126,14 +127,14 @@ const tailFromNow = math.MinInt
 // receives.
 func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	_, err := instrumentCall(ctx, r, "PortForward", req, func(r *Runtime, ctx context.Context, req runtime.PortForwardRequest) (nothing, error) {
-		return nothing{}, r.portForward(ctx, req, conn)
+		return nothing{}, r.echoPortForward(ctx, req, conn)
 	})
 	return err
 }
 
-// portForward sends the bytes that it reads from conn back to conn until conn ends. It always closes conn. It
-// returns an error if the sandbox is unknown or not ready.
-func (r *Runtime) portForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
+// echoPortForward writes the bytes that it reads from conn back to conn until conn ends, and closes conn. It
+// returns an error, and echoes nothing, if the sandbox is unknown or not ready or if the runtime is not ready.
+func (r *Runtime) echoPortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	if _, err := r.m.lockIfReady(); err != nil {
 		return err

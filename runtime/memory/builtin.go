@@ -14,7 +14,7 @@ import (
 // exitCodeInterrupted is the exit code of a process that Ctrl-C terminated.
 const exitCodeInterrupted = 130
 
-// builtinCommand returns the built-in implementation of a program, or nil.
+// builtinCommand returns the built-in implementation of a program, or nil if there is none.
 func builtinCommand(name string) Command {
 	if isShell(name) {
 		return runShell
@@ -40,8 +40,8 @@ func builtinCommand(name string) Command {
 	return nil
 }
 
-// runTrueFalseOrSleep runs true, false or sleep and returns its exit code. A sleep returns early when the
-// container exits or ctx ends.
+// runTrueFalseOrSleep simulates true, false or sleep: it waits for the time of sleep and returns the exit code.
+// It returns early when the container exits or ctx ends.
 func runTrueFalseOrSleep(ctx context.Context, p *Process) int32 {
 	var run Run
 	run.appendCommand(p.Args)
@@ -51,7 +51,7 @@ func runTrueFalseOrSleep(ctx context.Context, p *Process) int32 {
 	return run.Exit
 }
 
-// runEcho prints its arguments in one line. With -n it prints no line break.
+// runEcho prints its arguments in one line. With -n as the first argument it prints no line break.
 func runEcho(_ context.Context, p *Process) int32 {
 	words, end := p.Args[1:], "\n"
 	if len(words) > 0 && words[0] == "-n" {
@@ -72,18 +72,19 @@ func (p *Process) printErrors(errs ...error) (exitCode int32) {
 		case joined:
 			p.printErrors(many.Unwrap()...)
 		case errors.As(err, &named) && errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(p.Stderr, "%s: can't open %q: No such file or directory\n", commandName(p.Args[0]), named.Path)
+			fmt.Fprintf(p.Stderr, "%s: can't open %q: No such file or directory\n", stripBinDir(p.Args[0]), named.Path)
 		case errors.As(err, &named):
-			fmt.Fprintf(p.Stderr, "%s: %q: %v\n", commandName(p.Args[0]), named.Path, named.Err)
+			fmt.Fprintf(p.Stderr, "%s: %q: %v\n", stripBinDir(p.Args[0]), named.Path, named.Err)
 		default:
-			fmt.Fprintf(p.Stderr, "%s: %v\n", commandName(p.Args[0]), err)
+			fmt.Fprintf(p.Stderr, "%s: %v\n", stripBinDir(p.Args[0]), err)
 		}
 		exitCode = 1
 	}
 	return exitCode
 }
 
-// runCat copies files, or standard input, to standard output.
+// runCat copies the named files to standard output. It copies standard input if no file is named and for each
+// name "-". A file that cannot be read gives an error line and exit code 1.
 func runCat(_ context.Context, p *Process) (code int32) {
 	names := p.Args[1:]
 	if len(names) == 0 {
@@ -104,7 +105,8 @@ func runCat(_ context.Context, p *Process) (code int32) {
 	return code
 }
 
-// absolutePath resolves a name against the working directory of the container.
+// absolutePath returns name if it is absolute, and name joined to the container's working directory if it is
+// relative.
 func (p *Process) absolutePath(name string) string {
 	if path.IsAbs(name) {
 		return name
@@ -112,7 +114,8 @@ func (p *Process) absolutePath(name string) string {
 	return path.Join("/", p.c.spec.workingDir, name)
 }
 
-// runTar is the part of tar that kubectl cp uses: it packs to stdout or unpacks from stdin.
+// runTar implements the part of tar that kubectl cp uses: it packs files to stdout or unpacks stdin into a
+// directory. Other modes print an error and return exit code 1.
 func runTar(_ context.Context, p *Process) int32 {
 	var mode rune
 	dir, names := ".", []string(nil)
@@ -144,7 +147,8 @@ func runTar(_ context.Context, p *Process) int32 {
 	return p.printErrors(errors.New("only modes c and x, on the standard streams, are supported"))
 }
 
-// runTest implements "test -d", "test -f" and "test -e", which check a path. Any other test succeeds.
+// runTest implements "test -d", "test -f" and "test -e", which check a path: exit code 0 if the check holds,
+// else 1. Any other test succeeds.
 func runTest(_ context.Context, p *Process) int32 {
 	if len(p.Args) != 3 || !slices.Contains([]string{"-d", "-f", "-e"}, p.Args[1]) {
 		return 0 // Any unknown command succeeds.
@@ -156,7 +160,8 @@ func runTest(_ context.Context, p *Process) int32 {
 	return 1
 }
 
-// runLs prints the names in directories, one per line. It ignores options.
+// runLs prints the names in the given directories, or in the working directory, one per line. It ignores
+// options.
 func runLs(_ context.Context, p *Process) (code int32) {
 	names := slices.DeleteFunc(slices.Clone(p.Args[1:]), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 	if len(names) == 0 {
@@ -172,7 +177,7 @@ func runLs(_ context.Context, p *Process) (code int32) {
 	return code
 }
 
-// runEnv prints the environment of the container.
+// runEnv prints the environment variables of the process as NAME=value lines.
 func runEnv(_ context.Context, p *Process) int32 {
 	for _, v := range p.Env {
 		fmt.Fprintf(p.Stdout, "%s=%s\n", v.Name, v.Value)
@@ -180,8 +185,8 @@ func runEnv(_ context.Context, p *Process) int32 {
 	return 0
 }
 
-// runStty prints the rows and columns of the terminal for "stty size". Without a terminal it prints an error
-// and returns exit code 1.
+// runStty prints the rows and columns of the terminal for "stty size", and nothing for other arguments. Without
+// a terminal it prints an error and returns exit code 1.
 func runStty(ctx context.Context, p *Process) int32 {
 	if !p.TTY {
 		return p.printErrors(errors.New("standard input: not a terminal"))

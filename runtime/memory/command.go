@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runForCommand returns the Run of a container that has a command and no script. A command that
-// predictRun does not understand completely runs until it is stopped.
+// runForCommand returns the Run (how long a container runs, what it prints, how it exits) for a command. A
+// command that predictRun does not understand completely runs until it is stopped.
 func runForCommand(argv []string) Run {
 	run, whole := predictRun(argv)
 	if !whole {
@@ -20,12 +20,12 @@ func runForCommand(argv []string) Run {
 
 // predictRun computes in advance how long a command runs, what it prints and its exit code. It supports true,
 // false, echo, sleep, and a shell with a sequence of these, exit, trap "" TERM and trap 'exit 143' TERM.
-// complete is false if the command contains anything else; the Run then covers the part before it.
+// complete is false if the command contains anything else; run then covers the part before it.
 func predictRun(argv []string) (run Run, complete bool) {
 	if len(argv) == 0 {
 		return run, false
 	}
-	if isShell(commandName(argv[0])) {
+	if isShell(stripBinDir(argv[0])) {
 		if len(argv) >= 3 && argv[1] == "-c" {
 			return predictShellRun(argv[2])
 		}
@@ -34,11 +34,11 @@ func predictRun(argv []string) (run Run, complete bool) {
 	return run, run.appendCommand(argv)
 }
 
-// isShell reports whether a program is a POSIX shell.
+// isShell reports whether a program is a POSIX shell: sh, bash, ash or dash.
 func isShell(name string) bool { return slices.Contains([]string{"sh", "bash", "ash", "dash"}, name) }
 
-// predictShellRun computes the Run of the text after sh -c. It stops at the first command that predictRun does
-// not support; complete is then false.
+// predictShellRun computes in advance what the text after sh -c does. It stops at the first command that
+// predictRun does not support; complete is then false.
 func predictShellRun(text string) (run Run, complete bool) {
 	commands, complete := parseUnconditionalCommands(text)
 	for _, c := range commands {
@@ -62,8 +62,8 @@ func predictShellRun(text string) (run Run, complete bool) {
 }
 
 // appendCommandOrTermTrap adds the effect of true, false, sleep, echo, trap "" TERM or trap 'exit 143' TERM to
-// the run. trap "" TERM sets IgnoreTerm, and trap 'exit 143' TERM changes nothing because that is the default.
-// It returns false for any other command.
+// the run. trap "" TERM sets IgnoreTerm. trap 'exit 143' TERM changes nothing because that is the default. It
+// returns false if the command is not supported.
 func (r *Run) appendCommandOrTermTrap(argv []string) bool {
 	switch {
 	case argv[0] == "trap" && trapIgnoresTerm(argv[1:]):
@@ -75,10 +75,10 @@ func (r *Run) appendCommandOrTermTrap(argv []string) bool {
 	return r.appendCommand(argv)
 }
 
-// appendCommand adds the duration, output and exit code of true, false, sleep or echo to the run.
-// It returns false for any other command.
+// appendCommand adds the duration, output and exit code of true, false, sleep or echo to the run. It returns
+// false if the command is not supported.
 func (r *Run) appendCommand(argv []string) bool {
-	switch commandName(argv[0]) {
+	switch stripBinDir(argv[0]) {
 	case "true", ":":
 		r.Exit = 0
 	case "false":
@@ -104,8 +104,9 @@ func (r *Run) appendEcho(words []string) bool {
 	return true
 }
 
-// appendSleep adds the duration of sleep to the run. The arguments are numbers with an optional unit s, m, h or
-// d, or infinity, which makes the run endless. Invalid or missing arguments set exit code 1.
+// appendSleep adds the duration of sleep to the run and sets exit code 0. The arguments are numbers with an
+// optional unit s, m, h or d; infinity makes the run endless. Invalid or missing arguments set exit code 1
+// instead. It always returns true.
 func (r *Run) appendSleep(args []string) bool {
 	var total float64
 	for _, arg := range args {
@@ -154,17 +155,18 @@ func (r Run) withExitArgs(args []string) Run {
 	return r
 }
 
-// trapIgnoresTerm reports whether the arguments of trap ignore TERM, as in trap "" TERM.
+// trapIgnoresTerm reports whether the arguments of the shell command trap make the shell ignore TERM, as in
+// trap "" TERM.
 func trapIgnoresTerm(args []string) bool {
 	return len(args) > 1 && args[0] == "" && containsTermSignal(args[1:])
 }
 
-// trapExitsOnTerm reports whether the arguments of trap are 'exit 143' TERM.
+// trapExitsOnTerm reports whether the arguments of the shell command trap are 'exit 143' and TERM.
 func trapExitsOnTerm(args []string) bool {
 	return len(args) == 2 && args[0] == "exit 143" && containsTermSignal(args[1:])
 }
 
-// containsTermSignal reports whether a list of signals contains TERM.
+// containsTermSignal reports whether signals contains TERM, SIGTERM or 15.
 func containsTermSignal(signals []string) bool {
 	for _, signal := range signals {
 		if signal == "TERM" || signal == "SIGTERM" || signal == "15" {
@@ -174,8 +176,8 @@ func containsTermSignal(signals []string) bool {
 	return false
 }
 
-// commandName strips /bin/ or /usr/bin/ from the path of a program.
-func commandName(path string) string {
+// stripBinDir returns path without a leading /bin/ or /usr/bin/. Any other path is returned unchanged.
+func stripBinDir(path string) string {
 	for _, dir := range []string{"/bin/", "/usr/bin/"} {
 		if name, ok := strings.CutPrefix(path, dir); ok {
 			return name

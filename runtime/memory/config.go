@@ -42,7 +42,7 @@ type Call struct {
 	Ended   time.Time
 }
 
-// setDefaults replaces a nil clock and a nil log.
+// setDefaults sets a nil clock to the real clock and a nil log to one that discards its records.
 func (c *Config) setDefaults() {
 	if c.Clock == nil {
 		c.Clock = clock.RealClock{}

@@ -50,7 +50,8 @@ type containerExtras struct {
 	session        *attachSession // nil: no client with stdin is attached
 }
 
-// ensureExtras returns the extras, and creates them if necessary.
+// ensureExtras returns the container's extras (its log, files, waiters and attach session), and creates them if
+// the container has none.
 func (c *container) ensureExtras() *containerExtras {
 	if c.extras == nil {
 		c.extras = &containerExtras{}
@@ -67,7 +68,7 @@ type exitRecord struct {
 	message string
 }
 
-// state computes the state at a time.
+// state computes the container's state at a time from its start time and its exit: created, running or exited.
 func (c *container) state(now time.Time) runtime.State {
 	switch {
 	case c.exit != nil && !c.exit.at.After(now):
@@ -78,8 +79,8 @@ func (c *container) state(now time.Time) runtime.State {
 	return runtime.StateCreated
 }
 
-// nextStateChange returns the time of the next state change that is already scheduled. It returns zero if none
-// is scheduled or the container was removed.
+// nextStateChange returns the time at which a start or exit that is already scheduled takes effect after now.
+// It returns zero if none is scheduled or the container was removed.
 func (c *container) nextStateChange(now time.Time) time.Time {
 	if c.removed {
 		return time.Time{}
@@ -93,8 +94,8 @@ func (c *container) nextStateChange(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// exitTime returns the time of the exit, which may be in the past or scheduled. It returns zero if no exit is
-// scheduled.
+// exitTime returns the time of the container's exit, which may be past or scheduled. It returns zero if no exit
+// is scheduled.
 func (c *container) exitTime() time.Time {
 	if c.exit == nil {
 		return time.Time{}
@@ -102,8 +103,9 @@ func (c *container) exitTime() time.Time {
 	return c.exit.at
 }
 
-// startRun sets the container's run and start time, and schedules the exit unless the run is endless. If the
-// script says fail=start, it sets an exit with a StartError at now instead.
+// startRun stores the container's Run, sets the start time after the start delay, and schedules the exit unless
+// the Run is endless. If the script says fail=start, it sets an exit with reason StartError at now instead of a
+// start time.
 func (c *container) startRun(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {
@@ -116,10 +118,10 @@ func (c *container) startRun(now time.Time, run *Run) {
 	}
 }
 
-// terminate simulates a TERM signal. A graceful run exits now with its own exit code, and any other run with
-// exit code 143. A run that ignores TERM is killed after the grace period; without a grace period, or during
-// the start delay, the kill is immediate.
-func (c *container) terminate(now time.Time, grace time.Duration) {
+// exitOnTerm simulates a TERM signal. A container normally exits now with code 143, or with its own code if its
+// Run is graceful. One that ignores TERM is killed after the grace period. It is killed now if there is no
+// grace period or it does not run yet.
+func (c *container) exitOnTerm(now time.Time, grace time.Duration) {
 	switch {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.
 		c.kill(now)
@@ -132,12 +134,12 @@ func (c *container) terminate(now time.Time, grace time.Duration) {
 	}
 }
 
-// kill makes the container exit now with exit code 137, unless an earlier exit is set. It also cancels a
-// delayed start.
+// kill makes the container exit now with exit code 137, unless an exit at this or an earlier time is set. It
+// also cancels a delayed start.
 func (c *container) kill(now time.Time) { c.scheduleExitIfEarlier(now, exitCodeKilled) }
 
-// scheduleExitOfRun schedules an exit with the exit code, reason and message that the run defines. The caller
-// passes a time before any exit that is already scheduled.
+// scheduleExitOfRun schedules an exit with the exit code, reason and message that the container's Run defines.
+// The caller passes a time before any exit that is already scheduled.
 func (c *container) scheduleExitOfRun(at time.Time) {
 	c.scheduleExitIfEarlier(at, c.run.Exit)
 	c.exit.message = c.run.Message
@@ -147,7 +149,7 @@ func (c *container) scheduleExitOfRun(at time.Time) {
 }
 
 // scheduleExitIfEarlier schedules an exit with an exit code, unless an exit at the same or an earlier time is
-// already scheduled. The reason is Completed for code 0, and else Error.
+// already scheduled. The reason is Completed for code 0 and Error for others.
 func (c *container) scheduleExitIfEarlier(at time.Time, code int32) {
 	if c.exit != nil && !at.Before(c.exit.at) {
 		return
@@ -158,13 +160,13 @@ func (c *container) scheduleExitIfEarlier(at time.Time, code int32) {
 	}
 }
 
-// isStartingOrRunning reports whether StartContainer was called and the container has not exited. This includes
-// the start delay.
+// isStartingOrRunning reports whether the container was started and has not exited. This includes the start
+// delay.
 func (c *container) isStartingOrRunning(now time.Time) bool {
 	return !c.startAt.IsZero() && c.state(now) != runtime.StateExited
 }
 
-// listEntry returns the container as ListPods reports it.
+// listEntry returns the container as ListPods reports it at a time.
 func (c *container) listEntry(now time.Time) runtime.Container {
 	return runtime.Container{
 		ID:          c.id,
@@ -176,7 +178,7 @@ func (c *container) listEntry(now time.Time) runtime.Container {
 	}
 }
 
-// status returns the container as PodStatus reports it.
+// status returns the container as PodStatus reports it at a time.
 func (c *container) status(now time.Time) runtime.ContainerStatus {
 	s := runtime.ContainerStatus{
 		Container:     c.listEntry(now),

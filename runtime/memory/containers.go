@@ -35,8 +35,9 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	return err
 }
 
-// createContainer creates a container in state created. It returns an error if its script, sandbox, image or
-// mounts do not allow that, and ErrUnsupported for a PID target.
+// createContainer creates a container in state created and returns its ID. It returns an error for a faulty
+// script, a scripted failure, an unusable sandbox, image or mount, or a PID target, or if the runtime is not
+// ready.
 func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -62,10 +63,10 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err := m.applyScriptedFailureOrCheckImagesLocked(req, run); err != nil {
 		return "", err
 	}
-	kept := m.shareSpecLocked(&req)
+	kept := m.internSpecLocked(&req)
 	c := &container{
 		id: m.newIDLocked(req.Pod.UID), name: req.Name, pod: s.pod, sandbox: s,
-		ref: sharePodRef(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
+		ref: podRefOrEqual(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
 	}
 	s.pod.insertContainer(c)
 	m.mu.containers[c.id] = c
@@ -73,9 +74,9 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	return c.id, nil
 }
 
-// sandboxForCreateLocked returns the sandbox in which a container is to be created. It returns an error if the
-// sandbox is unknown, not ready or of another pod. It also returns an error if the request has no container
-// name, or if the sandbox already has a container with that name and attempt.
+// sandboxForCreateLocked returns the sandbox for a new container. It returns an error if the sandbox is
+// unknown, not ready or of another pod. It also returns an error if the request has no container name, or if
+// the sandbox already has a container with that name and attempt.
 func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*sandbox, error) {
 	s := m.mu.sandboxes[req.SandboxID]
 	switch {
@@ -98,8 +99,8 @@ func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*s
 }
 
 // applyScriptedFailureOrCheckImagesLocked returns an error, and counts a start of the container, if its script
-// says fail=create or fail=image. Otherwise it returns an error if the image of the container or of a mount is
-// absent, or if an image mount is invalid.
+// says fail=create or fail=image. For another script it returns an error if the image of the container or of a
+// mount is absent, or if an image mount is invalid.
 func (m *machine) applyScriptedFailureOrCheckImagesLocked(req runtime.CreateContainerRequest, run Run) error {
 	switch run.Fail {
 	case FailCreate:
@@ -124,8 +125,8 @@ func (m *machine) applyScriptedFailureOrCheckImagesLocked(req runtime.CreateCont
 	return nil
 }
 
-// checkImageMountLocked returns an error if the image of a mount is absent. It also returns an error if an
-// image mount has a host path or is writable. It returns nil for a mount without an image.
+// checkImageMountLocked returns an error if the image of a mount is absent, or if an image mount has a host
+// path or is writable. It returns nil for a mount without an image.
 func (m *machine) checkImageMountLocked(mount *runtime.Mount) error {
 	if mount.Image == "" {
 		return nil
@@ -140,7 +141,8 @@ func (m *machine) checkImageMountLocked(mount *runtime.Mount) error {
 }
 
 // startContainer starts a created container and waits until its start delay is over. It does nothing for a
-// container that runs already.
+// container that was started before. It returns an error if the container cannot start, or is stopped or
+// removed during the delay.
 func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -159,9 +161,9 @@ func (r *Runtime) startContainer(ctx context.Context, req runtime.StartContainer
 	return nothing{}, m.checkNotStoppedDuringStart(c)
 }
 
-// startContainerLocked starts a created container with its next run, counts the start and publishes the change.
-// It returns a container that runs or is starting unchanged. It returns an error for an exited container, for a
-// sandbox that is not ready and for a script that says fail=start.
+// startContainerLocked starts a created container, counts the start and publishes the change. A container that
+// was started before is returned unchanged. It returns an error for an unknown or exited container, for a
+// sandbox that is not ready, for a faulty script and for a script that says fail=start.
 func (m *machine) startContainerLocked(id string, now time.Time) (*container, error) {
 	c := m.mu.containers[id]
 	if c == nil {
@@ -192,8 +194,8 @@ func (m *machine) startContainerLocked(id string, now time.Time) (*container, er
 	return c, nil
 }
 
-// nextRunLocked returns the run for the next start of a container, from its script or else from its command. An
-// equal run that was returned recently is reused to save memory.
+// nextRunLocked returns the Run (duration, output, exit) for the next start of a container, from its script or,
+// without a script, from its command. An equal Run that was returned recently is reused to save memory.
 func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	script, ok, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
 	if err != nil {
@@ -209,7 +211,8 @@ func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	return m.mu.recentRuns.replaceOldest(&run), nil
 }
 
-// checkNotStoppedDuringStart returns an error if the container was removed, or exited before its start time.
+// checkNotStoppedDuringStart returns an error if the container was removed, or exited before its start delay
+// was over.
 func (m *machine) checkNotStoppedDuringStart(c *container) error {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -222,8 +225,9 @@ func (m *machine) checkNotStoppedDuringStart(c *container) error {
 	return nil
 }
 
-// stopContainer sends TERM to a running container and waits until the container has exited. A container in its
-// start delay is killed.
+// stopContainer simulates TERM for a running container and waits until the container has exited. A container in
+// its start delay is killed. One that has exited or was not started stays as it is. An unknown container gives
+// ErrNotFound.
 func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -236,7 +240,7 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 		return nothing{}, fmt.Errorf("memory: container %s: %w", req.ContainerID, runtime.ErrNotFound)
 	}
 	if c.isStartingOrRunning(now) {
-		c.terminate(now, req.Grace)
+		c.exitOnTerm(now, req.Grace)
 		m.scheduleChangeAndSignalLocked(c, now)
 		if !c.isStartingOrRunning(now) {
 			m.publishChangeLocked(c.pod, c, now)
@@ -250,8 +254,8 @@ func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRe
 	return nothing{}, r.waitWhileState(ctx, c, runtime.StateRunning)
 }
 
-// removeContainer removes a container that is created or exited. It returns nil if the container is unknown,
-// and ErrWrongState if the container runs, is starting, or has run although the request says NeverRan.
+// removeContainer removes a container that is created or exited. It returns nil if the container is unknown. It
+// returns ErrWrongState if the container runs, is starting, or has run although the request says NeverRan.
 func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -272,7 +276,8 @@ func (r *Runtime) removeContainer(_ context.Context, req runtime.RemoveContainer
 	return nothing{}, nil
 }
 
-// removeContainerLocked deletes a container from the machine, closes its file tree and publishes the change.
+// removeContainerLocked deletes a container from the simulated machine, closes its file tree, wakes its waiters
+// and publishes the change.
 func (m *machine) removeContainerLocked(c *container, now time.Time) {
 	c.removed = true
 	if files := c.ensureExtras().files; files != nil {

@@ -34,9 +34,9 @@ func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, s
 	return nil
 }
 
-// joinOrOpenSession adds a client to the interactive session of a container. If there is no session, it opens
-// one and returns startCommand, which the caller calls after the client has joined. startCommand is nil if the
-// session existed.
+// joinOrOpenSession adds a client to the attach session of a container, or opens a session if there is none.
+// startCommand is nil if the session existed. If it is not nil, the caller must call it after the client has
+// joined.
 func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool, command Command) (t *attachSession, startCommand func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	inner, con := console.Open(ctx, r.consoleConfig(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
@@ -59,8 +59,8 @@ func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool,
 	}
 }
 
-// runSessionCommand runs the interactive command and copies its output to the log. It has a
-// goroutine of its own, so it recovers a panic and returns the panic as an error for the clients.
+// runSessionCommand runs the interactive command of an attach session, copies its output to the container's log
+// and returns its exit code. It recovers a panic of the command and returns it as an error for the clients.
 func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, command Command) (code int32, err error) {
 	defer contain.New(contain.Config{Package: "memory", Clock: r.m.clock}).Recover("Command", &err)
 	return r.runProcessOnConsole(ctx, processCtx, c, tty, con, func(ctx context.Context, p *Process) int32 {
@@ -69,8 +69,9 @@ func (r *Runtime) runSessionCommand(ctx, processCtx context.Context, c *containe
 	})
 }
 
-// leaveSessionAndStopIfLast removes a client from a session. If it was the last client, the command is stopped
-// and leaveSessionAndStopIfLast waits for its exit. It returns an error if the command had panicked.
+// leaveSessionAndStopIfLast removes a client from an attach session. If it was the last client,
+// leaveSessionAndStopIfLast stops the command and waits for its exit. It returns an error if the command has
+// panicked.
 func (r *Runtime) leaveSessionAndStopIfLast(ctx context.Context, c *container, t *attachSession) error {
 	r.m.lockAndPublish()
 	t.clients--
@@ -87,9 +88,9 @@ func (r *Runtime) leaveSessionAndStopIfLast(ctx context.Context, c *container, t
 	return failed
 }
 
-// exitContainerAfterSession makes the container exit with the exit code of its interactive command. If err is
-// not nil, because all clients detached or the command panicked, the container continues to run. A panic is
-// stored for the clients of the session.
+// exitContainerAfterSession makes a running container exit with the exit code of its interactive command. If
+// err is not nil, because all clients detached or the command panicked, the container continues to run. A panic
+// is stored for the clients of the session.
 func (r *Runtime) exitContainerAfterSession(c *container, t *attachSession, code int32, err error) {
 	now := r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()

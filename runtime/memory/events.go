@@ -25,7 +25,8 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) error {
 	return err
 }
 
-// streamEvents passes events to sink until ctx ends or the stream breaks.
+// streamEvents passes the events of containers and sandboxes to sink until ctx ends or the stream breaks, and
+// returns the reason.
 func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) error {
 	m := r.m
 	s := &eventStream{changed: r.executor.NewEvent()}
@@ -50,7 +51,7 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 }
 
 // takePendingEvents removes and returns the pending events of a stream. The returned time is the next scheduled
-// state change of any container; zero is none. The error is set if the stream is broken.
+// state change of any container, or zero if there is none. The error is not nil if the stream is broken.
 func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time, error) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -63,7 +64,7 @@ func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time,
 	return events, next, s.broken
 }
 
-// removeEventStream unregisters an event stream.
+// removeEventStream unregisters an event stream, so that it gets no further events.
 func (m *machine) removeEventStream(s *eventStream) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()

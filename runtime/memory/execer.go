@@ -18,7 +18,8 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (runtime.Ex
 	return instrumentCall(ctx, r, "Exec", req, (*Runtime).exec)
 }
 
-// exec runs a command in a container and returns its output, which is cut at the output limit.
+// exec runs a command in a running container and returns its exit code and its output, which is cut at the
+// output limit.
 func (r *Runtime) exec(ctx context.Context, req runtime.ExecRequest) (runtime.ExecResult, error) {
 	out := limitedBuffer{limit: req.OutputLimit}
 	if out.limit <= 0 {

@@ -15,12 +15,13 @@ import (
 // RunHandler implements runtime.HandlerRunner. The result is the Answer of the script, or success
 // if there is no script.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
-	return instrumentCall(ctx, r, "RunHandler", req, (*Runtime).runHandler)
+	return instrumentCall(ctx, r, "RunHandler", req, (*Runtime).answerHandlerCall)
 }
 
-// runHandler waits as long as the scripted answer takes, and returns its result. An answer of kind hang waits
-// until ctx ends. It returns an error if the container exits first.
-func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
+// answerHandlerCall counts a probe or hook call, waits as long as the scripted answer takes, and returns the
+// answer's result. An answer of kind hang waits until ctx ends. It returns an error if the container does not
+// run or exits while the call waits.
+func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	c, a, until, err := r.m.countCallAndChooseAnswer(req)
 	if err != nil {
 		return runtime.RunHandlerResult{}, err
@@ -37,8 +38,9 @@ func (r *Runtime) runHandler(ctx context.Context, req runtime.RunHandlerRequest)
 	return runtime.RunHandlerResult{OK: a.Kind == AnswerOK, Message: a.Message}, nil
 }
 
-// countCallAndChooseAnswer counts a RunHandler call and returns the running container and the answer in force
-// now. The returned time is when the call returns; zero means at once, or never for an answer of kind hang.
+// countCallAndChooseAnswer counts a RunHandler call and returns the running container and the answer that is
+// valid now. The returned time is when the call must return. A zero time means at once, or never for an answer
+// of kind hang.
 func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockIfReady()
 	if err != nil {
@@ -113,8 +115,8 @@ func (r *Runtime) HandlerCalls(uid types.UID, container string, purpose runtime.
 	return 0
 }
 
-// findAnswersLocked returns the answers of a container for a purpose. The newest matching SetAnswers call takes
-// precedence over the annotations.
+// findAnswersLocked returns the scripted answers of a container for a purpose. The newest matching SetAnswers
+// call takes precedence over the annotations.
 func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answers {
 	for i := len(m.mu.answerRules) - 1; i >= 0; i-- {
 		if o := m.mu.answerRules[i]; o.purpose == purpose && o.selector.Matches(*c.ref, c.name) {
@@ -124,8 +126,9 @@ func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answe
 	return c.answers[purpose]
 }
 
-// parseAnswerAnnotations parses the annotations of a container that contain answers. The first map
-// takes precedence; the caller passes the annotations of the container and then of its sandbox.
+// parseAnswerAnnotations returns the scripted answers in the annotations of a container, by purpose. The first
+// map takes precedence; the caller passes the annotations of the container and then of its sandbox. It returns
+// an error for an unknown purpose or faulty answers.
 func parseAnswerAnnotations(container string, annotations ...map[string]string) (map[runtime.Purpose]Answers, error) {
 	var answers map[runtime.Purpose]Answers
 	prefix := AnnotationPrefix + container + "."

@@ -20,7 +20,8 @@ func (r *Runtime) SetImageFilesystem(capacity, taken uint64) {
 	r.m.mu.imageDisk = runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: taken}
 }
 
-// imageFilesystem returns the configured usage of the image disk plus the sizes of all present images.
+// imageFilesystem returns the configured usage of the image disk, with the sizes of all present images added to
+// the used bytes.
 func (r *Runtime) imageFilesystem(context.Context, nothing) (runtime.FilesystemUsage, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {

@@ -34,8 +34,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return err
 }
 
-// pullImage stores an image as present and returns its ID. It returns an error if a pull error is set for the
-// image or if the container's script says fail=image, which also counts as a start.
+// pullImage stores an image as present and returns its ID. It returns an error if the name is empty, a pull
+// error is set for the image, or the container's script says fail=image. The last also counts as a start of the
+// container.
 func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {
@@ -50,7 +51,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 	} else if err != nil {
 		return "", fmt.Errorf("memory: image %s: %w: %w", req.Image, runtime.ErrImage, err)
 	}
-	if name, fails := m.scriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails {
+	if name, fails := m.findScriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails {
 		m.countStartLocked(req.Pod.UID, name)
 		return "", fmt.Errorf("memory: image %s: %w: the script of container %s says fail=image", req.Image, runtime.ErrImage, name)
 	}
@@ -66,7 +67,7 @@ func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest)
 	}
 	defer m.unlockAndSignal()
 	image, ok := m.findImageLocked(req.Image)
-	if _, fails := m.scriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails || !ok {
+	if _, fails := m.findScriptedImageFailureLocked(req.Pod, req.Container, req.Volume); fails || !ok {
 		return runtime.Image{}, fmt.Errorf("memory: image %s: %w", req.Image, runtime.ErrNotFound)
 	}
 	return image, nil
@@ -105,10 +106,10 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 	return nothing{}, nil
 }
 
-// scriptedImageFailureLocked reports whether the script of a container makes its image missing now,
-// and returns the name of that container. If container is empty, the scripts of all containers of
-// the pod count. Scripts do not affect the image of a volume.
-func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
+// findScriptedImageFailureLocked returns the name of a container whose script says fail=image for its next
+// start, and true if there is one. It checks the named container, or all containers of the pod if container is
+// empty. Scripts do not affect the image of a volume.
+func (m *machine) findScriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
 	if ref.UID == "" || volume != "" {
 		return "", false
 	}
@@ -116,7 +117,7 @@ func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volu
 	if p := m.mu.pods[ref.UID]; p != nil {
 		annotations = p.sandboxes[0].annotations
 	}
-	for _, name := range m.scriptedContainersLocked(ref, container, annotations) {
+	for _, name := range m.containersWithScriptLocked(ref, container, annotations) {
 		// CreateContainer reports a script that cannot be parsed.
 		if run, err := m.nextScriptedRunLocked(ref, name, annotations); err == nil && run.Fail == FailImage {
 			return name, true
@@ -125,9 +126,9 @@ func (m *machine) scriptedImageFailureLocked(ref runtime.PodRef, container, volu
 	return "", false
 }
 
-// scriptedContainersLocked returns the given container, or else the names of all containers of the
-// pod that have a script.
-func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
+// containersWithScriptLocked returns the names of the pod's containers that have a script, from SetScript calls
+// and from annotations, sorted. If container is not empty, it returns only that name, without a check.
+func (m *machine) containersWithScriptLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
 	if container != "" {
 		return []string{container}
 	}
@@ -146,8 +147,8 @@ func (m *machine) scriptedContainersLocked(ref runtime.PodRef, container string,
 	return names
 }
 
-// findImageLocked finds an image by name, ID or digest. A name without tag or digest means :latest. It returns
-// false if the image is absent.
+// findImageLocked returns the present image with a name, ID or digest. A name without tag or digest means
+// :latest. It returns false if the image is absent.
 func (m *machine) findImageLocked(name string) (runtime.Image, bool) {
 	if image, ok := m.mu.images[withDefaultTag(name)]; ok {
 		return image, true
@@ -182,7 +183,7 @@ func (m *machine) ensureImageLocked(name string) runtime.Image {
 	return image
 }
 
-// withDefaultTag adds :latest to an image name that has neither tag nor digest.
+// withDefaultTag returns name with :latest added if it has neither tag nor digest.
 func withDefaultTag(name string) string {
 	if strings.Contains(name, "@") || strings.LastIndexByte(name, ':') > strings.LastIndexByte(name, '/') {
 		return name

@@ -9,7 +9,8 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 )
 
-// runShell runs the commands of -c, or the commands of its input line by line.
+// runShell runs the commands after -c, or without -c the commands of its input line by line. A script file as
+// argument is ignored and gives exit code 0.
 func runShell(ctx context.Context, p *Process) int32 {
 	switch {
 	case len(p.Args) >= 3 && p.Args[1] == "-c":
@@ -21,8 +22,9 @@ func runShell(ctx context.Context, p *Process) int32 {
 	return p.runInteractiveShell(ctx)
 }
 
-// runCommands runs parsed shell commands and returns the last exit code. It returns 0 if it meets
-// an unknown program, or if complete is false: the rest of the text was not understood.
+// runCommands runs parsed shell commands and returns the last exit code. It stops and returns 0 at an unknown
+// program. It also returns 0 after the last command if complete is false, because the parser did not understand
+// the rest of the text.
 func (p *Process) runCommands(ctx context.Context, commands []shellCommand, complete bool) int32 {
 	s := interpreter{p: p}
 	for _, c := range commands {
@@ -48,7 +50,7 @@ type interpreter struct {
 }
 
 // runCommandUnlessSkipped runs one shell command and stores its exit code. A command after && or || is skipped
-// if the last exit code forbids it. It returns false if no program has the name of the command.
+// if the last exit code requires that. It returns false if the program is unknown.
 func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellCommand) bool {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true
@@ -64,7 +66,7 @@ func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellComman
 	case "trap", "set", "cd":
 		return true // No built-in program depends on these.
 	case "command":
-		return s.runCommandV(argv[1:])
+		return s.runCommandLookup(argv[1:])
 	}
 	command := s.p.findCommand(argv[0])
 	if command == nil {
@@ -83,9 +85,9 @@ func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellComman
 	return true
 }
 
-// runCommandV runs "command -v NAME", with which clients search for a better shell. It prints nothing; it sets
-// exit code 0 if the program exists and else 127. It returns false for any other arguments.
-func (s *interpreter) runCommandV(args []string) bool {
+// runCommandLookup runs "command -v NAME", with which clients search for a better shell. It prints nothing; it
+// sets exit code 0 if the program exists and 127 if not. It returns false for any other arguments.
+func (s *interpreter) runCommandLookup(args []string) bool {
 	if len(args) != 2 || args[0] != "-v" {
 		return false
 	}
@@ -96,7 +98,7 @@ func (s *interpreter) runCommandV(args []string) bool {
 }
 
 // runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal. It returns the
-// last exit code after exit, after the end of the input or when ctx ends.
+// last exit code after the command exit, at the end of the input or when ctx ends.
 func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	s := interpreter{p: p}
 	p.console.SetInterruptHandler(nil)
@@ -120,8 +122,8 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	return s.code
 }
 
-// runInterruptibleCommand runs a command that Ctrl-C interrupts without an exit of the shell. It prints an
-// error and sets exit code 127 if no program has the name of the command.
+// runInterruptibleCommand runs a command that Ctrl-C interrupts without an exit of the shell. If the program is
+// unknown, it prints an error and sets exit code 127.
 func (s *interpreter) runInterruptibleCommand(ctx context.Context, c shellCommand) {
 	inner, cancel := executor.WithCancel(ctx)
 	defer cancel()

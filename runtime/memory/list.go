@@ -19,7 +19,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return instrumentCall(ctx, r, "PodStatus", uid, (*Runtime).podStatus)
 }
 
-// listPods returns all pods, sorted by UID. The result is cached and shared until the next change.
+// listPods returns all pods, sorted by UID. Callers share the result, which is cached until the next change.
 func (r *Runtime) listPods(context.Context, nothing) ([]runtime.Pod, error) {
 	m := r.m
 	now, err := m.lockIfReady()

@@ -32,8 +32,8 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return err
 }
 
-// readLog writes the log of a container to w. If the request says follow, it waits for new lines until the
-// container exits or ctx ends.
+// readLog writes the log lines of a container, as far as they are printed, to w. If the request says follow, it
+// also waits for new lines until the container exits or is removed, or ctx ends.
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	l, err := r.m.openLogReader(req, r.executor.NewEvent())
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	}
 }
 
-// openLogReader returns a reader for the log of a container, and adds changed to the events that the container
-// signals. It returns an error if the container is unknown.
+// openLogReader returns a reader for the log of a container, and registers changed: the machine signals it when
+// the container changes. It returns an error if the container is unknown or the runtime is not ready.
 func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Event) (*logReader, error) {
 	if _, err := m.lockIfReady(); err != nil {
 		return nil, err
@@ -73,7 +73,8 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 }
 
 // readNewLines returns the log lines that were printed since the last call. The first call applies the tail
-// limit. next is when more lines may follow, and ended reports that the container has exited or was removed.
+// limit; lines before the reader's since time are left out. next is when more lines may follow. ended reports
+// that the container has exited or was removed.
 func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
 	now := m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -100,7 +101,7 @@ func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended
 }
 
 // linesUntil returns the log lines that the container has printed by now. The returned time is when the log or
-// the state of the container changes next; zero is never.
+// the state of the container changes next, or zero for never.
 func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return nil, c.nextChange
@@ -119,7 +120,8 @@ func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
 	return lines[:n], next
 }
 
-// compareLineTime is a comparison for BinarySearchFunc that finds the first line after a time.
+// compareLineTime is a comparison for BinarySearchFunc that finds the first line that is printed later than
+// since.
 func compareLineTime(l Line, since time.Duration) int {
 	if l.After <= since {
 		return -1
@@ -127,7 +129,8 @@ func compareLineTime(l Line, since time.Duration) int {
 	return 1
 }
 
-// logLines returns all lines that the run of the container prints, past and future, sorted by time.
+// logLines returns all log lines of the container's Run, past and future, sorted by time. If the Run prints
+// nothing, that is one line that describes it. The result is cached.
 func (c *container) logLines() []Line {
 	used := c.ensureExtras()
 	if used.lines != nil {

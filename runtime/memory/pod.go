@@ -56,14 +56,15 @@ func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 	return p
 }
 
-// podIndexLocked returns the index of a UID in sortedPods, or where to insert it.
+// podIndexLocked returns the index of the pod with a UID in sortedPods and true. If there is no such pod, it
+// returns the index at which to insert it and false.
 func (m *machine) podIndexLocked(uid types.UID) (int, bool) {
 	return slices.BinarySearchFunc(m.mu.sortedPods, uid, func(p *pod, uid types.UID) int {
 		return cmp.Compare(p.ref.UID, uid)
 	})
 }
 
-// removePodIfEmptyLocked deletes a pod from the machine if the pod has no sandbox left.
+// removePodIfEmptyLocked deletes a pod from the simulated machine if the pod has no sandbox left.
 func (m *machine) removePodIfEmptyLocked(p *pod) {
 	if len(p.sandboxes) > 0 {
 		return
@@ -74,8 +75,8 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 	delete(m.mu.pods, p.ref.UID)
 }
 
-// newIDLocked returns an ID for a new sandbox or container. The ID depends only on the UID and on how many IDs
-// that pod already has. The order in which several pods call the runtime does not change their IDs.
+// newIDLocked returns an ID for a new sandbox or container of a pod. The ID depends only on the UID and on how
+// many IDs that pod already has, so the order of calls for different pods does not change their IDs.
 func (m *machine) newIDLocked(uid types.UID) string {
 	past := m.ensureHistoryLocked(uid)
 	past.idsMade++
@@ -83,7 +84,7 @@ func (m *machine) newIDLocked(uid types.UID) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// insertSandbox inserts a sandbox, the newest attempt first.
+// insertSandbox inserts a sandbox into the pod's sandboxes, which are sorted with the newest attempt first.
 func (p *pod) insertSandbox(s *sandbox) {
 	i, _ := slices.BinarySearchFunc(p.sandboxes, s, func(a, b *sandbox) int {
 		return cmp.Compare(b.attempt, a.attempt)
@@ -91,8 +92,8 @@ func (p *pod) insertSandbox(s *sandbox) {
 	p.sandboxes = slices.Insert(p.sandboxes, i, s)
 }
 
-// insertContainer inserts a container, sorted by name, and for each name the newest sandbox and
-// attempt first.
+// insertContainer inserts a container into the pod's containers. They are sorted by name, then by sandbox
+// attempt and container attempt, the newest first.
 func (p *pod) insertContainer(c *container) {
 	i, _ := slices.BinarySearchFunc(p.containers, c, func(a, b *container) int {
 		return cmp.Or(
@@ -104,7 +105,8 @@ func (p *pod) insertContainer(c *container) {
 	p.containers = slices.Insert(p.containers, i, c)
 }
 
-// listEntry returns the pod as ListPods reports it. The slices are cached and shared until the next change.
+// listEntry returns the pod as ListPods reports it. Callers share the slices, which are cached until the next
+// change.
 func (p *pod) listEntry(now time.Time) runtime.Pod {
 	if p.cachedList.sandboxes == nil {
 		p.cachedList = listCache{make([]runtime.Sandbox, len(p.sandboxes)), make([]runtime.Container, len(p.containers))}
@@ -121,7 +123,8 @@ func (p *pod) listEntry(now time.Time) runtime.Pod {
 	}
 }
 
-// podStatus returns the pod as PodStatus reports it. The result is cached and shared until the next change.
+// podStatus returns the pod as PodStatus reports it. Callers share the result, which is cached until the next
+// change.
 func (p *pod) podStatus(now time.Time) *runtime.PodStatus {
 	if p.cachedStatus == nil {
 		v := &runtime.PodStatus{

@@ -80,9 +80,10 @@ func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m.mu.commandRules = kept
 }
 
-// findCommandLocked returns the program for a command name in a container, or nil.
+// findCommandLocked returns the program for a command name in a container: the newest matching one that a test
+// registered, or else the built-in one. It returns nil if there is none.
 func (m *machine) findCommandLocked(c *container, name string) Command {
-	name = commandName(name)
+	name = stripBinDir(name)
 	for i := len(m.mu.commandRules) - 1; i >= 0; i-- {
 		if o := m.mu.commandRules[i]; o.name == name && o.selector.Matches(*c.ref, c.name) {
 			return o.run
@@ -91,7 +92,7 @@ func (m *machine) findCommandLocked(c *container, name string) Command {
 	return builtinCommand(name)
 }
 
-// findCommand returns the program for a command name in the container of the process, or nil.
+// findCommand returns the program for a command name in the container of the process, or nil if there is none.
 func (p *Process) findCommand(name string) Command {
 	p.r.m.lockAndPublish()
 	defer p.r.m.unlockAndSignal()
@@ -102,7 +103,7 @@ func (p *Process) findCommand(name string) Command {
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
 // ensureContainerFiles returns the file tree of a container, and creates it if it does not exist. If the
-// container was removed, it closes the tree first.
+// container was removed, the tree is returned closed.
 func (m *machine) ensureContainerFiles(c *container) *files.Tree {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
@@ -116,16 +117,16 @@ func (m *machine) ensureContainerFiles(c *container) *files.Tree {
 	return used.files
 }
 
-// runProcess runs a process in a running container, connected with a client, and returns its exit
-// code.
+// runProcess opens a console for a client, runs a process in a container on it, closes the console and returns
+// the exit code.
 func (r *Runtime) runProcess(ctx context.Context, c *container, config console.Config, run Command) (int32, error) {
 	inner, con := console.Open(ctx, r.consoleConfig(c, config))
 	defer con.Close()
 	return r.runProcessOnConsole(ctx, inner, c, config.TTY, con, run)
 }
 
-// consoleConfig returns config with the executor, and with a function Ended that waits for the exit of the
-// container.
+// consoleConfig returns a copy of config with the runtime's executor, and with a function Ended that waits for
+// the exit of the container.
 func (r *Runtime) consoleConfig(c *container, config console.Config) console.Config {
 	config.Executor = r.executor
 	config.Ended = func(ctx context.Context) error { return r.waitWhileState(ctx, c, runtime.StateRunning) }
@@ -133,8 +134,8 @@ func (r *Runtime) consoleConfig(c *container, config console.Config) console.Con
 }
 
 // runProcessOnConsole runs a process in a container with an open console, and returns its exit code. It returns
-// 137 if the container exited meanwhile, and 130 after Ctrl-C. processCtx is the context of the console; an end
-// of ctx is returned as an error.
+// 137 if the container exited meanwhile, and 130 after Ctrl-C. processCtx is the context of the process; if ctx
+// ends, its error is returned.
 func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *container, tty bool, con *console.Console, run Command) (int32, error) {
 	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
@@ -155,7 +156,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 	return code, con.Err()
 }
 
-// sleepFor waits for the duration of a run. It returns false if the container exits or ctx ends earlier.
+// sleepFor waits for the duration of a Run. It returns false if the container exits or ctx ends earlier.
 func (p *Process) sleepFor(ctx context.Context, run Run) bool {
 	until := time.Time{}
 	if !run.Forever {

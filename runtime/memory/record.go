@@ -24,9 +24,9 @@ type containerSpec struct {
 	stdin, stdinOnce bool
 }
 
-// shareSpecLocked returns a containerSpec with the values of a request. It reuses an equal spec that was
-// returned recently, and else makes a deep copy.
-func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containerSpec {
+// internSpecLocked returns a containerSpec with the values of a request. To save memory it returns an equal
+// spec that was returned recently; if there is none, it stores and returns a deep copy.
+func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *containerSpec {
 	s := containerSpec{
 		image: req.Image, imageRef: req.ImageRef,
 		command: req.Command, args: req.Args, workingDir: req.WorkingDir, env: req.Env,
@@ -48,9 +48,9 @@ func (m *machine) shareSpecLocked(req *runtime.CreateContainerRequest) *containe
 	return m.mu.recentSpecs.replaceOldest(&own)
 }
 
-// sharePodRef returns a pointer to a value equal to ref: earlier if it is equal, and else a new copy. Sharing
-// saves memory.
-func sharePodRef(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
+// podRefOrEqual returns earlier if its value equals ref, to save memory. If it differs or is nil, podRefOrEqual
+// returns a pointer to a copy of ref.
+func podRefOrEqual(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	if earlier != nil && *earlier == ref {
 		return earlier
 	}
@@ -65,7 +65,7 @@ type recentValues[T any] struct {
 	next   int
 }
 
-// findEqual returns a stored value that is equal to v, or nil.
+// findEqual returns a stored value that is equal to v, or nil if there is none.
 func (r *recentValues[T]) findEqual(v *T) *T {
 	for _, kept := range r.values {
 		if kept != nil && reflect.DeepEqual(kept, v) {

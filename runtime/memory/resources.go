@@ -30,8 +30,8 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	return res, true
 }
 
-// updateContainer sets the non-zero requested resources of a container. It returns an error if the container is
-// unknown or has exited.
+// updateContainer sets the resources of a container that are not zero in the request. It returns an error if
+// the container is unknown or has exited, or if the runtime is not ready.
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -57,7 +57,8 @@ func mergeResources(have, want runtime.Resources) *runtime.Resources {
 	return &have
 }
 
-// applyNonZero copies the non-zero fields of want to have. It sets huge pages per size.
+// applyNonZero copies the non-zero fields of want to have. It sets each huge page size in want, and leaves the
+// other sizes.
 func applyNonZero(have *runtime.Resources, want runtime.Resources) {
 	setIfNonZero(&have.CPUShares, want.CPUShares)
 	setIfNonZero(&have.CPUPeriod, want.CPUPeriod)

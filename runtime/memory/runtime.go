@@ -77,7 +77,7 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, err
 	return instrumentCall(ctx, r, "RuntimeStatus", nothing{}, (*Runtime).runtimeStatus)
 }
 
-// runtimeStatus returns the configured status of the runtime, also if it is not ready.
+// runtimeStatus returns the configured status of the runtime, even if that status is not ready.
 func (r *Runtime) runtimeStatus(context.Context, nothing) (runtime.RuntimeStatus, error) {
 	r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()
@@ -132,7 +132,7 @@ type startCount struct {
 	starts    int
 }
 
-// findStartCount returns the start count of a container, or nil.
+// findStartCount returns a pointer to the start count of a container, or nil if the container has none.
 func (p *podHistory) findStartCount(container string) *startCount {
 	for i := range p.starts {
 		if p.starts[i].container == container {
@@ -142,8 +142,8 @@ func (p *podHistory) findStartCount(container string) *startCount {
 	return nil
 }
 
-// ensureStartCount returns a pointer to the start count of a container, and creates the count if it does not
-// exist.
+// ensureStartCount returns a pointer to the number of starts of a container. If there is none, it adds one that
+// is zero.
 func (p *podHistory) ensureStartCount(container string) *int {
 	if c := p.findStartCount(container); c != nil {
 		return &c.starts
@@ -152,7 +152,7 @@ func (p *podHistory) ensureStartCount(container string) *int {
 	return &p.starts[len(p.starts)-1].starts
 }
 
-// countHandlerCall counts a RunHandler call for a container and purpose.
+// countHandlerCall increments the number of RunHandler calls for a container and purpose.
 func (p *podHistory) countHandlerCall(q handlerKey) {
 	if p.handlerCalls == nil {
 		p.handlerCalls = map[handlerKey]int{}
@@ -163,12 +163,12 @@ func (p *podHistory) countHandlerCall(q handlerKey) {
 // minKeptHistories is how many UIDs without records keep their history at least.
 const minKeptHistories = 10_000
 
-// ensureHistoryLocked returns the history of a pod UID: its numbers of starts, handler calls and IDs. If it
-// does not exist, it is created, and old histories are pruned before.
+// ensureHistoryLocked returns the history of a pod UID: its numbers of starts, handler calls and IDs. If the
+// UID has none, ensureHistoryLocked first prunes old histories and then adds an empty one.
 func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	p := m.mu.histories[uid]
 	if p == nil {
-		m.pruneHistoriesLocked()
+		m.pruneOldHistoriesLocked()
 		p = &podHistory{}
 		m.mu.histories[uid] = p
 		m.mu.historyOrder = append(m.mu.historyOrder, uid)
@@ -176,10 +176,10 @@ func (m *machine) ensureHistoryLocked(uid types.UID) *podHistory {
 	return p
 }
 
-// pruneHistoriesLocked bounds the memory of a long simulation. When there are twice as many histories as
-// minKeptHistories plus the number of pods, it deletes the oldest histories of pods that the runtime does not
-// have. The newest minKeptHistories always stay.
-func (m *machine) pruneHistoriesLocked() {
+// pruneOldHistoriesLocked bounds the memory of a long simulation. When there are twice as many histories as
+// minKeptHistories plus the number of pods, it deletes the histories of pods that no longer exist. The newest
+// minKeptHistories always stay.
+func (m *machine) pruneOldHistoriesLocked() {
 	if len(m.mu.historyOrder) < 2*(minKeptHistories+len(m.mu.pods)) {
 		return
 	}
@@ -194,7 +194,7 @@ func (m *machine) pruneHistoriesLocked() {
 	m.mu.historyOrder = kept
 }
 
-// newRuntime returns a Runtime that shares the state of the machine. Its calls wait with clk.
+// newRuntime returns a Runtime that shares the state of the simulated machine. Its calls wait with clk.
 func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	r := &Runtime{m: m, executor: executor.Over(clk)}
 	if y, ok := r.executor.(interface{ Yield() error }); ok {
@@ -203,8 +203,8 @@ func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	return r
 }
 
-// lockAndPublish locks the machine, publishes all container state changes that are due, and returns the current
-// time.
+// lockAndPublish locks the simulated machine, publishes all container state changes that are due, and returns
+// the current time.
 func (m *machine) lockAndPublish() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
@@ -212,8 +212,8 @@ func (m *machine) lockAndPublish() time.Time {
 	return now
 }
 
-// lockIfReady locks the machine, publishes all container state changes that are due, and returns the current
-// time. If the runtime is not ready, it returns ErrNotReady and the machine is unlocked.
+// lockIfReady locks the simulated machine, publishes all container state changes that are due, and returns the
+// current time. If the runtime is not ready, it unlocks the machine and returns ErrNotReady.
 func (m *machine) lockIfReady() (time.Time, error) {
 	now := m.lockAndPublish()
 	if s := m.mu.status; !s.RuntimeReady {
@@ -223,8 +223,8 @@ func (m *machine) lockIfReady() (time.Time, error) {
 	return now, nil
 }
 
-// unlockAndSignal unlocks the machine and then signals all events that were collected in toSignal while it was
-// locked.
+// unlockAndSignal unlocks the simulated machine and then signals all events that were collected in toSignal
+// while it was locked.
 func (m *machine) unlockAndSignal() {
 	wake := m.mu.toSignal
 	m.mu.toSignal = nil
@@ -234,8 +234,8 @@ func (m *machine) unlockAndSignal() {
 	}
 }
 
-// publishDueChangesLocked publishes every container state change with a time up to now, and schedules the
-// container's next change.
+// publishDueChangesLocked publishes every container state change that is due by now, and schedules the next
+// change of each such container.
 func (m *machine) publishDueChangesLocked(now time.Time) {
 	for len(m.mu.changes) > 0 && !m.mu.changes[0].nextChange.After(now) {
 		c := m.mu.changes[0]
@@ -244,9 +244,8 @@ func (m *machine) publishDueChangesLocked(now time.Time) {
 	}
 }
 
-// scheduleChangeAndSignalLocked updates the position of c in the heap to the time of its next state change. It
-// also marks the waiters of c and all event streams to be signalled at unlock. Callers call it after every
-// change of c.
+// scheduleChangeAndSignalLocked schedules the next state change of c in the heap of all changes, or removes it.
+// At unlock, the waiters of c and all event streams are signalled. Callers call it after every change of c.
 func (m *machine) scheduleChangeAndSignalLocked(c *container, now time.Time) {
 	at := c.nextStateChange(now)
 	switch {
@@ -324,7 +323,7 @@ func (r *Runtime) yieldAndCheckCrash() error {
 	return r.yield()
 }
 
-// nilIfNothing returns nil for a request or result of type nothing.
+// nilIfNothing returns nil if v is of type nothing (an empty request or result), and v for any other type.
 func nilIfNothing(v any) any {
 	if _, ok := v.(nothing); ok {
 		return nil
@@ -369,7 +368,7 @@ func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state r
 }
 
 // removeWaiterAndUnusedExtras removes an event from the waiters of a container. It also frees the container's
-// extras (log lines, files, session) if nothing else uses them.
+// extras (log lines, files, attach session) if they are unused.
 func (m *machine) removeWaiterAndUnusedExtras(c *container, e executor.Event) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()

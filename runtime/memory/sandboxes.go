@@ -32,7 +32,8 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRe
 }
 
 // runSandbox creates a ready sandbox and returns its ID. It allocates an IP address unless the sandbox uses the
-// host network. It returns an error if the attempt exists, or if the network is not ready and needed.
+// host network. It returns an error if the pod has no UID, the attempt exists, no address is free, or the
+// runtime or a needed network is not ready.
 func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (string, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -54,7 +55,7 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 		}
 	}
 	s := &sandbox{
-		id: m.newIDLocked(req.Pod.UID), ref: sharePodRef(req.Pod, nil), attempt: req.Attempt, ready: true,
+		id: m.newIDLocked(req.Pod.UID), ref: podRefOrEqual(req.Pod, nil), attempt: req.Attempt, ready: true,
 		hostNetwork: req.Namespaces.HostNetwork, created: now, annotations: maps.Clone(req.Annotations),
 	}
 	if !req.Namespaces.HostNetwork {
@@ -69,8 +70,8 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 	return s.id, nil
 }
 
-// stopSandbox kills the containers of a sandbox, marks it not ready and releases its IP address. It returns
-// ErrNotFound if the sandbox is unknown.
+// stopSandbox kills the containers of a sandbox, sets the sandbox to not ready and releases its IP address. It
+// returns ErrNotFound if the sandbox is unknown.
 func (r *Runtime) stopSandbox(_ context.Context, req runtime.StopSandboxRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -101,19 +102,20 @@ func (r *Runtime) removeSandbox(_ context.Context, req runtime.RemoveSandboxRequ
 	return nothing{}, nil
 }
 
-// stopSandboxLocked kills the containers of a sandbox, marks it not ready and releases its IP address.
+// stopSandboxLocked kills the containers of a sandbox, sets the sandbox to not ready and releases its IP
+// address.
 func (m *machine) stopSandboxLocked(s *sandbox, now time.Time) {
 	for _, c := range s.pod.containers {
 		if c.sandbox == s && c.isStartingOrRunning(now) {
 			m.exitContainerLocked(c, now, exitCodeKilled)
 		}
 	}
-	m.markSandboxNotReadyAndReleaseIPLocked(s, now)
+	m.setSandboxNotReadyAndReleaseIPLocked(s, now)
 }
 
-// markSandboxNotReadyAndReleaseIPLocked marks a ready sandbox not ready, releases its IP address and publishes
-// the change. Its containers continue to run.
-func (m *machine) markSandboxNotReadyAndReleaseIPLocked(s *sandbox, now time.Time) {
+// setSandboxNotReadyAndReleaseIPLocked sets a ready sandbox to not ready, releases its IP address and publishes
+// the change. Its containers continue to run. It does nothing if the sandbox is not ready.
+func (m *machine) setSandboxNotReadyAndReleaseIPLocked(s *sandbox, now time.Time) {
 	if !s.ready {
 		return
 	}
@@ -133,8 +135,8 @@ func (m *machine) exitContainerLocked(c *container, now time.Time, code int32) {
 	m.publishChangeLocked(c.pod, c, now)
 }
 
-// removeSandboxLocked deletes a sandbox and its containers from the machine and publishes the changes. It also
-// deletes the pod if that was its last sandbox.
+// removeSandboxLocked deletes a sandbox and its containers from the simulated machine and publishes the
+// changes. It also deletes the pod if the sandbox was its last.
 func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 	p := s.pod
 	for _, c := range slices.Clone(p.containers) {
@@ -142,15 +144,16 @@ func (m *machine) removeSandboxLocked(s *sandbox, now time.Time) {
 			m.removeContainerLocked(c, now)
 		}
 	}
-	m.markSandboxNotReadyAndReleaseIPLocked(s, now)
+	m.setSandboxNotReadyAndReleaseIPLocked(s, now)
 	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(o *sandbox) bool { return o == s })
 	delete(m.mu.sandboxes, s.id)
 	m.publishChangeLocked(p, nil, now)
 	m.removePodIfEmptyLocked(p)
 }
 
-// allocateIPLocked allocates a free IP address in 10.88.0.0/16. The search begins at an address that depends
-// only on the UID and the attempt, so that the order in which pods start seldom changes their addresses.
+// allocateIPLocked allocates a free IP address in 10.88.0.0/16, or returns an error if all are used. The search
+// begins at an address that depends only on the UID and the attempt, so that the order in which pods start
+// seldom changes their addresses.
 func (m *machine) allocateIPLocked(uid types.UID, attempt uint32) (uint16, error) {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", uid, attempt)

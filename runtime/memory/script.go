@@ -113,8 +113,9 @@ func ParseScript(text string) (Script, error) {
 	return s, nil
 }
 
-// parseRun parses the words of one run of a script. Without run= the run is endless, unless exit= is given. An
-// endless run with exit= is graceful: it exits with that code on TERM.
+// parseRun parses the words of one start in a script. Without run= the container runs forever, unless exit= is
+// given: then it exits at once. A container that runs forever and has exit= is graceful: it exits with that
+// code on TERM.
 func parseRun(fields []string) (Run, error) {
 	if len(fields) == 0 {
 		return Run{}, errors.New("it is empty")
@@ -139,7 +140,7 @@ func parseRun(fields []string) (Run, error) {
 	return run, nil
 }
 
-// parseWord sets the field of the run that key names. It returns an error for an unknown key and for a value
+// parseWord sets the field that key names in the Run. It returns an error for an unknown key and for a value
 // that cannot be parsed.
 func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 	switch {
@@ -172,10 +173,10 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 // errUnknownWord is the error for a word that no script has.
 var errUnknownWord = errors.New("not a word of a script")
 
-// isPrintKey reports whether a key is print or print@<duration>.
+// isPrintKey reports whether a script key is print or begins with print@.
 func isPrintKey(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
 
-// parsePrint appends the log line of a print=TEXT or print@DURATION=TEXT word to the run.
+// parsePrint appends the log line of a print=TEXT or print@DURATION=TEXT word to the Run.
 func (r *Run) parsePrint(key, value string) (err error) {
 	var line Line
 	if _, after, ok := strings.Cut(key, "@"); ok {
@@ -188,8 +189,8 @@ func (r *Run) parsePrint(key, value string) (err error) {
 	return err
 }
 
-// parseReason returns value if it is one word of letters and digits that begins with a letter. Otherwise it
-// returns an error.
+// parseReason returns value if it is one word of letters and digits that begins with a letter, and an error if
+// it is not.
 func parseReason(value string) (string, error) {
 	for i, c := range value {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -268,7 +269,7 @@ func (r Run) String() string {
 	if r.Message != "" {
 		w = append(w, "message="+strconv.Quote(r.Message))
 	}
-	w = append(w, r.Usage.nonDefaultWords()...)
+	w = append(w, r.Usage.wordsOfSetFields()...)
 	return strings.Join(w, " ")
 }
 
@@ -289,8 +290,8 @@ func (s Script) String() string {
 	return strings.Join(runs, "; ")
 }
 
-// runForStart returns the run for the next start after previousStarts. The last run is repeated. A script
-// without runs gives an endless run.
+// runForStart returns the Run for the next start after previousStarts. If the script has fewer Runs, the last
+// one is repeated. A script without Runs gives one that runs forever.
 func (s Script) runForStart(previousStarts int) Run {
 	if len(s.Runs) == 0 {
 		return Run{Forever: true}

@@ -63,7 +63,8 @@ func (f Selector) Matches(ref runtime.PodRef, container string) bool {
 }
 
 // findScriptLocked returns the script of a container from the newest matching SetScript call, or else from the
-// first annotation map that has one. It returns false if there is none.
+// first annotation map that has one. It returns false if there is none, and an error if the script in the
+// annotation is faulty.
 func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Script, bool, error) {
 	for i := len(m.mu.scriptRules) - 1; i >= 0; i-- {
 		if a := m.mu.scriptRules[i]; a.selector.Matches(ref, container) {
@@ -85,7 +86,7 @@ func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotat
 	return Script{}, false, nil
 }
 
-// nextScriptedRunLocked returns the run of the script for the next start of a container. Without a
+// nextScriptedRunLocked returns the Run that the script defines for the next start of a container. Without a
 // script it returns the zero Run, which injects no failure.
 func (m *machine) nextScriptedRunLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Run, error) {
 	script, ok, err := m.findScriptLocked(ref, container, annotations...)

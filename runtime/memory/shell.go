@@ -10,9 +10,9 @@ type shellCommand struct {
 	after    string // the operator before it: && or ||
 }
 
-// parseShellCommands splits the text of a shell into simple commands. It understands words, quotes
-// without expansion, semicolons, line breaks, && and ||, >&2 and >/dev/null. It stops at the first
-// command with any other syntax, and complete is then false.
+// parseShellCommands splits the text of a shell into simple commands. It understands words, quotes without
+// expansion, semicolons, line breaks, && and ||, >&2 and >/dev/null. It stops at the first command with any
+// other syntax, and complete is then false.
 func parseShellCommands(text string) (commands []shellCommand, complete bool) {
 	s := shellParser{rest: text}
 	for after := ""; ; {
@@ -33,9 +33,9 @@ func parseShellCommands(text string) (commands []shellCommand, complete bool) {
 	}
 }
 
-// parseUnconditionalCommands parses shell text up to the first command with >/dev/null, or with && or || after
-// it. The effect of the returned commands therefore does not depend on exit codes. complete is false if text
-// remains.
+// parseUnconditionalCommands parses the commands at the beginning of a shell text whose output and effect do
+// not depend on exit codes. It stops before a command with >/dev/null and before a command that && or || joins
+// to the next. complete is false if text remains.
 func parseUnconditionalCommands(text string) (commands []shellCommand, complete bool) {
 	commands, complete = parseShellCommands(text)
 	for i, c := range commands {
@@ -46,7 +46,8 @@ func parseUnconditionalCommands(text string) (commands []shellCommand, complete 
 	return commands, complete
 }
 
-// consumeOperator removes && or || from the front of the text and returns it.
+// consumeOperator removes && or || from the front of the text and returns it. It returns "" if the text begins
+// with neither.
 func (s *shellParser) consumeOperator() string {
 	for _, op := range []string{"&&", "||"} {
 		if after, ok := strings.CutPrefix(s.rest, op); ok {
@@ -60,8 +61,8 @@ func (s *shellParser) consumeOperator() string {
 // shellParser splits the text of a shell.
 type shellParser struct{ rest string }
 
-// parseCommand parses one command up to a semicolon, a line break, an operator or the end of the text. ok is
-// false if the syntax is not supported.
+// parseCommand parses one shell command up to a semicolon, a line break, && or ||, or the end of the text. ok
+// is false if the syntax is not supported.
 func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	for s.rest != "" {
 		switch next := s.rest[0]; {
@@ -84,8 +85,8 @@ func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 	return c, true
 }
 
-// consumeWord removes a word from the front of the text. It returns false if the text does not
-// begin with the word.
+// consumeWord removes word from the front of the text. It returns false, and removes nothing, if the text does
+// not begin with that whole word.
 func (s *shellParser) consumeWord(word string) bool {
 	after, ok := strings.CutPrefix(s.rest, word)
 	if ok = ok && (after == "" || strings.IndexByte(wordDelimiters, after[0]) >= 0); ok {
@@ -100,8 +101,8 @@ const (
 	unsupportedInQuotes = "$`\\"
 )
 
-// parseWord parses one word and removes its quotes. It returns false at a character that it does
-// not support.
+// parseWord removes one word from the front of the text and returns it without its quotes. ok is false if a
+// character or quote is not supported.
 func (s *shellParser) parseWord() (word string, ok bool) {
 	var b strings.Builder
 	for s.rest != "" && strings.IndexByte(wordDelimiters, s.rest[0]) < 0 {

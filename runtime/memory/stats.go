@@ -17,7 +17,8 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (runtime.PodStats
 	return instrumentCall(ctx, r, "PodStats", uid, (*Runtime).podStats)
 }
 
-// podStats returns the figures of the running containers of a pod.
+// podStats returns the resource usage of the running containers of a pod, its process count and its network
+// counters. They are empty if no container runs.
 func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -42,7 +43,8 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 	return stats, nil
 }
 
-// stats returns the usage of a running container. The reported memory is never above the memory limit.
+// stats returns the CPU, memory and disk usage of a running container, from its script or from defaults. The
+// reported memory is never above the memory limit.
 func (c *container) stats(now time.Time) runtime.ContainerStats {
 	u := c.run.Usage
 	memory := uint64(cmp.Or(u.MemoryBytes, defaultMemoryBytes))
@@ -60,8 +62,7 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 	}
 }
 
-// totalUsed returns the amount that a container has used by now at a constant rate per second of
-// running.
+// totalUsed returns perSecond multiplied by the number of seconds that the container has run by now.
 func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return 0
@@ -73,9 +74,9 @@ func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 	return uint64(until.Sub(c.startAt).Seconds() * float64(perSecond))
 }
 
-// networkStats sums what all containers of the ready sandbox have received and sent, exited ones
-// included. The counters do not decrease when a container exits, but they do when its record is
-// removed. It returns nil for a pod on the host network.
+// networkStats returns the total bytes that all containers of the ready sandbox have received and sent. Exited
+// containers are included, so the counters decrease only when a container is removed. It returns nil if the pod
+// uses the host network or has no such container.
 func (p *pod) networkStats(now time.Time) *runtime.NetworkStats {
 	var rx, tx uint64
 	var own bool

@@ -57,14 +57,14 @@ func (r *Runtime) LoseContainer(id string) error {
 
 // KillSandbox marks a sandbox not ready and releases its address. Its containers run on.
 func (r *Runtime) KillSandbox(id string) error {
-	return r.changeSandbox(id, r.m.markSandboxNotReadyAndReleaseIPLocked)
+	return r.changeSandbox(id, r.m.setSandboxNotReadyAndReleaseIPLocked)
 }
 
 // LoseSandbox removes the records of a sandbox and of its containers.
 func (r *Runtime) LoseSandbox(id string) error { return r.changeSandbox(id, r.m.removeSandboxLocked) }
 
-// changeSandbox locks the machine and calls changeLocked with a sandbox and the current time. It returns an
-// error if the sandbox is unknown.
+// changeSandbox locks the simulated machine and calls changeLocked with a sandbox and the current time. It
+// returns an error if the sandbox is unknown.
 func (r *Runtime) changeSandbox(id string, changeLocked func(*sandbox, time.Time)) error {
 	now := r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()

@@ -32,9 +32,9 @@ type usageWord struct {
 	form  resource.Format
 }
 
-// scriptWords returns, for each field of the usage, its key in a script, a pointer to the field and its scale
-// and format.
-func (u *Usage) scriptWords() [5]usageWord {
+// scriptFields returns one entry for each usage field: its key in a script, a pointer to the field, and its
+// scale and format.
+func (u *Usage) scriptFields() [5]usageWord {
 	return [5]usageWord{
 		{"cpu", &u.NanoCores, resource.Nano, resource.DecimalSI},
 		{"memory", &u.MemoryBytes, 0, resource.BinarySI},
@@ -47,7 +47,7 @@ func (u *Usage) scriptWords() [5]usageWord {
 // setQuantity parses a quantity and sets the usage field that key names. It returns an error for an unknown key
 // and for a quantity that is not above zero or exceeds 1Ti.
 func (u *Usage) setQuantity(key, value string) error {
-	for _, word := range u.scriptWords() {
+	for _, word := range u.scriptFields() {
 		if word.key != key {
 			continue
 		}
@@ -61,10 +61,10 @@ func (u *Usage) setQuantity(key, value string) error {
 	return errUnknownWord
 }
 
-// nonDefaultWords returns a key=value word for each usage field that is set.
-func (u Usage) nonDefaultWords() []string {
+// wordsOfSetFields returns a key=value word for each usage field that is above zero, as a script contains it.
+func (u Usage) wordsOfSetFields() []string {
 	var w []string
-	for _, word := range u.scriptWords() {
+	for _, word := range u.scriptFields() {
 		if *word.field > 0 {
 			q := resource.NewScaledQuantity(*word.field, word.scale)
 			q.Format = word.form

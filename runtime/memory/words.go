@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// splitScript splits the text of a script at semicolons, and each part into words at spaces. It
-// does not split inside double quotes, which may contain the escapes of a Go string. The quotes
-// stay.
+// splitScript splits the text of a script at semicolons, and each part into words at spaces. It does not split
+// inside double quotes, which may contain the escapes of a Go string. The quotes stay in the words. It returns
+// an error if a quote is not closed.
 func splitScript(text string) ([][]string, error) {
 	var parts [][]string
 	var words []string
