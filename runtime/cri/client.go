@@ -49,7 +49,7 @@ func New(cfg Config) (*Runtime, error) {
 	r.records.known = map[string]cachedRecord{}
 	r.inProgress.names = map[string]bool{}
 	r.containerStops.executor, r.containerStops.pace = r.executor, containerStopPace
-	r.sandboxStops.executor, r.sandboxStops.pace = r.executor, sandboxStopPace(cfg.Deadlines.Remove)
+	r.sandboxStops.executor, r.sandboxStops.pace = r.executor, newSandboxStopPace(cfg.Deadlines.Remove)
 	conn, err := grpc.NewClient("passthrough:///"+cfg.Endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
@@ -91,9 +91,9 @@ type handshakeInfo struct {
 	noListStreams     bool            // streaming list calls are not supported
 }
 
-// ensureHandshake fetches the version and the features of the runtime and stores them, once per connection,
-// because the runtime may have been replaced. After a handshake on a new connection it calls Hooks.Connected.
-// It returns ErrUnsupported if the runtime's CRI version is not v1 (F73).
+// ensureHandshake fetches the version and the features of the runtime and stores them, unless that was done on
+// the current connection; a new connection may lead to another runtime. After a handshake on a new connection
+// it calls Hooks.Connected. It returns ErrUnsupported if the runtime's CRI version is not v1 (F73).
 func (r *Runtime) ensureHandshake(ctx context.Context) error {
 	r.mu.Lock()
 	known := r.handshake.connection
@@ -130,7 +130,8 @@ func (r *Runtime) ensureHandshake(ctx context.Context) error {
 	return nil
 }
 
-// lastHandshake returns the newest handshake. Its maps are never modified.
+// lastHandshake returns the newest stored handshake: the runtime's name, version and features. The maps in it
+// are never modified.
 func (r *Runtime) lastHandshake() handshakeInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +141,7 @@ func (r *Runtime) lastHandshake() handshakeInfo {
 // grpcMethod is a generated method of a CRI client.
 type grpcMethod[Q, R any] func(context.Context, Q, ...grpc.CallOption) (R, error)
 
-// callMethod makes one CRI call with a timeout, after a handshake if the connection is new. It translates the
+// callMethod makes one CRI call with a timeout, after a handshake if the connection is new. It translates a
 // gRPC error to an error of package runtime.
 func callMethod[Q, R any](ctx context.Context, r *Runtime, verb string, timeout time.Duration, f grpcMethod[Q, R], req Q) (R, error) {
 	var none R
@@ -157,13 +158,14 @@ func callMethod[Q, R any](ctx context.Context, r *Runtime, verb string, timeout 
 	return res, nil
 }
 
-// callRead makes one CRI call that changes nothing, with the timeout Deadlines.Read. Like callMethod it runs
-// the handshake first and translates the error.
+// callRead makes one CRI call that changes nothing, with the timeout Deadlines.Read. It runs the handshake
+// first if the connection is new, and translates a gRPC error to an error of package runtime.
 func callRead[Q, R any](ctx context.Context, r *Runtime, verb string, f grpcMethod[Q, R], req Q) (R, error) {
 	return callMethod(ctx, r, verb, r.cfg.Deadlines.Read, f, req)
 }
 
-// callWithTimeout makes one CRI call with a timeout, and reports it to Hooks.Called.
+// callWithTimeout makes one CRI call with a timeout, and reports its duration and error to Hooks.Called. The
+// error is not translated.
 func callWithTimeout[Q, R any](ctx context.Context, r *Runtime, verb string, timeout time.Duration, f grpcMethod[Q, R], req Q) (R, error) {
 	began := r.executor.Now()
 	ctx, cancel := r.executor.WithDeadline(ctx, began.Add(timeout))

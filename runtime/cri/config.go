@@ -85,8 +85,8 @@ const (
 	maxOwnerBytes          = 63
 )
 
-// setDefaultsAndCheck replaces the unset fields of a Config by their defaults and the endpoint by its socket
-// path. It returns all errors of the Config together.
+// setDefaultsAndCheck sets the defaults of unset fields and removes unix:// from the endpoint. It returns one
+// error that names all invalid fields, or nil.
 func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("cri: Config")
 	done.AddError(c.normalizeEndpoint())
@@ -109,8 +109,8 @@ func (c *Config) setDefaultsAndCheck() error {
 	return done.Err()
 }
 
-// normalizeEndpoint removes unix:// from Endpoint. It returns an error if Endpoint is empty, no absolute path
-// or too long for a socket address.
+// normalizeEndpoint removes unix:// from Endpoint. It returns an error if Endpoint is empty, is not an absolute
+// path, or is too long for a socket address.
 func (c *Config) normalizeEndpoint() error {
 	if c.Endpoint == "" {
 		return errors.New("cri: Config.Endpoint is missing")

@@ -21,7 +21,7 @@ import (
 func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
 	const verb = "CreateContainer"
 	name := string(req.Pod.UID) + "/" + req.Name + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
-	if !r.inProgress.startUnlessInProgress(name) {
+	if !r.inProgress.addUnlessInProgress(name) {
 		return "", existsError(verb, "the container is being created")
 	}
 	defer r.inProgress.finish(name)
@@ -54,8 +54,8 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 }
 
 // checkAndAdaptContainerRequest returns ErrUnsupported for a request that the runtime would silently ignore or
-// misinterpret. If the runtime cannot make mounts read-only recursively, it disables that in the request's
-// mounts where it is optional.
+// misinterpret. If the runtime cannot make mounts read-only recursively, it turns that option off in the
+// request's mounts, unless a mount requires it.
 func (r *Runtime) checkAndAdaptContainerRequest(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
@@ -92,14 +92,14 @@ func (r *Runtime) checkAndAdaptContainerRequest(ctx context.Context, req *runtim
 	return nil
 }
 
-// strictGroupsError returns the error for a runtime without the supplemental groups policy Strict.
+// strictGroupsError builds the error for a runtime without the supplemental groups policy Strict.
 func strictGroupsError(g handshakeInfo) error {
 	return fmt.Errorf("cri: %w: %s %s cannot ignore the groups of the user in the image", runtime.ErrUnsupported, g.name, g.version)
 }
 
-// explainCreateContainerFailure finds the reason of a failed CreateContainer from the sandbox, the existing
-// containers and the images. It returns err unchanged if it finds no reason. If the sandbox was removed, it
-// marks the sandbox's cached records as removed.
+// explainCreateContainerFailure replaces the error of a failed CreateContainer by a more exact one: the sandbox
+// is gone or not ready, the container exists, or an image is absent. It returns err unchanged if it finds no
+// reason. If the sandbox is gone, it also records that in the cache.
 func (r *Runtime) explainCreateContainerFailure(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
 	const verb = "CreateContainer"
 	if isInconclusive(ctx, err) {
@@ -156,9 +156,9 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	return r.explainStartContainerFailure(ctx, req.ContainerID, known.sandbox, began, err)
 }
 
-// explainStartContainerFailure finds the reason of a failed StartContainer from the states of the container and
-// the sandbox. It returns nil if the container runs. If the container had exited before the call began, it
-// returns ErrWrongState.
+// explainStartContainerFailure replaces the error of a failed StartContainer by a more exact one, from the
+// states of the container and the sandbox. It returns nil if the container runs. It returns err unchanged if it
+// finds no reason.
 func (r *Runtime) explainStartContainerFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
 	c, look := r.fetchContainerStatus(ctx, id)
 	switch {
@@ -190,7 +190,7 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	if err != nil {
 		return err
 	}
-	err = r.stopInQueue(ctx, known.sandbox, id, req.Grace)
+	err = r.waitForSlotAndStopContainer(ctx, known.sandbox, id, req.Grace)
 	if err != nil && isInconclusive(ctx, err) {
 		return err
 	}
@@ -208,9 +208,9 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 	return err
 }
 
-// stopInQueue calls StopContainer as soon as the stop queue of the sandbox has a free slot. It returns an error
-// if ctx ends first.
-func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace time.Duration) error {
+// waitForSlotAndStopContainer waits until the queue of the sandbox admits one more concurrent stop, and then
+// calls StopContainer. It returns an error if ctx ends first or the call fails.
+func (r *Runtime) waitForSlotAndStopContainer(ctx context.Context, sandbox, id string, grace time.Duration) error {
 	leave, err := r.containerStops.acquire(ctx, sandbox)
 	if err != nil {
 		return fmt.Errorf("cri: StopContainer: %w", err)
@@ -221,8 +221,9 @@ func (r *Runtime) stopInQueue(ctx context.Context, sandbox, id string, grace tim
 	return err
 }
 
-// stopTimeouts returns the grace period of StopContainer and the timeout of the call. The grace period is
-// rounded up to whole seconds, because zero seconds would send no signal.
+// stopTimeouts returns the grace period for a StopContainer call, in whole seconds, and the timeout of the
+// call. The grace period is rounded up, because zero seconds would send no signal. The timeout is at least the
+// grace period plus Deadlines.Remove.
 func (r *Runtime) stopTimeouts(grace time.Duration) (seconds int64, limit time.Duration) {
 	grace, limit = max(grace, 0), r.cfg.Deadlines.Remove
 	seconds = int64(grace / time.Second)
@@ -284,9 +285,9 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 // cgroupRoot is the mount point of the cgroup file system.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// dropUnsupportedPIDLimit returns the resources without a PID limit on a host with cgroup v1, and logs a
-// warning if there was a limit. CRI can pass a PID limit only as a cgroup v2 setting. On cgroup v1 a runtime
-// fails to start a container with any such setting.
+// dropUnsupportedPIDLimit returns a copy of the resources without the PID limit on a host with cgroup v1, and
+// logs a warning if there was a limit. CRI can pass a PID limit only as a cgroup v2 setting, and on cgroup v1 a
+// runtime fails to start a container with such a setting.
 func (r *Runtime) dropUnsupportedPIDLimit(resources runtime.Resources, logAttrs ...any) runtime.Resources {
 	if r.cfg.CgroupVersion != 1 || resources.PIDs == 0 {
 		return resources
@@ -303,7 +304,7 @@ func (r *Runtime) dropUnsupportedPIDLimit(resources runtime.Resources, logAttrs 
 // be stopped (F14).
 const maxPathBytes = 4096
 
-// checkCommand returns an error if a command is empty or its program name is too long.
+// checkCommand returns an error if a command is empty or its program name is longer than maxPathBytes.
 func checkCommand(verb string, command []string) error {
 	if len(command) == 0 {
 		return fmt.Errorf("cri: %s: the command is empty", verb)
@@ -311,7 +312,8 @@ func checkCommand(verb string, command []string) error {
 	return checkPathLength(verb, "the name of the program", command[0])
 }
 
-// checkPathLength returns an error if a path is longer than maxPathBytes.
+// checkPathLength returns an error if a path is longer than maxPathBytes. verb and what are words of the error
+// text.
 func checkPathLength(verb, what, path string) error {
 	if len(path) > maxPathBytes {
 		return fmt.Errorf("cri: %s: %s has %d bytes, more than the %d of a path", verb, what, len(path), maxPathBytes)
@@ -319,8 +321,8 @@ func checkPathLength(verb, what, path string) error {
 	return nil
 }
 
-// checkPathLengths returns an error if the program, a mount path or the working directory of a container is
-// longer than maxPathBytes. It does not check the arguments, which are no paths.
+// checkPathLengths returns an error if the program name, a mount path in the container or the working directory
+// of a container is longer than maxPathBytes. Arguments are not paths, so they are not checked.
 func checkPathLengths(verb string, req *runtime.CreateContainerRequest) error {
 	if len(req.Command) > 0 {
 		if err := checkCommand(verb, req.Command); err != nil {

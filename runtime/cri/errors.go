@@ -24,8 +24,8 @@ var (
 )
 
 // translateError translates a gRPC error to an error of package runtime. If the caller's context has ended, it
-// returns the context error. A timeout of this package or a lost connection gives ErrNotReady; whether the call
-// took effect is then unknown.
+// returns the context's error. A timeout of this package or a lost connection gives ErrNotReady; whether the
+// call took effect is then unknown. It returns nil for nil.
 func (r *Runtime) translateError(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil
@@ -40,7 +40,7 @@ func (r *Runtime) translateError(ctx context.Context, verb string, err error) er
 	return &callError{verb, sentinelForCode(s.Code()), s}
 }
 
-// sentinelForCode returns the error of package runtime for a gRPC code, or nil.
+// sentinelForCode returns the error of package runtime for a gRPC code, or nil if the code has none.
 func sentinelForCode(code codes.Code) error {
 	switch code {
 	case codes.NotFound:
@@ -75,7 +75,7 @@ func (f *callError) Error() string {
 // Unwrap returns the error of package runtime.
 func (f *callError) Unwrap() error { return f.sentinel }
 
-// grpcCode returns the gRPC code of a failed call, or OK for any other error.
+// grpcCode returns the gRPC code in the error of a failed call. It returns OK for any other error and for nil.
 func grpcCode(err error) codes.Code {
 	if f, ok := contain.AsType[*callError](err); ok {
 		return f.status.Code()
@@ -83,21 +83,21 @@ func grpcCode(err error) codes.Code {
 	return codes.OK
 }
 
-// isInconclusive reports whether the state of the runtime cannot explain the error. That is so if the context
-// has ended, or if the runtime is not ready or does not support the call.
+// isInconclusive reports whether the state of the runtime cannot explain the error: the context has ended, or
+// the runtime is not ready or does not support the call.
 func isInconclusive(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }
 
 // isNameReserved reports whether a create call failed because another call in progress has reserved the name.
-// It compares the error text of containerd, which has no code for this. If the text ever changes, the error has
-// no sentinel, and the caller still repeats the same attempt (F56).
+// It compares the error text of containerd, which has no code for this. If that text ever changes, the caller
+// gets the plain error and still repeats the same attempt (F56).
 func isNameReserved(err error) bool {
 	f, ok := contain.AsType[*callError](err)
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")
 }
 
-// existsError returns an ErrExists with details.
+// existsError builds an error that wraps ErrExists. verb and what are words of the error text.
 func existsError(verb, what string) error {
 	return fmt.Errorf("cri: %s: %w: %s", verb, runtime.ErrExists, what)
 }

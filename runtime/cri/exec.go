@@ -57,7 +57,8 @@ func (r *Runtime) secondsUntilDeadline(ctx context.Context) int64 {
 	return max(1, int64(math.Ceil(end.Sub(r.executor.Now()).Seconds())))
 }
 
-// combineOutput returns stdout followed by stderr, truncated to a limit.
+// combineOutput returns stdout followed by stderr, truncated to limit bytes, or to defaultOutputLimit if limit
+// is not above zero.
 func combineOutput(res *cri.ExecSyncResponse, limit int) []byte {
 	if limit <= 0 {
 		limit = defaultOutputLimit
@@ -67,8 +68,9 @@ func combineOutput(res *cri.ExecSyncResponse, limit int) []byte {
 	return append(out[:len(out):len(out)], rest...)
 }
 
-// explainExecFailure returns ErrNotFound or ErrWrongState if the container does not run, and otherwise err. If
-// the runtime reports a timeout and ctx has a deadline, it returns context.DeadlineExceeded.
+// explainExecFailure replaces the error of a failed exec by ErrNotFound or ErrWrongState if the container is
+// absent or does not run. A timeout that the runtime reports becomes context.DeadlineExceeded if ctx has a
+// deadline. Any other err is returned unchanged.
 func (r *Runtime) explainExecFailure(ctx context.Context, id string, err error) error {
 	if _, bounded := ctx.Deadline(); bounded && grpcCode(err) == codes.DeadlineExceeded {
 		return fmt.Errorf("cri: %w: %w", context.DeadlineExceeded, err)
@@ -115,7 +117,7 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 		return err
 	}
 	printed := new(byteCounter)
-	streams.Stdout, streams.Stderr = printed.count(streams.Stdout), printed.count(streams.Stderr)
+	streams.Stdout, streams.Stderr = printed.countingWriter(streams.Stdout), printed.countingWriter(streams.Stderr)
 	res, err := callRead(ctx, r, "Attach", r.runtime.Attach, &cri.AttachRequest{
 		ContainerId: req.ContainerID, Tty: req.TTY, Stdin: streams.Stdin != nil, Stdout: true, Stderr: !req.TTY,
 	})
@@ -139,8 +141,8 @@ const attachWindow = time.Second
 // pause is twice as long, so that a running container costs eight calls.
 const firstAttachPause = 10 * time.Millisecond
 
-// checkAttachedInTime checks the container's status until attachWindow is over. It returns an error if the
-// container exited within attachWindow after began, because the client was then probably not attached yet.
+// checkAttachedInTime reads the container's status repeatedly for the time attachWindow. It returns an error if
+// the container exits within attachWindow after began, because the client was then probably not attached yet.
 // After an error kubectl prints the log instead of nothing.
 func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time.Time) error {
 	end := r.executor.Now().Add(attachWindow)
@@ -168,9 +170,9 @@ func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time
 // byteCounter counts written bytes.
 type byteCounter struct{ bytes atomic.Int64 }
 
-// count returns a writer that counts the bytes and writes them to another writer. If that writer is nil, the
-// bytes are discarded.
-func (c *byteCounter) count(to io.Writer) io.Writer {
+// countingWriter returns a writer that adds the number of written bytes to the counter and passes the bytes to
+// the writer to. If to is nil, the bytes are discarded.
+func (c *byteCounter) countingWriter(to io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		c.bytes.Add(int64(len(p)))
 		return cmp.Or[io.Writer](to, io.Discard).Write(p)
@@ -194,8 +196,8 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return nil
 }
 
-// portForwardURL returns the streaming server's URL for a port of a sandbox. It returns an error if the sandbox
-// belongs to another owner or is not ready.
+// portForwardURL asks the runtime for the URL at which its streaming server forwards a port of a sandbox. It
+// returns an error if the sandbox belongs to another owner or is not ready.
 func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardRequest) (string, error) {
 	if _, err := r.findSandboxOfOwner(ctx, req.SandboxID); err != nil {
 		return "", err
@@ -211,7 +213,7 @@ func (r *Runtime) portForwardURL(ctx context.Context, req runtime.PortForwardReq
 	return res.GetUrl(), err
 }
 
-// checkOwnedAndRunning returns an error unless a container belongs to this owner and runs.
+// checkOwnedAndRunning returns an error if a container is unknown, belongs to another owner or does not run.
 func (r *Runtime) checkOwnedAndRunning(ctx context.Context, id string) error {
 	if _, err := r.findContainerOfOwner(ctx, id); err != nil {
 		return err

@@ -26,9 +26,9 @@ func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (
 	return res.GetImageRef(), nil
 }
 
-// explainPullFailure returns ErrImage for a failed pull if the runtime still responds, and otherwise err. A
-// check is necessary because an unreachable registry has the same gRPC code Unavailable as an unreachable
-// runtime.
+// explainPullFailure returns an error that wraps ErrImage for a failed pull, unless ctx has ended or the
+// runtime does not respond: then it returns err. An unreachable registry has the same gRPC code as an
+// unreachable runtime, so it calls the runtime to see.
 func (r *Runtime) explainPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -115,9 +115,9 @@ func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
 	return used, nil
 }
 
-// fetchSandboxImages returns the sandbox (pause) image from the runtime's verbose status. It returns nil if the
-// call fails or shows no image. The image must be asked for because containerd before 1.7 neither lists nor
-// pins it.
+// fetchSandboxImages returns the sandbox (pause) images from the runtime's verbose status. It returns nil if
+// the call fails or shows no image. It asks the runtime because containerd before 1.7 neither lists nor pins
+// that image.
 func (r *Runtime) fetchSandboxImages(ctx context.Context) []string {
 	status, err := callRead(ctx, r, "Status", r.runtime.Status, &cri.StatusRequest{Verbose: true})
 	if err != nil {

@@ -32,12 +32,13 @@ func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	}
 	r.records.updateFromList(l)
 	pods, skipped := convert.Pods(l.sandboxes, l.containers, r.cfg.Owner)
-	r.reportSkipped(ctx, skipped)
+	r.logAndReportSkipped(ctx, skipped)
 	return pods, nil
 }
 
-// reportSkipped logs each record that belongs to no pod of this owner, and passes it to Hooks.Skipped.
-func (r *Runtime) reportSkipped(ctx context.Context, skipped []convert.Skipped) {
+// logAndReportSkipped logs each skipped sandbox or container, which belongs to no pod of this owner, and passes
+// it to Hooks.Skipped.
+func (r *Runtime) logAndReportSkipped(ctx context.Context, skipped []convert.Skipped) {
 	for _, s := range skipped {
 		r.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "the runtime lists a record that belongs to no pod of this owner",
 			slog.String("kind", s.Kind), slog.String("id", s.ID), slog.String("reason", s.Reason))
@@ -46,7 +47,7 @@ func (r *Runtime) reportSkipped(ctx context.Context, skipped []convert.Skipped) 
 }
 
 // listRecordsIfReady lists the sandboxes and containers of a pod, or of all pods of this owner if uid is empty.
-// Concurrently it checks that the runtime is ready, and returns an error if it is not.
+// It returns an error if the runtime is not ready; that check runs at the same time.
 func (r *Runtime) listRecordsIfReady(ctx context.Context, uid types.UID) (*ownedRecords, error) {
 	var l ownedRecords
 	var errs [3]error
@@ -69,8 +70,8 @@ func (r *Runtime) listRecordsIfReady(ctx context.Context, uid types.UID) (*owned
 	return &l, nil
 }
 
-// checkReady returns ErrNotReady if the runtime reports that it is not ready. The network does not
-// matter for lists.
+// checkReady returns ErrNotReady if the runtime reports that it is not ready. A network that is not ready gives
+// no error, because lists do not need it.
 func (r *Runtime) checkReady(ctx context.Context) error {
 	st, err := r.RuntimeStatus(ctx)
 	if err == nil && !st.RuntimeReady {
@@ -79,8 +80,8 @@ func (r *Runtime) checkReady(ctx context.Context) error {
 	return err
 }
 
-// listSandboxes lists sandboxes in one message. If the list is too large for a message, it reads the list as a
-// stream. If that is not possible either, it makes one list call per state (F63).
+// listSandboxes lists the sandboxes that match filter in one message. If the list is too large for a message,
+// it reads the list as a stream. If a stream is not possible either, it makes one list call per state (F63).
 func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilter) ([]*cri.PodSandbox, error) {
 	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: filter})
 	if grpcCode(err) != codes.ResourceExhausted {
@@ -103,14 +104,16 @@ func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilte
 	return all, nil
 }
 
-// isTooLongOrUnsupported reports whether the runtime has no list streams, or a part of a stream is too large
-// for a message. For example, containerd 2.4 sends the whole list as one part.
+// isTooLongOrUnsupported reports whether reading a list as a stream failed because the runtime has no list
+// streams, or because one message was too large. For example, containerd 2.4 sends the whole list in one
+// message of the stream.
 func isTooLongOrUnsupported(err error) bool {
 	return errors.Is(err, runtime.ErrUnsupported) || grpcCode(err) == codes.ResourceExhausted
 }
 
-// listContainers lists containers in one message. If the list is too large for a message, it reads the list as
-// a stream. If that is not possible either, it makes one list call per state, and per sandbox where necessary.
+// listContainers lists the containers that match filter in one message. If the list is too large for a message,
+// it reads the list as a stream. If a stream is not possible either, it makes one list call per state, and per
+// sandbox where necessary; only the filter's labels are used then.
 func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	list, err := callRead(ctx, r, "ListContainers", r.runtime.ListContainers, &cri.ListContainersRequest{Filter: filter})
 	if grpcCode(err) != codes.ResourceExhausted {
@@ -124,8 +127,8 @@ func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilte
 	return r.listContainersByState(ctx, filter.GetLabelSelector())
 }
 
-// listContainersByState makes one list call per container state. If the result for a state is too large for a
-// message, it lists that state sandbox by sandbox.
+// listContainersByState makes one list call per container state and returns the results together. If the result
+// for a state is too large for a message, it lists that state sandbox by sandbox.
 func (r *Runtime) listContainersByState(ctx context.Context, labels map[string]string) ([]*cri.Container, error) {
 	var all []*cri.Container
 	for _, state := range []cri.ContainerState{
@@ -146,8 +149,8 @@ func (r *Runtime) listContainersByState(ctx context.Context, labels map[string]s
 	return all, nil
 }
 
-// listContainersBySandbox makes one list call per sandbox. It misses containers whose sandbox was removed,
-// because no filter finds them.
+// listContainersBySandbox makes one list call per sandbox and returns the results together. It misses
+// containers whose sandbox was removed, because no filter finds them.
 func (r *Runtime) listContainersBySandbox(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	sandboxes, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: filter.GetLabelSelector()})
 	if err != nil {
@@ -165,8 +168,8 @@ func (r *Runtime) listContainersBySandbox(ctx context.Context, filter *cri.Conta
 	return all, nil
 }
 
-// readListStream reads a whole list from a stream. If the runtime does not support streams, it stores that fact
-// and returns ErrUnsupported without a call until the next connection.
+// readListStream reads a whole list from a stream. If the runtime does not support list streams, it returns
+// ErrUnsupported and records that, so that later calls on the same connection fail without a request.
 func readListStream[Q, S, E any](ctx context.Context, r *Runtime, verb string, open grpcMethod[Q, grpc.ServerStreamingClient[S]], req Q, items func(*S) []E) ([]E, error) {
 	if r.lastHandshake().noListStreams {
 		return nil, fmt.Errorf("cri: %s: %w", verb, runtime.ErrUnsupported)

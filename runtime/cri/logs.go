@@ -52,14 +52,13 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return fmt.Errorf("cri: log of container %s: %w", req.ContainerID, err)
 }
 
-// hasExited reports whether a container has exited or was removed. It returns false if the status
-// call fails.
+// hasExited reports whether a container has exited or was removed. It returns false if the status call fails.
 func (r *Runtime) hasExited(ctx context.Context, id string) bool {
 	c, err := r.fetchContainerStatus(ctx, id)
 	return errors.Is(err, runtime.ErrNotFound) || err == nil && isExited(c)
 }
 
-// isExited reports whether a status has the state exited.
+// isExited reports whether a container status has the state exited.
 func isExited(c *cri.ContainerStatus) bool {
 	return c.GetState() == cri.ContainerState_CONTAINER_EXITED
 }
@@ -78,8 +77,8 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) er
 	return nil
 }
 
-// makeLogDir creates a log directory. CRI leaves this to its clients: containerd creates a missing
-// directory, other runtimes fail.
+// makeLogDir creates a log directory and its missing parents. It does nothing if dir is empty. CRI leaves this
+// to its clients: containerd creates a missing directory, other runtimes fail.
 func makeLogDir(dir string) error {
 	if dir == "" {
 		return nil

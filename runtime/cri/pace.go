@@ -24,10 +24,10 @@ type stopPace struct {
 // hence maxHold.
 var containerStopPace = stopPace{slots: 8, maxHold: 400 * time.Millisecond}
 
-// sandboxStopPace returns a pace with which stops and removals of one sandbox run one after the other. Two
-// concurrent calls make containerd remove the network twice, and the second CNI call fails because the device
-// is gone.
-func sandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1, maxHold: limit} }
+// newSandboxStopPace returns a limit of one concurrent stop or removal per sandbox, each for at most the given
+// time. Two concurrent calls make containerd remove the network twice, and the second CNI call fails because
+// the device is gone.
+func newSandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1, maxHold: limit} }
 
 // sandboxQueue is the queue of stops of one sandbox, as a plain value.
 //
@@ -44,32 +44,32 @@ type slotHolder struct {
 	until time.Time
 }
 
-// enqueue adds a stop to the end of the queue.
-func (l *sandboxQueue) enqueue(stop uint64) { l.waiting = append(l.waiting, stop) }
+// enqueue adds a stop call to the end of the sandbox's queue.
+func (l *sandboxQueue) enqueue(stopNumber uint64) { l.waiting = append(l.waiting, stopNumber) }
 
-// tryAcquire moves a stop from the queue to a slot if the stop is first and a slot is free. If the stop is
-// first and no slot is free, next is when a slot becomes free at the latest. Slots whose time is over are freed
-// before.
-func (l *sandboxQueue) tryAcquire(stop uint64, now time.Time) (ok bool, next time.Time) {
+// tryAcquire lets a stop call begin if it is the first in the sandbox's queue and fewer than the maximum run.
+// Calls that have run for the maximum time are not counted any longer. If the call is first and must wait, next
+// is when it may begin at the latest; next is zero if it is not first.
+func (l *sandboxQueue) tryAcquire(stopNumber uint64, now time.Time) (ok bool, next time.Time) {
 	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return !p.until.After(now) })
 	switch {
-	case l.waiting[0] != stop:
+	case l.waiting[0] != stopNumber:
 		return false, time.Time{}
 	case len(l.holders) == l.slots:
 		return false, slices.MinFunc(l.holders, func(a, b slotHolder) int { return a.until.Compare(b.until) }).until
 	}
 	l.waiting = l.waiting[1:]
-	l.holders = append(l.holders, slotHolder{stop, now.Add(l.maxHold)})
+	l.holders = append(l.holders, slotHolder{stopNumber, now.Add(l.maxHold)})
 	return true, time.Time{}
 }
 
-// remove removes a stop from the queue or from its slot.
-func (l *sandboxQueue) remove(stop uint64) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(w uint64) bool { return w == stop })
-	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return p.stop == stop })
+// remove removes a stop call from the sandbox's queue, or from its running calls.
+func (l *sandboxQueue) remove(stopNumber uint64) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(w uint64) bool { return w == stopNumber })
+	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return p.stop == stopNumber })
 }
 
-// isEmpty reports whether no stop waits or occupies a slot.
+// isEmpty reports whether no stop call waits or runs for the sandbox.
 func (l *sandboxQueue) isEmpty() bool { return len(l.waiting)+len(l.holders) == 0 }
 
 // stopQueue is the concurrent shell around the queues of all sandboxes.
@@ -85,8 +85,8 @@ type stopQueue struct {
 	}
 }
 
-// acquire waits until a stop of a sandbox may begin. The caller must call leave after the stop call has
-// returned. After an error, acquire has already left the queue.
+// acquire waits until a stop call for a sandbox may begin. The caller must call leave after the stop call has
+// returned. It returns an error if ctx ends first; leave is then nil and need not be called.
 func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), err error) {
 	stop, wake := q.enqueue(sandbox)
 	leave = func() { q.releaseAndWakeNext(sandbox, stop) }
@@ -107,8 +107,8 @@ func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), 
 	}
 }
 
-// enqueue adds a new stop to the queue of a sandbox. It returns the number of the stop, and the event that is
-// signalled when the stop becomes first.
+// enqueue adds a new stop call to the queue of a sandbox, which it creates if missing. It returns the number of
+// the stop call, and the event that is signalled when the call becomes first.
 func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	wake = q.executor.NewEvent()
 	q.mu.Lock()
@@ -126,17 +126,17 @@ func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	return stop, wake
 }
 
-// tryAcquireAndWakeNext gives a slot to a stop if the stop is first in the queue of its sandbox and a slot is
-// free, and then wakes the next stop. Otherwise ok is false, and next is when a slot becomes free at the
-// latest; zero if the stop is not first.
-func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stop uint64) (ok bool, next time.Time) {
+// tryAcquireAndWakeNext lets a stop call begin if it is first in the sandbox's queue and fewer than the maximum
+// run, and then wakes the next one. If it may not begin, ok is false. next is then when it may begin at the
+// latest, or zero if it is not first.
+func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stopNumber uint64) (ok bool, next time.Time) {
 	now := q.executor.Now()
 	q.mu.Lock()
 	l := q.mu.lanes[sandbox]
-	ok, next = l.tryAcquire(stop, now)
+	ok, next = l.tryAcquire(stopNumber, now)
 	var first executor.Event
 	if ok {
-		delete(q.mu.wake, stop)
+		delete(q.mu.wake, stopNumber)
 		first = q.firstWaiterLocked(l)
 	}
 	q.mu.Unlock()
@@ -144,14 +144,14 @@ func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stop uint64) (ok bool,
 	return ok, next
 }
 
-// releaseAndWakeNext removes a stop from the queue or slot of its sandbox, and wakes the first stop that waits.
-// It deletes the queue if it is empty.
-func (q *stopQueue) releaseAndWakeNext(sandbox string, stop uint64) {
+// releaseAndWakeNext removes a stop call from the waiting or running calls of a sandbox, and wakes the first
+// call that waits. It deletes the sandbox's queue if that is empty.
+func (q *stopQueue) releaseAndWakeNext(sandbox string, stopNumber uint64) {
 	q.mu.Lock()
 	var first executor.Event
-	delete(q.mu.wake, stop)
+	delete(q.mu.wake, stopNumber)
 	if l := q.mu.lanes[sandbox]; l != nil { // The queue may already be deleted because all its slots had expired.
-		l.remove(stop)
+		l.remove(stopNumber)
 		first = q.firstWaiterLocked(l)
 		if l.isEmpty() {
 			delete(q.mu.lanes, sandbox)
@@ -161,7 +161,7 @@ func (q *stopQueue) releaseAndWakeNext(sandbox string, stop uint64) {
 	signalIfSet(first)
 }
 
-// firstWaiterLocked returns the event of the first stop in the queue, or nil.
+// firstWaiterLocked returns the event of the first stop call that waits in the queue, or nil if none waits.
 func (q *stopQueue) firstWaiterLocked(l *sandboxQueue) executor.Event {
 	if len(l.waiting) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func (q *stopQueue) firstWaiterLocked(l *sandboxQueue) executor.Event {
 	return q.mu.wake[l.waiting[0]]
 }
 
-// signalIfSet signals an event unless it is nil.
+// signalIfSet signals e unless e is nil.
 func signalIfSet(e executor.Event) {
 	if e != nil {
 		e.Signal()

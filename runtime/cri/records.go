@@ -46,8 +46,8 @@ func (k *recordCache) add(id string, r cachedRecord) {
 	k.known[id] = r
 }
 
-// getUnlessRemoved returns a cached record. It returns false if the record is not cached or is marked as
-// removed.
+// getUnlessRemoved returns the cached entry of a sandbox or container. It returns false if there is none or the
+// sandbox or container was removed.
 func (k *recordCache) getUnlessRemoved(id string) (cachedRecord, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,16 +55,16 @@ func (k *recordCache) getUnlessRemoved(id string) (cachedRecord, bool) {
 	return r, ok && !r.removed
 }
 
-// podUID returns the pod UID of a cached record, also of a removed one. It returns an empty UID if the record
-// is not cached.
+// podUID returns the pod UID of a cached sandbox or container, also of a removed one. It returns an empty UID
+// if the ID is not cached.
 func (k *recordCache) podUID(id string) types.UID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.known[id].uid
 }
 
-// markRemoved marks a cached sandbox or container as removed, and for a sandbox also its containers. An empty
-// ID is ignored, because every sandbox record has an empty sandbox field.
+// markRemoved records in the cache that a sandbox or container was removed; the containers of a removed sandbox
+// count as removed too. An empty ID is ignored, because every cached sandbox has an empty sandbox field.
 func (k *recordCache) markRemoved(id string) {
 	if id == "" {
 		return
@@ -79,8 +79,8 @@ func (k *recordCache) markRemoved(id string) {
 	}
 }
 
-// updateFromList adds the sandboxes and containers of a complete list to the cache. It deletes cached records
-// that are missing from the list for the second time.
+// updateFromList adds the sandboxes and containers of a complete list to the cache, unless they are cached. It
+// deletes a cached entry when two lists in a row do not contain it.
 func (k *recordCache) updateFromList(l *ownedRecords) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,8 +105,9 @@ func (k *recordCache) updateFromList(l *ownedRecords) {
 	}
 }
 
-// addUnlessCachedLocked adds a listed record unless it is cached. It also resets the missing mark of a cached
-// record. A removed record stays removed, because the list may be older than the removal.
+// addUnlessCachedLocked adds a listed sandbox or container to the cache unless it is cached, and records that
+// the last list contained it. An entry that was recorded as removed stays so, because the list may be older
+// than the removal.
 func (k *recordCache) addUnlessCachedLocked(id string, newRecord func() cachedRecord) {
 	r, ok := k.known[id]
 	if !ok {
@@ -127,8 +128,9 @@ func containerRecord(c *cri.Container) cachedRecord {
 	return cachedRecord{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
-// findSandboxOfOwner returns the record of a sandbox from the cache, or else from the runtime. It returns
-// ErrNotFound if the sandbox is unknown, and ErrForeign if it belongs to another owner.
+// findSandboxOfOwner returns the cached entry of a sandbox. If it is not cached, the runtime is asked and the
+// answer cached. It returns ErrNotFound if the sandbox is unknown, and ErrForeign if it belongs to another
+// owner.
 func (r *Runtime) findSandboxOfOwner(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox == "" {
 		return known, nil
@@ -140,8 +142,9 @@ func (r *Runtime) findSandboxOfOwner(ctx context.Context, id string) (cachedReco
 	return findOwnedInListAndCache(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
-// findContainerOfOwner returns the record of a container from the cache, or else from the runtime. It returns
-// ErrNotFound if the container is unknown, and ErrForeign if it belongs to another owner.
+// findContainerOfOwner returns the cached entry of a container. If it is not cached, the runtime is asked and
+// the answer cached. It returns ErrNotFound if the container is unknown, and ErrForeign if it belongs to
+// another owner.
 func (r *Runtime) findContainerOfOwner(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox != "" {
 		return known, nil
@@ -159,9 +162,9 @@ type listItem interface {
 	GetLabels() map[string]string
 }
 
-// findOwnedInListAndCache returns the record with an ID from a filtered list and caches it. It returns
-// ErrForeign if the record belongs to another owner. It compares the ID because a runtime may also match a
-// prefix.
+// findOwnedInListAndCache finds the sandbox or container with an ID in a filtered list, caches it and returns
+// its cache entry. It returns ErrNotFound if it is not listed, and ErrForeign if it belongs to another owner.
+// It compares the ID because a runtime may also match a prefix.
 func findOwnedInListAndCache[T listItem](r *Runtime, kind, id string, list []T, newRecord func(T) cachedRecord) (cachedRecord, error) {
 	i := slices.IndexFunc(list, func(e T) bool { return e.GetId() == id && id != "" })
 	switch {
@@ -182,9 +185,9 @@ type createsInProgress struct {
 	names map[string]bool
 }
 
-// startUnlessInProgress adds a name to the creations in progress. It returns false if the name is already being
-// created.
-func (m *createsInProgress) startUnlessInProgress(name string) bool {
+// addUnlessInProgress records that a create call for name is in progress. It returns false, and changes
+// nothing, if one is in progress already.
+func (m *createsInProgress) addUnlessInProgress(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names[name] {
@@ -239,8 +242,8 @@ func readOwnerFile(path string) (string, error) {
 	return owner, nil
 }
 
-// createOwnerFile creates the owner file atomically. It returns an error if the file exists, because it uses a
-// hard link, which replaces nothing.
+// createOwnerFile writes the owner to a new file at path atomically. It returns an error if the file exists,
+// because it uses a hard link, which never replaces a file.
 func createOwnerFile(dir, path, owner string) error {
 	f, err := os.CreateTemp(dir, "."+ownerFileName+"-*") // new, with mode 0600
 	if err != nil {

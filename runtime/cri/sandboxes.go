@@ -17,7 +17,7 @@ import (
 func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
 	const verb = "RunPodSandbox"
 	name := string(req.Pod.UID) + "/" + strconv.FormatUint(uint64(req.Attempt), 10)
-	if !r.inProgress.startUnlessInProgress(name) {
+	if !r.inProgress.addUnlessInProgress(name) {
 		return "", existsError(verb, "the sandbox is being created")
 	}
 	defer r.inProgress.finish(name)
@@ -48,9 +48,9 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 	return res.GetPodSandboxId(), nil
 }
 
-// explainRunSandboxFailure finds the reason of a failed RunPodSandbox: an existing sandbox, a reserved name or
-// a network that is not ready. It returns err unchanged if it finds no reason. The gRPC code does not show the
-// reason.
+// explainRunSandboxFailure replaces the error of a failed RunPodSandbox by a more exact one: the sandbox
+// exists, its name is reserved, or the network is not ready. It returns err unchanged if it finds no reason.
+// The gRPC code does not show the reason.
 func (r *Runtime) explainRunSandboxFailure(ctx context.Context, req *runtime.RunSandboxRequest, err error) error {
 	const verb = "RunPodSandbox"
 	if isInconclusive(ctx, err) {
@@ -101,8 +101,8 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 	return errors.Join(errs[:]...)
 }
 
-// stopOrRemoveSandbox makes a StopPodSandbox or RemovePodSandbox call, after it has waited until no other such
-// call for the sandbox is in progress.
+// stopOrRemoveSandbox waits until no other stop or removal of the sandbox is in progress, and then makes the
+// CRI call f, which is StopPodSandbox or RemovePodSandbox.
 func stopOrRemoveSandbox[Q, R any](ctx context.Context, r *Runtime, id, verb string, f grpcMethod[Q, R], req Q) error {
 	leave, err := r.sandboxStops.acquire(ctx, id)
 	if err != nil {
@@ -113,7 +113,8 @@ func stopOrRemoveSandbox[Q, R any](ctx context.Context, r *Runtime, id, verb str
 	return err
 }
 
-// checkSandboxStopped returns ErrStillRuns if a sandbox is ready. A sandbox that was removed is stopped.
+// checkSandboxStopped returns ErrStillRuns if a sandbox is ready. It returns nil if the sandbox was removed,
+// because a removed sandbox is stopped.
 func (r *Runtime) checkSandboxStopped(ctx context.Context, id string) error {
 	s, err := r.fetchSandboxStatus(ctx, id)
 	if err == nil && s.GetState() == cri.PodSandboxState_SANDBOX_READY {

@@ -61,8 +61,8 @@ func statsOfRunning(running []*cri.Container, all []*cri.ContainerStats) []runti
 	return out
 }
 
-// fetchSandboxStatsOrEmpty returns the stats of the pod's ready sandbox. The stats are empty if there is not
-// exactly one ready sandbox, or if a call fails.
+// fetchSandboxStatsOrEmpty returns the stats of the ready sandbox that has the given labels. The stats are
+// empty if there is not exactly one such sandbox, or if a call fails.
 func (r *Runtime) fetchSandboxStatsOrEmpty(ctx context.Context, labels map[string]string) runtime.PodStats {
 	ready, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{
 		LabelSelector: labels, State: &cri.PodSandboxStateValue{State: cri.PodSandboxState_SANDBOX_READY},

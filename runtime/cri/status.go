@@ -22,7 +22,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		return nil, err
 	}
 	pods, skipped := convert.Pods(l.sandboxes, l.containers, r.cfg.Owner)
-	r.reportSkipped(ctx, skipped)
+	r.logAndReportSkipped(ctx, skipped)
 	i := slices.IndexFunc(pods, func(p runtime.Pod) bool { return p.UID == uid })
 	if i < 0 {
 		return &runtime.PodStatus{UID: uid}, nil
@@ -30,8 +30,8 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	return r.fetchPodStatus(ctx, pods[i])
 }
 
-// fetchPodStatus fetches the status of every listed sandbox and container of a pod. It leaves out those that
-// were removed meanwhile.
+// fetchPodStatus fetches the status of every listed sandbox and container of a pod concurrently. It leaves out
+// each one that was removed meanwhile. If none is left, the status has only the UID.
 func (r *Runtime) fetchPodStatus(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
 	sandboxes, containers := len(listed.Sandboxes), len(listed.Containers)
 	st := &runtime.PodStatus{
@@ -76,7 +76,8 @@ func (r *Runtime) containerStatus(ctx context.Context, listed runtime.Container)
 	return convert.ContainerStatus(listed, s), nil
 }
 
-// fetchSandboxStatus returns the CRI status of a sandbox. It returns ErrMalformed if the status has another ID.
+// fetchSandboxStatus returns the CRI status of a sandbox. It returns ErrMalformed if the runtime answers with
+// another ID.
 func (r *Runtime) fetchSandboxStatus(ctx context.Context, id string) (*cri.PodSandboxStatus, error) {
 	res, err := callRead(ctx, r, "PodSandboxStatus", r.runtime.PodSandboxStatus, &cri.PodSandboxStatusRequest{PodSandboxId: id})
 	if err != nil {
@@ -85,8 +86,8 @@ func (r *Runtime) fetchSandboxStatus(ctx context.Context, id string) (*cri.PodSa
 	return res.GetStatus(), checkStatusID("sandbox", id, res.GetStatus())
 }
 
-// fetchContainerStatus returns the CRI status of a container. It returns ErrMalformed if the status has another
-// ID.
+// fetchContainerStatus returns the CRI status of a container. It returns ErrMalformed if the runtime answers
+// with another ID.
 func (r *Runtime) fetchContainerStatus(ctx context.Context, id string) (*cri.ContainerStatus, error) {
 	res, err := callRead(ctx, r, "ContainerStatus", r.runtime.ContainerStatus, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Runtime) fetchContainerStatus(ctx context.Context, id string) (*cri.Con
 	return res.GetStatus(), checkStatusID("container", id, res.GetStatus())
 }
 
-// checkStatusID returns an error if a status has another ID than the requested one.
+// checkStatusID returns ErrMalformed if a status has another ID than the requested one.
 func checkStatusID(kind, id string, status interface{ GetId() string }) error {
 	if got := status.GetId(); got != id {
 		return fmt.Errorf("%w: the status of %s %s has the ID %q", ErrMalformed, kind, id, got)

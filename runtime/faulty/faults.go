@@ -102,7 +102,7 @@ func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 }
 
 // countMatchesAndFindFirst counts a call for every rule that matches it, except Omit rules. It returns the
-// first rule that applies, and reports it to Hooks.Hit. It returns false if no rule applies.
+// first of them that applies now, and calls Hooks.Hit for it. It returns false if none applies.
 func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (Rule, bool) {
 	f.mu.Lock()
 	var hit *countedRule
@@ -122,8 +122,9 @@ func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (Rule, boo
 	return hit.Rule, true
 }
 
-// countAndListOmitRules counts a match for each Omit rule for a method whose result has something to omit. It
-// returns the rules that apply, and reports them to Hooks.Hit.
+// countAndListOmitRules counts a match for each Omit rule for the method verb, if applies says that the rule
+// would omit something from the result. It returns the counted rules that apply now, and calls Hooks.Hit for
+// each.
 func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []Rule {
 	f.mu.Lock()
 	var open []Rule
@@ -140,20 +141,20 @@ func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []R
 }
 
 // countMatchAndCheckApplies counts a matching call. It reports whether the rule applies to it: not to the first
-// Skip matches, and only to Times matches after them. Zero Times is no limit.
+// Skip matches, and to at most Times matches after them. Zero Times means no limit.
 func (c *countedRule) countMatchAndCheckApplies() bool {
 	c.matches++
 	return c.matches > c.Skip && (c.Times == 0 || c.matches <= c.Skip+c.Times)
 }
 
-// notifyHit calls Hooks.Hit, if it is set.
+// notifyHit calls Hooks.Hit, if it is set, with the rule, the method, and the pod and container of the call.
 func (f *Faults) notifyHit(r Rule, verb string, a callSubject) {
 	if f.hooks.Hit != nil {
 		f.hooks.Hit(Hit{Rule: r, Verb: verb, UID: a.uid, Container: a.container})
 	}
 }
 
-// storeSubject stores the pod and container of a sandbox or container ID.
+// storeSubject stores which pod and container a sandbox or container ID belongs to, and the name of the pod.
 func (f *Faults) storeSubject(id string, a callSubject) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,7 +162,8 @@ func (f *Faults) storeSubject(id string, a callSubject) {
 	f.mu.names[a.uid] = a.pod
 }
 
-// storeSubjects stores the pod and container of every sandbox and container ID in a list of pods.
+// storeSubjects stores, for every sandbox and container ID in the listed pods, which pod and container it
+// belongs to. It also stores the names of the pods.
 func (f *Faults) storeSubjects(list []runtime.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,9 +178,10 @@ func (f *Faults) storeSubjects(list []runtime.Pod) {
 	}
 }
 
-// cachedSubject returns the stored pod and container of a sandbox or container ID. It returns false only if
-// they are unknown and a rule needs them because it selects by pod or container.
-func (f *Faults) cachedSubject(id string) (callSubject, bool) {
+// cachedSubjectOrNotNeeded returns the stored pod and container of a sandbox or container ID. If they are
+// unknown, it returns an empty subject; the bool is then true if no rule selects by pod or container, so that
+// they are not needed.
+func (f *Faults) cachedSubjectOrNotNeeded(id string) (callSubject, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, ok := f.mu.known[id]
@@ -200,28 +203,29 @@ type wrapper struct {
 }
 
 // findSubject returns the pod and container of a sandbox or container ID. If a rule needs them and they are
-// unknown, it lists the pods of the wrapped runtime without faults and stores the result.
+// unknown, it lists the pods of the wrapped runtime without faults and stores the result. It returns an empty
+// subject if they stay unknown.
 func (b *wrapper) findSubject(ctx context.Context, id string) callSubject {
-	a, ok := b.f.cachedSubject(id)
+	a, ok := b.f.cachedSubjectOrNotNeeded(id)
 	if ok {
 		return a
 	}
 	if list, err := b.inner.ListPods(ctx); err == nil {
 		b.f.storeSubjects(list)
 	}
-	a, _ = b.f.cachedSubject(id)
+	a, _ = b.f.cachedSubjectOrNotNeeded(id)
 	return a
 }
 
-// callWithFaults makes a call to which the rules apply. The action Lie, which makes a method return a wrong
-// result, returns a zero result and no error without a call.
+// callWithFaults makes a runtime call through forward, unless a matching rule delays it, fails it, or makes it
+// wait until ctx ends. For the action Lie it returns a zero result and no error, without a call.
 func callWithFaults[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward func() (R, error)) (R, error) {
 	return callWithFaultsOrWrongResult(ctx, b, verb, a, forward, func() (none R, err error) { return none, nil })
 }
 
-// callWithFaultsOrWrongResult makes a call to which the rules apply. lie returns the wrong result for the
-// action Lie. The first rule that applies may delay the call, replace its result by an error, or make it wait
-// until ctx ends.
+// callWithFaultsOrWrongResult makes a runtime call through forward, unless a matching rule delays it, fails it,
+// or makes it wait until ctx ends; the last two can also follow the call. For the action Lie it returns the
+// wrong result of lie, without a call.
 func callWithFaultsOrWrongResult[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward, lie func() (R, error)) (R, error) {
 	var none R
 	rule, ok := b.f.countMatchesAndFindFirst(verb, a)
@@ -249,7 +253,7 @@ func callWithFaultsOrWrongResult[R any](ctx context.Context, b *wrapper, verb st
 	return forward()
 }
 
-// callErrorWithFaults makes a call to which the rules apply, for a method that returns only an error.
+// callErrorWithFaults makes a runtime call as callWithFaults does, for a method that returns only an error.
 func callErrorWithFaults(ctx context.Context, b *wrapper, verb string, a callSubject, forward func() error) error {
 	_, err := callWithFaults(ctx, b, verb, a, func() (struct{}, error) { return struct{}{}, forward() })
 	return err

@@ -30,7 +30,8 @@ func (b *wrapper) Features() runtime.Features {
 	return f
 }
 
-// wrapRole replaces an optional role of the runtime by the wrapper, unless the runtime does not have the role.
+// wrapRole replaces an optional role (interface) of the runtime by wrapper, unless the runtime does not have
+// the role.
 func wrapRole[T comparable](role *T, wrapper T) {
 	if none := *new(T); *role != none {
 		*role = wrapper
@@ -43,7 +44,7 @@ type optionalRoles struct{ b *wrapper }
 
 func (r optionalRoles) innerFeatures() runtime.Features { return runtime.FeaturesOf(r.b.inner) }
 
-// unsupportedError returns the error of a method whose optional role the wrapped runtime has lost since the
+// unsupportedError builds the error of a method whose optional role the wrapped runtime has lost since the
 // wrapper was created.
 func unsupportedError(verb string) error {
 	return fmt.Errorf("faulty: %s: %w", verb, runtime.ErrUnsupported)
@@ -108,7 +109,8 @@ func (r optionalRoles) Events(ctx context.Context, sink func(runtime.Event)) err
 	})
 }
 
-// subjectOfEvent returns the pod and container of an event.
+// subjectOfEvent returns the pod and container of a runtime event. A pod or container name is empty if it is
+// unknown.
 func (f *Faults) subjectOfEvent(e runtime.Event) callSubject {
 	f.mu.Lock()
 	defer f.mu.Unlock()

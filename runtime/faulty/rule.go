@@ -138,7 +138,7 @@ var (
 // Verbs returns the names of all methods that a rule can name. The caller owns the slice.
 func Verbs() []string { return slices.Clone(allVerbs) }
 
-// validate returns all errors of a rule.
+// validate returns one error that names every fault of the rule, or nil.
 func (r Rule) validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("faulty: "+format, args...)) }
@@ -166,7 +166,8 @@ func (r Rule) validate() error {
 	return errors.Join(errs...)
 }
 
-// selectsPod reports whether the rule selects particular pods or containers.
+// selectsPod reports whether the rule selects by pod UID, pod name or container name. It returns false for a
+// rule that applies to all pods.
 func (r Rule) selectsPod() bool { return r.UID != "" || r.Pod != "" || r.Container != "" }
 
 // callSubject is the pod and container that a call concerns, as far as they are known.
@@ -176,12 +177,14 @@ type callSubject struct {
 	container string
 }
 
-// matchesSubject reports whether the rule selects the pod and container of a call.
+// matchesSubject reports whether the rule selects the pod and container of a call. An empty field of the rule
+// matches everything.
 func (r Rule) matchesSubject(a callSubject) bool {
 	return (r.UID == "" || r.UID == a.uid) && (r.Pod == "" || r.Pod == a.pod) && (r.Container == "" || r.Container == a.container)
 }
 
-// injectedError returns the error that Fail and FailDone return.
+// injectedError returns the error that the actions Fail and FailDone return: the rule's own, or one that wraps
+// ErrInjected.
 func (r Rule) injectedError(verb string) error {
 	if r.Err != nil {
 		return r.Err

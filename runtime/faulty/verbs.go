@@ -85,8 +85,9 @@ func (b *wrapper) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return callErrorWithFaults(ctx, b, RemoveImage, callSubject{}, func() error { return b.inner.RemoveImage(ctx, req) })
 }
 
-// omitFromList returns the list of pods without the pods and containers that Omit rules remove. It does not
-// modify the list, which the runtime may share. It also stores the subjects of all IDs in the list.
+// omitFromList returns the list of pods without the pods and containers that Omit rules remove. It modifies
+// only copies, because the runtime may share the list. It also stores which pod and container each listed ID
+// belongs to, and counts the rules' matches.
 func (f *Faults) omitFromList(list []runtime.Pod) []runtime.Pod {
 	f.storeSubjects(list)
 	rules := f.countAndListOmitRules(ListPods, func(r Rule) bool {
@@ -110,14 +111,14 @@ func (f *Faults) omitFromList(list []runtime.Pod) []runtime.Pod {
 	return list
 }
 
-// omitsFromPod reports whether an Omit rule removes something of the pod.
+// omitsFromPod reports whether an Omit rule removes the listed pod or one of its containers.
 func omitsFromPod(rule Rule, pod runtime.Pod) bool {
 	return rule.matchesSubject(callSubject{pod.UID, pod.Name, rule.Container}) &&
 		(rule.Container == "" || slices.ContainsFunc(pod.Containers, func(c runtime.Container) bool { return c.Name == rule.Container }))
 }
 
 // omitFromStatus returns the status without the containers that Omit rules remove, or an empty status if a rule
-// removes the pod. It does not modify the status.
+// removes the pod. It modifies only copies, and counts the rules' matches.
 func (f *Faults) omitFromStatus(st *runtime.PodStatus) *runtime.PodStatus {
 	named := func(name string) func(runtime.ContainerStatus) bool {
 		return func(c runtime.ContainerStatus) bool { return c.Name == name }

@@ -35,8 +35,9 @@ func checkHandlersRun(b *bench) {
 	}
 }
 
-// startContainerWithAnswersOrSkip starts a container with the annotations Harness.HandlerAnnotations, which
-// define the results of its probes. If they are nil, it skips the case and returns false.
+// startContainerWithAnswersOrSkip starts a container in a new pod with the annotations
+// Harness.HandlerAnnotations, which define the results of its probes. If they are nil, it skips the case and
+// returns false.
 func (b *bench) startContainerWithAnswersOrSkip() (id string, ok bool) {
 	b.Helper()
 	if b.h.HandlerAnnotations == nil {

@@ -34,8 +34,8 @@ type bench struct {
 	pods             []types.UID
 }
 
-// newBench creates the bench of a case: the runtime with monitored calls, the context, and the background
-// group.
+// newBench returns the helper object of one test case: the runtime with monitored calls, a context with a
+// deadline, and a group for background calls.
 func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 	b := &bench{h: h, executor: executor.Over(h.Clock), name: strings.ReplaceAll(c.Name, "/", "-"), trapDelay: trapDelay}
 	b.rt = &monitored{inner: h.Runtime, executor: b.executor, timeout: h.CallTimeout}
@@ -46,8 +46,8 @@ func newBench(t testing.TB, c Case, h Harness, trapDelay time.Duration) *bench {
 	return b
 }
 
-// removePodsAndCancel cancels the context, waits for background calls and removes the pods of the case. It
-// ignores errors. It makes no further call to a runtime that has blocked a call.
+// removePodsAndCancel cancels the context, waits for background calls and removes the sandboxes of the case's
+// pods. It ignores errors. If the runtime has blocked a call or panicked, it removes nothing.
 func (b *bench) removePodsAndCancel() {
 	b.cancel()
 	b.background.Wait()
@@ -84,7 +84,8 @@ func (b *bench) requireNoBlockedCall() {
 	}
 }
 
-// waitFor waits until holds returns true. It fails the case if that takes longer than WaitTimeout.
+// waitFor polls until holds returns true. It fails the case, with the text condition, if that takes longer than
+// WaitTimeout.
 func (b *bench) waitFor(condition string, holds func() bool) {
 	b.Helper()
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
@@ -101,7 +102,8 @@ func (b *bench) sleep(d time.Duration) {
 	b.Must(b.executor.Sleep(b.ctx, d), "waiting")
 }
 
-// newPodToCleanUp returns the PodRef of a new pod. removePodsAndCancel will remove the pod.
+// newPodToCleanUp returns a PodRef with a new UID and records the UID, so that removePodsAndCancel removes the
+// pod. It makes no runtime call.
 func (b *bench) newPodToCleanUp() runtime.PodRef {
 	n := len(b.pods)
 	uid := types.UID(fmt.Sprintf("%s-%d-%d", b.name, b.executor.Now().UnixNano(), n))
@@ -109,7 +111,7 @@ func (b *bench) newPodToCleanUp() runtime.PodRef {
 	return runtime.PodRef{UID: uid, Name: fmt.Sprintf("%s-%d", b.name, n), Namespace: "runtimetest", Incarnation: 7}
 }
 
-// pullImage pulls the image of the harness and returns its reference.
+// pullImage pulls the image of the harness and returns its reference. It fails the case on an error.
 func (b *bench) pullImage() string {
 	b.Helper()
 	ref, err := b.rt.PullImage(b.ctx, runtime.PullImageRequest{Image: b.h.Image})
@@ -117,7 +119,8 @@ func (b *bench) pullImage() string {
 	return ref
 }
 
-// sandboxRequest returns a request for a sandbox in which all fields that the cases check are set.
+// sandboxRequest returns a request for a sandbox with a hostname, the log directory and an annotation, which
+// the cases compare with the runtime's results.
 func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
 	return runtime.RunSandboxRequest{
 		Pod: ref, Attempt: attempt, Hostname: "runtimetest", LogDir: b.h.LogDir,
@@ -125,7 +128,7 @@ func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSa
 	}
 }
 
-// runSandbox creates a sandbox and returns its ID.
+// runSandbox creates a sandbox and returns its ID. It fails the case on an error.
 func (b *bench) runSandbox(ref runtime.PodRef, attempt uint32) string {
 	b.Helper()
 	id, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, attempt))
@@ -133,8 +136,8 @@ func (b *bench) runSandbox(ref runtime.PodRef, attempt uint32) string {
 	return id
 }
 
-// containerRequest pulls the image and returns a request for a container in which all fields that the cases
-// check are set.
+// containerRequest pulls the image and returns a request for a container with an annotation and, if the harness
+// has a log directory, a log path. It fails the case if the pull fails.
 func (b *bench) containerRequest(ref runtime.PodRef, sandbox, name string, attempt uint32, command []string) runtime.CreateContainerRequest {
 	b.Helper()
 	path := ""
@@ -165,7 +168,8 @@ func (b *bench) startContainer(id string) {
 	b.Must(b.rt.StartContainer(b.ctx, runtime.StartContainerRequest{ContainerID: id}), "StartContainer")
 }
 
-// runContainer creates a pod with a sandbox and a container, and starts the container.
+// runContainer creates a pod with a sandbox and a container, starts the container and returns the pod and both
+// IDs. It fails the case on an error.
 func (b *bench) runContainer(command []string) (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref = b.newPodToCleanUp()
@@ -228,14 +232,15 @@ func (b *bench) sandboxStatus(ref runtime.PodRef, id string) runtime.SandboxStat
 	return runtime.SandboxStatus{}
 }
 
-// waitForExit waits until a container has exited, and returns its status.
+// waitForExit waits until a container has exited, and returns its status. It fails the case after WaitTimeout.
 func (b *bench) waitForExit(ref runtime.PodRef, id string) runtime.ContainerStatus {
 	b.Helper()
 	b.waitFor("the container exits", func() bool { return b.containerStatus(ref, id).State == runtime.StateExited })
 	return b.containerStatus(ref, id)
 }
 
-// findListedPod returns the entry of a pod in ListPods. It returns false if the pod is not listed.
+// findListedPod returns the entry of a pod in ListPods. It returns false if the pod is not listed, and fails
+// the case on an error.
 func (b *bench) findListedPod(ref runtime.PodRef) (runtime.Pod, bool) {
 	b.Helper()
 	list, err := b.rt.ListPods(b.ctx)

@@ -34,7 +34,8 @@ var viaExecStream = execMethod{"ExecStream", func(b *bench) (runCommand, bool) {
 	}, ok
 }}
 
-// checkExitCodes checks that the exit code of a command is returned.
+// checkExitCodes fails the case if the method does not return the exit code of a command, or if the container
+// stops after the command.
 func (c execMethod) checkExitCodes(b *bench) {
 	run, ok := c.runner(b)
 	if !ok {
@@ -49,7 +50,8 @@ func (c execMethod) checkExitCodes(b *bench) {
 	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after its command has exited")
 }
 
-// checkStopsWithContext checks that a command returns an error when its context ends.
+// checkStopsWithContext fails the case if a call does not return an error soon after its context has ended, or
+// if the container stops with it.
 func (c execMethod) checkStopsWithContext(b *bench) {
 	run, ok := c.runner(b)
 	if !ok {
@@ -65,7 +67,7 @@ func (c execMethod) checkStopsWithContext(b *bench) {
 	b.Check(b.containerStatus(ref, id).State == runtime.StateRunning, "the container does not run after the context of the call has ended")
 }
 
-// checkUnknownContainer checks that a command in an unknown container is ErrNotFound.
+// checkUnknownContainer fails the case if a command in an unknown container does not return ErrNotFound.
 func (c execMethod) checkUnknownContainer(b *bench) {
 	run, ok := c.runner(b)
 	if !ok {
@@ -75,7 +77,8 @@ func (c execMethod) checkUnknownContainer(b *bench) {
 	b.requireErrorIs(err, runtime.ErrNotFound, c.name)
 }
 
-// checkStoppedContainer checks that a command in a container that does not run is ErrWrongState.
+// checkStoppedContainer fails the case if a command in a container that was not started or has exited does not
+// return ErrWrongState.
 func (c execMethod) checkStoppedContainer(b *bench) {
 	run, ok := c.runner(b)
 	if !ok {
@@ -88,8 +91,8 @@ func (c execMethod) checkStoppedContainer(b *bench) {
 	})
 }
 
-// forEachStoppedContainer calls f with a container that was never started, and with a container that has
-// exited.
+// forEachStoppedContainer creates a container that was never started and one that has exited, and calls f once
+// with each.
 func (b *bench) forEachStoppedContainer(f func(id, state string)) {
 	b.Helper()
 	ref := b.newPodToCleanUp()

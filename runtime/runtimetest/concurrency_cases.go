@@ -19,8 +19,8 @@ var concurrencyCases = []Case{
 // concurrentCalls is how many calls are made at once.
 const concurrentCalls = 8
 
-// requireOneSuccess fails the case unless exactly one call succeeded and all others returned
-// ErrExists.
+// requireOneSuccess fails the case unless exactly one concurrent call succeeded and all others returned
+// ErrExists. errs has one entry for each call.
 func (b *bench) requireOneSuccess(ids []string, errs []error) {
 	b.Helper()
 	var won []string
@@ -82,8 +82,8 @@ func checkConcurrentPods(b *bench) {
 	}
 }
 
-// runPodLifecycle creates a pod, runs three attempts of its container and removes the pod. It returns the first
-// error instead of failing the case, because it runs on a background goroutine.
+// runPodLifecycle creates a pod's sandbox, runs three attempts of its container and removes the sandbox. It
+// returns the first error instead of failing the case, because it runs on a background goroutine.
 func (b *bench) runPodLifecycle(ref runtime.PodRef, image string) error {
 	sandbox, err := b.rt.RunSandbox(b.ctx, b.sandboxRequest(ref, 0))
 	if err != nil {
@@ -100,8 +100,8 @@ func (b *bench) runPodLifecycle(ref runtime.PodRef, image string) error {
 	return errors.Join(b.stopSandbox(sandbox), b.removeSandbox(sandbox))
 }
 
-// runOneAttempt creates, starts and stops one attempt of a container. It returns an error if a call fails or
-// the pod's status does not show the attempt as exited.
+// runOneAttempt creates, starts and stops one attempt of a container. It returns an error if a call fails, or
+// if the pod's status afterwards does not show this attempt as exited and all earlier ones.
 func (b *bench) runOneAttempt(ref runtime.PodRef, sandbox, image string, attempt uint32) error {
 	id, err := b.rt.CreateContainer(b.ctx, runtime.CreateContainerRequest{
 		Pod: ref, SandboxID: sandbox, Name: "main", Attempt: attempt, Image: b.h.Image, ImageRef: image, Command: b.h.Forever,
@@ -115,7 +115,7 @@ func (b *bench) runOneAttempt(ref runtime.PodRef, sandbox, image string, attempt
 	if _, err := b.rt.ListPods(b.ctx); err != nil {
 		return fmt.Errorf("ListPods: %w", err)
 	}
-	if err := b.waitUntilReady(id, b.h.scriptedForever); err != nil {
+	if err := b.waitForTrapsOrDelay(id, b.h.scriptedForever); err != nil {
 		return fmt.Errorf("waiting for the container: %w", err)
 	}
 	if err := b.stopContainer(id, time.Minute); err != nil {

@@ -152,8 +152,8 @@ func checkExitReason(b *bench) {
 	b.Check(c.ExitCode != 0 && c.Reason != completed, "a killed container has ExitCode %d and Reason %q, want a code other than 0 and a reason other than Completed", c.ExitCode, c.Reason)
 }
 
-// runChangedContainerToExit runs a container whose request change has modified, and returns its status after
-// the exit.
+// runChangedContainerToExit creates a container with the request as modified by change, starts it and waits
+// until it has exited. It returns the status.
 func (b *bench) runChangedContainerToExit(command []string, change func(*runtime.CreateContainerRequest)) runtime.ContainerStatus {
 	b.Helper()
 	ref := b.newPodToCleanUp()

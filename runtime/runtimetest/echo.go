@@ -46,7 +46,7 @@ var containerStatusEchoes = []echoedField[runtime.ContainerStatus, runtime.Creat
 }
 
 // requireEchoes fails the case if a field of the runtime's result differs from the field of the request that it
-// must repeat. Annotations may have more entries than the request.
+// must repeat. Annotations in the result may have more entries than the request.
 func requireEchoes[Record, Request any](b *bench, echoes []echoedField[Record, Request], record *Record, request *Request) {
 	b.Helper()
 	for _, e := range echoes {

@@ -15,8 +15,8 @@ var execCases = []Case{
 	{"exec/not-running", "Exec in a container that does not run is ErrWrongState", viaExec.checkStoppedContainer},
 }
 
-// roleOrSkip returns an optional role of the runtime with monitored calls. If role is nil, because the runtime
-// does not have it, roleOrSkip skips the case and returns false.
+// roleOrSkip returns an optional role (interface) of the runtime with monitored calls. If role is nil, because
+// the runtime does not have it, roleOrSkip skips the case and returns false.
 func roleOrSkip[P comparable](b *bench, role P, name string) (P, bool) {
 	if none := *new(P); role == none {
 		b.Skipf("the runtime is not a %s", name)
@@ -65,8 +65,7 @@ func checkExecOutputLimit(b *bench) {
 	b.Check(res.ExitCode == 3, "the exit code is %d, want 3", res.ExitCode)
 }
 
-// printScript returns a shell script that prints lines, one per second, alternating between stdout
-// and stderr.
+// printScript returns a shell script that prints lines, one per second, alternating between stdout and stderr.
 func printScript(lines []string) string {
 	var script strings.Builder
 	for i, line := range lines {

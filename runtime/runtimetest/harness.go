@@ -104,7 +104,7 @@ type Harness struct {
 	scriptedForever, scriptedIgnoreTerm, scriptedExitOnSignal bool
 }
 
-// setDefaults replaces unset fields by their defaults.
+// setDefaults sets the defaults of unset fields.
 func (h *Harness) setDefaults() {
 	if h.Clock == nil {
 		h.Clock = clock.RealClock{}
@@ -123,7 +123,8 @@ func (h *Harness) setDefaults() {
 // exists.
 const reportReadyScript = "echo " + readyLine + "; (: >" + readyFile + ") 2>/dev/null; "
 
-// setDefaultCommands replaces unset commands by shell scripts.
+// setDefaultCommands sets each unset command to a shell script, and records which of them report that their
+// signal traps are set.
 func (h *Harness) setDefaultCommands() {
 	if h.Forever == nil {
 		h.Forever = []string{"sh", "-c", "trap 'exit 143' TERM; " + reportReadyScript + "while true; do sleep 1; done"}
@@ -146,8 +147,8 @@ func (h *Harness) setDefaultCommands() {
 	}
 }
 
-// setDefaultChecks replaces unset commands by shell scripts that check their environment, directory, stop
-// signal or child process.
+// setDefaultChecks sets the unset commands CheckEnv, CheckWorkingDir, ExitOnSignal and Descendant to shell
+// scripts.
 func (h *Harness) setDefaultChecks() {
 	if h.CheckEnv == nil {
 		h.CheckEnv = func(name, value string) []string {
@@ -168,7 +169,7 @@ func (h *Harness) setDefaultChecks() {
 	}
 }
 
-// validate returns all errors of the harness.
+// validate returns one error that names every invalid field of the harness, or nil.
 func (h *Harness) validate() error {
 	var errs []error
 	if h.Runtime == nil {
@@ -189,8 +190,8 @@ func (h *Harness) validate() error {
 	return errors.Join(errs...)
 }
 
-// skipReason returns why a case is skipped: Harness.Skip contains it, or the runtime has or lacks images. It
-// returns an empty string if the case is to run.
+// skipReason returns why a case is skipped: Harness.Skip names it, it needs images and the runtime has none, or
+// it is for runtimes without images. It returns an empty string if the case must run.
 func (h *Harness) skipReason(name string) string {
 	group, _, _ := strings.Cut(name, "/")
 	switch {

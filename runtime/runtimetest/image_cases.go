@@ -63,8 +63,9 @@ func checkPullMissing(b *bench) {
 	b.Check(err != nil, "ImageStatus found an image that could not be pulled")
 }
 
-// imageMountRequestOrSkip returns a request for a container with an image mount, and which image
-// mounts the runtime supports. It skips the case if the runtime is no FeatureReporter.
+// imageMountRequestOrSkip creates a sandbox and returns a request for a container with an image mount, and
+// which image mounts the runtime supports. If the runtime is no FeatureReporter, it skips the case and returns
+// false.
 func (b *bench) imageMountRequestOrSkip(image string) (req runtime.CreateContainerRequest, can runtime.ImageMounts, ok bool) {
 	if _, ok := b.rt.inner.(runtime.FeatureReporter); !ok {
 		b.Skipf("the runtime is no FeatureReporter")

@@ -34,9 +34,9 @@ type podRequests struct {
 	container runtime.CreateContainerRequest
 }
 
-// newDistinctRequests returns requests for two pods whose checked fields differ. A runtime cannot repeat both
-// correctly by chance.
-func (b *bench) newDistinctRequests() [2]podRequests {
+// requestsForTwoDistinctPods returns sandbox and container requests for two new pods. Checked fields such as
+// the attempts have different values in both, so that a runtime cannot repeat both correctly by chance.
+func (b *bench) requestsForTwoDistinctPods() [2]podRequests {
 	var two [2]podRequests
 	for i := range two {
 		r := &two[i]
@@ -52,7 +52,7 @@ func (b *bench) newDistinctRequests() [2]podRequests {
 }
 
 func checkStatusEchoesRequests(b *bench) {
-	for _, r := range b.newDistinctRequests() {
+	for _, r := range b.requestsForTwoDistinctPods() {
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
 		b.Must(err, "RunSandbox")
 		r.container.SandboxID = sandbox
@@ -116,7 +116,7 @@ func checkResultsAreImmutable(b *bench) {
 }
 
 func checkListEchoesRequests(b *bench) {
-	for _, r := range b.newDistinctRequests() {
+	for _, r := range b.requestsForTwoDistinctPods() {
 		ref := r.sandbox.Pod
 		sandbox, err := b.rt.RunSandbox(b.ctx, r.sandbox)
 		b.Must(err, "RunSandbox")
@@ -199,7 +199,7 @@ func checkOtherPodsUnchanged(b *bench) {
 	b.Check(b.containerStatus(bystander, id).State == runtime.StateRunning, "the calls for one pod stopped the container of another pod")
 }
 
-// containsAll reports whether got has all entries of want. The runtime may add more.
+// containsAll reports whether got has all entries of want. It may have more.
 func containsAll(got, want map[string]string) bool {
 	for k, v := range want {
 		if got[k] != v {

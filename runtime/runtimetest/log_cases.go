@@ -50,7 +50,7 @@ func (t *safeBuffer) String() string {
 	return t.content.String()
 }
 
-// readLog returns the log of a container without following it.
+// readLog returns the present log of a container. It fails the case on an error.
 func (b *bench) readLog(l runtime.LogReader, req runtime.ReadLogRequest) string {
 	b.Helper()
 	var t safeBuffer
@@ -58,7 +58,8 @@ func (b *bench) readLog(l runtime.LogReader, req runtime.ReadLogRequest) string 
 	return t.String()
 }
 
-// runPrintToExit runs a container that prints printLines and exits, and returns its status after the exit.
+// runPrintToExit runs a container that prints printLines and exits with code 3, and returns its status after
+// the exit.
 func (b *bench) runPrintToExit() runtime.ContainerStatus {
 	b.Helper()
 	ref, _, id := b.runContainer(b.h.Print(printLines, 3))
@@ -127,7 +128,7 @@ type followedLog struct {
 	err error // valid after the latch is open
 }
 
-// followLog starts to follow a log in the background.
+// followLog starts a ReadLog call that follows a log in the background, and returns the log as it is filled.
 func (b *bench) followLog(ctx context.Context, l runtime.LogReader, id string) *followedLog {
 	f := &followedLog{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {
@@ -180,7 +181,8 @@ func checkLogOfUnknownContainer(b *bench) {
 	}
 }
 
-// reopenLogOrSkip reopens a log, or skips the case if the runtime returns ErrUnsupported.
+// reopenLogOrSkip calls ReopenContainerLog and returns its error and true. If that error is ErrUnsupported, it
+// skips the case and returns false.
 func (b *bench) reopenLogOrSkip(l runtime.LogReopener, id string) (ok bool, err error) {
 	err = l.ReopenContainerLog(b.ctx, id)
 	if errors.Is(err, runtime.ErrUnsupported) {

@@ -20,8 +20,8 @@ var optionalCases = []Case{
 	{"report/version", "a Versioner returns a name and a version", checkVersion},
 }
 
-// checkFeaturesComplete fails if the runtime has the methods of an optional role, but its Features
-// do not return the role. No caller would use such a role.
+// checkFeaturesComplete fails the case if the runtime has the methods of an optional role, but its Features do
+// not return the role. No caller would use such a role.
 func checkFeaturesComplete(b *bench) {
 	rt, features := reflect.TypeOf(b.rt.inner), reflect.ValueOf(b.features())
 	for i := range features.NumField() {
@@ -69,8 +69,8 @@ func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
 	return w, true
 }
 
-// waitUntilEventsFlow creates and removes sandboxes until the stream delivers an event for one. A stream may
-// open late, and earlier events are then lost.
+// waitUntilEventsFlow creates and removes sandboxes until the stream delivers an event for one, because a
+// stream may open late and lose earlier events. It fails the case after WaitTimeout.
 func (b *bench) waitUntilEventsFlow(w *openEventStream) {
 	b.Helper()
 	ref, attempt := b.newPodToCleanUp(), uint32(0)

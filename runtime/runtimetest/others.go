@@ -12,8 +12,9 @@ type pendingStop struct {
 	err error // valid after the latch is open
 }
 
-// stopInBackground starts a StopContainer call in the background and waits half a second.
-func (b *bench) stopInBackground(id string, grace time.Duration) *pendingStop {
+// stopInBackgroundAndWaitBriefly starts a StopContainer call in the background and waits half a second, not for
+// its end. The result gets the call's error when the call returns.
+func (b *bench) stopInBackgroundAndWaitBriefly(id string, grace time.Duration) *pendingStop {
 	s := &pendingStop{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {
 		s.err = b.stopContainer(id, grace)

@@ -18,40 +18,41 @@ const (
 // traps. Case.Run then runs the case again with a longer delay.
 type retryWithLongerDelay struct{}
 
-// retryIfTrapsUnset aborts the case, which then runs again with a longer trapDelay. It does so only if
-// withoutTraps is true (the container exited as if it had set no signal traps), no container confirmed its
-// traps, and trapDelay is below WaitTimeout.
-func (b *bench) retryIfTrapsUnset(withoutTraps bool) {
+// panicToRetryIfTrapsUnset panics, so that the case runs again with a longer trapDelay, if the test failed
+// perhaps because a container had not set its signal traps. withoutTraps says that it exited as if it had none.
+// It does nothing if the containers confirmed their traps, or if trapDelay has reached WaitTimeout.
+func (b *bench) panicToRetryIfTrapsUnset(withoutTraps bool) {
 	if withoutTraps && b.trapsUnconfirmed.Load() && b.trapDelay < b.h.WaitTimeout {
 		panic(retryWithLongerDelay{})
 	}
 }
 
 // runForeverUntilReady starts a container with the command Harness.Forever in a new pod, and waits until it has
-// set its signal traps.
+// probably set its signal traps.
 func (b *bench) runForeverUntilReady() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.runContainer(b.h.Forever)
-	b.Must(b.waitUntilReady(id, b.h.scriptedForever), "waiting for the container")
+	b.Must(b.waitForTrapsOrDelay(id, b.h.scriptedForever), "waiting for the container")
 	return ref, sandbox, id
 }
 
 // runIgnoreTermUntilReady starts a container with the command Harness.IgnoreTerm in a new pod, and waits until
-// it has set its signal traps.
+// it has probably set its signal traps.
 func (b *bench) runIgnoreTermUntilReady() (ref runtime.PodRef, sandbox, id string) {
 	b.Helper()
 	ref, sandbox, id = b.runContainer(b.h.IgnoreTerm)
-	b.Must(b.waitUntilReady(id, b.h.scriptedIgnoreTerm), "waiting for the container")
+	b.Must(b.waitForTrapsOrDelay(id, b.h.scriptedIgnoreTerm), "waiting for the container")
 	return ref, sandbox, id
 }
 
-// waitUntilReady waits until a container confirms that it has set its signal traps. If it cannot confirm that,
-// waitUntilReady waits for trapDelay. It may run on any goroutine.
-func (b *bench) waitUntilReady(id string, scripted bool) error {
+// waitForTrapsOrDelay waits until a container confirms that it has set its signal traps: through Harness.Ready,
+// or through its log or a file if scripted. If no way confirms it, waitForTrapsOrDelay records that, waits for
+// trapDelay and returns nil. It may run on any goroutine.
+func (b *bench) waitForTrapsOrDelay(id string, scripted bool) error {
 	if b.h.Ready != nil {
 		return b.pollUntilTrue(func() (bool, error) { return b.h.Ready(b.ctx, id) })
 	}
-	for _, said := range b.readinessChecks(scripted) {
+	for _, said := range b.trapChecks(scripted) {
 		if err := b.pollUntilTrue(func() (bool, error) { return said(id) }); err == nil {
 			return nil
 		}
@@ -60,9 +61,9 @@ func (b *bench) waitUntilReady(id string, scripted bool) error {
 	return b.executor.Sleep(b.ctx, b.trapDelay)
 }
 
-// readinessChecks returns the checks that show whether a scripted container has set its signal traps: a log
-// line and a file. It returns nil for other commands.
-func (b *bench) readinessChecks(scripted bool) (ways []func(id string) (bool, error)) {
+// trapChecks returns the functions that check whether a container has set its signal traps: by a log line and
+// by a file. It returns nil if the container does not run one of the default scripts.
+func (b *bench) trapChecks(scripted bool) (ways []func(id string) (bool, error)) {
 	if !scripted {
 		return nil
 	}
@@ -86,7 +87,8 @@ func (b *bench) hasReadyFile(id string) (bool, error) {
 	return res.ExitCode == 0, err
 }
 
-// pollUntilTrue calls condition until it returns true or an error. It returns errNotReady after WaitTimeout.
+// pollUntilTrue calls condition until it returns true or an error, and returns that error. It returns
+// errNotReady after WaitTimeout.
 func (b *bench) pollUntilTrue(condition func() (bool, error)) error {
 	deadline := b.executor.Now().Add(b.h.WaitTimeout)
 	for {

@@ -27,8 +27,8 @@ func (b *bench) canReopenOrSkip() bool {
 	return true
 }
 
-// restartAgent simulates a restart of the agent: it closes the runtime client, calls whileAbsent, and continues
-// the case with a new client.
+// restartAgent simulates a restart of the agent with Harness.Reopen, which closes the runtime client, calls
+// whileAbsent and returns a new client. The case continues with the new client. It fails the case on an error.
 func (b *bench) restartAgent(whileAbsent func()) {
 	b.Helper()
 	called := false
@@ -44,8 +44,8 @@ func (b *bench) restartAgent(whileAbsent func()) {
 
 func doNothing() {}
 
-// newPodWithAllStates creates a pod with a stopped sandbox, a ready sandbox, and a container in
-// each state.
+// newPodWithAllStates creates a pod with a stopped sandbox, a ready sandbox, and containers that are created,
+// running and exited.
 func (b *bench) newPodWithAllStates() runtime.PodRef {
 	b.Helper()
 	ref, old, _ := b.runContainer(b.h.Forever)
@@ -87,7 +87,7 @@ func checkRunningSurvivesRestart(b *bench) {
 	b.Check(b.sandboxStatus(ref, sandbox).Ready, "the sandbox is not ready after the restart of the agent")
 	b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer")
 	c := b.containerStatus(ref, id)
-	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.panicToRetryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after StopContainer the container is %s with exit code %d, want exited with 143", c.State, c.ExitCode)
 }
 

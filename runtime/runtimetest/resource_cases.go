@@ -42,8 +42,8 @@ func checkStatsOfRunning(b *bench) {
 	}
 }
 
-// requireStatsNotDecreased fails the case if stats lack CPU or memory, are not newer than the earlier ones, or
-// show less CPU time. It returns the new stats.
+// requireStatsNotDecreased fails the case if the stats now lack CPU time or memory. If before has CPU stats, it
+// also fails the case if now is not measured later or shows less CPU time. It returns now.
 func (b *bench) requireStatsNotDecreased(before, now runtime.ContainerStats) runtime.ContainerStats {
 	b.Helper()
 	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "PodStats has no CPU time of a running container")
@@ -109,8 +109,8 @@ func checkUpdateRunning(b *bench) {
 
 func checkEmptyUpdate(b *bench) { b.checkUpdateKeepsRunning(runtime.Resources{}) }
 
-// checkUpdateKeepsRunning updates the resources of a running container and checks that the container is not
-// restarted. It skips the case if the runtime is no Updater.
+// checkUpdateKeepsRunning updates the resources of a running container and fails the case if the container
+// stops or restarts. It skips the case if the runtime is no Updater.
 func (b *bench) checkUpdateKeepsRunning(res runtime.Resources) {
 	b.Helper()
 	u, ok := roleOrSkip(b, b.features().Updater, "Updater")
@@ -158,7 +158,7 @@ func checkUsedImages(b *bench) {
 	}
 }
 
-// imageNames returns the ID, tags and digests of an image.
+// imageNames returns the ID, tags and digests of an image in one list.
 func imageNames(image runtime.Image) []string {
 	return slices.Concat([]string{image.ID}, image.Tags, image.Digests)
 }

@@ -25,7 +25,7 @@ func checkStopByTerm(b *bench) {
 	ref, _, id := b.runForeverUntilReady()
 	took := b.measureDuration(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.containerStatus(ref, id)
-	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.panicToRetryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "after StopContainer the container is %s with exit code %d, want exited with 143 after TERM", c.State, c.ExitCode)
 	b.Check(took <= b.h.Slack, "StopContainer took %s", took)
 }
@@ -50,10 +50,10 @@ func checkStopSignal(b *bench) {
 	}
 	b.Must(err, "CreateContainer")
 	b.startContainer(id)
-	b.Must(b.waitUntilReady(id, b.h.scriptedExitOnSignal), "waiting for the container")
+	b.Must(b.waitForTrapsOrDelay(id, b.h.scriptedExitOnSignal), "waiting for the container")
 	took := b.measureDuration(func() { b.Must(b.stopContainer(id, b.h.WaitTimeout), "StopContainer") })
 	c := b.containerStatus(ref, id)
-	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
+	b.panicToRetryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 143)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 143, "the container is %s with exit code %d, want exited with 143: the runtime did not send %s", c.State, c.ExitCode, signal)
 	b.Check(took <= b.h.Slack, "StopContainer took %s", took)
 }
@@ -61,8 +61,8 @@ func checkStopSignal(b *bench) {
 // heartbeatLine is the line that the child process of a container prints.
 const heartbeatLine = "beat"
 
-// countHeartbeats returns how often the child process of a container has shown that it is alive. It returns
-// false if neither the harness nor the log can show it.
+// countHeartbeats returns how often the child process of a container has shown that it is alive. If neither the
+// harness nor the log can show it, it skips the case and returns false.
 func (b *bench) countHeartbeats(id string) (n int, ok bool) {
 	b.Helper()
 	if b.h.CountHeartbeats != nil {
@@ -121,7 +121,7 @@ func checkStopUnknown(b *bench) {
 
 func checkShorterGrace(b *bench) {
 	ref, _, id := b.runIgnoreTermUntilReady()
-	first := b.stopInBackground(id, time.Hour)
+	first := b.stopInBackgroundAndWaitBriefly(id, time.Hour)
 	took := b.measureDuration(func() { b.Must(b.stopContainer(id, time.Second), "the second StopContainer") })
 	b.requireKilled(ref, id)
 	b.Check(took <= time.Second+b.h.Slack, "the second StopContainer with a grace period of 1s returned after %s", took)
@@ -134,7 +134,7 @@ func checkLongerGrace(b *bench) {
 	const grace = 4 * time.Second
 	var first *pendingStop
 	took := b.measureDuration(func() {
-		first = b.stopInBackground(id, grace)
+		first = b.stopInBackgroundAndWaitBriefly(id, grace)
 		b.Must(b.stopContainer(id, time.Hour), "the second StopContainer")
 	})
 	b.requireKilled(ref, id)
@@ -143,7 +143,7 @@ func checkLongerGrace(b *bench) {
 	b.Must(first.err, "the first StopContainer")
 }
 
-// measureDuration returns how long f takes.
+// measureDuration calls f and returns how long f takes.
 func (b *bench) measureDuration(f func()) time.Duration {
 	began := b.executor.Now()
 	f()
@@ -151,10 +151,10 @@ func (b *bench) measureDuration(f func()) time.Duration {
 }
 
 // requireKilled fails the case unless a container with the command Harness.IgnoreTerm has exited with code 137.
-// The case may run again instead, see retryIfTrapsUnset.
+// If the container may have had no signal traps yet, it panics instead, so that the case runs again.
 func (b *bench) requireKilled(ref runtime.PodRef, id string) {
 	b.Helper()
 	c := b.containerStatus(ref, id)
-	b.retryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 137)
+	b.panicToRetryIfTrapsUnset(c.State == runtime.StateExited && c.ExitCode != 137)
 	b.Check(c.State == runtime.StateExited && c.ExitCode == 137, "the container is %s with exit code %d, want exited with 137", c.State, c.ExitCode)
 }

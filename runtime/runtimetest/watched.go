@@ -29,17 +29,18 @@ type monitored struct {
 	firstProblem string // the first call that was blocked or panicked, for the failure message
 }
 
-// innerFeatures returns the features that the runtime has now.
+// innerFeatures returns the features that the wrapped runtime reports now.
 func (w *monitored) innerFeatures() runtime.Features { return runtime.FeaturesOf(w.inner) }
 
-// describeFirstProblem describes the first call that was blocked or panicked. It is empty if there was no such call.
+// describeFirstProblem describes the first call that was blocked or panicked. It is empty if there was no such
+// call.
 func (w *monitored) describeFirstProblem() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.firstProblem
 }
 
-// storeFirstProblem stores the text of err if it is the first problem, and returns err.
+// storeFirstProblem stores the text of err, unless an earlier problem is stored, and returns err.
 func (w *monitored) storeFirstProblem(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,9 +78,8 @@ type callResult[R any] struct {
 	stack      []byte
 }
 
-// callMonitored makes a runtime call on its own goroutine. It waits until the call returns, or until the call
-// takes longer than allowed and counts as blocked. A blocked call and a panic are stored as a problem and
-// returned as an error.
+// callMonitored makes a runtime call on its own goroutine and waits until it returns or has taken longer than
+// allowed. A call that takes too long or panics is stored as a problem and returned as an error.
 func callMonitored[R any](ctx context.Context, w *monitored, c monitoredCall, method func() (R, error)) (R, error) {
 	var r callResult[R]
 	done := w.executor.NewLatch()
@@ -94,7 +94,7 @@ func callMonitored[R any](ctx context.Context, w *monitored, c monitoredCall, me
 		r.returned = true
 	})
 	var none R
-	switch err := w.waitForReturnOrBlocked(ctx, c, done); {
+	switch err := w.waitForReturnOrStoreBlocked(ctx, c, done); {
 	case err != nil && !done.Opened():
 		return none, err
 	case r.panicValue != nil:
@@ -106,8 +106,9 @@ func callMonitored[R any](ctx context.Context, w *monitored, c monitoredCall, me
 	}
 }
 
-// waitForReturnOrBlocked waits until a call returns. It returns an error if the call takes longer than allowed.
-func (w *monitored) waitForReturnOrBlocked(ctx context.Context, c monitoredCall, done executor.Latch) error {
+// waitForReturnOrStoreBlocked waits until a call returns. If the call takes longer than allowed, it stores that
+// as a problem and returns it as an error.
+func (w *monitored) waitForReturnOrStoreBlocked(ctx context.Context, c monitoredCall, done executor.Latch) error {
 	began := w.executor.Now()
 	limit := w.timeout + c.extraTime
 	if until, ok := ctx.Deadline(); ok && c.extraTime > 0 {
@@ -129,7 +130,8 @@ func (w *monitored) waitForReturnOrBlocked(ctx context.Context, c monitoredCall,
 // nothing is the result of a call that returns only an error.
 type nothing struct{}
 
-// callMonitoredError makes a monitored runtime call, for a method that returns only an error.
+// callMonitoredError makes a monitored runtime call, as callMonitored does, for a method that returns only an
+// error.
 func callMonitoredError(ctx context.Context, w *monitored, c monitoredCall, method func() error) error {
 	_, err := callMonitored(ctx, w, c, func() (nothing, error) { return nothing{}, method() })
 	return err

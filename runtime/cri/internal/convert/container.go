@@ -59,7 +59,7 @@ func toCRIEnv(vars []runtime.EnvVar) []*cri.KeyValue {
 }
 
 // toCRIMounts converts mounts to CRI mounts. If userNamespace is not nil, each mount gets the ID mappings of
-// the pod, so that files have the same owners inside as on the host.
+// the pod's user namespace, so that files have the same owners inside as on the host.
 func toCRIMounts(all []runtime.Mount, userNamespace *runtime.UserNamespace) []*cri.Mount {
 	var out []*cri.Mount
 	for _, m := range all {
@@ -138,8 +138,8 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 }
 
 // isStartCancelled reports whether containerd cancelled the start of a container because the caller's context
-// ended. It compares the exit code, reason and message of the exited container, because CRI has no other sign
-// of it.
+// ended. It compares the exit code, reason and message of the exited container, because CRI shows this in no
+// other way.
 func isStartCancelled(s *cri.ContainerStatus) bool {
 	// containerd sets this code and reason for every failed start. The text is Go's for a cancelled context.
 	const exitCode, reason, cancelled = 128, "StartError", "context canceled"
@@ -160,8 +160,8 @@ func State(s cri.ContainerState) runtime.State {
 	return runtime.StateUnknown
 }
 
-// toCRISandboxSecurity converts the part of a security context that CRI accepts for a sandbox.
-// Capabilities, masked paths and NoNewPrivileges belong to containers.
+// toCRISandboxSecurity converts the fields of a security context that CRI accepts for a sandbox. Capabilities,
+// masked paths and NoNewPrivileges are left out, because CRI accepts them only for containers.
 func toCRISandboxSecurity(s *runtime.Security, n runtime.Namespaces) *cri.LinuxSandboxSecurityContext {
 	return &cri.LinuxSandboxSecurityContext{
 		NamespaceOptions:         toCRINamespaces(n),
@@ -221,8 +221,8 @@ func toCRISELinux(s *runtime.SELinux) *cri.SELinuxOption {
 	return &cri.SELinuxOption{User: s.User, Role: s.Role, Type: s.Type, Level: s.Level}
 }
 
-// toCRIProfile converts a profile. An unspecified profile is nil, which leaves the choice to the
-// runtime. An unknown type becomes RuntimeDefault, and never Unconfined.
+// toCRIProfile converts a seccomp or AppArmor profile. It returns nil for an unspecified profile, which leaves
+// the choice to the runtime. An unknown type becomes RuntimeDefault, and never Unconfined.
 func toCRIProfile(p runtime.Profile) *cri.SecurityProfile {
 	switch p.Type {
 	case "":
@@ -263,7 +263,7 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 }
 
 // memoryPlusSwapLimit returns the sum of a memory and a swap limit, because the swap limit of CRI includes
-// memory. It returns zero if no swap limit is set, and Unlimited if one limit is negative.
+// memory. It returns zero if the swap limit is zero (not set), and Unlimited if one of them is negative.
 func memoryPlusSwapLimit(memory, swap int64) int64 {
 	if swap == 0 {
 		return 0
@@ -274,7 +274,7 @@ func memoryPlusSwapLimit(memory, swap int64) int64 {
 	return clampToInt64(uint64(memory) + uint64(swap))
 }
 
-// formatPIDLimit formats a PID limit for the cgroup file pids.max. A negative limit is "max".
+// formatPIDLimit formats a PID limit for the cgroup file pids.max. A negative limit gives "max".
 func formatPIDLimit(n int64) string {
 	if n < 0 {
 		return "max"
@@ -282,8 +282,8 @@ func formatPIDLimit(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// formatPageSize formats a page size as in the names of hugetlb cgroup files: 2MB for 2Mi or
-// 2048Ki. It returns an invalid size unchanged.
+// formatPageSize formats a huge page size as in the names of hugetlb cgroup files: 2MB for 2Mi or 2048Ki. It
+// returns an invalid size unchanged.
 func formatPageSize(size string) string {
 	q, err := podspec.ParseQuantity(size)
 	if err != nil {
@@ -298,5 +298,5 @@ func formatPageSize(size string) string {
 
 var pageUnits = [...]string{"B", "KB", "MB", "GB"}
 
-// clampToInt64 converts to int64 without overflow.
+// clampToInt64 converts n to int64. A larger number becomes the maximum int64.
 func clampToInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -24,16 +24,16 @@ func ImageMounts(name, version string) runtime.ImageMounts {
 	switch {
 	case !ok:
 		return runtime.ImageMountsUnknown // A custom build.
-	case isBefore(is, images):
+	case isLowerVersion(is, images):
 		return runtime.ImageMountsNone
-	case isBefore(is, parts):
+	case isLowerVersion(is, parts):
 		return runtime.ImageMountsWhole
 	}
 	return runtime.ImageMountsAll
 }
 
-// parseMajorMinor parses the first two numbers of a version such as "v2.4.2" or "1.6.20~ds1". It returns false
-// for another form.
+// parseMajorMinor parses the first two numbers of a version such as "v2.4.2" or "1.6.20~ds1". ok is false for
+// any other form.
 func parseMajorMinor(version string) (out [2]int, ok bool) {
 	major, rest, ok := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	if !ok {
@@ -49,5 +49,5 @@ func parseMajorMinor(version string) (out [2]int, ok bool) {
 	return out, errMajor == nil && errMinor == nil
 }
 
-// isBefore reports whether version a is lower than version b.
-func isBefore(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
+// isLowerVersion reports whether version a (major, minor) is lower than version b.
+func isLowerVersion(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }

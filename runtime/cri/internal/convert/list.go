@@ -57,10 +57,10 @@ type podGrouper struct {
 	skipped       []Skipped
 }
 
-// skipIfInvalidOrSeen reports whether a listed sandbox or container must be omitted: it is invalid, belongs to
-// another owner, or was added before. It stores the reason of an invalid or foreign one in skipped, and marks
-// the others as added.
-func (a *podGrouper) skipIfInvalidOrSeen(kind, id string, labels map[string]string, hasMetadata bool, uid string) bool {
+// shouldSkipAndRecord reports whether a listed sandbox or container must be omitted: it is invalid, belongs to
+// another owner, or was added before. It adds an invalid or foreign one to skipped with the reason, and records
+// the ID of any other as added.
+func (a *podGrouper) shouldSkipAndRecord(kind, id string, labels map[string]string, hasMetadata bool, uid string) bool {
 	if reason := a.skipReason(id, labels, hasMetadata, uid); reason != "" {
 		a.skipped = append(a.skipped, Skipped{kind, id, reason})
 		return true
@@ -71,7 +71,7 @@ func (a *podGrouper) skipIfInvalidOrSeen(kind, id string, labels map[string]stri
 }
 
 // skipReason returns why a listed sandbox or container is invalid or belongs to another owner. It returns an
-// empty string if it is valid.
+// empty string if it is valid and belongs to this owner.
 func (a *podGrouper) skipReason(id string, labels map[string]string, hasMetadata bool, uid string) string {
 	if id == "" {
 		return "no ID"
@@ -90,7 +90,7 @@ func (a *podGrouper) skipReason(id string, labels map[string]string, hasMetadata
 
 func (a *podGrouper) addSandbox(s *cri.PodSandbox) {
 	m := s.GetMetadata()
-	if a.skipIfInvalidOrSeen("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
+	if a.shouldSkipAndRecord("sandbox", s.GetId(), s.GetLabels(), m != nil, m.GetUid()) {
 		return
 	}
 	p := a.ensurePod(types.UID(m.Uid), m.Name, m.Namespace)
@@ -106,7 +106,7 @@ func (a *podGrouper) addSandbox(s *cri.PodSandbox) {
 
 func (a *podGrouper) addContainer(c *cri.Container) {
 	m, l := c.GetMetadata(), c.GetLabels()
-	if a.skipIfInvalidOrSeen("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
+	if a.shouldSkipAndRecord("container", c.GetId(), l, m != nil, l[LabelPodUID]) {
 		return
 	}
 	p := a.ensurePod(types.UID(l[LabelPodUID]), l[LabelPodName], l[LabelPodNamespace])
@@ -116,7 +116,7 @@ func (a *podGrouper) addContainer(c *cri.Container) {
 	})
 }
 
-// ensurePod returns the pod with a UID. If it does not exist, ensurePod creates it with the given name and
+// ensurePod returns the pod with a UID. If it does not exist, ensurePod adds one with the given name and
 // namespace.
 func (a *podGrouper) ensurePod(uid types.UID, name, namespace string) *runtime.Pod {
 	p := a.byUID[uid]

@@ -54,8 +54,8 @@ func SandboxContextFromAnnotations(annotations map[string]string) SandboxContext
 	return p
 }
 
-// sandboxContext returns the fields of a sandbox request that the containers of the sandbox need later. The
-// hostname is empty on the host network.
+// sandboxContext returns the fields of a sandbox request that requests for the sandbox's containers repeat
+// later. The hostname is empty if the pod uses the host network.
 func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
 	p := SandboxContext{
 		LogDir: req.LogDir, CgroupDir: req.CgroupDir, Hostname: req.Hostname,
@@ -67,8 +67,8 @@ func sandboxContext(req *runtime.RunSandboxRequest) SandboxContext {
 	return p
 }
 
-// labelsWithPodAndOwner returns the requested labels and adds labels for the pod and the owner, which take
-// precedence.
+// labelsWithPodAndOwner returns a copy of the requested labels with labels for the pod's name, namespace and
+// UID and for the owner. These replace requested labels with the same key.
 func labelsWithPodAndOwner(requested map[string]string, pod runtime.PodRef, owner string) map[string]string {
 	l := map[string]string{}
 	maps.Copy(l, requested)
@@ -77,8 +77,8 @@ func labelsWithPodAndOwner(requested map[string]string, pod runtime.PodRef, owne
 	return l
 }
 
-// annotationsWithIncarnation returns the requested annotations together with the incarnation of the pod's UID,
-// which takes precedence.
+// annotationsWithIncarnation returns a copy of the requested annotations with an annotation for the incarnation
+// (how many pods with this UID were created on the node). It replaces a requested annotation with the same key.
 func annotationsWithIncarnation(requested map[string]string, pod runtime.PodRef) map[string]string {
 	a := map[string]string{}
 	maps.Copy(a, requested)
@@ -86,8 +86,8 @@ func annotationsWithIncarnation(requested map[string]string, pod runtime.PodRef)
 	return a
 }
 
-// incarnationFromAnnotations returns the incarnation of the pod's UID from the annotations. It returns zero if
-// the annotation is missing or invalid.
+// incarnationFromAnnotations returns the incarnation (how many pods with this UID were created on the node)
+// from the annotations. It returns zero if the annotation is missing or invalid.
 func incarnationFromAnnotations(annotations map[string]string) uint64 {
 	n, _ := strconv.ParseUint(annotations[AnnotationIncarnation], 10, 64)
 	return n

@@ -37,7 +37,8 @@ func RunSandbox(req runtime.RunSandboxRequest, owner string) *cri.RunPodSandboxR
 	return &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: req.Handler}
 }
 
-// sandboxConfigForContainer returns the part of a sandbox's config that its containers need.
+// sandboxConfigForContainer returns the sandbox config for a CreateContainer request. It has only the fields
+// that runtimes need there.
 func sandboxConfigForContainer(req *runtime.CreateContainerRequest, place SandboxContext, attempt uint32) *cri.PodSandboxConfig {
 	return &cri.PodSandboxConfig{
 		Metadata:     toCRISandboxMetadata(req.Pod, attempt),
@@ -76,8 +77,8 @@ func toCRIPorts(mappings []runtime.PortMapping) []*cri.PortMapping {
 	return out
 }
 
-// toCRINamespaces converts namespaces. Each container has its own PID namespace unless the pod shares one or
-// uses the host's. The mode is set explicitly because the zero value of CRI would share one.
+// toCRINamespaces converts namespace options. Each container has its own PID namespace unless the pod shares
+// one or uses the host's. That mode is set explicitly because the zero value of CRI would share one.
 func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	out := &cri.NamespaceOption{
 		Network: nodeModeIf(n.HostNetwork, cri.NamespaceMode_POD),
@@ -96,7 +97,7 @@ func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	return out
 }
 
-// nodeModeIf returns the namespace mode NODE if host is true, and else the mode otherwise.
+// nodeModeIf returns the namespace mode NODE if host is true, and the mode in otherwise if host is false.
 func nodeModeIf(host bool, otherwise cri.NamespaceMode) cri.NamespaceMode {
 	if host {
 		return cri.NamespaceMode_NODE

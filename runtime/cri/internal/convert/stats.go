@@ -37,8 +37,8 @@ func PodStats(s *cri.LinuxPodSandboxStats) runtime.PodStats {
 	}
 }
 
-// fromCRICPU converts CPU usage. If the usage has no timestamp, it gets the default. It returns nil if the
-// usage is nil or the default timestamp is not positive.
+// fromCRICPU converts CPU usage. A usage without a timestamp gets defaultTimestamp. It returns nil if the usage
+// is nil or defaultTimestamp is not positive.
 func fromCRICPU(c *cri.CpuUsage, defaultTimestamp int64) *runtime.CPUStats {
 	if c == nil || defaultTimestamp <= 0 {
 		return nil
@@ -50,8 +50,9 @@ func fromCRICPU(c *cri.CpuUsage, defaultTimestamp int64) *runtime.CPUStats {
 	}
 }
 
-// fromCRIMemory converts memory usage. Available bytes stay unset if they are zero or very large, which means
-// that there is no limit. It returns nil if the usage is nil or the default timestamp is not positive.
+// fromCRIMemory converts memory usage. A usage without a timestamp gets defaultTimestamp. Available bytes stay
+// unset if they are zero, or so many that the container has no limit. It returns nil if the usage is nil or
+// defaultTimestamp is not positive.
 func fromCRIMemory(m *cri.MemoryUsage, defaultTimestamp int64) *runtime.MemoryStats {
 	if m == nil || defaultTimestamp <= 0 {
 		return nil
@@ -88,8 +89,8 @@ func fromCRIFilesystem(f *cri.FilesystemUsage) *runtime.FilesystemStats {
 	return &runtime.FilesystemStats{At: timeFromNanos(f.GetTimestamp()), UsedBytes: uint64OrNil(f.GetUsedBytes()), InodesUsed: uint64OrNil(f.GetInodesUsed())}
 }
 
-// fromCRINetwork converts network usage, with the default interface first and without duplicates. It returns
-// nil without a timestamp or without interfaces.
+// fromCRINetwork converts network usage, with the default interface first; the list's entry with the same name
+// is left out. It returns nil without a timestamp or without interfaces.
 func fromCRINetwork(n *cri.NetworkUsage) *runtime.NetworkStats {
 	if n.GetTimestamp() <= 0 || n.GetDefaultInterface() == nil && len(n.GetInterfaces()) == 0 {
 		return nil
@@ -114,7 +115,7 @@ func fromCRIInterface(i *cri.NetworkInterfaceUsage) runtime.InterfaceStats {
 	}
 }
 
-// uint64OrNil returns a pointer to the value, or nil for a value that the runtime has not set.
+// uint64OrNil returns a pointer to the value, or nil if the runtime has not set it.
 func uint64OrNil(v *cri.UInt64Value) *uint64 {
 	if v == nil {
 		return nil

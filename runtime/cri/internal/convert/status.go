@@ -28,8 +28,8 @@ func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
 
 const noConditionMessage = "the runtime does not report the condition"
 
-// conditionMessage returns the reason and message of a condition that is false. It returns an empty string if
-// the condition is true.
+// conditionMessage returns the reason and message of a condition that is false, as "reason: message". It
+// returns an empty string if the condition is true.
 func conditionMessage(c *cri.RuntimeCondition) string {
 	if c.GetStatus() {
 		return ""

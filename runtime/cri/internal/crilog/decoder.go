@@ -49,7 +49,7 @@ func (d *Decoder) Feed(out, p []byte) []byte {
 	}
 }
 
-// bufferFileLine appends bytes to the buffered, still incomplete line of the file. It drops bytes beyond
+// bufferFileLine appends bytes to the buffered, still incomplete line of the log file. It drops bytes beyond
 // maxFileLineBytes.
 func (d *Decoder) bufferFileLine(p []byte) {
 	d.partialFileLine = append(d.partialFileLine, p[:min(len(p), maxFileLineBytes-len(d.partialFileLine))]...)
@@ -63,7 +63,7 @@ func (d *Decoder) DiscardPartialLine() { d.partialFileLine = d.partialFileLine[:
 func (d *Decoder) End(out []byte) []byte {
 	if e, ok := Parse(d.partialFileLine); ok {
 		e.Full = false // Without the end of the file line, it is unknown whether the container ended its line.
-		out = d.appendEntry(out, e)
+		out = d.appendOrBufferEntry(out, e)
 	}
 	d.DiscardPartialLine()
 	for i := range d.openLines {
@@ -73,17 +73,19 @@ func (d *Decoder) End(out []byte) []byte {
 	return out
 }
 
-// decodeLine decodes one line of the file and appends its text to out. It ignores a line that cannot be parsed.
+// decodeLine decodes one line of the log file and appends the resulting text, if any, to out. A line that
+// cannot be parsed is ignored.
 func (d *Decoder) decodeLine(out, whole []byte) []byte {
 	if e, ok := Parse(whole); ok {
-		return d.appendEntry(out, e)
+		return d.appendOrBufferEntry(out, e)
 	}
 	return out
 }
 
-// appendEntry appends the text of a log entry to out, or buffers it until the line of its stream is complete.
-// It drops a line that began before Since, and puts the timestamp in front if Timestamps is set.
-func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
+// appendOrBufferEntry appends the text of a log entry to out. A partial entry is buffered until the line of its
+// stream is complete or too long. A line that began before Since is dropped. If Timestamps is set, each line
+// begins with its timestamp.
+func (d *Decoder) appendOrBufferEntry(out []byte, e Entry) []byte {
 	l := &d.openLines[e.Stream]
 	if !l.begun {
 		l.begun, l.beforeSince = true, e.At.Before(d.Since)
@@ -92,7 +94,7 @@ func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
 		}
 	}
 	if !l.beforeSince {
-		out = l.appendEntry(out, e)
+		out = l.appendOrBuffer(out, e)
 	}
 	if e.Full {
 		*l = openLine{buffered: l.buffered[:0]}
@@ -100,9 +102,9 @@ func (d *Decoder) appendEntry(out []byte, e Entry) []byte {
 	return out
 }
 
-// appendEntry appends the buffered text and the entry to out if the line is complete or too long to buffer.
-// Otherwise it buffers the text of the entry.
-func (l *openLine) appendEntry(out []byte, e Entry) []byte {
+// appendOrBuffer appends the buffered text and the text of the entry to out, if the entry completes the line or
+// the line is too long to buffer. In any other case it buffers the text.
+func (l *openLine) appendOrBuffer(out []byte, e Entry) []byte {
 	if e.Full {
 		return append(append(append(out, l.buffered...), e.Text...), '\n')
 	}

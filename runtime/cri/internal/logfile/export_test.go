@@ -1,4 +1,4 @@
 package logfile
 
-// LastLines is lastLines, for its tests.
-var LastLines = lastLines
+// LastLines is offsetOfLastLines, for its tests.
+var LastLines = offsetOfLastLines

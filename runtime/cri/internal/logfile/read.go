@@ -46,12 +46,12 @@ type Request struct {
 func Read(ctx context.Context, req Request, w io.Writer) error {
 	r := &reader{Request: req, w: w, decoder: crilog.Decoder{Since: req.Since, Timestamps: req.Timestamps}, block: make([]byte, blockBytes)}
 	defer r.close()
-	err := r.openAtPath(ctx, true)
+	err := r.openPathAndCloseOld(ctx, true)
 	for n := 0; n < maxOpenRetries && errors.Is(err, fs.ErrNotExist) && !req.Follow && !req.HasExited(ctx); n++ {
 		if err := req.Executor.Sleep(ctx, pollPeriod); err != nil {
 			return err
 		}
-		err = r.openAtPath(ctx, true)
+		err = r.openPathAndCloseOld(ctx, true)
 	}
 	if err != nil && !(req.Follow && errors.Is(err, fs.ErrNotExist)) {
 		return err
@@ -92,9 +92,9 @@ func (r *reader) close() {
 	}
 }
 
-// openAtPath opens the file at the path and closes the previous file. If first is true and Tail is set, reading
-// begins at the last Tail lines, and otherwise at the beginning.
-func (r *reader) openAtPath(ctx context.Context, first bool) error {
+// openPathAndCloseOld opens the log file at the path and closes the previously open file. If first is true and
+// Tail is set, reading begins at the last Tail lines. In any other case it begins at the start of the file.
+func (r *reader) openPathAndCloseOld(ctx context.Context, first bool) error {
 	f, err := openRegular(r.Path)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *reader) openAtPath(ctx context.Context, first bool) error {
 		if err != nil {
 			return fmt.Errorf("logfile: %w", err)
 		}
-		r.offset, err = lastLines(ctx, f, info.Size(), r.Tail)
+		r.offset, err = offsetOfLastLines(ctx, f, info.Size(), r.Tail)
 		if err != nil {
 			return fmt.Errorf("logfile: %w", err)
 		}
@@ -114,8 +114,8 @@ func (r *reader) openAtPath(ctx context.Context, first bool) error {
 	return nil
 }
 
-// followUntilExit copies new log lines until the container has exited and everything is read. It returns an
-// error if ctx ends.
+// followUntilExit copies new log lines until the container has exited and all its lines are read. It returns an
+// error if ctx ends, or if the file cannot be read or the lines cannot be written.
 func (r *reader) followUntilExit(ctx context.Context) error {
 	var asked time.Time
 	over := false
@@ -141,12 +141,12 @@ func (r *reader) followUntilExit(ctx context.Context) error {
 	}
 }
 
-// readNewData copies everything new in the log file. When the runtime has replaced the file, it changes to the
-// new file after two checks have found nothing new in the old one. It returns true if the caller must call it
-// again before the log counts as read.
+// readNewData copies the new content of the log file. After the runtime has replaced the file, it opens the new
+// file when two calls in a row have found nothing new in the old one. It returns true if the caller must call
+// it again before the log counts as read.
 func (r *reader) readNewData(ctx context.Context) (bool, error) {
 	if r.file == nil {
-		switch err := r.openAtPath(ctx, false); {
+		switch err := r.openPathAndCloseOld(ctx, false); {
 		case errors.Is(err, fs.ErrNotExist):
 			return false, nil
 		case err != nil:
@@ -169,7 +169,7 @@ func (r *reader) readNewData(ctx context.Context) (bool, error) {
 		r.oldFileDone = true
 		return true, nil
 	}
-	switch err := r.openAtPath(ctx, false); {
+	switch err := r.openPathAndCloseOld(ctx, false); {
 	case errors.Is(err, fs.ErrNotExist):
 		return read, nil // Another rotation is in progress.
 	case err != nil:
@@ -179,8 +179,8 @@ func (r *reader) readNewData(ctx context.Context) (bool, error) {
 	return true, r.readUntil(ctx, -1)
 }
 
-// resetIfTruncatedAndCheckReplaced reports whether another file is at the path. If the open file was truncated,
-// it makes the reader start at the beginning again.
+// resetIfTruncatedAndCheckReplaced reports whether another file is at the path now. If the open file was
+// truncated, it also moves the reader back to the beginning of the file.
 func (r *reader) resetIfTruncatedAndCheckReplaced() (bool, error) {
 	info, err := r.file.Stat()
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *reader) resetIfTruncatedAndCheckReplaced() (bool, error) {
 }
 
 // readUntil decodes the file from the current offset up to end and writes the log lines to the client. A
-// negative end is the end of the file.
+// negative end means the end of the file.
 func (r *reader) readUntil(ctx context.Context, end int64) error {
 	for end < 0 || r.offset < end {
 		if err := ctx.Err(); err != nil {
@@ -241,7 +241,8 @@ func (r *reader) write(out []byte) error {
 // file.
 var ErrNotRegular = errors.New("logfile: not a regular file")
 
-// openRegular opens a regular file. It returns ErrNotRegular for a link and any other file.
+// openRegular opens a regular file for reading. It returns ErrNotRegular for a symbolic link and for any other
+// kind of file.
 func openRegular(path string) (*os.File, error) {
 	f, err := osfile.OpenPathNoFollow(path)
 	switch {

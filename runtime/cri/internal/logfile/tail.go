@@ -9,9 +9,10 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
-// lastLines returns the offset of the last n log lines in a file. It reads backwards from the end, no further
-// than necessary, and stops if ctx ends. An incomplete line counts as a line.
-func lastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
+// offsetOfLastLines returns the offset in the file at which the last n log lines begin. It reads backwards from
+// the end, no further than necessary, and stops if ctx ends. The parts of one long line, also of an incomplete
+// one, count as one line.
+func offsetOfLastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
 	s := backwardSearch{n: n, start: size, size: size}
 	// head is the beginning of the block behind the current one. It completes a line that
 	// begins at the end of the current block.
@@ -51,8 +52,9 @@ type backwardSearch struct {
 	start, size int64 // start is where the found lines begin
 }
 
-// countLineAndCheckFound counts the line at an offset and makes it the start of the result. It returns true,
-// and changes nothing, if the required number of lines was already found. Parts of one long line count once.
+// countLineAndCheckFound counts the line at an offset and stores the offset as the new start of the result. It
+// returns true, and stores nothing, if the required number of lines was already found. Parts of one long line
+// count once; a line that is not in the log format is ignored.
 func (s *backwardSearch) countLineAndCheckFound(offset int64, k lineKind) bool {
 	if k == notALine {
 		return false

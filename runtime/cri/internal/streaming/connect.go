@@ -37,15 +37,16 @@ type connection struct {
 	raw net.Conn
 }
 
-// closeNow closes the connection without waiting for its streams.
+// closeNow closes the network connection at once, without waiting for its streams and without notice to the
+// server.
 func (c *connection) closeNow() {
 	_ = c.raw.Close()
 	_ = c.Close() // The peer does not get the goodbye frame.
 }
 
 // dialAndUpgrade connects to the URL of the runtime's streaming server and upgrades the connection to SPDY. It
-// returns ErrUnsupported unless the URL is http on a loopback address with a port. After the return the end of
-// ctx does not close the connection.
+// returns ErrUnsupported if the URL is not http on a loopback address with a port. If ctx ends after the
+// return, the connection stays open.
 func dialAndUpgrade(ctx context.Context, dial Dial, address, protocol string) (*connection, error) {
 	where, err := url.Parse(address)
 	if err != nil || where.Scheme != "http" || !isLoopback(where.Hostname()) || where.Port() == "" {
@@ -74,14 +75,15 @@ func dialAndUpgrade(ctx context.Context, dial Dial, address, protocol string) (*
 	return nil, fmt.Errorf("streaming: %w", err)
 }
 
-// isLoopback reports whether a host is localhost or a loopback address.
+// isLoopback reports whether host is "localhost" or a loopback IP address.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // upgradeToSPDY upgrades an HTTP connection to SPDY with the given stream protocol. It returns an error if the
-// server does not accept both within handshakeTimeout.
+// server does not accept both within handshakeTimeout. The returned connection first delivers the bytes that
+// were already read from raw.
 func upgradeToSPDY(raw net.Conn, address *url.URL, protocol string) (net.Conn, error) {
 	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err

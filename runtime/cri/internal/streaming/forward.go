@@ -52,8 +52,8 @@ func portForwardHeaders(kind string, port uint16) http.Header {
 }
 
 // copyUntilServerEndsAndClose copies data between conn and the data stream until the server ends the data
-// stream. It then closes conn and the connection to the server. It returns the text that the server wrote to
-// the error stream.
+// stream. It then calls closeConn and closes the connection to the server. It returns the text that the server
+// wrote to the error stream.
 func copyUntilServerEndsAndClose(c *connection, errorStream, dataStream httpstream.Stream, conn io.ReadWriter, closeConn func()) (why []byte, err error) {
 	_ = errorStream.Close() // Only the server writes to it.
 	var others sync.WaitGroup

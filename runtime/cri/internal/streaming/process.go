@@ -46,9 +46,9 @@ type openProcess struct {
 	status, stdin, stdout, stderr, sizes httpstream.Stream
 }
 
-// openProcessStreams opens the streams that the process needs: error and stdout, stdin if the client has one,
-// resize with a terminal, and stderr without a terminal. It returns an error if the connection breaks or ctx
-// ends.
+// openProcessStreams opens and stores the streams that the process needs: error and stdout, stdin if the client
+// has one, resize with a terminal, and stderr without a terminal. It returns an error if the connection breaks
+// or ctx ends.
 func (p *openProcess) openProcessStreams(ctx context.Context, c *connection, tty bool) error {
 	kinds, places := []string{v1.StreamTypeError, v1.StreamTypeStdout}, []*httpstream.Stream{&p.status, &p.stdout}
 	add := func(kind string, place *httpstream.Stream, wanted bool) {
@@ -104,7 +104,7 @@ func (p *openProcess) copyUntilExit(ctx context.Context, c *connection) (int32, 
 }
 
 // copyOutputOrCloseConnection copies an output stream to a writer. If the copy fails, it closes the connection
-// and returns the error. It does nothing for a nil stream, and discards the output for a nil writer.
+// and returns the error. It does nothing if stream is nil, and discards the output if writer is nil.
 func copyOutputOrCloseConnection(c *connection, stream httpstream.Stream, writer io.Writer) error {
 	if stream == nil {
 		return nil
@@ -117,7 +117,8 @@ func copyOutputOrCloseConnection(c *connection, stream httpstream.Stream, writer
 	return nil
 }
 
-// sendResizes sends each terminal size to the server, until nextSize returns false or the stream is closed.
+// sendResizes sends each terminal size to the server as JSON, until nextSize returns false or the stream cannot
+// be written.
 func sendResizes(ctx context.Context, stream io.Writer, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
 	out := json.NewEncoder(stream)
 	for {
@@ -131,8 +132,8 @@ func sendResizes(ctx context.Context, stream io.Writer, nextSize func(context.Co
 	}
 }
 
-// parseExitStatus returns the exit code in the status that the server sent at the exit of the process. It
-// returns an error if the status is empty, cannot be decoded or contains no exit code.
+// parseExitStatus returns the exit code in the status that the server sent at the exit of the process: zero for
+// success. It returns an error if the status is empty, cannot be decoded or contains no exit code.
 func parseExitStatus(end []byte) (int32, error) {
 	if len(end) == 0 {
 		return 0, fmt.Errorf("streaming: %w: the connection broke before the process exited", runtime.ErrNotReady)

@@ -41,14 +41,14 @@ func (c *Console) Join(ctx context.Context, streams runtime.Streams, onJoined fu
 	}
 	group := executor.NewGroup(c.executor)
 	if c.tty && streams.Resized != nil {
-		c.size.addSource()
+		c.size.countSource()
 		group.Go(func() { c.size.followResizes(joined, streams.Resized) })
 	}
 	if streams.Stdin != nil {
 		c.executor.Go(func() { c.input.readFrom(joined, streams.Stdin, c.staysOpen) })
 	}
 	_ = c.executor.NewLatch().Wait(joined)
-	err := c.clients.remove(one)
+	err := c.clients.removeAndGetWriteError(one)
 	group.Wait()
 	if err == nil {
 		err = ctx.Err()
@@ -56,7 +56,7 @@ func (c *Console) Join(ctx context.Context, streams runtime.Streams, onJoined fu
 	return err
 }
 
-// add adds a client. It returns false if the process has exited.
+// add adds a client to the set. It returns false, and adds nothing, if the process has exited.
 func (cs *clientSet) add(one *client) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -66,15 +66,16 @@ func (cs *clientSet) add(one *client) bool {
 	return !cs.mu.over
 }
 
-// remove removes a client and returns the error of a failed Write to it.
-func (cs *clientSet) remove(one *client) error {
+// removeAndGetWriteError removes a client from the set and returns the error of a failed Write to that client,
+// or nil. It does not disconnect the client.
+func (cs *clientSet) removeAndGetWriteError(one *client) error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	cs.mu.all = slices.DeleteFunc(slices.Clone(cs.mu.all), func(other *client) bool { return other == one })
 	return one.writeErr
 }
 
-// disconnectAll disconnects all clients and rejects later ones.
+// disconnectAll disconnects all clients, and makes add return false from now on.
 func (cs *clientSet) disconnectAll() {
 	cs.mu.Lock()
 	cs.mu.over = true
@@ -112,7 +113,7 @@ func (w broadcastWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// disconnectWithError stores the error of a Write and disconnects the client.
+// disconnectWithError stores the error of a failed Write to a client, and disconnects the client.
 func (cs *clientSet) disconnectWithError(one *client, writeErr error) {
 	cs.mu.Lock()
 	one.writeErr = writeErr

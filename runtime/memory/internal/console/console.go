@@ -79,14 +79,15 @@ func Open(ctx context.Context, config Config) (context.Context, *Console) {
 	return ctx, c
 }
 
-// connectClient starts to read the input and the terminal sizes of the only client.
+// connectClient starts goroutines that read the input and the terminal sizes of the console's only client. A
+// client without stdin gives an end of input at once.
 func (c *Console) connectClient(ctx context.Context, client runtime.Streams) {
 	if c.tty && client.Resized != nil {
-		c.size.addSource()
+		c.size.countSource()
 		c.helpers.Go(func() { c.size.followResizes(ctx, client.Resized) })
 	}
 	if client.Stdin == nil {
-		c.input.append(nil, io.EOF)
+		c.input.appendAndSignal(nil, io.EOF)
 	} else {
 		c.executor.Go(func() { c.input.readFrom(ctx, client.Stdin, c.staysOpen) })
 	}
@@ -152,7 +153,7 @@ func (c *Console) Resized(ctx context.Context) (runtime.TerminalSize, bool) {
 	return c.size.waitForSize(ctx, true)
 }
 
-// interruptProcess terminates the process after Ctrl-C.
+// interruptProcess records that Ctrl-C interrupted the process and cancels the context of the process.
 func (c *Console) interruptProcess() {
 	c.mu.Lock()
 	c.mu.interrupted = true
@@ -160,8 +161,8 @@ func (c *Console) interruptProcess() {
 	c.cancel()
 }
 
-// handleCtrlC calls the interrupt handler. It returns false if there is none, and the process must
-// read the key.
+// handleCtrlC calls the interrupt handler and returns true. If none is set, it returns false, and the process
+// must read the key.
 func (c *Console) handleCtrlC() bool {
 	c.mu.Lock()
 	end := c.mu.foreground

@@ -36,17 +36,18 @@ func newInputBuffer(x executor.Executor, c *Console, tty bool) *inputBuffer {
 	return &inputBuffer{c: c, tty: tty, dataAdded: x.NewEvent(), dataTaken: x.NewEvent()}
 }
 
-// readFrom reads from a client until ctx or its input ends. With staysOpen the process sees no end
-// of input.
+// readFrom copies the input of a client to the buffer until ctx or the input ends. Without a terminal it waits
+// until the process has read the bytes before it reads more. With staysOpen the end of the input is hidden from
+// the process.
 func (in *inputBuffer) readFrom(ctx context.Context, from io.Reader, staysOpen bool) {
 	buf := make([]byte, readBufferSize)
 	for ctx.Err() == nil {
 		n, err := from.Read(buf)
 		if err != nil && staysOpen {
-			in.append(buf[:n], nil)
+			in.appendAndSignal(buf[:n], nil)
 			return
 		}
-		in.append(buf[:n], err)
+		in.appendAndSignal(buf[:n], err)
 		if err != nil {
 			return
 		}
@@ -59,10 +60,11 @@ func (in *inputBuffer) readFrom(ctx context.Context, from io.Reader, staysOpen b
 	}
 }
 
-// append adds bytes and an error to the buffer.
-func (in *inputBuffer) append(data []byte, err error) {
+// appendAndSignal adds bytes and an error to the buffer, and wakes the reader. On a terminal it first handles
+// Ctrl-C, and discards bytes above maxTypedBytes.
+func (in *inputBuffer) appendAndSignal(data []byte, err error) {
 	if in.tty {
-		data = in.handleInterrupts(data)
+		data = in.handleAndStripInterrupts(data)
 	}
 	in.mu.Lock()
 	in.mu.held = append(in.mu.held, data...)
@@ -76,9 +78,9 @@ func (in *inputBuffer) append(data []byte, err error) {
 	in.dataAdded.Signal()
 }
 
-// handleInterrupts handles every Ctrl-C in keys and returns the keys that the process must still
-// read. Ctrl-C discards everything that was typed before it.
-func (in *inputBuffer) handleInterrupts(keys []byte) []byte {
+// handleAndStripInterrupts calls the interrupt handler for every Ctrl-C in keys. It returns the keys after the
+// last Ctrl-C, and with that Ctrl-C if no handler is set. It discards everything that was typed before it.
+func (in *inputBuffer) handleAndStripInterrupts(keys []byte) []byte {
 	for i := 0; i < len(keys); i++ {
 		if keys[i] != keyInterrupt {
 			continue
@@ -100,7 +102,8 @@ func (in *inputBuffer) hasData() bool {
 	return len(in.mu.held) > 0
 }
 
-// read moves buffered bytes to p. It returns false if the buffer is empty and more may follow.
+// read moves buffered bytes to p. If the buffer is empty, it returns the stored error and true, or false if
+// more bytes may follow.
 func (in *inputBuffer) read(p []byte) (n int, ok bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -21,16 +21,17 @@ type terminalSize struct {
 
 func newTerminalSize(x executor.Executor) *terminalSize { return &terminalSize{changed: x.NewEvent()} }
 
-// addSource counts a client that reports sizes. It is called before followResizes.
-func (s *terminalSize) addSource() {
+// countSource increments the number of clients that report terminal sizes. It is called before followResizes.
+func (s *terminalSize) countSource() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.from++
 }
 
-// followResizes stores each size that a client reports until nextSize returns false.
+// followResizes stores each terminal size that a client reports, and wakes the waiters, until nextSize returns
+// false. It then decrements the number of clients that report sizes.
 func (s *terminalSize) followResizes(ctx context.Context, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
-	defer s.removeSource()
+	defer s.uncountSource()
 	for {
 		size, ok := nextSize(ctx)
 		if !ok {
@@ -43,16 +44,17 @@ func (s *terminalSize) followResizes(ctx context.Context, nextSize func(context.
 	}
 }
 
-// removeSource counts down the clients that report sizes.
-func (s *terminalSize) removeSource() {
+// uncountSource decrements the number of clients that report terminal sizes, and wakes the waiters for a size.
+func (s *terminalSize) uncountSource() {
 	s.mu.Lock()
 	s.mu.from--
 	s.mu.Unlock()
 	s.changed.Signal()
 }
 
-// waitForSize returns the current size and waits for the first one. With onlyNew it waits for a
-// size that no earlier call with onlyNew has returned. It returns false if no size will follow.
+// waitForSize returns the current terminal size, and waits if no client has reported one yet. With onlyNew it
+// waits for a size that no earlier call with onlyNew has returned. It returns false if no client reports sizes
+// any longer, or if ctx ends.
 func (s *terminalSize) waitForSize(ctx context.Context, onlyNew bool) (runtime.TerminalSize, bool) {
 	for {
 		s.mu.Lock()

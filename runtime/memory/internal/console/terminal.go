@@ -51,7 +51,8 @@ func (t *lineTerminal) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// handleKey edits the line by one key. It returns true for Ctrl-D on an empty line.
+// handleKey echoes a key and edits the line: Enter completes it, Ctrl-C replaces it by an empty one, Backspace
+// deletes a character. Ctrl-D completes the line, and returns true if it is empty.
 func (t *lineTerminal) handleKey(key byte) (isEOF bool) {
 	switch {
 	case key == '\r' || key == '\n':

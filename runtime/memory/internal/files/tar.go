@@ -37,8 +37,9 @@ func (t *Tree) List(name string) ([]string, error) {
 	return names, nil
 }
 
-// entriesUnder returns copies of the node at name and of all nodes below it, sorted by name. In the
-// result, prefix replaces name: with prefix "b", the node /a/x is named b/x.
+// entriesUnder returns copies of the file or directory at name and of everything below it, sorted by path. In
+// the result, prefix replaces name: with prefix "b" and name "/a", the file /a/x is named b/x. The result is
+// empty if name does not exist.
 func (t *Tree) entriesUnder(name, prefix string) (all []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +81,7 @@ func (t *Tree) Pack(w io.Writer, dir string, names []string) error {
 	return out.Close()
 }
 
-// writeTo writes the header and the content of one archive entry.
+// writeTo writes the header and the content of a file or directory to a tar archive.
 func (e entry) writeTo(w *tar.Writer) error {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), ModTime: e.modified, Size: int64(len(e.data))}
 	if e.dir {
@@ -120,10 +121,11 @@ func (t *Tree) Unpack(r io.Reader, dir string) error {
 	}
 }
 
-// truncateName shortens a name from an archive for an error message.
+// truncateName returns the first 100 characters of a name from an archive, for an error message.
 func truncateName(name string) string { return fmt.Sprintf("%.100s", name) }
 
-// unpackEntry extracts one entry of an archive.
+// unpackEntry creates the file or directory of one archive entry below dir, with its content. It returns an
+// error for a name with "..", for any other type of entry, and if the tree is full.
 func (t *Tree) unpackEntry(r io.Reader, header *tar.Header, dir string) error {
 	name := path.Join(dir, header.Name)
 	as := node{mode: fs.FileMode(header.Mode).Perm(), modified: header.ModTime, dir: header.Typeflag == tar.TypeDir}

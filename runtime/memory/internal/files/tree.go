@@ -38,8 +38,8 @@ func (r *Quota) Used() int {
 	return r.mu.used
 }
 
-// reserveBytes adds bytes to the used ones, or releases bytes if the number is negative. It returns
-// ErrFull if that exceeds the limit.
+// reserveBytes adds bytes to the used bytes of all trees. A negative number releases bytes. It returns ErrFull,
+// and adds nothing, if the sum would exceed the limit.
 func (r *Quota) reserveBytes(bytes int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,11 +90,11 @@ func (t *Tree) Close() {
 	t.mu.nodes, t.mu.closed = nil, true
 }
 
-// absoluteName makes a name absolute and clean.
+// absoluteName returns name as an absolute, clean path. A relative name is taken from the root.
 func absoluteName(name string) string { return path.Clean("/" + name) }
 
-// reserveLocked reserves bytes in the tree and its quota, or releases them if the number is
-// negative.
+// reserveLocked adds bytes to the used bytes of the tree and of its quota. A negative number releases bytes. It
+// returns an error, and adds nothing, if a limit would be exceeded or the tree is closed.
 func (t *Tree) reserveLocked(bytes int) error {
 	switch {
 	case t.mu.closed:
@@ -146,7 +146,7 @@ func (t *Tree) Write(name string, data []byte, mode fs.FileMode, modified time.T
 	return pathError("write", name, err)
 }
 
-// pathError wraps an error in a fs.PathError. It returns nil for nil.
+// pathError wraps an error in a fs.PathError. It returns nil if err is nil.
 func pathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -154,8 +154,9 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// createNode creates a directory, or an empty file that replaces an existing one. It creates
-// missing parent directories.
+// createNode creates a directory, or an empty file that replaces an existing one. An existing directory stays.
+// It creates missing parent directories. It returns an error if the name is too long or the tree is full, or if
+// a file and a directory conflict.
 func (t *Tree) createNode(name string, template node) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,8 +174,9 @@ func (t *Tree) createNode(name string, template node) (*node, error) {
 	return t.createNodeLocked(name, template)
 }
 
-// createNodeLocked is createNode without the parents. It returns an error if a file is to replace a
-// directory, or a directory a file.
+// createNodeLocked creates a directory, or an empty file that replaces an existing one, without its parent
+// directories. An existing directory is returned unchanged. It returns an error if the tree is full, or if a
+// file would replace a directory or a directory a file.
 func (t *Tree) createNodeLocked(name string, template node) (*node, error) {
 	n := t.mu.nodes[name]
 	switch {
@@ -195,7 +197,7 @@ func (t *Tree) createNodeLocked(name string, template node) (*node, error) {
 	return n, nil
 }
 
-// appendData appends bytes to a file.
+// appendData appends bytes to a file. It returns an error, and appends nothing, if the tree is full or closed.
 func (t *Tree) appendData(n *node, data []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
