@@ -117,7 +117,8 @@ type guardedHandler struct {
 	guard *Guard
 }
 
-// recoverPanic is deferred. It counts a panic, but does not log it, because the log handler is what panics.
+// recoverPanic must be deferred. It recovers a panic of the log handler, stores it in err, and counts it. It
+// does not log the panic, because the log handler is what panics.
 func (h *guardedHandler) recoverPanic(err *error) {
 	if v := recover(); v != nil {
 		p := newPanic(logCall, v)
@@ -148,7 +149,8 @@ func (h *guardedHandler) WithGroup(name string) slog.Handler {
 	return h.derive(func() slog.Handler { return h.inner.WithGroup(name) })
 }
 
-// derive returns a guardedHandler around the derived inner handler, or h itself if deriving panics.
+// derive returns a guardedHandler around the handler that deriveInner returns. It returns h itself if
+// deriveInner panics.
 func (h *guardedHandler) derive(deriveInner func() slog.Handler) (derived slog.Handler) {
 	derived = h
 	defer h.recoverPanic(new(error))

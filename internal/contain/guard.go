@@ -121,7 +121,8 @@ func (g *Guard) HandlePanic(call string, value any) error {
 	return p
 }
 
-// newPanic converts a panic value to a Panic. It panics again with a value that a Guard must not contain.
+// newPanic converts a recovered value to a Panic with a stack. It panics again with an executor.Fault, which a
+// Guard must not contain.
 func newPanic(call string, value any) *Panic {
 	executor.ReraiseFault(value)
 	if p, ok := value.(*executor.Panicked); ok {
@@ -136,7 +137,8 @@ func (g *Guard) RecordPanic(call string, err error) {
 	g.callOnPanic(call, err)
 }
 
-// countPanic counts a panic and reports whether it is the first within UnhealthyPeriod.
+// countPanic counts a panic of a call and stores its error and time. It returns true for the first panic of the
+// call, and for a panic that comes UnhealthyPeriod or more after the last; then the count begins again.
 func (g *Guard) countPanic(call string, err error) (first bool) {
 	now := g.clock.Now()
 	g.mu.Lock()
@@ -151,7 +153,8 @@ func (g *Guard) countPanic(call string, err error) (first bool) {
 	return first
 }
 
-// callOnPanic calls the hook OnPanic and ignores its panic.
+// callOnPanic calls the hook OnPanic, if there is one. It recovers a panic of the hook, except an
+// executor.Fault.
 func (g *Guard) callOnPanic(call string, err error) {
 	if g.onPanic == nil {
 		return

@@ -40,35 +40,36 @@ var _ interface {
 
 // Features returns the features of the inner runtime, each wrapped.
 func (r *Runtime) Features() runtime.Features {
-	f := r.innerFeatures()
-	containRole(&f.EventSource, r)
-	containRole(&f.StatusReporter, r)
-	containRole(&f.Versioner, r)
-	containRole(&f.Execer, r)
-	containRole(&f.HandlerRunner, r)
-	containRole(&f.LogReader, r)
-	containRole(&f.LogReopener, r)
-	containRole(&f.ExecStreamer, r)
-	containRole(&f.Attacher, r)
-	containRole(&f.PortForwarder, r)
-	containRole(&f.ImageFilesystem, r)
-	containRole(&f.UsedImageLister, r)
-	containRole(&f.StatsReader, r)
-	containRole(&f.Updater, r)
-	containRole(&f.PodCIDRUpdater, r)
+	f := r.innerOrLastFeatures()
+	replaceRoleIfPresent(&f.EventSource, r)
+	replaceRoleIfPresent(&f.StatusReporter, r)
+	replaceRoleIfPresent(&f.Versioner, r)
+	replaceRoleIfPresent(&f.Execer, r)
+	replaceRoleIfPresent(&f.HandlerRunner, r)
+	replaceRoleIfPresent(&f.LogReader, r)
+	replaceRoleIfPresent(&f.LogReopener, r)
+	replaceRoleIfPresent(&f.ExecStreamer, r)
+	replaceRoleIfPresent(&f.Attacher, r)
+	replaceRoleIfPresent(&f.PortForwarder, r)
+	replaceRoleIfPresent(&f.ImageFilesystem, r)
+	replaceRoleIfPresent(&f.UsedImageLister, r)
+	replaceRoleIfPresent(&f.StatsReader, r)
+	replaceRoleIfPresent(&f.Updater, r)
+	replaceRoleIfPresent(&f.PodCIDRUpdater, r)
 	return f
 }
 
-// containRole replaces a role of the inner runtime by r. A missing role stays missing.
-func containRole[T comparable](role *T, r any) {
+// replaceRoleIfPresent replaces a role (an optional interface of a runtime) by replacement. A role that is nil
+// stays nil.
+func replaceRoleIfPresent[T comparable](role *T, replacement any) {
 	if none := *new(T); *role != none {
-		*role = r.(T)
+		*role = replacement.(T)
 	}
 }
 
-// innerFeatures returns the features of the inner runtime. If the inner runtime panics, the roles of its last result
-// count, and the rest is unknown.
-func (r *Runtime) innerFeatures() (f runtime.Features) {
+// innerOrLastFeatures returns and stores the features of the inner runtime. If the inner runtime panics, it
+// returns the features stored last, with ImageMounts and StrictGroups unknown.
+func (r *Runtime) innerOrLastFeatures() (f runtime.Features) {
 	defer func() {
 		v := recover()
 		if v != nil {
@@ -87,8 +88,8 @@ func (r *Runtime) innerFeatures() (f runtime.Features) {
 	return runtime.FeaturesOf(lister)
 }
 
-// unsupported returns the error for a role that the inner runtime no longer has.
-func unsupported(call string) error {
+// unsupportedError returns an ErrUnsupported for a call that the inner runtime no longer has.
+func unsupportedError(call string) error {
 	return fmt.Errorf("%s: the runtime no longer supports it: %w", call, runtime.ErrUnsupported)
 }
 
@@ -173,9 +174,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 // Events calls the inner runtime.
 func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) (err error) {
 	defer r.guard.Recover("Runtime.Events", &err)
-	role := r.innerFeatures().EventSource
+	role := r.innerOrLastFeatures().EventSource
 	if role == nil {
-		return unsupported("Events")
+		return unsupportedError("Events")
 	}
 	return role.Events(ctx, sink)
 }
@@ -183,9 +184,9 @@ func (r *Runtime) Events(ctx context.Context, sink func(runtime.Event)) (err err
 // RuntimeStatus calls the inner runtime.
 func (r *Runtime) RuntimeStatus(ctx context.Context) (status runtime.RuntimeStatus, err error) {
 	defer r.guard.Recover("Runtime.RuntimeStatus", &err)
-	role := r.innerFeatures().StatusReporter
+	role := r.innerOrLastFeatures().StatusReporter
 	if role == nil {
-		return status, unsupported("RuntimeStatus")
+		return status, unsupportedError("RuntimeStatus")
 	}
 	return role.RuntimeStatus(ctx)
 }
@@ -193,9 +194,9 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (status runtime.RuntimeStat
 // Exec calls the inner runtime.
 func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (result runtime.ExecResult, err error) {
 	defer r.guard.Recover("Runtime.Exec", &err)
-	role := r.innerFeatures().Execer
+	role := r.innerOrLastFeatures().Execer
 	if role == nil {
-		return result, unsupported("Exec")
+		return result, unsupportedError("Exec")
 	}
 	return role.Exec(ctx, req)
 }
@@ -203,9 +204,9 @@ func (r *Runtime) Exec(ctx context.Context, req runtime.ExecRequest) (result run
 // ExecStream calls the inner runtime.
 func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	defer r.guard.Recover("Runtime.ExecStream", &err)
-	role := r.innerFeatures().ExecStreamer
+	role := r.innerOrLastFeatures().ExecStreamer
 	if role == nil {
-		return exitCode, unsupported("ExecStream")
+		return exitCode, unsupportedError("ExecStream")
 	}
 	return role.ExecStream(ctx, req, streams)
 }
@@ -213,9 +214,9 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 // Attach calls the inner runtime.
 func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams runtime.Streams) (err error) {
 	defer r.guard.Recover("Runtime.Attach", &err)
-	role := r.innerFeatures().Attacher
+	role := r.innerOrLastFeatures().Attacher
 	if role == nil {
-		return unsupported("Attach")
+		return unsupportedError("Attach")
 	}
 	return role.Attach(ctx, req, streams)
 }
@@ -223,9 +224,9 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 // PortForward calls the inner runtime.
 func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) (err error) {
 	defer r.guard.Recover("Runtime.PortForward", &err)
-	role := r.innerFeatures().PortForwarder
+	role := r.innerOrLastFeatures().PortForwarder
 	if role == nil {
-		return errors.Join(unsupported("PortForward"), conn.Close())
+		return errors.Join(unsupportedError("PortForward"), conn.Close())
 	}
 	return role.PortForward(ctx, req, conn)
 }
@@ -233,9 +234,9 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 // RunHandler calls the inner runtime.
 func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest) (result runtime.RunHandlerResult, err error) {
 	defer r.guard.Recover("Runtime.RunHandler", &err)
-	role := r.innerFeatures().HandlerRunner
+	role := r.innerOrLastFeatures().HandlerRunner
 	if role == nil {
-		return result, unsupported("RunHandler")
+		return result, unsupportedError("RunHandler")
 	}
 	return role.RunHandler(ctx, req)
 }
@@ -243,9 +244,9 @@ func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest)
 // ReadLog calls the inner runtime.
 func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) (err error) {
 	defer r.guard.Recover("Runtime.ReadLog", &err)
-	role := r.innerFeatures().LogReader
+	role := r.innerOrLastFeatures().LogReader
 	if role == nil {
-		return unsupported("ReadLog")
+		return unsupportedError("ReadLog")
 	}
 	return role.ReadLog(ctx, req, w)
 }
@@ -253,9 +254,9 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 // ReopenContainerLog calls the inner runtime.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (err error) {
 	defer r.guard.Recover("Runtime.ReopenContainerLog", &err)
-	role := r.innerFeatures().LogReopener
+	role := r.innerOrLastFeatures().LogReopener
 	if role == nil {
-		return unsupported("ReopenContainerLog")
+		return unsupportedError("ReopenContainerLog")
 	}
 	return role.ReopenContainerLog(ctx, containerID)
 }
@@ -263,9 +264,9 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) (e
 // ListUsedImages calls the inner runtime.
 func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err error) {
 	defer r.guard.Recover("Runtime.ListUsedImages", &err)
-	role := r.innerFeatures().UsedImageLister
+	role := r.innerOrLastFeatures().UsedImageLister
 	if role == nil {
-		return images, unsupported("ListUsedImages")
+		return images, unsupportedError("ListUsedImages")
 	}
 	return role.ListUsedImages(ctx)
 }
@@ -273,9 +274,9 @@ func (r *Runtime) ListUsedImages(ctx context.Context) (images []string, err erro
 // ImageFilesystem calls the inner runtime.
 func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.FilesystemUsage, err error) {
 	defer r.guard.Recover("Runtime.ImageFilesystem", &err)
-	role := r.innerFeatures().ImageFilesystem
+	role := r.innerOrLastFeatures().ImageFilesystem
 	if role == nil {
-		return usage, unsupported("ImageFilesystem")
+		return usage, unsupportedError("ImageFilesystem")
 	}
 	return role.ImageFilesystem(ctx)
 }
@@ -283,9 +284,9 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (usage runtime.Filesystem
 // PodStats calls the inner runtime.
 func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.PodStats, err error) {
 	defer r.guard.Recover("Runtime.PodStats", &err)
-	role := r.innerFeatures().StatsReader
+	role := r.innerOrLastFeatures().StatsReader
 	if role == nil {
-		return stats, unsupported("PodStats")
+		return stats, unsupportedError("PodStats")
 	}
 	return role.PodStats(ctx, uid)
 }
@@ -293,9 +294,9 @@ func (r *Runtime) PodStats(ctx context.Context, uid types.UID) (stats runtime.Po
 // UpdateContainer calls the inner runtime.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) (err error) {
 	defer r.guard.Recover("Runtime.UpdateContainer", &err)
-	role := r.innerFeatures().Updater
+	role := r.innerOrLastFeatures().Updater
 	if role == nil {
-		return unsupported("UpdateContainer")
+		return unsupportedError("UpdateContainer")
 	}
 	return role.UpdateContainer(ctx, req)
 }
@@ -303,9 +304,9 @@ func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContain
 // Version calls the inner runtime.
 func (r *Runtime) Version(ctx context.Context) (name, version string, err error) {
 	defer r.guard.Recover("Runtime.Version", &err)
-	role := r.innerFeatures().Versioner
+	role := r.innerOrLastFeatures().Versioner
 	if role == nil {
-		return name, version, unsupported("Version")
+		return name, version, unsupportedError("Version")
 	}
 	return role.Version(ctx)
 }
@@ -313,9 +314,9 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 // UpdatePodCIDR calls the inner runtime.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) (err error) {
 	defer r.guard.Recover("Runtime.UpdatePodCIDR", &err)
-	role := r.innerFeatures().PodCIDRUpdater
+	role := r.innerOrLastFeatures().PodCIDRUpdater
 	if role == nil {
-		return unsupported("UpdatePodCIDR")
+		return unsupportedError("UpdatePodCIDR")
 	}
 	return role.UpdatePodCIDR(ctx, cidr)
 }

@@ -43,8 +43,9 @@ func (s *Set[V]) Add(uid types.UID, v V) {
 	}
 }
 
-// addEntry adds or merges an entry and reports whether the set was empty before.
-func (s *Set[V]) addEntry(uid types.UID, v V) bool {
+// addEntry adds an entry with a value. If the UID already has an entry, it merges the value into that entry, or
+// replaces its value if the set has no merge function. It returns true if the set was empty before.
+func (s *Set[V]) addEntry(uid types.UID, v V) (wasEmpty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, ok := s.mu.index[uid]; ok {
@@ -110,8 +111,9 @@ func (s *Set[V]) Len() int {
 // minHoles is how many removed entries a small set keeps before it is compacted.
 const minHoles = 8
 
-// compactLocked moves the entries together. It runs when at least half of the entries were removed. The cost is
-// therefore covered by the removals, and a set does not grow if pods are added and removed but never taken.
+// compactLocked drops removed entries from the slice and updates the indexes of the others. A caller runs it
+// when at least half of the entries were removed, so a set does not grow if pods are added and removed but
+// never taken.
 func (s *Set[V]) compactLocked() {
 	live := s.mu.entries[:0]
 	for i, e := range s.mu.entries {

@@ -140,7 +140,7 @@ func (a *Agent) Kill() { a.end(syscall.SIGKILL) }
 func (a *Agent) Stop() { a.end(syscall.SIGTERM) }
 
 func (a *Agent) end(signal os.Signal) {
-	a.process.terminate(signal)
+	a.process.terminateAndWait(signal)
 	a.process = nil
 }
 

@@ -17,7 +17,8 @@ import (
 )
 
 // removeAll removes the pods, processes, mounts and files of this containerd. It logs errors and does not fail
-// the test.
+// the test. If the test has failed, it first logs the end of containerd's log and moves the log to the
+// directory $PODKEEL_E2E_KEEP, if that is set.
 func (c *Containerd) removeAll() {
 	if c.conn != nil {
 		c.removePods()
@@ -37,7 +38,8 @@ func (c *Containerd) removeAll() {
 	}
 }
 
-// removePods removes all pods through the runtime, so that their network devices are removed too.
+// removePods removes all pods through the runtime, so that their network devices are removed too. It starts
+// containerd if it does not run. It logs errors.
 func (c *Containerd) removePods() {
 	if !c.process.isRunning() {
 		if c.startProcess() != nil || c.waitUntilReady() != nil {
@@ -58,7 +60,8 @@ func (c *Containerd) removePods() {
 	}
 }
 
-// removePod stops and removes a sandbox. A shim that hangs does not delay other sandboxes.
+// removePod stops and removes a sandbox within 30 seconds, so that a shim that hangs does not delay the other
+// sandboxes.
 func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -69,7 +72,7 @@ func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) 
 	return err
 }
 
-// killAndUnmount kills the processes that are left and unmounts their mounts.
+// killAndUnmount kills the processes that this containerd left, and unmounts all mounts below its directory.
 func (c *Containerd) killAndUnmount() {
 	for range 3 { // a killed process may have children that appear only then
 		c.killLeftovers()
@@ -77,15 +80,15 @@ func (c *Containerd) killAndUnmount() {
 	c.unmountAll()
 }
 
-// killLeftovers kills shims of this containerd and their descendants, network plugins that have outlived
-// containerd, and containers that have outlived their shim. If containerd is killed during a start, it can
-// leave a container that it does not know.
+// killLeftovers kills the shims of this containerd, its network plugins, the processes in its containers, and
+// the descendants of all of these. If containerd is killed during a start, it can leave a container that it
+// does not know.
 func (c *Containerd) killLeftovers() {
 	parents, ours := map[int]int{}, []int{}
 	for _, dir := range processDirs() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		parents[pid] = parentPID(dir)
-		if slices.Contains(readProcessList(dir, "cmdline"), c.filePath("c.sock")) || c.sandboxOfNetworkPlugin(dir) != "" || c.hasRootInLayers(dir) {
+		if slices.Contains(readProcFile(dir, "cmdline"), c.filePath("c.sock")) || c.sandboxOfNetworkPlugin(dir) != "" || c.hasRootInLayers(dir) {
 			ours = append(ours, pid)
 		}
 	}
@@ -103,15 +106,15 @@ func (c *Containerd) killLeftovers() {
 	}
 }
 
-// readProcessList returns the arguments or the environment of a process. dir is its directory below /proc. The
-// result is empty if the process has exited.
-func readProcessList(dir, list string) []string {
-	text, _ := os.ReadFile(filepath.Join(dir, list))
+// readProcFile returns the NUL-separated words in the file cmdline or environ of a process. dir is the
+// directory of the process below /proc. It returns one empty word if the process has exited.
+func readProcFile(dir, file string) []string {
+	text, _ := os.ReadFile(filepath.Join(dir, file))
 	return strings.Split(string(text), "\x00")
 }
 
-// hasRootInLayers reports whether the root directory of a process is a layer of this containerd. dir is the
-// directory of the process below /proc.
+// hasRootInLayers reports whether the root mount of a process lies in the directory of this containerd. dir is
+// the directory of the process below /proc.
 func (c *Containerd) hasRootInLayers(dir string) bool {
 	mounts, _ := os.ReadFile(dir + "/mountinfo")
 	for line := range strings.Lines(string(mounts)) {
@@ -122,7 +125,8 @@ func (c *Containerd) hasRootInLayers(dir string) bool {
 	return false
 }
 
-// parentPID returns the PID of the parent of a process. dir is the directory of the process below /proc.
+// parentPID returns the PID of the parent of a process, or 0 if the process has exited. dir is the directory of
+// the process below /proc.
 func parentPID(dir string) int {
 	text, _ := os.ReadFile(dir + "/stat")
 	_, after, _ := strings.Cut(string(text), ") ")
@@ -134,7 +138,8 @@ func parentPID(dir string) int {
 	return pid
 }
 
-// unmountAll unmounts all mounts below the directory, the newest first.
+// unmountAll detaches all mounts below the directory of this containerd, the newest first. It ignores errors of
+// single mounts.
 func (c *Containerd) unmountAll() {
 	text, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {

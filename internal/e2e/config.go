@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// writeConfig writes the configuration files of containerd, its network and its registry.
+// writeConfig creates the configuration directories and writes the configuration of containerd and its CNI
+// network. It fails the test if a directory cannot be created.
 func (c *Containerd) writeConfig() {
 	c.t.Helper()
 	for _, dir := range []string{"cni", "opt"} {
@@ -33,7 +34,8 @@ func (c *Containerd) write(name, text string) {
 	}
 }
 
-// networkConfig returns a CNI configuration with a bridge and a subnet that no other containerd uses.
+// networkConfig returns a CNI configuration with a bridge, and a subnet that is derived from a hash of the
+// containerd's directory, so that two containerds rarely have the same subnet.
 func (c *Containerd) networkConfig() string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(c.Dir))
@@ -45,7 +47,7 @@ func (c *Containerd) networkConfig() string {
 ]}`, c.bridge, c.bridge, c.filePath("leases"), 128+n%100, n/100%256)
 }
 
-// chooseSnapshotter returns overlayfs if the directory supports it, and native otherwise.
+// chooseSnapshotter returns "overlayfs" if it can mount an overlay in the directory, and "native" otherwise.
 func chooseSnapshotter(dir string) string {
 	at := filepath.Join(dir, "overlay")
 	for _, part := range []string{"lower", "upper", "work", "merged"} {

@@ -91,8 +91,8 @@ func Start(t T, version Version) *Containerd {
 	return c
 }
 
-// skipOrFail skips the test because something is missing. It fails the test if the machine ought to have
-// everything.
+// skipOrFail skips the test because something is missing on the machine. If the environment variable CI is
+// "true", it fails the test instead.
 func skipOrFail(t T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -139,7 +139,7 @@ func (c *Containerd) Plugins(dir string) {
 	c.writeConfig()
 }
 
-// startProcess starts the process of containerd.
+// startProcess starts containerd with its configuration file and appends its output to the log file.
 func (c *Containerd) startProcess() error {
 	log, err := os.OpenFile(c.filePath("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -154,7 +154,8 @@ func (c *Containerd) startProcess() error {
 	return err
 }
 
-// waitUntilReady waits until containerd and its network are ready.
+// waitUntilReady waits until the CRI conditions RuntimeReady and NetworkReady are true. It returns an error if
+// containerd exits or after waitTimeout.
 func (c *Containerd) waitUntilReady() error {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
@@ -189,7 +190,7 @@ func allTrue(conditions []*cri.RuntimeCondition) bool {
 }
 
 func (c *Containerd) end(signal os.Signal) {
-	c.process.terminate(signal)
+	c.process.terminateAndWait(signal)
 	c.process = nil
 }
 
@@ -210,7 +211,7 @@ func (c *Containerd) Said(word string) (lines []string) {
 	return lines
 }
 
-// logTail returns the last lines of the log of containerd.
+// logTail returns the last 4 KiB of containerd's log, or the error text if the log cannot be read.
 func (c *Containerd) logTail() string {
 	const most = 4 << 10
 	text, err := os.ReadFile(c.filePath("log"))

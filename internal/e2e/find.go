@@ -39,7 +39,8 @@ type program struct {
 	path       string // in which it finds its shim and runc
 }
 
-// findPrograms finds the programs that a containerd needs. missing names a program that the machine lacks.
+// findPrograms checks that everything for a containerd is on the machine, and returns the path of its program
+// and the PATH for it. missing says what is missing, and is empty if nothing is missing.
 func findPrograms(version Version) (p program, missing string) {
 	if os.Geteuid() != 0 {
 		return p, "only root can"
@@ -64,7 +65,8 @@ func findPrograms(version Version) (p program, missing string) {
 	return p, ""
 }
 
-// containerdProgram returns the path of the containerd program of a version family.
+// containerdProgram returns the path of the first containerd program of a version family, or "" if none is
+// found. It searches $PODKEEL_CONTAINERD_2, /usr/bin, PATH and $HOME/go/bin.
 func containerdProgram(version Version) string {
 	candidates := []string{os.Getenv(EnvContainerd2), "/usr/bin/containerd"}
 	if found, err := exec.LookPath("containerd"); err == nil {
@@ -81,8 +83,8 @@ func containerdProgram(version Version) string {
 	return ""
 }
 
-// hasVersion reports whether a containerd program is of a version family. The program prints "containerd
-// <module> <version> <commit>".
+// hasVersion reports whether a containerd program belongs to a version family. It runs the program, which
+// prints "containerd <module> <version> <commit>". It returns false if the program fails.
 func hasVersion(file string, version Version) bool {
 	out, err := exec.Command(file, "--version").Output()
 	words := strings.Fields(string(out))

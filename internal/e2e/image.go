@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// busyboxLayer returns an image layer with busybox and a link for each of its tools.
+// busyboxLayer returns an image layer as a tar file: busybox, a link for each of its tools, a few directories,
+// and users and groups.
 func busyboxLayer() ([]byte, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
@@ -56,7 +57,8 @@ func busyboxLayer() ([]byte, error) {
 	return layer.Bytes(), err
 }
 
-// makeImage returns an image that consists of one layer.
+// makeImage builds an image with one layer. It returns the manifest, and the configuration and the layer as
+// blobs.
 func makeImage(layer []byte, command []string) (manifest blob, blobs []blob) {
 	content := newBlob("application/vnd.oci.image.layer.v1.tar", layer)
 	config := newBlob("application/vnd.oci.image.config.v1+json", marshalJSON(map[string]any{
@@ -79,7 +81,8 @@ func newBlob(mediaType string, data []byte) blob {
 	return blob{digest: "sha256:" + hex.EncodeToString(sum[:]), mediaType: mediaType, data: data}
 }
 
-// marshalJSON returns a value of maps, slices, strings and numbers as JSON. Such a value cannot fail.
+// marshalJSON returns a value as JSON and ignores errors. It is for maps, slices, strings and numbers, which
+// have no errors.
 func marshalJSON(v any) []byte {
 	data, _ := json.Marshal(v)
 	return data

@@ -26,7 +26,8 @@ type process struct {
 	err      error // how it ended, once it has
 }
 
-// startProcess starts a program.
+// startProcess starts a program and waits for its exit in the background. The kernel kills the program when
+// this process exits.
 func startProcess(run *exec.Cmd) (*process, error) {
 	if run.SysProcAttr == nil {
 		run.SysProcAttr = &syscall.SysProcAttr{}
@@ -44,11 +45,12 @@ func startProcess(run *exec.Cmd) (*process, error) {
 	return p, nil
 }
 
-// isRunning reports whether the process has not exited.
+// isRunning reports whether the process was started and has not exited.
 func (p *process) isRunning() bool { return p != nil && !p.ended.Opened() }
 
-// terminate sends a signal to the process, and SIGKILL if the process does not exit.
-func (p *process) terminate(signal os.Signal) {
+// terminateAndWait sends a signal to the process and waits for its exit. If the process has not exited after a
+// limit, it sends SIGKILL. It does nothing if p is nil.
+func (p *process) terminateAndWait(signal os.Signal) {
 	if p == nil {
 		return
 	}

@@ -27,7 +27,7 @@ type blob struct {
 	data              []byte
 }
 
-// serveRegistry starts a registry that serves until the test ends.
+// serveRegistry starts an image registry with busybox and pause images. It serves until the test ends.
 func serveRegistry(t T) *Registry {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// processDirs returns the directories of all processes below /proc.
+// processDirs returns the paths of the directories of all processes below /proc.
 func processDirs() (dirs []string) {
 	entries, _ := os.ReadDir("/proc") // Without it no process is found, and the test fails of that.
 	for _, e := range entries {
@@ -33,11 +33,11 @@ func (c *Containerd) Joining() (ids []string) {
 	return ids
 }
 
-// sandboxOfNetworkPlugin returns the ID of the sandbox for which a process configures a network of this
-// containerd. CNI passes it in the environment. It is empty for other processes.
+// sandboxOfNetworkPlugin returns the ID of the sandbox that a process adds to a network of this containerd. It
+// returns "" if the process is no such network plugin. dir is the directory of the process below /proc.
 func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 	env := map[string]string{}
-	for _, word := range readProcessList(dir, "environ") {
+	for _, word := range readProcFile(dir, "environ") {
 		if name, value, _ := strings.Cut(word, "="); strings.HasPrefix(name, "CNI_") {
 			env[name] = value
 		}
@@ -51,7 +51,7 @@ func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 // SignalShim sends a signal to the shim of a sandbox, and reports whether the shim exists.
 func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
 	for _, dir := range processDirs() {
-		said := readProcessList(dir, "cmdline")
+		said := readProcFile(dir, "cmdline")
 		if slices.Contains(said, c.filePath("c.sock")) && slices.Contains(said, sandbox) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			found = syscall.Kill(pid, signal) == nil || found

@@ -110,8 +110,8 @@ func (c *Context) Cancel(err error) {
 	}
 }
 
-// popCallback removes and returns the oldest callback. The callbacks are removed one by one, so
-// that one of them can still withdraw another.
+// popCallback removes and returns the oldest callback, or returns nil if there is none. It removes a single
+// callback, so that one callback can still withdraw another.
 func (c *Context) popCallback() *callback {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +177,8 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 	return cb.withdraw
 }
 
-// addCallback adds a callback and returns true, or returns false if the context has ended.
+// addCallback adds a callback, which runs when the context ends, and returns true. It returns false if the
+// context has already ended.
 func (c *Context) addCallback(cb *callback) (added bool) {
 	cb.owner = c
 	if c.Err() != nil {
@@ -192,9 +193,8 @@ func (c *Context) addCallback(cb *callback) (added bool) {
 	return true
 }
 
-// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, the
-// Context that ctx embeds, or the parent of ctx if ctx only adds values. It returns nil if there is
-// no such Context.
+// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, the Context that
+// ctx embeds, or the parent of ctx if ctx only adds values. It returns nil if there is no such Context.
 func contextOf(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c
@@ -216,8 +216,8 @@ type callback struct {
 	prev, next *callback
 }
 
-// withdraw removes the callback from its owner's list. It returns false if the callback was already
-// called or was never added.
+// withdraw removes the callback from the list of its context, so that it never runs. It returns false if the
+// callback has already run or was never added.
 func (cb *callback) withdraw() (withdrawn bool) {
 	if cb.owner == nil {
 		return false
@@ -231,7 +231,8 @@ func (cb *callback) withdraw() (withdrawn bool) {
 	return true
 }
 
-// run calls f or cancels the child.
+// run cancels the child context of the callback with the error of its owner. If the callback has no child, run
+// calls f.
 func (cb *callback) run() {
 	if cb.child != nil {
 		cb.child.Cancel(cb.owner.Err())
@@ -245,7 +246,7 @@ func (cb *callback) run() {
 // and each is removed on its own.
 type callbacks struct{ first, last *callback }
 
-// add appends a callback.
+// add appends a callback to the list.
 func (l *callbacks) add(cb *callback) {
 	cb.listed, cb.prev = true, l.last
 	if l.last == nil {
@@ -256,7 +257,7 @@ func (l *callbacks) add(cb *callback) {
 	l.last = cb
 }
 
-// remove removes a callback.
+// remove removes a callback from the list.
 func (l *callbacks) remove(cb *callback) {
 	if cb.prev == nil {
 		l.first = cb.next

@@ -26,15 +26,15 @@ func (s *Scheduler) LetDriverWait(onHopelessWait func(reason error)) {
 	s.onHopelessWait = onHopelessWait
 }
 
-// driverMayWait reports whether the caller is the driver, that is, the goroutine that steps the
-// simulation, and may wait.
+// driverMayWait reports whether the caller may wait as the driver, the goroutine that steps the simulation: no
+// coroutine runs now, the process has not crashed, and LetDriverWait was called.
 func (p *Process) driverMayWait() bool {
 	return p.s.current == nil && !p.crashed && p.s.onHopelessWait != nil
 }
 
-// driverWait is a wait of the driver, the goroutine that steps the simulation. It runs the
-// simulation until isOver returns true, ctx ends, the process crashes or the time until has come. A
-// zero until is no limit.
+// driverWait runs the simulation until isOver returns true, ctx ends, the process crashes, or the time until
+// arrives. A zero until is no limit. The caller is the driver, the goroutine that steps the simulation. If
+// nothing in the simulation can end the wait, it calls onHopelessWait and returns the reason.
 func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func() bool) error {
 	waiting := func() bool {
 		return !isOver() && ctx.Err() == nil && !p.crashed && (until.IsZero() || p.s.now.Before(until))
@@ -63,8 +63,8 @@ func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func()
 	return ctx.Err()
 }
 
-// runUntilOrOver runs the simulation while waiting returns true, at most until the time due. Unlike
-// runWhile it moves the clock to due even if no timer is set.
+// runUntilOrOver runs the simulation and advances its clock, at most to due, while waiting returns true.
+// waiting must return false at due. Unlike runWhile it advances the clock to due even if no timer is set.
 func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	for waiting() {
 		if s.stepOnce() {
@@ -78,8 +78,9 @@ func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	}
 }
 
-// runDriven runs f, which steps the simulation, and records that the driver is not waiting.
-func (s *Scheduler) runDriven(f func()) {
+// resetDriverWaitAndRun records that the driver (the goroutine that steps the simulation) is not waiting, and
+// runs f, which steps the simulation, with runGuarded.
+func (s *Scheduler) resetDriverWaitAndRun(f func()) {
 	s.driverWaitsSince = time.Time{}
 	s.runGuarded(f)
 }
@@ -129,8 +130,9 @@ func (s *Scheduler) Resume() {
 	s.guard.stalledRun, s.guard.running = nil, false
 }
 
-// runGuarded runs f, which drives the simulation, in a goroutine of its own, so that the caller can
-// continue if f never returns. A panic or a Goexit of that goroutine is repeated in the caller.
+// runGuarded runs f, which steps the simulation, in another goroutine and waits for it. If no step begins
+// within the guard's limit of real time, it calls guard.stalled and panics. It repeats a panic or a Goexit of
+// f. Without a limit, or inside another runGuarded, it just calls f.
 func (s *Scheduler) runGuarded(f func()) {
 	g := &s.guard
 	if g.stalledRun != nil {
@@ -150,11 +152,11 @@ func (s *Scheduler) runGuarded(f func()) {
 		panic("executor: the simulation waits for something outside it")
 	}
 	g.running = false
-	r.endCallerLikewise()
+	r.repanicOrGoexit()
 }
 
-// waitForEnd waits for the end of a run as long as steps are made. It returns false if no step has
-// begun within the limit.
+// waitForEnd waits until a run has ended, and returns true. It returns false if no step of the simulation
+// begins within the guard's limit of real time.
 func (g *guard) waitForEnd(r *guardedRun) (ended bool) {
 	const looks = 8 // checks within the limit, so that a stall is detected soon after it
 	ticker := time.NewTicker(max(g.limit/looks, 1))
@@ -181,7 +183,7 @@ type guardedRun struct {
 	panicked *Panicked
 }
 
-// runAndRecover calls f and stores its panic.
+// runAndRecover calls f and closes r.ended. It stores a panic of f, or records that f has returned.
 func (r *guardedRun) runAndRecover(f func()) {
 	defer close(r.ended)
 	defer func() {
@@ -193,8 +195,9 @@ func (r *guardedRun) runAndRecover(f func()) {
 	r.returned = true
 }
 
-// endCallerLikewise panics or exits in the caller if the run has done so.
-func (r *guardedRun) endCallerLikewise() {
+// repanicOrGoexit panics with the panic that the run has stored. It calls runtime.Goexit if the run neither
+// panicked nor returned. It does nothing if the run has returned.
+func (r *guardedRun) repanicOrGoexit() {
 	switch {
 	case r.panicked != nil:
 		panic(r.panicked)
@@ -203,8 +206,8 @@ func (r *guardedRun) endCallerLikewise() {
 	}
 }
 
-// stackOfBlockedCoroutine returns the stack of the coroutine that blocks the thread. All other
-// coroutines are parked.
+// stackOfBlockedCoroutine returns the stack of the coroutine that blocks the simulation, or "" if none does. A
+// coroutine blocks the simulation if it is not parked.
 func stackOfBlockedCoroutine() string {
 	all := make([]byte, 1<<20)
 	all = all[:runtime.Stack(all, true)]
@@ -221,11 +224,12 @@ func stackOfBlockedCoroutine() string {
 // before each step. RunWhile returns an error if nothing can happen any longer, or the time has
 // come, while waiting still returns true.
 func (s *Scheduler) RunWhile(until time.Time, waiting func() bool) (err error) {
-	s.runDriven(func() { err = s.runWhile(until, waiting) })
+	s.resetDriverWaitAndRun(func() { err = s.runWhile(until, waiting) })
 	return err
 }
 
-// runWhile implements RunWhile.
+// runWhile runs the simulation, and advances its clock to the next timer, while waiting returns true. It
+// returns an error if waiting still returns true and no timer is left, or the time until has arrived.
 func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 	for waiting() {
 		if s.stepOnce() {

@@ -63,7 +63,7 @@ type Latch interface {
 }
 
 // clockWithExecutor is a clock that has its own executor, as the clock of a simulation does.
-type clockWithExecutor interface{ executor() Executor }
+type clockWithExecutor interface{ simulatedExecutor() Executor }
 
 // Over returns the executor for a clock: the simulation's for a clock of a simulation, and
 // otherwise the production implementation on that clock. A nil clock is the real one. So an
@@ -71,7 +71,7 @@ type clockWithExecutor interface{ executor() Executor }
 func Over(clk clock.Clock) Executor {
 	clk = cmp.Or[clock.Clock](clk, clock.RealClock{})
 	if s, ok := clk.(clockWithExecutor); ok {
-		return s.executor()
+		return s.simulatedExecutor()
 	}
 	return realExecutor{clk}
 }
@@ -166,7 +166,7 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	}
 	left := t.Sub(e.clk.Now())
 	if left <= 0 {
-		return e.tryTake(), nil
+		return e.tryTakeSignal(), nil
 	}
 	timer := e.clk.NewTimer(left)
 	defer timer.Stop()
@@ -180,8 +180,8 @@ func (e realEvent) WaitUntil(ctx context.Context, t time.Time) (bool, error) {
 	}
 }
 
-// tryTake consumes a pending signal and returns true, or returns false. It never waits.
-func (e realEvent) tryTake() (taken bool) {
+// tryTakeSignal consumes a pending signal and returns true. It returns false at once if no signal is pending.
+func (e realEvent) tryTakeSignal() (taken bool) {
 	select {
 	case <-e.ch:
 		return true

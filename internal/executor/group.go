@@ -53,7 +53,8 @@ func (g *Group) WaitUntil(t time.Time) bool {
 	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
 }
 
-// doneLatch returns a latch that opens when no member is running, or nil if none is running now.
+// doneLatch returns a latch that opens when no member of the group is running. It returns nil if none is
+// running now.
 func (g *Group) doneLatch() Latch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,7 +66,8 @@ func (g *Group) doneLatch() Latch {
 	return all
 }
 
-// memberDone records the end of a member and opens the latches after the last one.
+// memberDone records the end of one member. After the last running member it opens the latches that doneLatch
+// has returned.
 func (g *Group) memberDone() {
 	g.mu.Lock()
 	g.mu.running--
@@ -95,7 +97,8 @@ func (p *Panicked) Unwrap() error {
 	return err
 }
 
-// toPanicked wraps a recovered value in a Panicked, unless it is one already.
+// toPanicked wraps a recovered value in a Panicked with the current stack. It returns a value that is a
+// *Panicked already.
 func toPanicked(value any) *Panicked {
 	if p, ok := value.(*Panicked); ok {
 		return p
@@ -103,8 +106,7 @@ func toPanicked(value any) *Panicked {
 	return &Panicked{value, debug.Stack()}
 }
 
-// wrapPanic recovers a panic and raises it as a *Panicked, which keeps the stack. It must be
-// deferred.
+// wrapPanic must be deferred. It recovers a panic and panics again with a *Panicked, which keeps the stack.
 func wrapPanic() {
 	if v := recover(); v != nil {
 		panic(toPanicked(v))
@@ -141,14 +143,14 @@ type eachCall struct {
 	panicked *Panicked
 }
 
-// callRemaining calls f for one index after another until none is left.
+// callRemaining calls f for the next index until no index is left. It recovers panics of f.
 func (e *eachCall) callRemaining() {
 	for i, ok := e.nextIndex(); ok; i, ok = e.nextIndex() {
 		e.callAndRecover(i)
 	}
 }
 
-// nextIndex returns the next index, and false if none is left.
+// nextIndex takes the next index and returns it. It returns false if no index is left.
 func (e *eachCall) nextIndex() (int, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -157,7 +159,7 @@ func (e *eachCall) nextIndex() (int, bool) {
 	return i, i < e.n
 }
 
-// callAndRecover calls f for an index and stores the first panic.
+// callAndRecover calls f for an index and recovers its panic. It stores the first panic of all calls.
 func (e *eachCall) callAndRecover(i int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -182,7 +184,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the error.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// panicFault panics with a Fault of this package.
+// panicFault panics with a Fault, an error in the use of this package.
 func panicFault(sentence string) { panic(&Fault{errors.New(sentence)}) }
 
 // ReraiseFault panics again if a recovered value is a Fault or wraps one. Code that turns panics into

@@ -59,9 +59,9 @@ func (p *Process) Crash() {
 	p.unwindCoroutines()
 }
 
-// unwindCoroutines makes one coroutine after another return, the youngest first. A coroutine is older
-// than the coroutines that it has started. So a coroutine that waits for its own Group or Each returns
-// after the members.
+// unwindCoroutines resumes the coroutines of a crashed process one after another, the youngest first, until all
+// have returned. A coroutine is older than the coroutines that it has started, so a coroutine that waits for
+// its own Group or Each returns after the members.
 func (p *Process) unwindCoroutines() {
 	defer func() {
 		if len(p.running) > 0 {
@@ -77,8 +77,8 @@ func (p *Process) unwindCoroutines() {
 	}
 }
 
-// unwindCoroutine resumes c for the last time: its wait returns ErrCrashed. A panic of c reaches
-// the driver.
+// unwindCoroutine resumes c for the last time, so that its wait returns ErrCrashed, and removes c from the
+// process. A panic of c reaches the driver, the goroutine that steps the simulation.
 func (p *Process) unwindCoroutine(c *coroutine) {
 	p.s.makeReady(c, wokenByCrash)
 	if i := slices.Index(p.s.ready, c); i >= 0 {
@@ -92,8 +92,8 @@ func (p *Process) unwindCoroutine(c *coroutine) {
 	c.stop()
 }
 
-// removeEndedCoroutine removes an ended coroutine from the process. With the last one it also ends the
-// reusable coroutines, because nothing else marks the end of a process.
+// removeEndedCoroutine removes an ended coroutine from the running ones. If no coroutine is running now, it
+// also stops those that are kept for reuse, because nothing else marks the end of a process.
 func (p *Process) removeEndedCoroutine(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]
@@ -109,9 +109,10 @@ func (p *Process) removeEndedCoroutine(c *coroutine) {
 	p.reusable = nil
 }
 
-// keepForReuse keeps a coroutine whose function has returned for the next one. Making a new
-// coroutine, and growing its stack, costs more than most functions do.
-func (p *Process) keepForReuse(c *coroutine) {
+// keepOrStopCoroutine keeps a coroutine whose function has returned, so that it can run another function. It
+// stops the coroutine if the process has crashed, runs no other coroutine, or already keeps 16. A new coroutine
+// costs more than most functions do.
+func (p *Process) keepOrStopCoroutine(c *coroutine) {
 	const most = 16
 	if len(p.running) > 0 && len(p.reusable) < most && !p.crashed {
 		p.reusable = append(p.reusable, c)
@@ -135,7 +136,8 @@ func (p *Process) Go(f func()) {
 	p.s.ready = append(p.s.ready, c)
 }
 
-// reuseOrNewCoroutine returns a coroutine that runs f.
+// reuseOrNewCoroutine returns a coroutine that will run f: the coroutine kept last, or a new one if none is
+// kept.
 func (p *Process) reuseOrNewCoroutine(f func()) *coroutine {
 	last := len(p.reusable) - 1
 	if last < 0 {
@@ -208,7 +210,7 @@ type deadlineContext struct {
 	end   callback // removes the timer when the context ends earlier
 }
 
-// removeTimer removes the timer of a context that has ended.
+// removeTimer removes the deadline timer of a context that has ended. It does nothing if the timer is not set.
 func (d *deadlineContext) removeTimer() {
 	if !d.timer.armed {
 		return
@@ -219,8 +221,9 @@ func (d *deadlineContext) removeTimer() {
 	}
 }
 
-// expire ends the context at its deadline. In a crashed process it does nothing.
-func (d *deadlineContext) expire() {
+// cancelAtDeadline starts a coroutine that cancels the context with DeadlineExceeded. It does nothing in a
+// crashed process.
+func (d *deadlineContext) cancelAtDeadline() {
 	if d.p.crashed {
 		return
 	}
@@ -228,9 +231,9 @@ func (d *deadlineContext) expire() {
 	d.p.Go(func() { d.Cancel(context.DeadlineExceeded) })
 }
 
-// beginWait returns the current coroutine, or an error if it may not wait: the process has crashed
-// or ctx has ended. A loop that ignores this error would hang the simulation, so the errors in a
-// row are limited.
+// beginWait returns the current coroutine, and an error if it may not wait: its process has crashed or ctx has
+// ended. It panics after too many such errors in a row, as a loop that ignores them would hang the simulation.
+// It also panics if the caller is no coroutine, or returns ErrCrashed if the process has crashed.
 func (p *Process) beginWait(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
 	if c == nil {
@@ -255,9 +258,9 @@ func (p *Process) beginWait(ctx context.Context) (*coroutine, error) {
 	return c, err
 }
 
-// parkUntilWoken suspends c, the running coroutine, until it is woken: by a signal (which the
-// caller has registered), at the time due if timed, by the end of ctx, or by a crash. If due has
-// already come c is ready at once, but other coroutines may run before it.
+// parkUntilWoken suspends c, the running coroutine, until it is woken: by a signal (which the caller has
+// registered), at the time due if timed, by the end of ctx, or by a crash. If due is not in the future, c is
+// ready at once, but other coroutines may run first.
 func (p *Process) parkUntilWoken(c *coroutine, ctx context.Context, due time.Time, timed bool) (wakeCause, error) {
 	c.parked = true
 	switch {
@@ -306,10 +309,12 @@ func (e *simulatedEvent) WaitUntil(ctx context.Context, t time.Time) (bool, erro
 	return e.waitForSignal(ctx, t, true)
 }
 
-// waitForSignal implements Wait, and WaitUntil if timed.
+// waitForSignal waits until the event is signalled, ctx ends, the process crashes, or, if timed, the time t
+// arrives. It consumes the signal and returns true if there was one. At the time t it returns false without an
+// error.
 func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, err error) {
 	if e.p.driverMayWait() {
-		return e.driverTakeSignal(ctx, t, timed)
+		return e.driverWaitForSignal(ctx, t, timed)
 	}
 	c, err := e.p.beginWait(ctx)
 	if err != nil {
@@ -330,9 +335,9 @@ func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed b
 	return by == wokenBySignal, err
 }
 
-// driverTakeSignal waits for a signal on behalf of the driver, the goroutine that steps the
-// simulation, and consumes it.
-func (e *simulatedEvent) driverTakeSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, _ error) {
+// driverWaitForSignal does the same as waitForSignal if the driver waits, the goroutine that steps the
+// simulation. It steps the simulation meanwhile.
+func (e *simulatedEvent) driverWaitForSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, _ error) {
 	err := ctx.Err()
 	if err != nil {
 		return false, err
@@ -401,8 +406,8 @@ type processClock struct{ p *Process }
 
 const noChannelsMessage = "executor: in a simulation nothing waits on a clock's channel or timer: wait by podworkers.Wait(ctx, d)"
 
-// executor implements clockWithExecutor.
-func (c processClock) executor() Executor                 { return c.p }
+// simulatedExecutor returns the simulated process to which the clock belongs.
+func (c processClock) simulatedExecutor() Executor        { return c.p }
 func (c processClock) Now() time.Time                     { return c.p.s.now }
 func (c processClock) Since(t time.Time) time.Duration    { return c.p.s.now.Sub(t) }
 func (processClock) After(time.Duration) <-chan time.Time { panicFault(noChannelsMessage); return nil }

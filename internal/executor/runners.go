@@ -56,7 +56,7 @@ func (r *Runners) Go(f func()) {
 	}
 	r.mu.Lock()
 	r.mu.pending.push(f)
-	start, wake := r.startLocked()
+	start, wake := r.prepareStartLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
 }
@@ -66,15 +66,15 @@ func (r *Runners) Go(f func()) {
 func (r *Runners) Close() {
 	r.mu.Lock()
 	r.mu.closed = true
-	parked := r.unparkLocked(len(r.mu.parked))
+	parked := r.removeParkedLocked(len(r.mu.parked))
 	r.mu.Unlock()
-	endParked(parked)
+	closeWakeChannels(parked)
 }
 
-// startLocked decides which goroutine takes the next pending function. start is false if none
-// is pending, or if a goroutine that will take it is starting already. Otherwise wake wakes a
-// parked goroutine; a nil wake stands for a new one.
-func (r *Runners) startLocked() (start bool, wake chan struct{}) {
+// prepareStartLocked returns false if no function is pending, or if a goroutine is already starting that will
+// run one. Else it records a start and returns true; the caller must then call wakeOrStart. It also removes a
+// parked goroutine and returns its wake channel, or nil if a new goroutine is needed.
+func (r *Runners) prepareStartLocked() (start bool, wake chan struct{}) {
 	if r.mu.starting || r.mu.pending.len() == 0 {
 		return false, nil
 	}
@@ -90,24 +90,26 @@ func (r *Runners) startLocked() (start bool, wake chan struct{}) {
 	return true, wake
 }
 
-// wakeOrStart wakes or starts the goroutine that startLocked has chosen.
+// wakeOrStart does nothing if start is false. Else it wakes the parked goroutine that waits for wake, or starts
+// a new goroutine if wake is nil.
 func (r *Runners) wakeOrStart(start bool, wake chan struct{}) {
 	switch {
 	case start && wake != nil:
 		wake <- struct{}{} // It does not block: the channel of a parked goroutine is empty.
 	case start:
-		r.executor.Go(r.runPending)
+		r.executor.Go(r.runPendingAndPark)
 	}
 }
 
-// runPending is the body of a goroutine. It runs pending functions until there are none, and parks.
-func (r *Runners) runPending() {
+// runPendingAndPark is the body of a goroutine. It runs the pending functions, parks until it is woken, and
+// repeats this. It returns if it may not park, or if its wake channel is closed.
+func (r *Runners) runPendingAndPark() {
 	wake := make(chan struct{}, 1)
 	for {
-		for f := r.nextFunction(true); f != nil; f = r.nextFunction(false) {
+		for f := r.popFunctionAndStartNext(true); f != nil; f = r.popFunctionAndStartNext(false) {
 			f()
 		}
-		if !r.park(wake) {
+		if !r.addParked(wake) {
 			return
 		}
 		if _, ok := <-wake; !ok {
@@ -116,24 +118,25 @@ func (r *Runners) runPending() {
 	}
 }
 
-// nextFunction returns the next pending function, nil if there is none. started is true for the first
-// call of a goroutine after startLocked has chosen it.
-func (r *Runners) nextFunction(started bool) func() {
+// popFunctionAndStartNext removes and returns the oldest pending function, or nil if there is none. It wakes or
+// starts another goroutine if more functions are pending. started must be true for a goroutine that was just
+// woken or started.
+func (r *Runners) popFunctionAndStartNext(started bool) func() {
 	r.mu.Lock()
 	if started {
 		r.mu.starting = false
 	}
 	f := r.mu.pending.pop()
-	start, wake := r.startLocked()
+	start, wake := r.prepareStartLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
 	return f
 }
 
-// park adds the goroutine that waits for wake to the parked ones. It returns false if the
-// goroutine must end instead. A call of Go after the last take has started or woken another
-// goroutine for its function, so park does not look for a pending function.
-func (r *Runners) park(wake chan struct{}) bool {
+// addParked adds wake, the channel of the calling goroutine, to the parked ones. It starts the timer for
+// endUnused if needed. It returns false if the goroutine must return instead, because r is closed or enough
+// goroutines are parked.
+func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.closed || len(r.mu.parked) >= r.maxParked {
@@ -146,22 +149,22 @@ func (r *Runners) park(wake chan struct{}) bool {
 	return true
 }
 
-// endUnused ends the goroutines that stayed parked since the timer was started, and starts
-// the timer again for the others.
+// endUnused is called by a timer. It lets the goroutines return that stayed parked since its last call, and
+// sets the timer again if others are parked.
 func (r *Runners) endUnused() {
 	r.mu.Lock()
-	unused := r.unparkLocked(r.mu.unused)
+	unused := r.removeParkedLocked(r.mu.unused)
 	r.mu.unused = len(r.mu.parked)
 	if r.mu.timer != nil {
 		r.mu.timer.Reset(parkTime)
 	}
 	r.mu.Unlock()
-	endParked(unused)
+	closeWakeChannels(unused)
 }
 
-// unparkLocked removes the first n parked goroutines and returns their wake channels. If no parked goroutine is
-// left, it stops the timer that ends unused goroutines.
-func (r *Runners) unparkLocked(n int) []chan struct{} {
+// removeParkedLocked removes the first n goroutines from the parked ones and returns their wake channels. If no
+// parked goroutine is left, it stops the timer that calls endUnused.
+func (r *Runners) removeParkedLocked(n int) []chan struct{} {
 	removed := append([]chan struct{}(nil), r.mu.parked[:n]...)
 	left := copy(r.mu.parked, r.mu.parked[n:])
 	clear(r.mu.parked[left:])
@@ -174,9 +177,9 @@ func (r *Runners) unparkLocked(n int) []chan struct{} {
 	return removed
 }
 
-// endParked ends the parked goroutines by closing their wake channels.
-func endParked(parked []chan struct{}) {
-	for _, wake := range parked {
+// closeWakeChannels closes the wake channels of parked goroutines, which then return.
+func closeWakeChannels(channels []chan struct{}) {
+	for _, wake := range channels {
 		close(wake)
 	}
 }
@@ -187,11 +190,11 @@ type fifo struct {
 	first     int // the index of the oldest one
 }
 
-// len returns the number of functions.
+// len returns the number of functions in the queue.
 func (q *fifo) len() int { return len(q.functions) - q.first }
 
-// push adds the newest function. A queue that never gets empty moves its functions to the
-// front when half of its memory is unused, so that its memory follows its length.
+// push appends a function to the queue. If more than half of a full buffer is unused, it first moves the
+// functions to the front, so that a queue that is never empty does not grow.
 func (q *fifo) push(f func()) {
 	if len(q.functions) == cap(q.functions) && q.first > len(q.functions)/2 {
 		n := copy(q.functions, q.functions[q.first:])
@@ -201,7 +204,7 @@ func (q *fifo) push(f func()) {
 	q.functions = append(q.functions, f)
 }
 
-// pop removes the oldest function, and returns nil if the queue is empty.
+// pop removes and returns the oldest function. It returns nil if the queue is empty.
 func (q *fifo) pop() func() {
 	if q.len() == 0 {
 		return nil

@@ -61,11 +61,12 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 // Step resumes one ready coroutine, chosen by the seed, until it waits again or returns. If none is
 // ready it does nothing and returns false.
 func (s *Scheduler) Step() (stepped bool) {
-	s.runDriven(func() { stepped = s.stepOnce() })
+	s.resetDriverWaitAndRun(func() { stepped = s.stepOnce() })
 	return stepped
 }
 
-// stepOnce implements Step.
+// stepOnce resumes one ready coroutine, which it chooses at random, until the coroutine waits or returns. It
+// returns false if no coroutine is ready. It panics after too many steps at the same simulated time.
 func (s *Scheduler) stepOnce() bool {
 	s.wakePollingWithEndedContext()
 	if len(s.ready) == 0 {
@@ -86,9 +87,9 @@ func (s *Scheduler) stepOnce() bool {
 }
 
 // RunUntilIdle steps until no coroutine is ready.
-func (s *Scheduler) RunUntilIdle() { s.runDriven(s.runUntilIdle) }
+func (s *Scheduler) RunUntilIdle() { s.resetDriverWaitAndRun(s.runUntilIdle) }
 
-// runUntilIdle implements RunUntilIdle.
+// runUntilIdle steps the simulation until no coroutine is ready. It does not advance the clock.
 func (s *Scheduler) runUntilIdle() {
 	for s.stepOnce() {
 	}
@@ -115,16 +116,17 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 			s.makeReady(t.c, wokenByTime)
 		} else {
 			heap.Pop(&s.timers)
-			t.d.expire()
+			t.d.cancelAtDeadline()
 		}
 	}
 }
 
 // RunUntil runs until idle, then moves from timer to timer, each time until idle, until the clock
 // shows t.
-func (s *Scheduler) RunUntil(t time.Time) { s.runDriven(func() { s.runUntil(t) }) }
+func (s *Scheduler) RunUntil(t time.Time) { s.resetDriverWaitAndRun(func() { s.runUntil(t) }) }
 
-// runUntil implements RunUntil.
+// runUntil runs the simulation until it is idle, at the time of each timer up to t and at t itself. It advances
+// the clock to t.
 func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 	for {
@@ -139,9 +141,8 @@ func (s *Scheduler) runUntil(t time.Time) {
 	s.runUntilIdle()
 }
 
-// wakePollingWithEndedContext wakes the coroutines whose context has ended, if the context is not a Context of
-// this package. The scheduler must poll such contexts, because they would notify it in another
-// goroutine.
+// wakePollingWithEndedContext makes the coroutines ready that wait with a context from another package that has
+// ended. The scheduler must poll such contexts, because they would notify it in another goroutine.
 func (s *Scheduler) wakePollingWithEndedContext() {
 	for i := 0; i < len(s.pollingContext); {
 		c := s.pollingContext[i]
@@ -153,8 +154,8 @@ func (s *Scheduler) wakePollingWithEndedContext() {
 	}
 }
 
-// resumeCoroutine runs c until it yields or returns. A panic of c is raised in the driver; the
-// scheduler stays usable.
+// resumeCoroutine runs c until it waits or returns, and removes it from the running ones if it has returned.
+// Then it unwinds crashed processes. A panic of c reaches the caller; the scheduler stays usable.
 func (s *Scheduler) resumeCoroutine(c *coroutine) {
 	alive := false
 	s.current = c
@@ -165,15 +166,14 @@ func (s *Scheduler) resumeCoroutine(c *coroutine) {
 			c.p.removeEndedCoroutine(c)
 		case c.f == nil:
 			c.p.removeEndedCoroutine(c)
-			c.p.keepForReuse(c)
+			c.p.keepOrStopCoroutine(c)
 		}
 		s.unwindCrashed()
 	}()
 	_, alive = c.next()
 }
 
-// unwindCrashed ends the coroutines of all processes that a coroutine, and not the driver, has
-// crashed.
+// unwindCrashed makes all coroutines return in the processes that one of their own coroutines has crashed.
 func (s *Scheduler) unwindCrashed() {
 	for len(s.crashedProcesses) > 0 {
 		p := s.crashedProcesses[0]
@@ -182,9 +182,9 @@ func (s *Scheduler) unwindCrashed() {
 	}
 }
 
-// makeReady makes a parked coroutine ready and removes its timer and its context callback. It
-// returns false and does nothing if the coroutine is not parked.
-func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) bool {
+// makeReady makes a parked coroutine ready, records the cause, and removes its timer and its context callback.
+// It returns false and does nothing if the coroutine is not parked.
+func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) (wasParked bool) {
 	if !c.parked {
 		return false
 	}
@@ -200,7 +200,8 @@ func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) bool {
 	return true
 }
 
-// wakeOnContextEnd registers c to be woken when ctx ends.
+// wakeOnContextEnd arranges that c becomes ready when ctx ends: by a callback of a Context of this package, or
+// by polling any other context. A context that cannot end needs nothing.
 func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
 	o := contextOf(ctx)
 	switch {
@@ -215,7 +216,7 @@ func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
 	c.ctx = ctx
 }
 
-// stopWatchingContext undoes wakeOnContextEnd.
+// stopWatchingContext removes the callback, or ends the polling, with which c waits for the end of its context.
 func (s *Scheduler) stopWatchingContext(c *coroutine) {
 	c.ctx = nil
 	c.end.withdraw()
@@ -254,7 +255,8 @@ type coroutine struct {
 	onEnd       func()
 }
 
-// newCoroutine returns a coroutine that runs f.
+// newCoroutine returns a coroutine that will run f when it is resumed. When f returns, the coroutine waits for
+// another function.
 func newCoroutine(p *Process, f func()) *coroutine {
 	c := &coroutine{p: p, f: f}
 	c.timer.c = c

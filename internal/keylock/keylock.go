@@ -20,7 +20,7 @@ type entry struct {
 // called concurrently. A caller that holds a lock must not wait for anything else, and must not
 // lock the same key again.
 func (l *Locks[K]) Lock(key K) (unlock func()) {
-	e := l.addUser(key)
+	e := l.getOrAddEntryForUser(key)
 	e.Lock()
 	return func() {
 		e.Unlock()
@@ -28,9 +28,9 @@ func (l *Locks[K]) Lock(key K) (unlock func()) {
 	}
 }
 
-// addUser returns the entry of a key and counts the caller as a user. It creates the entry if
-// needed.
-func (l *Locks[K]) addUser(key K) *entry {
+// getOrAddEntryForUser returns the entry of a key, which it creates if needed, and adds one to the number of
+// its users.
+func (l *Locks[K]) getOrAddEntryForUser(key K) *entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.keys == nil {
@@ -45,7 +45,7 @@ func (l *Locks[K]) addUser(key K) *entry {
 	return e
 }
 
-// removeUser uncounts a user. It deletes the entry after its last user.
+// removeUser subtracts one from the number of users of an entry. It deletes the entry after its last user.
 func (l *Locks[K]) removeUser(key K, e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

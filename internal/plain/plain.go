@@ -67,7 +67,7 @@ func Reason(e *field.Error) string {
 func Fields(errs field.ErrorList) string {
 	var lines []string
 	for _, e := range errs[:min(len(errs), MaxFaults)] {
-		lines = append(lines, shownPath(e.Field)+": "+Reason(e))
+		lines = append(lines, truncateAndQuotePath(e.Field)+": "+Reason(e))
 	}
 	if len(errs) > MaxFaults {
 		lines = append(lines, fmt.Sprintf("and more, %d faults at least", len(errs)))
@@ -75,8 +75,9 @@ func Fields(errs field.ErrorList) string {
 	return strings.Join(lines, "\n")
 }
 
-// shownPath cuts a long path, and quotes it if it has special characters.
-func shownPath(s string) string {
+// truncateAndQuotePath cuts a path to maxField bytes and appends "...". It quotes a path that has control
+// characters or other bytes that strconv.Quote escapes, except double quotes.
+func truncateAndQuotePath(s string) string {
 	if len(s) > maxField {
 		s = s[:maxField] + "..."
 	}

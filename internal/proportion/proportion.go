@@ -26,17 +26,17 @@ func Check(t testing.TB, small, large func(), times int) {
 	quick, slow := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range attempts {
 		for range times {
-			quick = min(quick, timeOf(small))
+			quick = min(quick, runAndTime(small))
 		}
-		if slow = min(slow, timeOf(large)); slow < time.Duration(slack*times)*quick {
+		if slow = min(slow, runAndTime(large)); slow < time.Duration(slack*times)*quick {
 			return
 		}
 	}
 	t.Errorf("not proportional: %d times the size took %s, the size itself %s", times, slow, quick)
 }
 
-// timeOf returns how long work takes.
-func timeOf(work func()) time.Duration {
+// runAndTime runs work and returns the real time that it takes.
+func runAndTime(work func()) time.Duration {
 	began := time.Now()
 	work()
 	return time.Since(began)

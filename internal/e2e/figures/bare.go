@@ -32,28 +32,31 @@ var (
 	files    = []string{"/etc/hosts", "/dev/termination-log"}
 )
 
-// mountPaths returns the mounts of a pod. Their files exist before a measurement starts.
-func (w *harness) mountPaths(pod string) (mounts []*cri.Mount) {
+// createMountFiles creates the host files that a pod mounts, and returns the mounts. The files exist before a
+// measurement starts.
+func (w *harness) createMountFiles(pod string) (mounts []*cri.Mount) {
 	for _, path := range files {
-		host := filepath.Join(w.criLogDir(pod), filepath.Base(path))
+		host := filepath.Join(w.createCRILogDir(pod), filepath.Base(path))
 		w.check(os.WriteFile(host, nil, 0o644))
 		mounts = append(mounts, &cri.Mount{ContainerPath: path, HostPath: host})
 	}
 	return mounts
 }
 
-// newCRIPod returns a pod with the configuration that the agent would use. It calls nothing.
-func (w *harness) newCRIPod(name string) *bare {
-	return &bare{w: w, name: name, mounts: w.mountPaths(name), config: &cri.PodSandboxConfig{
+// newCRIPodWithFiles returns a pod with the sandbox configuration that the agent would use. It creates the log
+// directory and the mounted files of the pod, and does not call the runtime.
+func (w *harness) newCRIPodWithFiles(name string) *bare {
+	return &bare{w: w, name: name, mounts: w.createMountFiles(name), config: &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: name, Namespace: "default", Uid: name},
 		Hostname:     name,
-		LogDirectory: w.criLogDir(name),
+		LogDirectory: w.createCRILogDir(name),
 		Labels:       map[string]string{nameLabel: name, uidLabel: name, bareLabel: "true"},
 		Linux:        &cri.LinuxPodSandboxConfig{SecurityContext: &cri.LinuxSandboxSecurityContext{NamespaceOptions: &cri.NamespaceOption{}}},
 	}}
 }
 
-// runSandboxAndContainer runs the sandbox and starts the first container.
+// runSandboxAndContainer runs the sandbox, asks for the status of the image as the agent does, and starts the
+// first container.
 func (b *bare) runSandboxAndContainer() error {
 	made, err := b.w.runtime.RunPodSandbox(context.Background(), &cri.RunPodSandboxRequest{Config: b.config})
 	if err != nil {
@@ -67,7 +70,7 @@ func (b *bare) runSandboxAndContainer() error {
 	return b.startContainer(0)
 }
 
-// startContainer creates and starts a container.
+// startContainer creates and starts the container with this attempt, and stores its ID.
 func (b *bare) startContainer(attempt uint32) error {
 	made, err := b.w.runtime.CreateContainer(context.Background(), &cri.CreateContainerRequest{
 		PodSandboxId: b.sandbox, SandboxConfig: b.config,
@@ -95,8 +98,9 @@ func (b *bare) startContainer(attempt uint32) error {
 	return err
 }
 
-// startReplacement creates and starts the next container as soon as the first container has exited.
-func (b *bare) startReplacement() error {
+// startReplacementAfterExit polls until the first container has exited, and then creates and starts its
+// replacement.
+func (b *bare) startReplacementAfterExit() error {
 	for {
 		status, err := b.w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: b.container})
 		if err != nil {
@@ -109,7 +113,7 @@ func (b *bare) startReplacement() error {
 	}
 }
 
-// stop stops the container and the sandbox.
+// stop stops the container, with a timeout of 30 seconds, and then the sandbox.
 func (b *bare) stop() error {
 	_, err := b.w.runtime.StopContainer(context.Background(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 30})
 	if err != nil {
@@ -119,7 +123,7 @@ func (b *bare) stop() error {
 	return err
 }
 
-// remove removes the stopped container and its sandbox. No measurement includes it.
+// remove removes the stopped sandbox and so its containers. No measurement includes it.
 func (b *bare) remove() error {
 	_, err := b.w.runtime.RemovePodSandbox(context.Background(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
 	return err

@@ -69,13 +69,13 @@ func (w *harness) check(err error) {
 	}
 }
 
-// nextName returns a name that no pod has had.
+// nextName returns a new pod name: the prefix and the next serial number.
 func (w *harness) nextName(prefix string) string {
 	w.serial++
 	return fmt.Sprintf("%s-%d", prefix, w.serial)
 }
 
-// podManifest returns a manifest with one container.
+// podManifest returns the YAML manifest of a pod with one container.
 func (w *harness) podManifest(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Pod
@@ -89,14 +89,14 @@ spec:
 `, name, w.image(), command)
 }
 
-// writeManifest writes the manifest of a pod, so that the agent starts the pod.
+// writeManifest writes the manifest of a pod to the agent's directory, so that the agent starts the pod.
 func (w *harness) writeManifest(name string) { w.agent.Write(name+".yaml", w.podManifest(name)) }
 
-// removeManifest removes the manifest of a pod, so that the agent stops the pod.
+// removeManifest removes the manifest of a pod from the agent's directory, so that the agent stops the pod.
 func (w *harness) removeManifest(name string) { w.agent.Remove(name + ".yaml") }
 
-// waitUntil polls until a condition holds, and returns the time from began until then. what names the condition
-// in a failure.
+// waitUntil polls until holds returns true, and returns the time since began. It fails the run after
+// waitTimeout or an interrupt. what names the condition in the failure.
 func (w *harness) waitUntil(began time.Time, what string, holds func() bool) time.Duration {
 	for !holds() {
 		if time.Since(began) > waitTimeout {
@@ -111,7 +111,7 @@ func (w *harness) waitUntil(began time.Time, what string, holds func() bool) tim
 	return time.Since(began)
 }
 
-// sleepUnlessInterrupted sleeps for d, so that the machine becomes idle. It fails the run after an interrupt.
+// sleepUnlessInterrupted sleeps for d. It fails the run if an interrupt arrives meanwhile.
 func (w *harness) sleepUnlessInterrupted(d time.Duration) {
 	select {
 	case <-w.r.interrupt:
@@ -120,35 +120,36 @@ func (w *harness) sleepUnlessInterrupted(d time.Duration) {
 	}
 }
 
-// listContainers returns the containers with a label.
+// listContainers returns the containers with a label. It fails the run if the runtime returns an error.
 func (w *harness) listContainers(key, value string) []*cri.Container {
 	list, err := w.runtime.ListContainers(context.Background(), &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetContainers()
 }
 
-// listSandboxes returns the sandboxes with a label.
+// listSandboxes returns the sandboxes with a label. It fails the run if the runtime returns an error.
 func (w *harness) listSandboxes(key, value string) []*cri.PodSandbox {
 	list, err := w.runtime.ListPodSandbox(context.Background(), &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{key: value}}})
 	w.check(err)
 	return list.GetItems()
 }
 
-// runningContainer returns the ID of a running container of a pod whose attempt is at least attempt.
-func (w *harness) runningContainer(pod string, attempt uint32) string {
+// findRunningContainer returns the ID of a running container of the pod with this name. Only containers with
+// the attempt minAttempt or a later one match. It returns "" if none matches.
+func (w *harness) findRunningContainer(pod string, minAttempt uint32) string {
 	for _, c := range w.listContainers(nameLabel, pod) {
-		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING && c.GetMetadata().GetAttempt() >= attempt {
+		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING && c.GetMetadata().GetAttempt() >= minAttempt {
 			return c.GetId()
 		}
 	}
 	return ""
 }
 
-// waitUntilRunning waits until a container of a pod runs whose attempt is at least attempt. since is the start
-// time that the runtime reports, as polling is too coarse.
-func (w *harness) waitUntilRunning(pod string, attempt uint32) (id string, since time.Time) {
+// waitUntilRunning waits until the pod has a running container with the attempt minAttempt or a later one. It
+// returns the start time that the runtime reports, as polling is too coarse.
+func (w *harness) waitUntilRunning(pod string, minAttempt uint32) (id string, startedAt time.Time) {
 	w.waitUntil(time.Now(), "a container of "+pod+" runs", func() bool {
-		id = w.runningContainer(pod, attempt)
+		id = w.findRunningContainer(pod, minAttempt)
 		return id != ""
 	})
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: id})
@@ -156,7 +157,7 @@ func (w *harness) waitUntilRunning(pod string, attempt uint32) (id string, since
 	return id, time.Unix(0, status.GetStatus().GetStartedAt())
 }
 
-// hasStopped reports whether no container of a pod runs and its sandbox is stopped.
+// hasStopped reports whether the pod with this name has no running container and no ready sandbox.
 func (w *harness) hasStopped(pod string) bool {
 	for _, c := range w.listContainers(nameLabel, pod) {
 		if c.GetState() == cri.ContainerState_CONTAINER_RUNNING {
@@ -171,23 +172,24 @@ func (w *harness) hasStopped(pod string) bool {
 	return true
 }
 
-// agentOwner returns the owner label of the agent's pods.
+// agentOwner returns the value of the owner label on the agent's pods. It reads it from the agent's state
+// directory.
 func (w *harness) agentOwner() string {
 	text, err := os.ReadFile(filepath.Join(w.agent.State, "owner"))
 	w.check(err)
 	return strings.TrimSpace(string(text))
 }
 
-// agentSelector returns a label selector for the pods of the agent.
+// agentSelector returns the label selector for the pods of the agent.
 func (w *harness) agentSelector() map[string]string {
 	return map[string]string{ownerLabel: w.agentOwner()}
 }
 
 var theirs = map[string]string{bareLabel: "true"}
 
-// listRunning returns the IDs of all running containers that match the selector, and the number of ready
-// sandboxes.
-func (w *harness) listRunning(selector map[string]string) (containers map[string]bool, sandboxes int) {
+// listRunning returns the IDs of the running containers that match the selector, and the number of ready
+// sandboxes that match it.
+func (w *harness) listRunning(selector map[string]string) (containers map[string]bool, readySandboxes int) {
 	ctx := context.Background()
 	list, err := w.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{
 		LabelSelector: selector, State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_RUNNING},
@@ -204,7 +206,8 @@ func (w *harness) listRunning(selector map[string]string) (containers map[string
 	return containers, len(ready.GetItems())
 }
 
-// killContainer kills the first process of a container and returns the time of the kill.
+// killContainer sends SIGKILL to the first process of a container, and returns the time just before. It fails
+// the run if the container has no process.
 func (w *harness) killContainer(container string) time.Time {
 	status, err := w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: container, Verbose: true})
 	w.check(err)
@@ -220,8 +223,8 @@ func (w *harness) killContainer(container string) time.Time {
 	return began
 }
 
-// criLogDir returns the log directory of a pod that is made with direct CRI calls.
-func (w *harness) criLogDir(pod string) string {
+// createCRILogDir creates the log directory for a pod that is made with direct CRI calls, and returns its path.
+func (w *harness) createCRILogDir(pod string) string {
 	dir := filepath.Join(w.containerd.Dir, "bare", pod)
 	w.check(os.MkdirAll(dir, 0o755))
 	return dir

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// measureIdle measures the memory and the processor time of an idle agent.
+// measureIdle starts r.many pods, waits until the agent is idle, and adds rows for the agent's memory and
+// processor time to the table. Then it removes the pods.
 func (r *run) measureIdle() {
 	w := r.harness
 	began := time.Now()
@@ -29,7 +30,7 @@ func (r *run) measureIdle() {
 	share := 100 * float64(later-used) / float64(time.Since(began))
 	after, _, err := residentMemory(pid)
 	w.check(err)
-	r.printf("resident %s, %s of it anonymous, later %s; %v in %v", mb(all), mb(anonymous), mb(after), later-used, r.idle)
+	r.logIfVerbose("resident %s, %s of it anonymous, later %s; %v in %v", mb(all), mb(anonymous), mb(after), later-used, r.idle)
 	all = max(all, after)
 	r.table.addRow("resident memory with "+itoa(r.many)+" pods", "", mb(all), "", "28 MB", all <= 28_000_000, loadAverage())
 	r.table.addRow("processor, idle with "+itoa(r.many)+" pods", "", percent(share), "", "0.1 %", share <= 0.1, loadAverage())

@@ -54,7 +54,7 @@ func main() {
 	flag.Parse()
 	r := &run{options: o, interrupt: make(chan os.Signal, 1)}
 	signal.Notify(r.interrupt, os.Interrupt, syscall.SIGTERM)
-	os.Exit(r.measureAll())
+	os.Exit(r.measureSelectedPartsAndCleanUp())
 }
 
 // run is one run of the program, and what the package e2e takes for a test.
@@ -71,9 +71,9 @@ type run struct {
 // stopped unwinds what cannot go on.
 type stopped struct{}
 
-// measureAll takes the figures of the selected parts, prints them, and always cleans up. It returns the exit
-// status.
-func (r *run) measureAll() (status int) {
+// measureSelectedPartsAndCleanUp starts the harness, measures the parts that r.parts names, prints the table,
+// and cleans up, also after a failure. It returns 1 if the run has failed, else 0.
+func (r *run) measureSelectedPartsAndCleanUp() (status int) {
 	defer func() {
 		if status = 0; r.failed {
 			status = 1
@@ -132,8 +132,8 @@ func (r *run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 // Failed implements e2e.T.
 func (r *run) Failed() bool { return r.failed }
 
-// printf prints a line about one try.
-func (r *run) printf(format string, args ...any) {
+// logIfVerbose logs a line if the run is verbose.
+func (r *run) logIfVerbose(format string, args ...any) {
 	if r.verbose {
 		r.Logf(format, args...)
 	}

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// measureManyPods measures start and removal of many pods at once.
+// measureManyPods measures r.tries times how long r.many pods take to start and to stop, by direct CRI calls
+// and by the agent. It adds both results to the table.
 func (r *run) measureManyPods() {
 	var started, removed sample
 	before := loadAverage()
 	for i := range r.tries {
 		f := r.harness.measureManyByCRI()
 		o := r.harness.crowd()
-		r.printf("try %d: start %v %v, remove %v %v", i, f[0], o[0], f[1], o[1])
+		r.logIfVerbose("try %d: start %v %v, remove %v %v", i, f[0], o[0], f[1], o[1])
 		started.add(f[0], o[0])
 		removed.add(f[1], o[1])
 	}
@@ -46,8 +47,8 @@ func (w *harness) crowd() (took [2]time.Duration) {
 	return took
 }
 
-// waitForRunning waits until n containers and n sandboxes match the selector and run. It returns the time since
-// began.
+// waitForRunning waits until exactly n running containers and n ready sandboxes match the selector. It returns
+// the time since began.
 func (w *harness) waitForRunning(began time.Time, selector map[string]string, n int) time.Duration {
 	return w.waitUntil(began, itoa(n)+" pods", func() bool {
 		containers, sandboxes := w.listRunning(selector)
@@ -55,23 +56,24 @@ func (w *harness) waitForRunning(began time.Time, selector map[string]string, n 
 	})
 }
 
-// measureManyByCRI measures start and removal of many pods at once with direct CRI calls.
+// measureManyByCRI runs r.many pods at once with direct CRI calls, stops and removes them, and returns how long
+// the start and the stop took.
 func (w *harness) measureManyByCRI() (took [2]time.Duration) {
 	pods := make([]*bare, w.r.many)
 	for i := range pods {
-		pods[i] = w.newCRIPod(w.nextName("bare"))
+		pods[i] = w.newCRIPodWithFiles(w.nextName("bare"))
 	}
 	began := time.Now()
-	w.watchDuring(func() error { return forEachPod(pods, (*bare).runSandboxAndContainer) }, func() { took[0] = w.waitForRunning(began, theirs, len(pods)) })
+	w.runWhileWatching(func() error { return forEachPod(pods, (*bare).runSandboxAndContainer) }, func() { took[0] = w.waitForRunning(began, theirs, len(pods)) })
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
-	w.watchDuring(func() error { return forEachPod(pods, (*bare).stop) }, func() { took[1] = w.waitForRunning(began, theirs, 0) })
+	w.runWhileWatching(func() error { return forEachPod(pods, (*bare).stop) }, func() { took[1] = w.waitForRunning(began, theirs, 0) })
 	w.check(forEachPod(pods, (*bare).remove))
 	w.sleepUnlessInterrupted(time.Second)
 	return took
 }
 
-// forEachPod calls do for every pod at once and returns the joined errors.
+// forEachPod calls do for every pod concurrently, waits for all, and returns the joined errors.
 func forEachPod(pods []*bare, do func(*bare) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(pods))

@@ -13,7 +13,7 @@ import (
 // tick is the unit of times in /proc, which is the same on all machines.
 const tick = 10 * time.Millisecond
 
-// processorTime returns the processor time that a process has used.
+// processorTime returns the processor time that a process has used, in user mode and in the kernel.
 func processorTime(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -35,7 +35,8 @@ func processorTime(pid int) (time.Duration, error) {
 	return ticks * tick, nil
 }
 
-// residentMemory returns the resident memory of a process in bytes: all of it, and the part that no file backs.
+// residentMemory returns the resident memory of a process in bytes, and the part of it that is anonymous (not
+// backed by a file).
 func residentMemory(pid int) (all, anonymous int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -57,7 +58,7 @@ func residentMemory(pid int) (all, anonymous int64, err error) {
 	return all, anonymous, nil
 }
 
-// loadAverage returns the load average of the machine over the last minute.
+// loadAverage returns the machine's load average over the last minute, or "?" if it cannot be read.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

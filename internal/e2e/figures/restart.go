@@ -11,7 +11,9 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// measureRestart kills the agent and measures until the next agent knows all pods.
+// measureRestart starts r.full pods, kills and restarts the agent r.tries times, and measures until the agent
+// reports all pods as running. It fails the run if a restart changes which containers run. Then it removes the
+// pods.
 func (r *run) measureRestart() {
 	w := r.harness
 	names, began := make([]string, r.full), time.Now()
@@ -19,18 +21,18 @@ func (r *run) measureRestart() {
 		names[i] = w.nextName("full")
 		w.writeManifest(names[i])
 	}
-	r.printf("%d pods run after %v", r.full, w.waitForRunning(began, w.agentSelector(), r.full))
+	r.logIfVerbose("%d pods run after %v", r.full, w.waitForRunning(began, w.agentSelector(), r.full))
 	w.sleepUnlessInterrupted(10 * time.Second)
 	were, _ := w.listRunning(w.agentSelector())
 	var took sample
 	before := loadAverage()
 	for i := range r.tries {
-		f := w.measureListing()
+		f := w.measureListAndStatusCalls()
 		w.agent.Kill()
 		began := time.Now()
 		w.agent.Start()
 		o := w.waitUntil(began, "all pods are known", func() bool { return w.countRunningInAgent() == r.full })
-		r.printf("try %d: %v %v", i, f, o)
+		r.logIfVerbose("try %d: %v %v", i, f, o)
 		took.add(f, o)
 		w.sleepUnlessInterrupted(2 * time.Second) // An agent that touches one does so by now.
 		if are, _ := w.listRunning(w.agentSelector()); !maps.Equal(were, are) {
@@ -44,7 +46,8 @@ func (r *run) measureRestart() {
 	w.waitForRunning(time.Now(), w.agentSelector(), 0)
 }
 
-// countRunningInAgent returns the number of pods that the agent reports as running.
+// countRunningInAgent returns the number of pods that the agent reports as running. It returns 0 if the agent
+// does not answer.
 func (w *harness) countRunningInAgent() (n int) {
 	pods, err := w.agent.Pods()
 	if err != nil {
@@ -58,8 +61,9 @@ func (w *harness) countRunningInAgent() (n int) {
 	return n
 }
 
-// measureListing measures the CRI calls that an agent needs to list its pods.
-func (w *harness) measureListing() time.Duration {
+// measureListAndStatusCalls makes the CRI calls that an agent needs to know its pods, list calls and one status
+// call for each container and sandbox, and returns how long they took.
+func (w *harness) measureListAndStatusCalls() time.Duration {
 	began, ctx := time.Now(), context.Background()
 	ids, _ := w.listRunning(w.agentSelector())
 	for id := range ids {

@@ -4,7 +4,7 @@ package main
 
 import "os"
 
-// measureSize measures the size of the agent's program file.
+// measureSize adds a row with the size of the agent's program file to the table.
 func (r *run) measureSize() {
 	info, err := os.Stat(r.harness.program)
 	r.harness.check(err)

@@ -17,7 +17,7 @@ func (s *sample) add(floor, ours time.Duration) {
 	s.floor, s.ours = append(s.floor, floor), append(s.ours, ours)
 }
 
-// median returns the median of one or more durations.
+// median returns the median of the durations. It panics if there are none.
 func median(d []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(d))
 	n := len(sorted)
@@ -27,12 +27,12 @@ func median(d []time.Duration) time.Duration {
 // target is the most that ours may be, and how people say that.
 type target func(floor time.Duration) (most time.Duration, text string)
 
-// aboveFloorTarget returns a target of the measured floor plus a margin.
-func aboveFloorTarget(margin time.Duration) target {
+// floorPlusMarginTarget returns a target: the duration that direct CRI calls need (the floor) plus a margin.
+func floorPlusMarginTarget(margin time.Duration) target {
 	return func(floor time.Duration) (time.Duration, string) { return floor + margin, "floor + " + margin.String() }
 }
 
-// atMostTarget returns a target that a duration must not exceed.
+// atMostTarget returns a target with a fixed upper limit.
 func atMostTarget(d time.Duration) target {
 	return func(time.Duration) (time.Duration, string) { return d, d.String() }
 }
@@ -43,7 +43,8 @@ type table struct {
 	rows  [][]string
 }
 
-// addTimes adds a row of durations.
+// addTimes adds a row that compares the durations of direct CRI calls (the floor) with the agent's durations,
+// and says whether the agent's median meets the target.
 func (t *table) addTimes(what string, s sample, aim target, load string) {
 	floor, ours := median(s.floor), median(s.ours)
 	most, text := aim(floor)
@@ -51,12 +52,13 @@ func (t *table) addTimes(what string, s sample, aim target, load string) {
 		fmt.Sprintf("%.2f", float64(ours)/float64(floor)), text, ours <= most, load)
 }
 
-// addRow adds a row. A figure with an empty aim has no target.
-func (t *table) addRow(what, floor, ours, ratio, aim string, kept bool, load string) {
+// addRow adds a row to the table. If targetMet is false, the row says that the target was missed. An empty aim
+// means that the figure has no target.
+func (t *table) addRow(what, floor, ours, ratio, aim string, targetMet bool, load string) {
 	if aim != "" {
 		aim = "≤ " + aim
 	}
-	if !kept {
+	if !targetMet {
 		aim += ", **missed**"
 	}
 	t.rows = append(t.rows, []string{what, floor, ours, ratio, aim, load})
@@ -72,7 +74,7 @@ func (t *table) String() string {
 	return s.String()
 }
 
-// formatSpread returns the median, the least and the greatest of some durations as text.
+// formatSpread returns the median, the minimum and the maximum of some durations as text.
 func formatSpread(d []time.Duration) string {
 	return fmt.Sprintf("%s (%s to %s)", ms(median(d)), ms(slices.Min(d)), ms(slices.Max(d)))
 }
