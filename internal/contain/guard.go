@@ -153,8 +153,7 @@ func (g *Guard) countPanic(call string, err error) (first bool) {
 	return first
 }
 
-// callOnPanic calls the hook OnPanic, if there is one. It recovers a panic of the hook, except an
-// executor.Fault.
+// callOnPanic calls the hook OnPanic if it is set. It recovers a panic of the hook, except an executor.Fault.
 func (g *Guard) callOnPanic(call string, err error) {
 	if g.onPanic == nil {
 		return

@@ -39,8 +39,9 @@ type program struct {
 	path       string // in which it finds its shim and runc
 }
 
-// findPrograms checks that everything for a containerd is on the machine, and returns the path of its program
-// and the PATH for it. missing says what is missing, and is empty if nothing is missing.
+// findPrograms checks that the machine has everything that a containerd needs, and returns the path of the
+// containerd program and its PATH. missing names the first thing that the machine lacks. It is empty if the
+// machine lacks nothing.
 func findPrograms(version Version) (p program, missing string) {
 	if os.Geteuid() != 0 {
 		return p, "only root can"
