@@ -18,8 +18,10 @@ func (t *Table) Kill(u Update, out *Effects) (Accepted, error) {
 	return t.acceptUpdate(&u, true, out)
 }
 
-// acceptUpdate implements Update and Kill. It stores the update, then issues the ticket, then
-// schedules the work.
+// acceptUpdate implements Update and Kill: it applies an update to the record of its pod, or stores it for the
+// pod that waits under the same UID. It appends to out what the caller must do. With withTicket it also issues
+// a ticket (the number of a kill), but not for a pod that waits. An update of a RuntimePod that is not a kill
+// changes nothing.
 func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted, error) {
 	if err := t.checkUpdate(u); err != nil {
 		return Accepted{}, err
@@ -32,15 +34,15 @@ func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted
 	}
 	r := t.findRecord(u.UID)
 	if r != nil && r.belongsToSuccessor(u) {
-		t.setSuccessor(r, u, out)
+		t.storeOrStartSuccessor(r, u, out)
 		return Accepted{Disposition: Queued, Ref: r.ref(), Generation: t.generation}, nil
 	}
 	var effect updateEffect
 	switch {
 	case r == nil:
-		r, effect = t.createRecord(u, out)
+		r, effect = t.addPodAndApplyUpdate(u, out)
 	case u.Subject == RuntimePod && !r.isRuntimeOnly():
-		effect = t.applyRuntimeKill(r, u, out)
+		effect = t.applyRuntimeKillUnlessUpdated(r, u, out)
 	default:
 		effect = t.applyUpdate(r, u, out)
 	}
@@ -49,7 +51,7 @@ func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted
 		a.Generation = t.generation
 	}
 	if withTicket {
-		a.Ticket = t.issueTicket(r, effect, out)
+		a.Ticket = t.issueKillTicket(r, effect, out)
 	}
 	t.scheduleWork(r, effect.cancelRunning, out)
 	return a, nil
@@ -62,7 +64,8 @@ type updateEffect struct {
 	podDesired    bool // the kill of a RuntimePod was refused, because the pod is desired
 }
 
-// checkUpdate returns an error if an update is invalid or the table is shut down.
+// checkUpdate returns ErrShutdown if the table is shut down, and an ErrInvalid if the update has no UID, an
+// unknown type or subject, or a static pod without a full name.
 func (t *Table) checkUpdate(u *Update) error {
 	switch {
 	case t.shutDown:
@@ -79,21 +82,21 @@ func (t *Table) checkUpdate(u *Update) error {
 	return nil
 }
 
-// requestsTermination reports whether the update is a kill, a deletion or has a terminal phase.
+// requestsTermination reports whether the update is a kill, or its pod is deleted or in a terminal phase.
 func (u *Update) requestsTermination() bool {
 	return u.Type == SyncPodKill || u.Facts.Deleted || u.Facts.TerminalPhase
 }
 
-// createRecord creates the record of an unknown pod and applies its first update. A pod in a
-// terminal phase starts as Terminated if the runtime runs no container of it: a sync could not
-// change anything.
-func (t *Table) createRecord(u *Update, out *Effects) (*record, updateEffect) {
-	r := t.newRecord(u.UID)
+// addPodAndApplyUpdate creates the record of an unknown pod and applies its first update. A RuntimePod starts
+// as deleted. A pod in a terminal phase starts as Terminated if the runtime runs no container of it, because no
+// sync could change anything.
+func (t *Table) addPodAndApplyUpdate(u *Update, out *Effects) (*record, updateEffect) {
+	r := t.addRecord(u.UID)
 	if u.Subject == RuntimePod {
 		r.flags |= flagFoundInRuntime | flagDeleted
 		return r, t.applyUpdate(r, u, out)
 	}
-	t.applyFixedFacts(r, &u.Facts)
+	t.storeFixedFactsAndQueueStatic(r, &u.Facts)
 	if u.Runtime == RuntimeRunning {
 		r.flags |= flagFoundInRuntime
 	}
@@ -103,9 +106,9 @@ func (t *Table) createRecord(u *Update, out *Effects) (*record, updateEffect) {
 	return r, t.applyUpdate(r, u, out)
 }
 
-// applyFixedFacts stores the facts that never change for an incarnation. A static pod also joins
-// the queue for its full name.
-func (t *Table) applyFixedFacts(r *record, f *Facts) {
+// storeFixedFactsAndQueueStatic marks r as delivered by a source. For a static pod it also stores the full name
+// and appends r to the queue of static pods with that name.
+func (t *Table) storeFixedFactsAndQueueStatic(r *record, f *Facts) {
 	r.flags |= flagHasConfig
 	if f.Static {
 		r.flags |= flagStatic
@@ -114,11 +117,12 @@ func (t *Table) applyFixedFacts(r *record, f *Facts) {
 	}
 }
 
-// applyUpdate makes u the current content of r's incarnation. It stores no content for a finished
-// pod. If the update shortens the grace period of a termination, the running call must be
-// cancelled.
+// applyUpdate applies an update to the present pod of a UID: it sets the flags for deletion and eviction and,
+// unless the pod is finished, stores the update and starts a termination that it requests. Such an update also
+// evicts or discards the pod that waits under the UID. cancelRunning in the result is true if the termination
+// starts here or its grace period became shorter, because the running call must then be cancelled.
 func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
-	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessor(u) {
+	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessorIfRequested(u) {
 		t.discardSuccessor(r, out)
 	}
 	r.setStickyFlags(u)
@@ -129,7 +133,7 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	if u.requestsTermination() {
 		t.moveStage(r, terminationRequested, out)
 	}
-	t.storeUpdate(r, u, wasSyncing && u.requestsTermination())
+	t.storeUpdateOrRuntimeChange(r, u, wasSyncing && u.requestsTermination())
 	effect := updateEffect{disposition: Current}
 	if r.stage.isTerminating() {
 		effect.cancelRunning = r.shortenGrace(u.Facts.DeletionGrace.Min(u.killGrace())) || wasSyncing
@@ -140,8 +144,8 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	return effect
 }
 
-// setStickyFlags sets the flags for deletion and eviction. The stage does not matter, so the order
-// of updates makes no difference.
+// setStickyFlags sets the flag for deletion if the update's pod is deleted, and the flag for eviction if the
+// update is an eviction. It works in every stage, so the order of updates makes no difference.
 func (r *record) setStickyFlags(u *Update) {
 	if u.Facts.Deleted {
 		r.flags |= flagDeleted
@@ -151,9 +155,11 @@ func (r *record) setStickyFlags(u *Update) {
 	}
 }
 
-// storeUpdate makes u the newest content. startsTermination means that u terminates a pod that was
-// desired until now.
-func (t *Table) storeUpdate(r *record, u *Update, startsTermination bool) {
+// storeUpdateOrRuntimeChange gives r the next generation number, and stores the grace period and source of a
+// ConfigPod. It then marks the update as pending work. If the update is only an observation of a change that
+// the pod's own call may have made, it sets runtimeChanged instead. startsTermination means that u terminates a
+// pod that was desired until now.
+func (t *Table) storeUpdateOrRuntimeChange(r *record, u *Update, startsTermination bool) {
 	t.generation++
 	r.generation = t.generation
 	if u.Observation && u.Type == SyncPodSync && !startsTermination && r.mayHaveCausedChange() {
@@ -163,22 +169,22 @@ func (t *Table) storeUpdate(r *record, u *Update, startsTermination bool) {
 	}
 	if u.Subject == ConfigPod {
 		r.flags |= flagHasConfig
-		t.applyMutableFacts(r, &u.Facts)
+		t.storeGraceAndSource(r, &u.Facts)
 	}
 }
 
-// applyMutableFacts stores the grace period and the source, which each content may change.
-func (t *Table) applyMutableFacts(r *record, f *Facts) {
+// storeGraceAndSource stores the source and the pod object's own grace period: the deletion grace period or, if
+// it is unset, the grace period of the spec. Both can change with each update.
+func (t *Table) storeGraceAndSource(r *record, f *Facts) {
 	r.contentSeconds = f.ownGrace().Or(Seconds(minGrace)).Seconds
-	r.source = t.sourceIndex(f.Source)
+	r.source = t.getOrAddSource(f.Source)
 }
 
-// applyRuntimeKill applies the kill of a RuntimePod to a pod that a source has delivered. If the
-// pod was updated after the runtime was observed, it may have become desired in between, and the
-// kill does nothing. Otherwise it starts the termination. The disposition is Ignored in both cases,
-// because a RuntimePod has no content. The kill's grace period is used as it is, even if it is
-// longer than the content's own.
-func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffect {
+// applyRuntimeKillUnlessUpdated applies the kill of a RuntimePod to a pod that a source has delivered. It
+// starts the termination of a desired pod with the kill's grace period, even if that is longer than the pod's
+// own. It does nothing if the pod was updated after the runtime was observed, because the pod may have become
+// desired in between. The disposition is always Ignored, because a RuntimePod has no pod object to store.
+func (t *Table) applyRuntimeKillUnlessUpdated(r *record, u *Update, out *Effects) updateEffect {
 	if r.stage >= StageTerminated {
 		return updateEffect{}
 	}
@@ -195,9 +201,10 @@ func (t *Table) applyRuntimeKill(r *record, u *Update, out *Effects) updateEffec
 	return updateEffect{cancelRunning: true}
 }
 
-// issueTicket returns a new ticket for a kill. It resolves the ticket at once if no container can
-// run or if the kill was refused.
-func (t *Table) issueTicket(r *record, effect updateEffect, out *Effects) Ticket {
+// issueKillTicket returns a new ticket (the number of a kill). It resolves the ticket at once if the pod is
+// desired and the kill was refused, or if the pod's containers are already stopped. Any other ticket is stored
+// until the termination ends.
+func (t *Table) issueKillTicket(r *record, effect updateEffect, out *Effects) Ticket {
 	t.lastTicket++
 	switch {
 	case effect.podDesired:
@@ -210,19 +217,20 @@ func (t *Table) issueTicket(r *record, effect updateEffect, out *Effects) Ticket
 	return t.lastTicket
 }
 
-// scheduleWork emits the effects that follow an update: it finishes the pod, cancels its running
-// call, wakes its worker, or asks for a comparison with the runtime.
+// scheduleWork emits the effect that must follow an update. It finishes a static pod that never started, or
+// cancels the running call if cancelRunning is true, or wakes the worker if an update is pending and the full
+// name is free. For any other idle pod it asks for a comparison with the runtime if one is due.
 func (t *Table) scheduleWork(r *record, cancelRunning bool, out *Effects) {
 	switch {
-	case r.canFinishWithoutCalls():
+	case r.canFinishUnstartedStatic():
 		t.finishPod(r, finishedWithoutStart, out)
 	case r.activity.isRunning():
 		if cancelRunning {
 			emit(out, OpCancel, r)
 		}
-	case r.pending && t.canCallSyncer(r):
-		t.wakeWorker(r, out)
+	case r.pending && t.holdsFullNameIfNeeded(r):
+		t.wakeIdleWorker(r, out)
 	default:
-		t.emitCompare(r, out)
+		t.emitCompareIfRuntimeChanged(r, out)
 	}
 }

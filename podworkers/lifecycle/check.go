@@ -21,7 +21,7 @@ func (t *Table) CheckInvariants() error {
 		if t.byUID[r.uid] != slot {
 			return fmt.Errorf("lifecycle: %s#%d is not indexed", r.uid, r.incarnation)
 		}
-		if fault := t.recordFault(r, awaitsName[slot]); fault != "" {
+		if fault := t.violatedInvariant(r, awaitsName[slot]); fault != "" {
 			return fmt.Errorf("lifecycle: %s#%d: %s (%s)", r.uid, r.incarnation, fault, r.stage)
 		}
 	}
@@ -31,9 +31,9 @@ func (t *Table) CheckInvariants() error {
 	return nil
 }
 
-// recordFault describes the violated invariant of one record, or returns the empty string.
-// awaitsName says that the record is in the queue of a full name.
-func (t *Table) recordFault(r *record, awaitsName bool) string {
+// violatedInvariant describes the first invariant that record r violates, or returns the empty string.
+// inNameQueue must be true if r is in the queue of static pods with its full name.
+func (t *Table) violatedInvariant(r *record, inNameQueue bool) string {
 	has := r.flags.hasAny
 	tickets := 0
 	if r.cold != nil {
@@ -50,15 +50,15 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "it waits after a failure but has no retry"
 	case r.runtimeChanged && !r.activity.isRunning():
 		return "a change in the runtime was not compared"
-	case r.activity.isRunning() && !r.stage.mayRunCall(r.activity.kind()):
+	case r.activity.isRunning() && !r.stage.mayStillRunCall(r.activity.kind()):
 		return "I2, I4: " + r.activity.kind().String() + " must not run"
 	case r.activity.isRunning() && !has(flagStarted):
 		return "a call runs but the pod never started"
-	case r.activity == ready && !t.canCallSyncer(r):
+	case r.activity == ready && !t.holdsFullNameIfNeeded(r):
 		return "I11: it was woken before it holds its full name"
-	case r.activity == idle && r.stage != StageFinished && t.canCallSyncer(r) && !r.inWorkQueue:
+	case r.activity == idle && r.stage != StageFinished && t.holdsFullNameIfNeeded(r) && !r.inWorkQueue:
 		return "I17: it will not be synced again"
-	case r.activity == idle && r.pending && t.canCallSyncer(r):
+	case r.activity == idle && r.pending && t.holdsFullNameIfNeeded(r):
 		return "I8: its pending update will not be synced"
 	case r.stage == StageSyncing && has(flagDeleted|flagEvicted):
 		return "I9: it is syncing although it was deleted or evicted"
@@ -70,17 +70,17 @@ func (t *Table) recordFault(r *record, awaitsName bool) string {
 		return "I14: only the runtime knows it, but it is not terminating"
 	case r.successor() != nil && (r.stage == StageSyncing || r.stage == StageFinished):
 		return "I13: its successor waits although it does not terminate"
-	case r.canFinishWithoutCalls() && r.stage != StageFinished:
+	case r.canFinishUnstartedStatic() && r.stage != StageFinished:
 		return "B-065: it never started and is not finished"
-	case awaitsName && (!has(flagStatic) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !awaitsName:
+	case inNameQueue && (!has(flagStatic) || r.stage >= StageTerminated), r.fullName != "" && r.stage < StageTerminated && !inNameQueue:
 		return "I11: its place in the name queue is wrong"
 	}
 	return ""
 }
 
-// mayRunCall reports whether a call of kind k may still run in stage s. The stage can have moved
-// since the call started; the call is then already cancelled.
-func (s Stage) mayRunCall(k Kind) bool {
+// mayStillRunCall reports whether a call of kind k that started earlier may still run in stage s. Each kind has
+// one stage, but a cancelled SyncPod may also run on in StageRequested.
+func (s Stage) mayStillRunCall(k Kind) bool {
 	switch k {
 	case SyncPod:
 		return s == StageSyncing || s == StageRequested
@@ -91,8 +91,9 @@ func (s Stage) mayRunCall(k Kind) bool {
 	}
 }
 
-// checkNameQueue returns an error if the queue of a full name is inconsistent. It adds the slots of
-// the queue to seen.
+// checkNameQueue returns an error if the queue of static pods with one full name is inconsistent: a broken
+// link, a wrong tail, or a syncing pod that has started although it is not the first. It adds the slots (record
+// numbers) of the queue to seen.
 func (t *Table) checkNameQueue(name string, queue nameQueue, seen map[uint32]bool) error {
 	before := uint32(0)
 	for slot := queue.head; slot != 0; slot = t.slots.at(slot).next {

@@ -23,25 +23,25 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	if result.OK() && t.advanceStage(r, kind, result, out) {
 		return true
 	}
-	if r.pending || r.stage != before || r.runtimeChanged && !result.isFailure() {
-		t.wakeWorker(r, out)
+	if r.pending || r.stage != before || r.runtimeChanged && !result.isFailureNotCancelled() {
+		t.wakeIdleWorker(r, out)
 		return true
 	}
 	t.enqueueRetry(r, result.backoffClass(kind), out)
-	r.waitsForRuntime, r.failed = result == FailedRuntimeUnavailable, result.isFailure()
-	t.emitCompare(r, out)
+	r.waitsForRuntime, r.failed = result == FailedRuntimeUnavailable, result.isFailureNotCancelled()
+	t.emitCompareIfRuntimeChanged(r, out)
 	return true
 }
 
-// isFailure reports whether the call returned an error and was not cancelled. A cancelled call has
-// no failure to describe, but it is repeated with the same backoff as a failed one.
-func (r Result) isFailure() bool { return !r.OK() && r != Cancelled }
+// isFailureNotCancelled reports whether the call returned an error and was not cancelled.
+func (r Result) isFailureNotCancelled() bool { return !r.OK() && r != Cancelled }
 
 // OK reports whether the call returned no error.
 func (r Result) OK() bool { return r == Succeeded || r == Completed || r == Stable }
 
-// backoffClass returns the class of delay before the next call of a pod that stays in its stage. A
-// cancelled call has the class Failed.
+// backoffClass returns the class of the delay before the pod's next call, if the pod stays in its stage. A
+// cancelled call has the class Failed. A SyncPod with the result FailedFinally waits for the next resync; a
+// termination with that result is retried as Failed.
 func (r Result) backoffClass(k Kind) backoff.Class {
 	switch {
 	case r == Stable && k == SyncPod:
@@ -61,10 +61,10 @@ func (r Result) backoffClass(k Kind) backoff.Class {
 	}
 }
 
-// advanceStage moves a pod to its next stage after a call that succeeded. It reports whether the
-// pod is finished or forgotten. Updates that arrived during the call do not matter: a late SyncPod
-// never ends a termination.
-func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) (finished bool) {
+// advanceStage moves a pod to its next stage after a call that succeeded; a SyncPod does so only with the
+// result Completed. It returns true if the pod was finished or its record was forgotten, also if the pod that
+// waits under the same UID has taken over the record. Updates that arrived during the call do not matter.
+func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) (finishedOrForgotten bool) {
 	switch kind {
 	case SyncPod:
 		if result == Completed {
@@ -74,7 +74,7 @@ func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) 
 		t.finishTermination(r, out)
 	case SyncTerminatingRuntimePod:
 		if r.isRuntimeOnly() {
-			t.forgetRuntimeOnly(r, out)
+			t.promoteSuccessorOrForget(r, out)
 			return true
 		}
 		t.finishTermination(r, out) // A source has delivered the pod in the meantime: it needs its cleanup.
@@ -85,9 +85,9 @@ func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) 
 	return false
 }
 
-// terminateCompleted starts the termination of a pod that has completed. Its grace period is the
-// content's own, so none is passed to the syncer. The record stores it as the effective grace
-// period, so a later kill can shorten it but not lengthen it.
+// terminateCompleted starts the termination of a pod after SyncPod has reported its completion. If the pod was
+// not terminating yet, the pod object's own grace period becomes the effective one. A later kill can shorten it
+// but not lengthen it.
 func (t *Table) terminateCompleted(r *record, out *Effects) {
 	if r.stage == StageSyncing {
 		r.grace, r.graceFromContent = r.contentGrace(), true
@@ -95,19 +95,19 @@ func (t *Table) terminateCompleted(r *record, out *Effects) {
 	t.moveStage(r, podCompleted, out)
 }
 
-// finishTermination moves a pod to Terminated after its containers were stopped. It resolves the
-// tickets of all kills. A static pod releases its full name, and the next pod with that name is
-// woken. Both happen before the cleanup.
+// finishTermination moves a pod to Terminated after its containers were stopped, and resolves the tickets of
+// its kills. A static pod leaves the queue for its full name; the next pod of the queue is woken if an update
+// of it is pending. The cleanup (SyncTerminatedPod) is still to come.
 func (t *Table) finishTermination(r *record, out *Effects) {
 	t.moveStage(r, containersStopped, out)
 	t.resolveTickets(r, Stopped, out)
-	t.leaveNameQueue(r, out)
+	t.leaveNameQueueAndWakeNext(r, out)
 }
 
-// forgetRuntimeOnly forgets a pod that only the runtime knew, after its containers were stopped. It
-// needs no cleanup. If a pod waits under the same UID, that pod takes over the record at once, and
-// the old incarnation has neither OpPhase nor OpForget.
-func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
+// promoteSuccessorOrForget resolves the tickets of a pod that only the runtime knew, after its containers were
+// stopped. The pod needs no cleanup: the pod that waits under the same UID takes over the record at once, or
+// the record is deleted if none waits.
+func (t *Table) promoteSuccessorOrForget(r *record, out *Effects) {
 	t.resolveTickets(r, Stopped, out)
 	if r.successor() != nil {
 		t.promoteSuccessor(r, out)
@@ -116,16 +116,17 @@ func (t *Table) forgetRuntimeOnly(r *record, out *Effects) {
 	t.forgetRecord(r, Stopped, out)
 }
 
-// finishPod moves a pod to Finished and makes its record idle, even if its worker was woken and did
-// not start. A pod that waits under the same UID takes over the record. Otherwise the record stays
-// until the pod is not desired, so that the same pod is not started again.
+// finishPod moves a pod to Finished, clears its pending work and its retry, resolves its open tickets with
+// NeverStarted, and takes it out of the queue for its full name. The pod that waits under the same UID then
+// takes over the record. If none waits, the record stays until the pod is no longer desired, so that the same
+// pod is not started again.
 func (t *Table) finishPod(r *record, cause transition, out *Effects) {
 	t.moveStage(r, cause, out)
 	r.activity, r.pending = idle, false
 	r.failed, r.runtimeChanged = false, false
 	t.removeRetry(r, out)
 	t.resolveTickets(r, NeverStarted, out)
-	t.leaveNameQueue(r, out)
+	t.leaveNameQueueAndWakeNext(r, out)
 	if r.successor() != nil {
 		t.promoteSuccessor(r, out)
 	}
@@ -140,5 +141,5 @@ func (t *Table) Due(uid types.UID, out *Effects) {
 		return
 	}
 	r.inWorkQueue = false
-	t.wakeWorker(r, out)
+	t.wakeIdleWorker(r, out)
 }

@@ -5,16 +5,17 @@ package lifecycle
 // fail again, without any backoff. Such a change is called an echo of the call, and must not end
 // the backoff. Every other change ends it.
 
-// mayHaveCausedChange reports whether the pod's own call may have made a change in the runtime: a
-// call runs, or the last call has failed and the pod waits. It returns false if an update is
+// mayHaveCausedChange reports whether the pod's own call may have made a change in the runtime: a call is
+// running, or the last call has failed and the pod waits for its retry. It returns false if an update is
 // pending, because the pod is then synced anyway.
 func (r *record) mayHaveCausedChange() bool {
 	return !r.pending && (r.activity.isRunning() || r.activity == idle && r.failed)
 }
 
-// emitCompare emits OpCompare if the runtime has shown a change of a pod that waits after a
-// failure.
-func (t *Table) emitCompare(r *record, out *Effects) {
+// emitCompareIfRuntimeChanged emits OpCompare if the last call has failed, the pod is idle, and the runtime has
+// shown a change since that call started. OpCompare makes the caller check whether the change can be the call's
+// own. runtimeChanged is cleared, so it is emitted once per change.
+func (t *Table) emitCompareIfRuntimeChanged(r *record, out *Effects) {
 	if r.runtimeChanged && r.failed && r.activity == idle {
 		r.runtimeChanged = false
 		emit(out, OpCompare, r)
@@ -30,5 +31,5 @@ func (t *Table) EndBackoff(ref Ref, incarnation uint64, out *Effects) {
 		return
 	}
 	t.removeRetry(r, out)
-	t.wakeWorker(r, out)
+	t.wakeIdleWorker(r, out)
 }

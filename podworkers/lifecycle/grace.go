@@ -63,8 +63,7 @@ func (g Grace) Min(other Grace) Grace {
 	return g
 }
 
-// clamped returns the grace period with at least minGrace seconds. Unset stays unset. The table never
-// adds to the number, so it cannot overflow.
+// clamped returns the grace period, raised to minGrace (one second) if it is shorter. An unset one stays unset.
 func (g Grace) clamped() Grace {
 	if g.Set {
 		g.Seconds = max(g.Seconds, minGrace)
@@ -92,12 +91,13 @@ func (c ContainerGrace) Effective() Grace {
 	return c.Override.Or(c.Deletion).Or(c.Container).Or(c.Spec).Or(c.Default)
 }
 
-// ownGrace returns the grace period that a pod has without a kill.
+// ownGrace returns the pod's grace period without a kill: DeletionGrace or, if it is unset, SpecGrace, with at
+// least one second. It is unset if both are unset.
 func (f *Facts) ownGrace() Grace { return f.DeletionGrace.Or(f.SpecGrace).clamped() }
 
-// killGrace returns the grace period that the kill requests. It is never longer than the own grace
-// period of the update's pod (kubernetes/kubernetes#124405). The update of a RuntimePod has no facts
-// and thus no limit.
+// killGrace returns the grace period of the kill, at least one second, but never longer than the grace period
+// of the update's pod object (kubernetes/kubernetes#124405). It is unset if the kill has none. The update of a
+// RuntimePod has no facts and thus no limit.
 func (u *Update) killGrace() Grace {
 	if !u.Kill.Grace.Set {
 		return Grace{}
@@ -105,12 +105,12 @@ func (u *Update) killGrace() Grace {
 	return u.Kill.Grace.clamped().Min(u.Facts.ownGrace())
 }
 
-// contentGrace returns the own grace period of the record's content. Without content it is minGrace.
+// contentGrace returns the grace period of the pod object that r has, or one second if r has none.
 func (r *record) contentGrace() Grace { return Seconds(r.contentSeconds).clamped() }
 
-// shortenGrace shortens the effective grace period to the requested one, and reports whether it became
-// shorter. A longer or unset request does not change it. If there is no effective grace period yet,
-// the requested one becomes effective, or without a request the content's own.
+// shortenGrace shortens r's effective grace period to the requested one, and returns true if it became shorter.
+// A longer or unset request changes nothing. If there is no effective grace period yet, the requested one
+// becomes effective or, if that is unset, the pod object's own; the result is then false.
 func (r *record) shortenGrace(requested Grace) (shortened bool) {
 	before := r.grace
 	r.grace = before.Min(requested.clamped()).Or(r.contentGrace())
@@ -120,9 +120,9 @@ func (r *record) shortenGrace(requested Grace) (shortened bool) {
 	return before.Set && r.grace != before
 }
 
-// graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod has
-// completed by itself, because the syncer then uses the pod object's own. After a kill, and for an
-// orphan, it is set even if it is equal to the pod object's own.
+// graceForSyncer returns the grace period to pass to the syncer. It is unset if the pod is not terminating, and
+// for a pod that completed by itself: the syncer then uses the pod object's own. After a kill, and for an
+// orphan, it is set even if it equals the pod object's own.
 func (r *record) graceForSyncer() Grace {
 	if !r.stage.isTerminating() || r.graceFromContent && r.grace == r.contentGrace() {
 		return Grace{}

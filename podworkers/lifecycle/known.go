@@ -41,7 +41,7 @@ func (t *Table) SyncKnown(snapshot DesiredSnapshot, states []PodState, out *Effe
 			r.desiredEpoch = t.syncKnownEpoch
 		}
 	}
-	t.markExcludedSources(snapshot.ExcludedSources)
+	t.setExcludedSources(snapshot.ExcludedSources)
 	removed := make(map[types.UID]bool, len(snapshot.Removed))
 	for _, uid := range snapshot.Removed {
 		removed[uid] = true
@@ -51,8 +51,8 @@ func (t *Table) SyncKnown(snapshot DesiredSnapshot, states []PodState, out *Effe
 		if !r.isUsed() {
 			continue
 		}
-		orphan := r.desiredEpoch != t.syncKnownEpoch && !t.isExemptFromTermination(r, snapshot.Generation, removed)
-		if orphan && !t.terminateOrphan(r, out) {
+		orphan := r.desiredEpoch != t.syncKnownEpoch && !t.isExemptFromOrphanTermination(r, snapshot.Generation, removed)
+		if orphan && !t.terminateOrForgetOrphan(r, out) {
 			continue
 		}
 		states = append(states, PodState{
@@ -63,33 +63,35 @@ func (t *Table) SyncKnown(snapshot DesiredSnapshot, states []PodState, out *Effe
 	return states
 }
 
-// markExcludedSources sets t.excluded for each source of the table.
-func (t *Table) markExcludedSources(sources []string) {
+// setExcludedSources sets t.excluded: for each source of the table, in the order of t.sources, whether
+// excludedSources contains it.
+func (t *Table) setExcludedSources(excludedSources []string) {
 	t.excluded = t.excluded[:0]
 	for _, o := range t.sources {
 		excluded := false
-		for _, s := range sources {
+		for _, s := range excludedSources {
 			excluded = excluded || s == o
 		}
 		t.excluded = append(t.excluded, excluded)
 	}
 }
 
-// isExemptFromTermination reports whether r must not be terminated although it is missing in the
-// snapshot: r was updated after the snapshot, or its source is excluded and has not removed it. A
-// pod that only the runtime shows has no source.
-func (t *Table) isExemptFromTermination(r *record, generation uint64, removed map[types.UID]bool) bool {
+// isExemptFromOrphanTermination reports whether r must not be terminated although the snapshot of desired pods
+// does not contain it. That is the case if r was updated after the snapshot, or if the snapshot excludes r's
+// source and r is not in removedBySource. If another pod waits under the UID, the later update and the waiting
+// pod's source count.
+func (t *Table) isExemptFromOrphanTermination(r *record, snapshotGeneration uint64, removedBySource map[types.UID]bool) bool {
 	updated, source := r.generation, r.source
 	if next := r.successor(); next != nil {
 		updated, source = max(updated, next.generation), next.source
 	}
-	return updated > generation || source != 0 && t.excluded[source-1] && !removed[r.uid]
+	return updated > snapshotGeneration || source != 0 && t.excluded[source-1] && !removedBySource[r.uid]
 }
 
-// terminateOrphan terminates a pod that is not desired. If the pod is finished, or if it never
-// started and was not found in the runtime, terminateOrphan forgets it in any stage, resolves its
-// tickets and returns false.
-func (t *Table) terminateOrphan(r *record, out *Effects) (stillKnown bool) {
+// terminateOrForgetOrphan terminates a pod that is not desired, and discards the pod that waits under its UID.
+// If the pod is finished, or never started and was not found in the runtime, it deletes the record, resolves
+// its tickets and returns false. A termination that has already begun runs on.
+func (t *Table) terminateOrForgetOrphan(r *record, out *Effects) (stillKnown bool) {
 	t.discardSuccessor(r, out)
 	if r.stage == StageFinished || !r.flags.hasAny(flagStarted|flagFoundInRuntime) {
 		t.forgetRecord(r, NeverStarted, out)

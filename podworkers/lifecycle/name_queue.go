@@ -5,7 +5,8 @@ package lifecycle
 // containers are stopped. When the head leaves, the next pod is woken, so no pod has to poll.
 type nameQueue struct{ head, tail uint32 }
 
-// joinNameQueue appends a static pod to the queue of its full name.
+// joinNameQueue appends a static pod to the queue of static pods with its full name. The first pod of the queue
+// may run.
 func (t *Table) joinNameQueue(r *record) {
 	l, ok := t.nameQueues[r.fullName]
 	if !ok {
@@ -17,9 +18,10 @@ func (t *Table) joinNameQueue(r *record) {
 	t.nameQueues[r.fullName] = l
 }
 
-// leaveNameQueue removes r from the queue of its full name, if it is in it. If r was the first, the
-// next pod is woken.
-func (t *Table) leaveNameQueue(r *record, out *Effects) {
+// leaveNameQueueAndWakeNext removes r from the queue of static pods with its full name. If r was the first, the
+// next pod of the queue may run, and its worker is woken if an update of it is pending. If r is in no queue,
+// nothing happens.
+func (t *Table) leaveNameQueueAndWakeNext(r *record, out *Effects) {
 	l, ok := t.nameQueues[r.fullName]
 	if !ok || r.fullName == "" || (r.prev == 0 && l.head != r.slot) {
 		return
@@ -42,13 +44,12 @@ func (t *Table) leaveNameQueue(r *record, out *Effects) {
 	}
 	t.nameQueues[r.fullName] = l
 	if head := t.slots.at(l.head); wasHead && head.pending {
-		t.wakeWorker(head, out)
+		t.wakeIdleWorker(head, out)
 	}
 }
 
-// canCallSyncer reports whether a worker may call a method of the syncer for the pod now. It
-// returns false only for a static pod that is desired and must wait for another pod with the same
-// full name. A pod that has to terminate never waits.
-func (t *Table) canCallSyncer(r *record) bool {
+// holdsFullNameIfNeeded returns false only for a desired static pod that must wait for another static pod with
+// the same full name. A pod that is not static, or that must terminate or has terminated, needs no full name.
+func (t *Table) holdsFullNameIfNeeded(r *record) bool {
 	return r.stage != StageSyncing || !r.flags.hasAny(flagStatic) || t.nameQueues[r.fullName].head == r.slot
 }

@@ -48,7 +48,7 @@ var phases = [stages]Phase{Syncing, Terminating, Terminating, Terminated, Finish
 // Phase returns the phase of the stage. It returns Finished for an invalid value.
 func (s Stage) Phase() Phase { return phases[min(s, StageFinished)] }
 
-// isTerminating reports whether the pod's containers are to be stopped.
+// isTerminating reports whether the pod must terminate and its containers are not stopped yet.
 func (s Stage) isTerminating() bool { return s == StageRequested || s == StageTerminating }
 
 // transition is a cause that moves a pod to another stage.
@@ -93,13 +93,13 @@ const (
 	running
 )
 
-// runningActivity returns the activity of a worker that calls the method k.
+// runningActivity returns the activity of a worker that calls the syncer's method k.
 func runningActivity(k Kind) activity { return running + activity(k) }
 
-// isRunning reports whether a worker calls the syncer.
+// isRunning reports whether a worker is calling the syncer for the pod.
 func (a activity) isRunning() bool { return a > ready }
 
-// kind returns the method that the worker calls. The activity must be a running one.
+// kind returns the syncer's method that the worker is calling. It is valid only if isRunning.
 func (a activity) kind() Kind { return Kind(a - running) }
 
 // stickyFlags are facts about one incarnation that stay true once they are true.

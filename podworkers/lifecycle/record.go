@@ -42,16 +42,16 @@ type record struct {
 // ref returns the Ref of the record.
 func (r *record) ref() Ref { return Ref{r.slot, r.version} }
 
-// isUsed reports whether the slot holds a pod.
+// isUsed reports whether the record holds a pod.
 func (r *record) isUsed() bool { return r.uid != "" }
 
 // isRuntimeOnly reports whether the pod is known from the runtime only: no source has delivered it.
 func (r *record) isRuntimeOnly() bool { return !r.flags.hasAny(flagHasConfig) }
 
-// canFinishWithoutCalls reports whether the record is a static pod that must terminate, never
-// started and was not found in the runtime. The table assumes that the pod has no container, so
-// neither SyncTerminatingPod nor SyncTerminatedPod is called.
-func (r *record) canFinishWithoutCalls() bool {
+// canFinishUnstartedStatic reports whether r is a static pod that is not syncing, never started and was not
+// found in the runtime. It has no container, so it is finished without a call of SyncTerminatingPod or
+// SyncTerminatedPod.
+func (r *record) canFinishUnstartedStatic() bool {
 	return r.stage != StageSyncing && r.flags.hasAny(flagStatic) && !r.flags.hasAny(flagStarted|flagFoundInRuntime)
 }
 
@@ -63,10 +63,10 @@ type coldFields struct {
 	next                 successor
 }
 
-// reset clears all fields and keeps the memory of tickets for reuse.
+// reset clears all fields and keeps the memory of the list of tickets for reuse.
 func (x *coldFields) reset() { *x = coldFields{tickets: x.tickets[:0]} }
 
-// ensureColdFields returns the rarely needed fields of r. It allocates them if r has none.
+// ensureColdFields returns the rarely needed fields of r. If r has none, it gives r freed or new ones.
 func (t *Table) ensureColdFields(r *record) *coldFields {
 	if r.cold == nil {
 		if n := len(t.freeColdFields); n > 0 {
@@ -87,10 +87,10 @@ type slab struct {
 
 const slabChunkSize = 32
 
-// at returns the record in a slot.
+// at returns the record with the number slot. It panics if that number was never allocated.
 func (s *slab) at(slot uint32) *record { return &s.chunks[slot/slabChunkSize][slot%slabChunkSize] }
 
-// allocate returns an unused record. It prefers a freed record to a new one.
+// allocate returns an empty record: a freed one if there is any, else a new one.
 func (s *slab) allocate() *record {
 	if s.firstFree != 0 {
 		r := s.at(s.firstFree)
@@ -106,8 +106,8 @@ func (s *slab) allocate() *record {
 	return r
 }
 
-// free clears a record and puts its slot into the free list. The new version makes existing Refs
-// stale.
+// free clears a record and puts it into the list of free records. It changes the version, so that every
+// existing Ref to the record becomes stale.
 func (s *slab) free(r *record) {
 	*r = record{slot: r.slot, version: r.version + 1, next: s.firstFree}
 	s.firstFree = r.slot

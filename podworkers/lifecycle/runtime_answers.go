@@ -22,5 +22,5 @@ func (t *Table) RuntimeAnswered(uid types.UID, out *Effects) {
 	}
 	r.waitsForRuntime, r.wokenByRuntime = false, true
 	t.removeRetry(r, out)
-	t.wakeWorker(r, out)
+	t.wakeIdleWorker(r, out)
 }

@@ -41,8 +41,9 @@ func RuntimeChange(before, now *runtime.PodStatus) string {
 	return describeSandboxChange(before, now)
 }
 
-// describeContainerChange describes the change of a container, or returns the empty string. A nil
-// old means that the container is new.
+// describeContainerChange describes the change of a container from old to c, or returns the empty string if
+// there is none. A nil old means that the container is new. A created container that has not started is never a
+// change.
 func describeContainerChange(old, c *runtime.ContainerStatus) string {
 	switch {
 	case c.State == runtime.StateCreated && (old == nil || old.State == runtime.StateCreated):
@@ -55,15 +56,15 @@ func describeContainerChange(old, c *runtime.ContainerStatus) string {
 	return ""
 }
 
-// equalContainerStatus reports whether two container statuses are equal, except for their state.
+// equalContainerStatus reports whether two container statuses are equal apart from their state.
 func equalContainerStatus(a, b *runtime.ContainerStatus) bool {
 	return a.Container == b.Container && a.Image == b.Image && a.ImageRef == b.ImageRef &&
 		a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
 		a.ExitCode == b.ExitCode && a.Reason == b.Reason && a.Message == b.Message && maps.Equal(a.Annotations, b.Annotations)
 }
 
-// describeSandboxChange describes the first change of an existing sandbox, or returns the empty
-// string.
+// describeSandboxChange describes the first change of a sandbox of before, or returns the empty string. New
+// sandboxes, and the removal of a sandbox that was not ready, are no changes.
 func describeSandboxChange(before, now *runtime.PodStatus) string {
 	for i := range before.Sandboxes {
 		old := &before.Sandboxes[i]
@@ -88,7 +89,7 @@ func describeSandboxChange(before, now *runtime.PodStatus) string {
 	return ""
 }
 
-// findContainerByID returns the container with an ID, or nil.
+// findContainerByID returns a pointer into list to the container with the ID, or nil.
 func findContainerByID(list []runtime.ContainerStatus, id string) *runtime.ContainerStatus {
 	for i := range list {
 		if list[i].ID == id {

@@ -11,8 +11,8 @@ type successor struct {
 	grace      Grace // of the eviction
 }
 
-// successor returns the pod that waits under r's UID, or nil. It waits until r is finished or, if
-// only the runtime knew r, until r's containers are stopped.
+// successor returns the pod that waits under the same UID until the present pod of r has terminated, or nil if
+// none waits.
 func (r *record) successor() *successor {
 	if r.cold == nil || r.cold.next.generation == 0 {
 		return nil
@@ -20,12 +20,10 @@ func (r *record) successor() *successor {
 	return &r.cold.next
 }
 
-// belongsToSuccessor reports whether the update is about the next incarnation of r's UID. That is
-// so in three cases: a create while the present incarnation terminates or after it has finished,
-// every update while a next incarnation waits, and an update from a source if so far only the
-// runtime knew the pod. An update that requests termination always belongs to the present
-// incarnation. In addition, applyUpdate evicts the successor if the update is an eviction, and
-// discards it otherwise. The kill of a RuntimePod leaves the successor unchanged.
+// belongsToSuccessor reports whether the update is about the pod that waits under r's UID, or makes one wait.
+// It returns false while the present pod is desired and for every update that requests termination. Any other
+// update belongs to the successor if it is a create, if a successor already waits, or if so far only the
+// runtime knew the present pod.
 func (r *record) belongsToSuccessor(u *Update) bool {
 	if r.stage == StageSyncing || u.requestsTermination() {
 		return false
@@ -33,24 +31,26 @@ func (r *record) belongsToSuccessor(u *Update) bool {
 	return u.Type == SyncPodCreate || r.successor() != nil || r.isRuntimeOnly()
 }
 
-// setSuccessor stores u as the next incarnation of r's UID, or starts it at once if r is finished.
-func (t *Table) setSuccessor(r *record, u *Update, out *Effects) {
+// storeOrStartSuccessor stores the update as the pod that waits under r's UID. If r is finished, that pod takes
+// over the record at once. An eviction of a pod that already waits is kept, unless the update is a create.
+func (t *Table) storeOrStartSuccessor(r *record, u *Update, out *Effects) {
 	t.generation++
 	var next successor
 	if previous := r.successor(); previous != nil && u.Type != SyncPodCreate {
 		next = *previous // New content does not undo the eviction; a new pod does.
 	}
-	next.generation, next.source, next.facts = t.generation, t.sourceIndex(u.Facts.Source), u.Facts
+	next.generation, next.source, next.facts = t.generation, t.getOrAddSource(u.Facts.Source), u.Facts
 	t.ensureColdFields(r).next = next
 	if r.stage == StageFinished {
 		t.promoteSuccessor(r, out)
 	}
 }
 
-// evictSuccessor marks the pod that waits under r's UID as evicted, if the update is an eviction,
-// and reports whether it did so. The evicted pod is still desired: it becomes an incarnation that
-// reports the eviction, but starts no container.
-func (r *record) evictSuccessor(u *Update) (evicted bool) {
+// evictSuccessorIfRequested marks the pod that waits under r's UID as evicted, and returns true, if the update
+// is an eviction and its pod is neither deleted nor terminal. It keeps the shorter of two kill grace periods.
+// The evicted pod stays desired: when it takes over the record it terminates at once, so it starts no
+// container.
+func (r *record) evictSuccessorIfRequested(u *Update) (evicted bool) {
 	next := r.successor()
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
 		return false
@@ -60,7 +60,7 @@ func (r *record) evictSuccessor(u *Update) (evicted bool) {
 	return true
 }
 
-// discardSuccessor drops the pod that waits under r's UID, if there is any.
+// discardSuccessor deletes the pod that waits under r's UID and emits OpDiscard, if one waits.
 func (t *Table) discardSuccessor(r *record, out *Effects) {
 	if r.successor() == nil {
 		return
@@ -69,8 +69,9 @@ func (t *Table) discardSuccessor(r *record, out *Effects) {
 	emit(out, OpDiscard, r)
 }
 
-// promoteSuccessor turns the record of a finished pod into the record of the pod that waits under
-// the same UID. All fields are reset, so no state of the old incarnation is left.
+// promoteSuccessor turns the record of a pod that has terminated into the record of the pod that waits under
+// the same UID, emits OpPromote and schedules the new pod's first sync, or its termination if it was evicted.
+// It resets all state of the old pod.
 func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	next := *r.successor()
 	t.removeRetry(r, out)
@@ -78,8 +79,8 @@ func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	x.reset()
 	*r = record{uid: r.uid, slot: r.slot, version: r.version, cold: x, desiredEpoch: r.desiredEpoch, incarnation: r.incarnation + 1}
 	emit(out, OpPromote, r)
-	t.applyFixedFacts(r, &next.facts)
-	t.applyMutableFacts(r, &next.facts)
+	t.storeFixedFactsAndQueueStatic(r, &next.facts)
+	t.storeGraceAndSource(r, &next.facts)
 	r.generation, r.reason, r.pending = next.generation, SyncPodCreate, true
 	if next.evicted {
 		t.terminateEvictedSuccessor(r, &next, out)
@@ -87,8 +88,8 @@ func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	t.scheduleWork(r, false, out)
 }
 
-// terminateEvictedSuccessor terminates a new incarnation that was evicted while it waited for the
-// old one.
+// terminateEvictedSuccessor requests the termination of a pod that was evicted while it waited under its UID,
+// with the grace period and status func of that eviction. r is already the new pod's record.
 func (t *Table) terminateEvictedSuccessor(r *record, s *successor, out *Effects) {
 	r.flags |= flagEvicted
 	r.reason = SyncPodKill

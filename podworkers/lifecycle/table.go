@@ -80,7 +80,7 @@ func (t *Table) Shutdown(out *Effects) {
 	}
 }
 
-// findRecord returns the record of a pod, or nil.
+// findRecord returns the record of a pod, or nil if the pod is unknown.
 func (t *Table) findRecord(uid types.UID) *record {
 	slot, ok := t.byUID[uid]
 	if !ok {
@@ -89,8 +89,9 @@ func (t *Table) findRecord(uid types.UID) *record {
 	return t.slots.at(slot)
 }
 
-// newRecord adds an empty record for an unknown pod.
-func (t *Table) newRecord(uid types.UID) *record {
+// addRecord adds an empty record for an unknown pod. Its incarnation number is higher than those of all
+// forgotten records, so no earlier pod of the UID had it.
+func (t *Table) addRecord(uid types.UID) *record {
 	r := t.slots.allocate()
 	r.uid = uid
 	r.incarnation = t.highestForgottenIncarnation + 1
@@ -98,11 +99,11 @@ func (t *Table) newRecord(uid types.UID) *record {
 	return r
 }
 
-// forgetRecord deletes a record. It resolves its tickets, and removes it from the queue of its full
-// name and from the work queue.
+// forgetRecord deletes a record and emits OpForget. It first resolves the pod's tickets, takes the pod out of
+// the queue for its full name (the next pod there may wake) and removes its retry from the work queue.
 func (t *Table) forgetRecord(r *record, resolution Resolution, out *Effects) {
 	t.resolveTickets(r, resolution, out)
-	t.leaveNameQueue(r, out)
+	t.leaveNameQueueAndWakeNext(r, out)
 	t.removeRetry(r, out)
 	emit(out, OpForget, r)
 	t.highestForgottenIncarnation = max(t.highestForgottenIncarnation, r.incarnation)
@@ -114,8 +115,9 @@ func (t *Table) forgetRecord(r *record, resolution Resolution, out *Effects) {
 	t.slots.free(r)
 }
 
-// sourceIndex returns index+1 of a source in t.sources. It appends a new source.
-func (t *Table) sourceIndex(sourceName string) uint32 {
+// getOrAddSource returns the index in t.sources, plus one, of the source with that name. It appends the source
+// if it is not there.
+func (t *Table) getOrAddSource(sourceName string) uint32 {
 	for i, o := range t.sources {
 		if o == sourceName {
 			return uint32(i) + 1
@@ -125,21 +127,22 @@ func (t *Table) sourceIndex(sourceName string) uint32 {
 	return uint32(len(t.sources))
 }
 
-// wakeWorker emits OpWake if the pod is idle.
-func (t *Table) wakeWorker(r *record, out *Effects) {
+// wakeIdleWorker makes an idle pod ready for StartPodSync, clears its failed and runtimeChanged, and emits
+// OpWake. If the pod is not idle, nothing happens.
+func (t *Table) wakeIdleWorker(r *record, out *Effects) {
 	if r.activity == idle {
 		r.activity, r.failed, r.runtimeChanged = ready, false, false
 		emit(out, OpWake, r)
 	}
 }
 
-// enqueueRetry emits OpRequeue: the pod is synced again after the delay of the class.
+// enqueueRetry emits OpRequeue, so that the caller syncs the pod again after the delay of the class.
 func (t *Table) enqueueRetry(r *record, class backoff.Class, out *Effects) {
 	r.inWorkQueue = true
 	emit(out, OpRequeue, r).Class = class
 }
 
-// removeRetry emits OpUnqueue if the pod has an entry in the work queue.
+// removeRetry emits OpUnqueue if the pod has an entry in the work queue, so that the caller deletes that entry.
 func (t *Table) removeRetry(r *record, out *Effects) {
 	if r.inWorkQueue {
 		r.inWorkQueue = false
@@ -147,8 +150,8 @@ func (t *Table) removeRetry(r *record, out *Effects) {
 	}
 }
 
-// moveStage moves a record to the stage that follows a transition. If the phase changes, it emits
-// OpPhase and returns true.
+// moveStage moves a record to the stage that stageAfter has for the transition. If that changes the phase, it
+// emits OpPhase and returns true.
 func (t *Table) moveStage(r *record, cause transition, out *Effects) (phaseChanged bool) {
 	before := r.stage.Phase()
 	r.stage = stageAfter[cause][r.stage]
@@ -159,7 +162,7 @@ func (t *Table) moveStage(r *record, cause transition, out *Effects) (phaseChang
 	return true
 }
 
-// emit appends an effect about r and returns it to be completed.
+// emit appends an effect about r to out. It returns the effect, so that the caller can set its other fields.
 func emit(out *Effects, op Op, r *record) *Effect {
 	*out = append(*out, Effect{Op: op, Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation})
 	return &(*out)[len(*out)-1]

@@ -1,13 +1,12 @@
 package lifecycle
 
-// addTicket stores a ticket until the containers of the pod are stopped.
+// addTicket stores the ticket of a kill until resolveTickets resolves it.
 func (t *Table) addTicket(r *record, ticket Ticket) {
 	x := t.ensureColdFields(r)
 	x.tickets = append(x.tickets, ticket)
 }
 
-// resolveTickets resolves all open tickets of a pod. Every path out of Terminating calls it, so
-// each ticket is resolved exactly once.
+// resolveTickets resolves and deletes all open tickets of a pod's kills.
 func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 	if r.cold == nil {
 		return
@@ -18,7 +17,7 @@ func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 	r.cold.tickets = r.cold.tickets[:0]
 }
 
-// emitResolve appends the effect that resolves one ticket.
+// emitResolve appends the effect that resolves one ticket to out.
 func emitResolve(out *Effects, r *record, ticket Ticket, resolution Resolution) {
 	e := emit(out, OpResolve, r)
 	e.Ticket, e.Resolution = ticket, resolution

@@ -45,7 +45,7 @@ type View struct {
 	AwaitsFullName bool
 }
 
-// view returns the View of a record, or of an unknown pod if r is nil.
+// view returns the View of a record. If r is nil it returns the View of an unknown pod.
 func (t *Table) view(r *record) View {
 	v := View{AllSources: t.allSourcesDelivered}
 	if r == nil {
@@ -53,7 +53,7 @@ func (t *Table) view(r *record) View {
 	}
 	v.Known, v.Incarnation, v.Generation, v.Stage, v.Grace = true, r.incarnation, r.generation, r.stage, r.grace
 	v.Started, v.Working, v.Deleted, v.Evicted = r.flags.hasAny(flagStarted), r.activity.isRunning(), r.flags.hasAny(flagDeleted), r.flags.hasAny(flagEvicted)
-	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.canCallSyncer(r)
+	v.HasConfig, v.Static, v.AwaitsFullName = r.flags.hasAny(flagHasConfig), r.flags.hasAny(flagStatic), !t.holdsFullNameIfNeeded(r)
 	if r.successor() != nil {
 		v.RestartRequested, v.RestartEvicted = true, r.cold.next.evicted
 	}

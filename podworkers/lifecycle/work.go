@@ -117,10 +117,11 @@ func (w *Work) ShouldCheckStable(result Result) bool {
 	return result == Succeeded && w.Kind == SyncPod
 }
 
-// nextWork returns the call that r's stage requires. The type of the last update does not matter.
+// nextWork returns the next call for the pod: the syncer method that r's stage requires, with its arguments. It
+// changes nothing. The type of the last update does not select the method.
 func (r *record) nextWork() Work {
 	w := Work{
-		Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation, Kind: r.workKind(), Generation: r.generation,
+		Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation, Kind: r.requiredSyncerMethod(), Generation: r.generation,
 		Grace: r.graceForSyncer(), Evicted: r.flags.hasAny(flagEvicted),
 	}
 	w.NeedStatus = w.Kind != SyncTerminatingRuntimePod
@@ -134,9 +135,9 @@ func (r *record) nextWork() Work {
 	return w
 }
 
-// workKind returns the syncer method that r's stage requires. While a pod terminates, it depends on
-// whether a source has delivered the pod.
-func (r *record) workKind() Kind {
+// requiredSyncerMethod returns the syncer method that r's stage requires. While a pod terminates, it is
+// SyncTerminatingRuntimePod if no source has delivered the pod, and else SyncTerminatingPod.
+func (r *record) requiredSyncerMethod() Kind {
 	switch {
 	case r.stage == StageSyncing:
 		return SyncPod
