@@ -32,7 +32,7 @@ type action struct {
 	ref         lifecycle.Ref        // OpCompare
 }
 
-// addAction appends an action with an op and returns it. The caller fills in the other fields.
+// addAction appends an action with the given op and returns it, so that the caller can set its other fields.
 func (a *actions) addAction(op lifecycle.Op) *action {
 	if a.first.op == 0 {
 		a.first.op = op
@@ -53,9 +53,9 @@ type retryTimes struct {
 // hundred thousand pods must not keep its memory for ever.
 const maxReusedEffects = 1024
 
-// applyEffectsLocked applies the effects that the lifecycle table has returned: it changes the pod records and
-// the work queue, and collects in act what must be done without the lock. times is nil if no retry can be among
-// the effects.
+// applyEffectsLocked applies the collected effects of the lifecycle table and then empties their list. It
+// changes the pod records and the work queue, and collects in act what must be done without the lock. times may
+// be nil if no retry is among the effects.
 func (w *Workers) applyEffectsLocked(act *actions, times *retryTimes) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
@@ -75,17 +75,17 @@ func (w *Workers) applyEffectsLocked(act *actions, times *retryTimes) {
 }
 
 // applyNonQueueEffectLocked applies one effect of the lifecycle table that does not change the work queue. It
-// changes the pod's record, or collects in act a call that must be made without the lock.
+// changes the pod's record, collects in act a call that must be made without the lock, or does both.
 func (w *Workers) applyNonQueueEffectLocked(act *actions, e *lifecycle.Effect) {
 	switch e.Op {
 	case lifecycle.OpWake:
-		w.startWorkerAtRunLocked(act, w.getOrInitRecordLocked(e.Ref).run)
+		w.startWorkerNowOrAtRunLocked(act, w.getOrInitRecordLocked(e.Ref).run)
 	case lifecycle.OpCancel:
 		act.addAction(e.Op).cancel = w.getOrInitRecordLocked(e.Ref).running.ctx
 	case lifecycle.OpResolve:
 		w.addKillResolutionLocked(act, e)
 	case lifecycle.OpPhase:
-		w.addPhaseHookLocked(act, e)
+		w.addPhaseHookAndClearFinishedLocked(act, e)
 	case lifecycle.OpPromote:
 		w.getOrInitRecordLocked(e.Ref).startNextIncarnation()
 	case lifecycle.OpDiscard:
@@ -98,10 +98,10 @@ func (w *Workers) applyNonQueueEffectLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// startWorkerAtRunLocked collects in act the start of a pod's worker goroutine. Before Run it stores the worker
-// until Run; after shutdown it does nothing. If the pod is forgotten before Run, the worker finds no work and
-// exits.
-func (w *Workers) startWorkerAtRunLocked(act *actions, run func()) {
+// startWorkerNowOrAtRunLocked collects in act the start of a pod's worker goroutine and counts the worker.
+// Before Run it only stores the worker, and Run starts it. After shutdown it does nothing. If the pod is
+// forgotten before Run, the worker finds no work and exits.
+func (w *Workers) startWorkerNowOrAtRunLocked(act *actions, run func()) {
 	switch w.mu.stage {
 	case created:
 		w.mu.startAtRun = append(w.mu.startAtRun, run)
@@ -111,8 +111,9 @@ func (w *Workers) startWorkerAtRunLocked(act *actions, run func()) {
 	}
 }
 
-// enqueueRetryLocked enqueues the pod's next sync after the delay for the kind of the last result. It wakes Run
-// only if the sync is due before the time until which Run sleeps, or if the queue has failed.
+// enqueueRetryLocked puts the pod's next sync into the work queue, after the delay for the effect's backoff
+// class. An exact retry time that the error requests makes the delay shorter. Run is woken only if the sync is
+// due before the time until which Run sleeps, or if the queue has failed.
 func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *retryTimes) {
 	retry := w.config.Retry.AfterTransients(w.getOrInitRecordLocked(e.Ref).transientFailures - 1)
 	delay := retry.Delay(e.Class, times.now, times.retryAt, times.random)
@@ -127,9 +128,9 @@ func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *r
 	}
 }
 
-// addPhaseHookLocked collects in act the call of Hooks.Phase, if that is set. For a pod that enters the phase
-// Finished it also clears the pod objects in the record.
-func (w *Workers) addPhaseHookLocked(act *actions, e *lifecycle.Effect) {
+// addPhaseHookAndClearFinishedLocked collects in act the call of Hooks.Phase, if that hook is set. For a pod
+// that enters the phase Finished it also clears the pod objects in the record.
+func (w *Workers) addPhaseHookAndClearFinishedLocked(act *actions, e *lifecycle.Effect) {
 	if e.Phase == lifecycle.Finished {
 		r := w.getOrInitRecordLocked(e.Ref)
 		r.content = content{}
@@ -140,17 +141,17 @@ func (w *Workers) addPhaseHookLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// addKillResolutionLocked removes the Completion of a kill from the pending kills, and collects in act that it
-// must be resolved.
+// addKillResolutionLocked removes the Completion of a kill from the pending kills, and collects in act the call
+// that resolves it.
 func (w *Workers) addKillResolutionLocked(act *actions, e *lifecycle.Effect) {
 	a := act.addAction(e.Op)
 	a.completion, a.resolution = w.mu.kills[e.Ticket], e.Resolution
 	delete(w.mu.kills, e.Ticket)
 }
 
-// forgetPodLocked clears the record of a pod and collects in act the call of Hooks.Forgotten. It keeps the
-// highest status cache mark of all forgotten pods: if the UID is used again, an older observation must not
-// count as fresh.
+// forgetPodLocked clears the record of a pod, and collects in act the call of Hooks.Forgotten if that hook is
+// set. w.mu.mark keeps the highest observation number of all forgotten pods: if a UID is used again, an older
+// observation must not count as fresh.
 func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
 	r := w.mu.records.recordAt(e.Ref)
 	w.mu.mark = max(w.mu.mark, r.observedMark)
@@ -160,8 +161,8 @@ func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// completionError returns the error with which a Completion is resolved: nil if the pod's containers have
-// stopped, ErrPodDesired if the pod is desired again, and otherwise ErrStopped.
+// completionError returns the error with which a Completion is resolved: nil if no container of the pod runs,
+// ErrPodDesired if the kill was refused because the pod is desired, and otherwise ErrStopped.
 func completionError(resolution lifecycle.Resolution) error {
 	switch {
 	case resolution.IsStopped():
@@ -172,8 +173,8 @@ func completionError(resolution lifecycle.Resolution) error {
 	return ErrStopped
 }
 
-// performActions performs the collected actions in order, and wakes Run if act says so. The caller holds no
-// lock.
+// performActions performs the collected actions in order, and then wakes Run if act.signalTimer is set. The
+// caller must not hold the lock.
 func (w *Workers) performActions(act *actions) {
 	w.performAction(&act.first)
 	for i := range act.more {
@@ -184,8 +185,8 @@ func (w *Workers) performActions(act *actions) {
 	}
 }
 
-// performAction performs one collected action: it starts a worker, cancels a job, resolves a Completion, calls
-// a hook, or ends a backoff if the runtime shows a change.
+// performAction performs one collected action without the lock: it starts a worker, cancels a job, resolves a
+// Completion, calls a hook, or ends a backoff if the runtime shows a change. It ignores the zero action.
 func (w *Workers) performAction(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:

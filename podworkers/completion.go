@@ -26,14 +26,14 @@ type Completion struct {
 // for a pod that is terminated before it has a worker. A nil clock is the real one.
 func NewCompletion(clk clock.Clock) *Completion { return newCompletion(executor.Over(clk)) }
 
-// newCompletion returns an unresolved handle.
+// newCompletion returns an unresolved Completion.
 func newCompletion(t executor.Executor) *Completion { return &Completion{latch: t.NewLatch()} }
 
 // Resolve resolves a handle from NewCompletion. A nil error means that the pod's containers are
 // known to have stopped. Only the first call has an effect. The handles that Kill returns are
 // resolved by Workers.
 func (c *Completion) Resolve(err error) {
-	followers, first := c.setResult(err)
+	followers, first := c.setFirstResult(err)
 	if !first {
 		return
 	}
@@ -43,9 +43,9 @@ func (c *Completion) Resolve(err error) {
 	}
 }
 
-// setResult stores the error of the first call and returns the Completions that must be resolved with this one.
-// For later calls it changes nothing and first is false.
-func (c *Completion) setResult(err error) (followers []*Completion, first bool) {
+// setFirstResult stores the error of the first call and returns true with the Completions that must be resolved
+// with this one. Later calls change nothing and return false.
+func (c *Completion) setFirstResult(err error) (followers []*Completion, first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.resolved {
@@ -63,8 +63,8 @@ func (c *Completion) Follow(other *Completion) {
 	}
 }
 
-// resultOrAddFollower returns the error and true if the Completion is resolved. Otherwise it adds follower to
-// the Completions that are resolved with this one.
+// resultOrAddFollower returns the error and true if the Completion is resolved. If it is not, it adds follower
+// to the Completions that will be resolved with this one, and returns false.
 func (c *Completion) resultOrAddFollower(follower *Completion) (err error, resolved bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -98,7 +98,8 @@ type Synced struct {
 	Err         error
 }
 
-// setDefaultsAndValidate sets the defaults and returns an error that names every invalid field.
+// setDefaultsAndValidate sets the default of each unset field that has one, and returns an error that names
+// every missing or invalid field.
 func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("podworkers: Config")
 	done.MissingIf(c.Syncer == nil, "Syncer")

@@ -9,10 +9,11 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// containPanics wraps every callback of the Config, so that a panic becomes an error of that call or of that
-// pod's sync only (I50). It also returns the Guard, and the cache's RelistRequester or nil if the cache does
-// not implement it.
-func (c *Config) containPanics() (*contain.Guard, runtime.RelistRequester) {
+// containPanicsOfCallbacks wraps the Cache, Recorder, Jitter and Log and the hooks Phase, Forgotten, Syncing
+// and Synced, so that a panic in one of them does not crash the process. The Syncer, the Queue and Stability
+// are guarded where they are called. It returns the Guard and the cache as a guarded RelistRequester; the
+// requester is nil if the cache does not implement that interface (I50).
+func (c *Config) containPanicsOfCallbacks() (*contain.Guard, runtime.RelistRequester) {
 	g := contain.New(contain.Config{Package: "podworkers", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)

@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// updateRetryState stores the runtime status with which a failed call was made, or nil after a success. It
-// counts transient failures in a row, and any other result resets the count.
+// updateRetryState stores the runtime status that the call was given if the call did not succeed, or nil if it
+// succeeded. It also counts FailedTransient results in a row; any other result resets that count.
 func (r *record) updateRetryState(j *job, result lifecycle.Result) {
 	r.failedCallStatus = nil
 	if !result.OK() {
@@ -20,8 +20,9 @@ func (r *record) updateRetryState(j *job, result lifecycle.Result) {
 	r.transientFailures++
 }
 
-// endBackoffIfRuntimeChanged ends the backoff of a pod after a failed call, if the status cache shows a change
-// that the failed call cannot have caused. If the cache returns an error, the pod goes on waiting.
+// endBackoffIfRuntimeChanged compares the cached runtime status of a pod with the status that its failed call
+// was given, and ends the pod's backoff if lifecycle.RuntimeChange finds a change. If the cache returns an
+// error, the pod goes on waiting.
 func (w *Workers) endBackoffIfRuntimeChanged(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
 	now, err := w.config.Cache.Get(uid)
 	if err != nil {

@@ -79,9 +79,9 @@ func (e *retryError) Unwrap() error { return e.err }
 // RetryAt returns the time of the retry. Callers find the method in a tree of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
-// isTransient reports whether a part of the error is runtime.ErrExists: the runtime still works on an earlier
-// call for the same attempt, whose reply was lost. It ignores parts that are marked with Terminal, RetryAfter
-// or RetryAt.
+// isTransient reports whether an error in the tree is runtime.ErrExists: the runtime still works on an earlier
+// call for the same container attempt, and its reply was lost. It ignores errors that are marked with Terminal,
+// RetryAfter or RetryAt.
 func isTransient(err error) bool {
 	switch err.(type) {
 	case *retryError, *terminalError:
@@ -91,26 +91,26 @@ func isTransient(err error) bool {
 	return slices.ContainsFunc(parts, isTransient) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
 }
 
-// isTerminal reports whether every joined part of the error is marked with Terminal.
+// isTerminal reports whether every branch of the error (each joined error) is marked with Terminal.
 func isTerminal(err error) bool {
-	return allBranches(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
+	return allBranchesMarked(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
 }
 
-// isRetryTimeOnly reports whether every joined part of the error is marked with RetryAfter or
+// isRetryTimeOnly reports whether every branch of the error (each joined error) is marked with RetryAfter or
 // RetryAt.
 func isRetryTimeOnly(err error) bool {
-	return allBranches(err, func(err error) bool { _, ok := err.(*retryError); return ok })
+	return allBranchesMarked(err, func(err error) bool { _, ok := err.(*retryError); return ok })
 }
 
-// allBranches reports whether isMarked returns true for each branch of the tree of errors, for the branch
-// itself or an error in it.
-func allBranches(err error, isMarked func(error) bool) bool {
+// allBranchesMarked reports whether each branch of the tree of errors contains an error for which isMarked
+// returns true. It returns false for an unmarked nil.
+func allBranchesMarked(err error, isMarked func(error) bool) bool {
 	if isMarked(err) {
 		return true
 	}
 	parts := contain.ErrorParts(err)
 	for _, part := range parts {
-		if !allBranches(part, isMarked) {
+		if !allBranchesMarked(part, isMarked) {
 			return false
 		}
 	}
@@ -118,20 +118,20 @@ func allBranches(err error, isMarked func(error) bool) bool {
 }
 
 // earliestRequestedRetry returns the earliest time of all RetryAfter and RetryAt marks in the tree of errors.
-// ok is false if there is no mark (B-101).
+// ok is false if there is no such mark (B-101).
 func earliestRequestedRetry(err error) (at time.Time, ok bool) {
 	return earliestRetryTime(err, func(*retryError) bool { return true })
 }
 
 // earliestExactRetryTime returns the earliest time of the RetryAt marks in the tree of errors, or the zero time
-// if there is none.
+// if there is none. It ignores RetryAfter marks.
 func earliestExactRetryTime(err error) time.Time {
 	at, _ := earliestRetryTime(err, func(e *retryError) bool { return e.exact })
 	return at
 }
 
-// earliestRetryTime returns the earliest time of the marks in the tree of errors for which include
-// returns true.
+// earliestRetryTime returns the earliest time of those retry marks in the tree of errors for which include
+// returns true. ok is false if there is none.
 func earliestRetryTime(err error, include func(*retryError) bool) (at time.Time, ok bool) {
 	if e, marked := err.(*retryError); marked && include(e) {
 		at, ok = e.at, true

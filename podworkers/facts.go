@@ -11,8 +11,8 @@ import (
 )
 
 // fillTableUpdate fills in the update for the lifecycle table from the caller's options. It returns ErrInvalid
-// if the options have no pod. For a created pod and for a pod in a terminal phase it also reads from the status
-// cache whether containers run; it does not wait for a newer status (B-005).
+// if the options have neither Pod nor RunningPod. For a created pod and for a pod in a terminal phase it also
+// reads from the status cache whether a container may run; it does not wait for a newer status (B-005).
 func (w *Workers) fillTableUpdate(o *UpdatePodOptions, update *lifecycle.Update) error {
 	update.Type, update.Observation = o.UpdateType, o.Observation
 	switch {
@@ -41,7 +41,7 @@ func (w *Workers) fillTableUpdate(o *UpdatePodOptions, update *lifecycle.Update)
 }
 
 // setPodFacts fills in what the lifecycle table needs from a pod: source, deletion, terminal phase, grace
-// periods and, for a static pod, the full name.
+// periods and, for a static pod, the full name (name_namespace).
 func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	source, sourced := pod.Annotations[podmanager.ConfigSourceAnnotation]
 	f.Source = source
@@ -55,7 +55,8 @@ func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	}
 }
 
-// toTableKillOptions converts kill options of this package into kill options of package lifecycle.
+// toTableKillOptions converts kill options of this package into kill options of package lifecycle. The status
+// func itself stays here; the table learns only whether there is one.
 func toTableKillOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,

@@ -21,7 +21,7 @@ func Fail(reason, message string, with ...v1.PodCondition) PodStatusFunc {
 	}
 }
 
-// setCondition replaces the condition of the same type, or appends the condition if there is none.
+// setCondition replaces the pod condition of the same type in status. If there is none, it appends c.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		*old = c

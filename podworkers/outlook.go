@@ -54,7 +54,7 @@ func (w *Workers) Outlook(uid types.UID) Outlook {
 }
 
 // outlookAndQueueState returns the step of the pod's running job and the time of its next sync, and whether the
-// work queue has failed. For an unknown pod it returns zero values.
+// work queue has failed. For an unknown pod it returns zero values and false.
 func (w *Workers) outlookAndQueueState(uid types.UID) (o Outlook, queueFailed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -85,7 +85,7 @@ func (q *checkedQueue) Due(uid types.UID) (due time.Time, ok bool) {
 }
 
 // recoverPanicAsError recovers a panic of the named call and stores it as the queue's error. It must be
-// deferred. A fault of the simulation panics again.
+// deferred. A fault that the simulation injects panics again.
 func (q *checkedQueue) recoverPanicAsError(call string) {
 	if v := recover(); v != nil {
 		executor.ReraiseFault(v)
@@ -93,15 +93,15 @@ func (q *checkedQueue) recoverPanicAsError(call string) {
 	}
 }
 
-// hasQueueFailed reports whether the work queue has failed, so that Run must return.
+// hasQueueFailed reports whether the work queue has panicked or violated its contract, so that Run must return.
 func (w *Workers) hasQueueFailed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.queue.err != nil
 }
 
-// logAndReturnQueueError logs the failure of the work queue and returns it as an ErrQueue, or nil if the queue
-// has not failed. For a panic it also calls Hooks.Panicked.
+// logAndReturnQueueError logs the failure of the work queue and returns it wrapped in ErrQueue. It returns nil
+// if the queue has not failed. A panic is also recorded by the Guard, which calls Hooks.Panicked.
 func (w *Workers) logAndReturnQueueError() error {
 	w.mu.Lock()
 	err := w.mu.queue.err

@@ -44,9 +44,9 @@ type content struct {
 	statusFunc PodStatusFunc
 }
 
-// applyUpdate stores the pods of an update. An update without a Pod keeps the old one, and one without a
-// MirrorPod keeps the last mirror pod for resyncs. It also keeps the earliest start time of the updates (B-052,
-// B-079).
+// applyUpdate stores the pods of an update. An update without a Pod keeps the stored Pod. An update without a
+// MirrorPod clears the current mirror pod and keeps lastMirrorPod for resyncs. updateTime becomes the earliest
+// start time of the updates that were not synced yet (B-052, B-079).
 func (c *content) applyUpdate(o *UpdatePodOptions) {
 	if o.Pod != nil {
 		c.pod = o.Pod
@@ -61,9 +61,10 @@ func (c *content) applyUpdate(o *UpdatePodOptions) {
 	}
 }
 
-// storeUpdateContent stores the pods and the status func of an accepted update. For a queued update it stores
-// them for the next incarnation. A pod that a later incarnation replaces keeps its own objects, because it must
-// stop its own containers.
+// storeUpdateContent stores the pods and the status func of an update that the lifecycle table has accepted.
+// For a queued update it stores the pods for the pod that waits under the same UID. The present pod keeps its
+// own objects if that pod replaces it, because it must stop its own containers. An update that is no resync
+// also resets the count of transient failures.
 func (r *record) storeUpdateContent(o *UpdatePodOptions, accepted lifecycle.Accepted) {
 	switch accepted.Disposition {
 	case lifecycle.Ignored:
@@ -80,7 +81,7 @@ func (r *record) storeUpdateContent(o *UpdatePodOptions, accepted lifecycle.Acce
 	// the pod object of the successor. The present incarnation must stop its own containers, so it
 	// keeps its own content, also for all later updates. If the runtime alone knows the present
 	// incarnation, it has no content to keep.
-	if r.pod != nil && (r.next != nil || isCreatedTerminated(o)) {
+	if r.pod != nil && (r.next != nil || isCreateOfTerminatingPod(o)) {
 		r.contentFrozen = true
 	}
 	if !r.contentFrozen {
@@ -97,14 +98,15 @@ func (r *record) storeUpdateContent(o *UpdatePodOptions, accepted lifecycle.Acce
 	}
 }
 
-// isCreatedTerminated reports whether the update creates a pod that is already deleted or in a
+// isCreateOfTerminatingPod reports whether the update is a create of a pod that is already deleted or in a
 // terminal phase.
-func isCreatedTerminated(o *UpdatePodOptions) bool {
+func isCreateOfTerminatingPod(o *UpdatePodOptions) bool {
 	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
-// startNextIncarnation replaces the pods of the record by the pods of the next incarnation, and resets the retry
-// state. observedMark stays: an observation of the old incarnation is not fresh for the new one.
+// startNextIncarnation replaces the pods of the record by those of the pod that waited under the same UID, and
+// resets the retry state. observedMark stays, because an observation of the old pod is not fresh for the new
+// one.
 func (r *record) startNextIncarnation() {
 	r.content = *r.next
 	r.next, r.contentFrozen = nil, false

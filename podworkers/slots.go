@@ -25,7 +25,7 @@ type waiter struct {
 	granted bool // guarded by slots.mu
 }
 
-// newSlots returns a semaphore with limit slots, or nil for no limit (zero or less).
+// newSlots returns a semaphore with limit slots. For zero or less it returns nil, which means no limit.
 func newSlots(t executor.Executor, limit int) *slots {
 	if limit <= 0 {
 		return nil
@@ -35,7 +35,8 @@ func newSlots(t executor.Executor, limit int) *slots {
 	return s
 }
 
-// acquire takes a free slot, or waits in a queue until it gets one. It returns an error only if ctx ends first.
+// acquire takes a free slot, or waits in a first-in-first-out queue until it gets one. It returns an error only
+// if ctx is done before.
 func (s *slots) acquire(ctx context.Context) error {
 	s.mu.Lock()
 	if s.mu.free > 0 {
@@ -48,14 +49,14 @@ func (s *slots) acquire(ctx context.Context) error {
 	s.mu.Unlock()
 	err := p.event.Wait(ctx)
 	if err != nil {
-		s.leaveQueue(e, p)
+		s.leaveQueueOrRelease(e, p)
 	}
 	return err
 }
 
-// leaveQueue removes a waiter from the queue. If the waiter was given a slot at the same moment, it releases
-// that slot to the next waiter.
-func (s *slots) leaveQueue(element *list.Element, self *waiter) {
+// leaveQueueOrRelease removes a waiter that gives up from the queue. If the waiter was granted a slot at the
+// same moment, it releases that slot instead.
+func (s *slots) leaveQueueOrRelease(element *list.Element, self *waiter) {
 	s.mu.Lock()
 	granted := self.granted
 	if !granted {
@@ -67,7 +68,7 @@ func (s *slots) leaveQueue(element *list.Element, self *waiter) {
 	}
 }
 
-// release gives the slot to the longest waiter. Without waiters it counts the slot as free.
+// release gives a slot to the call that has waited longest. If no call waits, the slot becomes free.
 func (s *slots) release() {
 	s.mu.Lock()
 	first := s.mu.queue.Front()
@@ -95,7 +96,8 @@ type slotLease struct {
 	}
 }
 
-// acquireInitial takes the slot with which a call starts. Without a limit of slots it does nothing.
+// acquireInitial waits for the slot with which a call starts. Without a limit it does nothing. It returns an
+// error only if ctx is done before.
 func (l *slotLease) acquireInitial(ctx context.Context) error {
 	if l.slots == nil {
 		return nil
@@ -103,7 +105,8 @@ func (l *slotLease) acquireInitial(ctx context.Context) error {
 	return l.acquireUnlessHeld(ctx)
 }
 
-// releaseForGood releases the slot at the end of the call. After that the lease takes no slot.
+// releaseForGood releases the slot at the end of the call. Later attempts to acquire a slot for this call keep
+// none.
 func (l *slotLease) releaseForGood() {
 	if l.slots == nil {
 		return
@@ -114,8 +117,8 @@ func (l *slotLease) releaseForGood() {
 	l.releaseSlot()
 }
 
-// releaseWhile releases the slot, runs wait, and takes a slot again when no other part of the call waits. If
-// ctx has ended it returns without a slot.
+// releaseWhile releases the call's slot, runs wait, and acquires a slot again unless another part of the call
+// is still waiting. It may return without a slot if ctx is done. Without a limit it only runs wait.
 func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	if l.slots == nil {
 		wait()
@@ -137,7 +140,7 @@ func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	wait()
 }
 
-// releaseSlot releases the slot, if the lease has one.
+// releaseSlot releases the call's slot, if the call holds one.
 func (l *slotLease) releaseSlot() {
 	l.mu.Lock()
 	held := l.mu.held
@@ -148,8 +151,8 @@ func (l *slotLease) releaseSlot() {
 	}
 }
 
-// acquireUnlessHeld waits for a slot and keeps it for the call. It releases the slot at once if another part of
-// the call has taken one meanwhile, or if the call has ended.
+// acquireUnlessHeld waits for a slot and keeps it for the call. It releases the new slot at once if the call
+// holds one already or has ended. It returns an error only if ctx is done before.
 func (l *slotLease) acquireUnlessHeld(ctx context.Context) error {
 	if err := l.slots.acquire(ctx); err != nil {
 		return err

@@ -34,9 +34,9 @@ func (w *Workers) Kill(options UpdatePodOptions) *Completion {
 	return c
 }
 
-// applyUpdate passes an update to the lifecycle table, stores its pods unless the table ignores it, and
-// performs the effects. With a completion the update is a kill, and the completion is stored until the kill is
-// resolved.
+// applyUpdate passes an update to the lifecycle table, stores its pods unless the table rejects or ignores it,
+// and performs the effects. With a completion the update is a kill, and the completion is stored until the kill
+// is resolved.
 func (w *Workers) applyUpdate(options *UpdatePodOptions, update *lifecycle.Update, completion *Completion) error {
 	var act actions
 	w.mu.Lock()
@@ -55,8 +55,8 @@ func (w *Workers) applyUpdate(options *UpdatePodOptions, update *lifecycle.Updat
 	return err
 }
 
-// updateTableLocked calls Kill of the lifecycle table if kill is true, and otherwise Update. After shutdown it
-// returns ErrStopped.
+// updateTableLocked passes the update to the lifecycle table: to its Kill method if kill is true, and otherwise
+// to Update. After shutdown it returns ErrStopped.
 func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
 	if kill {
 		accepted, err = w.mu.table.Kill(*u, &w.mu.effects)
@@ -72,8 +72,8 @@ func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted li
 	return accepted, nil
 }
 
-// getOrInitRecordLocked returns the record of a Ref. It initialises a new record with its worker function and
-// the status cache mark of the forgotten pods.
+// getOrInitRecordLocked returns the record of a Ref. A new record gets its worker function, and the highest
+// observation number of the forgotten pods as its own.
 func (w *Workers) getOrInitRecordLocked(ref lifecycle.Ref) *record {
 	r := w.mu.records.recordAt(ref)
 	if r.run == nil {
@@ -105,8 +105,8 @@ func (w *Workers) SyncKnownPods(known KnownPods) map[types.UID]PodWorkerSync {
 	return syncs
 }
 
-// excludedSources returns the pod sources for which authoritative returns false, because their snapshot may be
-// incomplete. A nil authoritative excludes none.
+// excludedSources returns the pod sources for which authoritative returns false, because their snapshot of
+// desired pods may be incomplete. If authoritative is nil, it returns none.
 func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	if authoritative == nil {
 		return nil
@@ -123,7 +123,7 @@ func (w *Workers) excludedSources(authoritative func(string) bool) []string {
 	return excluded
 }
 
-// podUIDs returns the UIDs of the pods and skips nil pods.
+// podUIDs returns the UIDs of the pods. It skips nil pods.
 func podUIDs(pods []*v1.Pod) []types.UID {
 	list := make([]types.UID, 0, len(pods))
 	for _, pod := range pods {

@@ -35,11 +35,11 @@ type job struct {
 	actions    actions    // used by finishJob
 }
 
-// runWorker runs the jobs of one pod, one after the other, until there are none. The lifecycle table ensures
-// that a pod never has two workers.
+// runWorker runs the jobs of one pod, one after the other, until none is due. The lifecycle table ensures that
+// a pod never has two workers.
 func (w *Workers) runWorker(ref lifecycle.Ref) {
 	for {
-		j, ok := w.startNextJob(ref)
+		j, ok := w.startNextJobOrExit(ref)
 		if !ok {
 			return
 		}
@@ -49,15 +49,15 @@ func (w *Workers) runWorker(ref lifecycle.Ref) {
 	}
 }
 
-// startNextJob returns the pod's next job and true. If there is none it returns false, counts the exit of the
-// worker, and wakes the shutdown if this was the last worker.
-func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
+// startNextJobOrExit returns the pod's next job and true. If there is none it returns false, decrements the
+// number of workers, and wakes the shutdown if this was the last worker.
+func (w *Workers) startNextJobOrExit(ref lifecycle.Ref) (*job, bool) {
 	ctx := &syncContext{executor: w.executor}
 	ctx.Init(w.root)
 	w.mu.Lock()
 	todo, ok := w.mu.table.StartPodSync(ref)
 	if ok {
-		j := w.newJobLocked(ctx, &todo)
+		j := w.newRunningJobLocked(ctx, &todo)
 		w.mu.Unlock()
 		return j, true
 	}
@@ -70,9 +70,10 @@ func (w *Workers) startNextJob(ref lifecycle.Ref) (*job, bool) {
 	return nil, false
 }
 
-// newJobLocked returns the job for work of the lifecycle table and stores it as the running job of the pod. A
-// resync, which follows no update, uses the last known mirror pod (B-079).
-func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
+// newRunningJobLocked returns a job for work of the lifecycle table and stores it as the running job of the
+// pod. A resync without a mirror pod gets the last known one (B-079). It clears the record's updateTime,
+// because this job syncs the updates.
+func (w *Workers) newRunningJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	j := w.jobs.Get().(*job)
 	r := w.getOrInitRecordLocked(todo.Ref)
 	j.Work, j.ctx = *todo, ctx
@@ -91,15 +92,15 @@ func (w *Workers) newJobLocked(ctx *syncContext, todo *lifecycle.Work) *job {
 	return j
 }
 
-// countWorkerExitLocked counts the exit of a worker goroutine. It returns true if the Workers have stopped and
-// no worker is left.
-func (w *Workers) countWorkerExitLocked() (last bool) {
+// countWorkerExitLocked decrements the number of worker goroutines. It returns true if the Workers are stopped
+// and no worker is left.
+func (w *Workers) countWorkerExitLocked() (lastAfterStop bool) {
 	w.mu.workers--
 	return w.mu.workers == 0 && w.mu.stage == stopped
 }
 
-// slotsFor returns the slots for calls of a method of the syncer: SyncPod has its own, and all terminations
-// share the others.
+// slotsFor returns the slots (the limit of concurrent calls) for a method of the syncer: SyncPod has its own,
+// and the other three methods share theirs.
 func (w *Workers) slotsFor(kind lifecycle.Kind) *slots {
 	if kind == lifecycle.SyncPod {
 		return w.syncs
@@ -114,9 +115,9 @@ type callOutcome struct {
 	exactRetryAt time.Time // for FailedRetryAt: the retry is not delayed by jitter beyond this time; zero: none
 }
 
-// runJob waits for a fresh runtime status, then for a slot, and then calls the syncer. It skips the slot and
-// the call if Config.Stability says that there is nothing to do. It calls Hooks.Syncing first, for SyncPod and
-// SyncTerminatingPod.
+// runJob calls Hooks.Syncing (for SyncPod and SyncTerminatingPod only), waits for a fresh runtime status and
+// for a slot, calls the syncer and returns the result. If Config.Stability reports before that call that
+// nothing is to do, it skips the slot and the call.
 func (w *Workers) runJob(j *job) callOutcome {
 	j.step.Store(uint32(AwaitingStatus))
 	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
@@ -134,7 +135,7 @@ func (w *Workers) runJob(j *job) callOutcome {
 	if err != nil {
 		return classifyResult(j, false, err)
 	}
-	terminal, err := w.callSyncerIfCurrent(j, status)
+	terminal, err := w.callSyncerUnlessCancelled(j, status)
 	j.ctx.slot.releaseForGood()
 	o := classifyResult(j, terminal, err)
 	if w.isStable(j, o.result) {
@@ -144,8 +145,9 @@ func (w *Workers) runJob(j *job) callOutcome {
 }
 
 // waitForFreshStatus waits for a runtime status that was observed after the pod's last call. It returns nil if
-// the job needs no status. After a failed call it first requests a relist; if the cache returns an error, a
-// termination gets the last cached status (B-083).
+// the job needs no status. After a failed call it first requests a relist, if the cache can relist, and waits
+// for a status that is newer than now. If the cache returns an error, a termination gets the last cached status
+// (B-083).
 func (w *Workers) waitForFreshStatus(j *job) (*runtime.PodStatus, error) {
 	if !j.NeedStatus {
 		return nil, nil
@@ -157,15 +159,15 @@ func (w *Workers) waitForFreshStatus(j *job) (*runtime.PodStatus, error) {
 	}
 	status, err := w.config.Cache.NewerThan(j.ctx, j.UID, j.minMark)
 	if err != nil {
-		return w.statusAfterCacheError(j, fmt.Errorf("podworkers: determine status: %w", err))
+		return w.reportCacheErrorAndGetStatus(j, fmt.Errorf("podworkers: determine status: %w", err))
 	}
 	return statusOrEmpty(status, j), nil
 }
 
-// statusAfterCacheError records and logs an error of the status cache. For SyncTerminatingPod it returns the
-// last cached status: a broken runtime must block starts but not kills. For other calls, and if the job was
-// interrupted, it returns err (B-085).
-func (w *Workers) statusAfterCacheError(j *job, err error) (*runtime.PodStatus, error) {
+// reportCacheErrorAndGetStatus records a FailedSync event and logs an error of the status cache. For
+// SyncTerminatingPod it returns the last cached status: a broken runtime must block starts but not kills. For
+// other calls it returns err. If the job was interrupted, it only returns err (B-085).
+func (w *Workers) reportCacheErrorAndGetStatus(j *job, err error) (*runtime.PodStatus, error) {
 	if j.isInterrupted(err) {
 		return nil, err
 	}
@@ -178,7 +180,7 @@ func (w *Workers) statusAfterCacheError(j *job, err error) (*runtime.PodStatus, 
 	return nil, err
 }
 
-// statusOrEmpty returns the status, or an empty status of the pod if it is nil.
+// statusOrEmpty returns the status. If it is nil, it returns an empty status with the UID of the job's pod.
 func statusOrEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 	if status == nil {
 		return &runtime.PodStatus{UID: j.UID}
@@ -186,10 +188,10 @@ func statusOrEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 	return status
 }
 
-// callSyncerIfCurrent calls the syncer, logs its error and calls Hooks.Synced. It does nothing and returns an
-// error if the job was cancelled while it waited. Before the call it yields to the executor, so that other pods
-// run in a simulation.
-func (w *Workers) callSyncerIfCurrent(j *job, status *runtime.PodStatus) (terminal bool, err error) {
+// callSyncerUnlessCancelled calls the syncer, logs its error and calls Hooks.Synced if that hook is set. If the
+// job was cancelled while it waited, it only returns an error. Before the call it yields to the executor, so
+// that other pods run in a simulation.
+func (w *Workers) callSyncerUnlessCancelled(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	err = w.executor.Sleep(j.ctx, 0)
 	if err == nil {
 		err = j.ctx.Err() // The job may have been cancelled while other pods ran.
@@ -213,8 +215,8 @@ func (w *Workers) callSyncerIfCurrent(j *job, status *runtime.PodStatus) (termin
 	return terminal, err
 }
 
-// callSyncer calls the method of the syncer for the job. terminal is the result of SyncPod and false for other
-// methods. A panic becomes an error of this pod alone (I50).
+// callSyncer calls the method of the syncer that the job is for. terminal is the result of SyncPod, and false
+// for other methods. A panic becomes an error of this call (I50).
 func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -234,7 +236,7 @@ func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, 
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
-// logSyncError logs the error of a call, unless the job was interrupted. If the error only asks for a later
+// logSyncError logs the error of a call, unless the job was interrupted. If the error only requests a later
 // retry, the level is debug, otherwise error.
 func (w *Workers) logSyncError(j *job, err error) {
 	if j.isInterrupted(err) {
@@ -247,8 +249,8 @@ func (w *Workers) logSyncError(j *job, err error) {
 	w.config.Log.Log(j.ctx, level, "a sync failed", "pod", j.podName(), "uid", j.UID, "call", j.Kind.String(), "err", err)
 }
 
-// callSyncedHook calls Hooks.Synced with the duration of the call, its error, and the latency since the update
-// that the job is for.
+// callSyncedHook calls Hooks.Synced with the duration of the call, its error, and the latency since the oldest
+// update that the job syncs. A job without an update has no latency.
 func (w *Workers) callSyncedHook(j *job, begun time.Time, err error) {
 	now := w.executor.Now()
 	s := Synced{UID: j.UID, Incarnation: j.Incarnation, Kind: j.Kind, Type: j.Type, Took: now.Sub(begun), Err: err}
@@ -258,13 +260,13 @@ func (w *Workers) callSyncedHook(j *job, begun time.Time, err error) {
 	w.config.Hooks.Synced(s)
 }
 
-// isInterrupted reports whether the job was cancelled or the simulated process has crashed.
+// isInterrupted reports whether the job's context is done or err says that the simulated process has crashed.
 func (j *job) isInterrupted(err error) bool {
 	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
 // classifyResult converts the error of a call into a result of the lifecycle table, with the retry times that
-// the error requests. Without an error the result is Completed for a terminal pod, and otherwise Succeeded.
+// the error requests. Without an error the result is Completed if terminal is true, and otherwise Succeeded.
 func classifyResult(j *job, terminal bool, err error) callOutcome {
 	switch at, asked := earliestRequestedRetry(err); {
 	case err == nil && terminal:
@@ -285,9 +287,9 @@ func classifyResult(j *job, terminal bool, err error) callOutcome {
 	return callOutcome{result: lifecycle.Failed}
 }
 
-// finishJob passes the result of a job to the lifecycle table and performs the effects. It requests a relist if
-// the runtime is unavailable. It reports whether the same worker continues with another job, and wakes the
-// shutdown if the last worker exits.
+// finishJob passes the result of a job to the lifecycle table, performs the effects, and frees the job. It
+// requests a relist if the runtime is unavailable. It returns true if the same worker has another job. If not,
+// it decrements the number of workers and wakes the shutdown if this was the last one.
 func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	j.ctx.Cancel(context.Canceled) // This also stops goroutines that the call has left.
 	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: outcome.retryAt, exactRetryAt: outcome.exactRetryAt, random: w.config.Jitter()}
@@ -320,8 +322,8 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	return continues
 }
 
-// removeWakeEffectLocked removes the effect that starts the pod's worker from the collected effects, because
-// that worker is still running. found is false if there was none.
+// removeWakeEffectLocked removes OpWake for the pod from the collected effects, because the pod's worker still
+// runs and can go on itself. It returns false if there was none.
 func (w *Workers) removeWakeEffectLocked(ref lifecycle.Ref) (found bool) {
 	for i := range w.mu.effects {
 		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {
@@ -332,7 +334,8 @@ func (w *Workers) removeWakeEffectLocked(ref lifecycle.Ref) (found bool) {
 	return false
 }
 
-// podName returns namespace/name of the pod for logs, from the pod object or else from the running pod.
+// podName returns namespace/name of the pod for logs, from the pod object or, if there is none, from the
+// running pod.
 func (j *job) podName() string {
 	if j.pod != nil {
 		return j.pod.Namespace + "/" + j.pod.Name

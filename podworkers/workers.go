@@ -63,7 +63,7 @@ func New(config Config) (*Workers, error) {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
-	guard, look := config.containPanics()
+	guard, look := config.containPanicsOfCallbacks()
 	w := &Workers{
 		config:       config,
 		guard:        guard,
@@ -99,8 +99,8 @@ func (w *Workers) Run(ctx context.Context) error {
 	return errors.Join(w.logAndReturnQueueError(), w.shutDown(ctx))
 }
 
-// wakeDuePodsAndWait wakes the pods whose next sync is due, and waits until the next one may be due or Run is
-// signalled. It returns an error if ctx ends or the work queue has failed.
+// wakeDuePodsAndWait wakes the pods whose next sync is due, and waits until the next one is due or w.wake is
+// signalled. It returns an error if ctx is done or the work queue has failed.
 func (w *Workers) wakeDuePodsAndWait(ctx context.Context) error {
 	next, timed := w.Step()
 	if w.hasQueueFailed() {
@@ -136,8 +136,8 @@ func (w *Workers) Step() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// startServing starts the workers that were stored before Run. It returns ErrSecondRun if Run was called
-// before.
+// startServing lets workers start from now on, and starts those that were stored before Run. It returns
+// ErrSecondRun if Run was called before.
 func (w *Workers) startServing(root *executor.Context) error {
 	var act actions
 	w.mu.Lock()
@@ -148,7 +148,7 @@ func (w *Workers) startServing(root *executor.Context) error {
 	w.root = root
 	w.mu.stage = serving
 	for _, run := range w.mu.startAtRun {
-		w.startWorkerAtRunLocked(&act, run)
+		w.startWorkerNowOrAtRunLocked(&act, run)
 	}
 	w.mu.startAtRun = nil
 	w.mu.Unlock()
@@ -156,8 +156,8 @@ func (w *Workers) startServing(root *executor.Context) error {
 	return nil
 }
 
-// shutDown shuts the lifecycle table down, which resolves all completions, and waits for the workers to exit.
-// It returns ErrNotDrained if they do not exit within the drain timeout.
+// shutDown stops new workers, shuts down the lifecycle table, which resolves all completions, and waits for the
+// workers to exit. It returns ErrNotDrained if they do not exit within the drain timeout.
 func (w *Workers) shutDown(ctx context.Context) error {
 	var act actions
 	w.mu.Lock()
@@ -174,8 +174,8 @@ func (w *Workers) shutDown(ctx context.Context) error {
 }
 
 // waitForWorkers waits until the last worker has exited. After the drain timeout it returns ErrNotDrained with
-// the names of the pods; a negative timeout waits without limit. A simulated crash ends the wait without an
-// error.
+// the names of the pods; a negative timeout waits without limit. It returns nil if a simulated crash ends the
+// wait.
 func (w *Workers) waitForWorkers(ctx context.Context) error {
 	if w.config.DrainTimeout < 0 {
 		_ = w.idle.Wait(ctx) // It fails only in a simulated crash, after which no worker runs.
@@ -185,11 +185,11 @@ func (w *Workers) waitForWorkers(ctx context.Context) error {
 	if ended || err != nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.podsWithRunningJob(), ", "))
+	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(w.namesOfPodsWithRunningJob(), ", "))
 }
 
-// podsWithRunningJob returns the sorted names of the pods whose worker has a job.
-func (w *Workers) podsWithRunningJob() []string {
+// namesOfPodsWithRunningJob returns namespace/name of each pod whose worker runs a job, sorted.
+func (w *Workers) namesOfPodsWithRunningJob() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var names []string
