@@ -55,8 +55,8 @@ func setPodFacts(pod *v1.Pod, f *lifecycle.Facts) {
 	}
 }
 
-// toTableKillOptions converts kill options of this package into kill options of package lifecycle. The status
-// func itself stays here; the table learns only whether there is one.
+// toTableKillOptions converts kill options of this package into kill options of package lifecycle. It does not
+// pass the status func, only whether it is set.
 func toTableKillOptions(o *KillPodOptions) lifecycle.KillOptions {
 	return lifecycle.KillOptions{
 		Evict:         o.Evict,

@@ -104,9 +104,8 @@ func isCreateOfTerminatingPod(o *UpdatePodOptions) bool {
 	return o.UpdateType == SyncPodCreate && o.Pod != nil && (o.Pod.DeletionTimestamp != nil || podstatus.IsTerminal(o.Pod.Status.Phase))
 }
 
-// startNextIncarnation replaces the pods of the record by those of the pod that waited under the same UID, and
-// resets the retry state. observedMark stays, because an observation of the old pod is not fresh for the new
-// one.
+// startNextIncarnation replaces the pods of the record by the pods that waited under the same UID, and resets
+// the retry state. observedMark stays, because an observation of the old pod is not fresh for the new one.
 func (r *record) startNextIncarnation() {
 	r.content = *r.next
 	r.next, r.contentFrozen = nil, false

@@ -53,9 +53,10 @@ type decodedPod struct {
 	missing []*document.Path
 }
 
-// decodePods decodes the pods of a file and counts their memory. It sets no defaults and validates nothing. If
-// err is nil, docs has the pods that can be validated further, also if there are faults. ignored are the
-// unknown and duplicate fields, which are faults if strict is true.
+// decodePods decodes the pods of a manifest and returns the memory that they need. It sets no defaults and
+// validates nothing. It returns an error only if the manifest has no readable document; the faults of the
+// documents are in faults. ignored are the unknown and duplicate fields if strict is false; if strict is true,
+// they are faults too.
 func decodePods(data []byte, strict bool) (docs []decodedPod, memory int64, faults, ignored Faults, err error) {
 	file, found := document.Read(data, document.Bounds{Bytes: MaxFileSize, Memory: maxMemory})
 	file.Lenient = !strict
@@ -82,15 +83,14 @@ type faultCollector struct {
 	faults, ignored Faults // at most maxCollected of each
 }
 
-// addFaults adds the faults of a document, or of the named pod. If the collector is not strict, unknown and
-// duplicate fields go to the list of ignored fields.
+// addFaults adds faults of a document, or of the named pod, up to maxCollected. If the collector is not strict,
+// unknown and duplicate fields go to g.ignored, and other faults to g.faults.
 func (g *faultCollector) addFaults(found document.Faults, pod string) {
 	ignored, wrong := convertFaults(found, pod, g.strict).splitIgnored()
 	g.faults, g.ignored = g.faults.appendBounded(wrong), g.ignored.appendBounded(ignored)
 }
 
-// isFull reports whether maxCollected faults are collected. Ignored fields do not count, because pods with
-// ignored fields run.
+// isFull reports whether maxCollected faults are collected. Ignored fields do not count.
 func (g *faultCollector) isFull() bool { return len(g.faults) >= maxCollected }
 
 // typeMeta identifies the kind of a document.
@@ -107,7 +107,7 @@ type listMeta struct {
 }
 
 // decodeDocument decodes the pods of one document: a Pod, or the items of a PodList or List. It adds the faults
-// that it finds.
+// that it finds to the collector, and stops when the collector is full.
 func (g *faultCollector) decodeDocument(file *document.File, doc *document.Value) []decodedPod {
 	if doc.Kind != document.Object {
 		g.addFaults(document.Faults{{Line: doc.Line, Reason: doc.Describe() + ": expected a Pod, a PodList or a List of pods"}}, "")
@@ -137,38 +137,38 @@ func (g *faultCollector) decodeDocument(file *document.File, doc *document.Value
 	return docs
 }
 
-// checkAPIVersion returns a fault unless apiVersion is v1, the only version of pods.
+// checkAPIVersion returns a fault if the document's apiVersion is not v1 or is missing.
 func checkAPIVersion(doc *document.Value) document.Faults {
-	return checkField(doc, "apiVersion", "v1", "v1")
+	return checkFieldText(doc, "apiVersion", "v1", "v1")
 }
 
-// checkKind returns a fault unless the kind is Pod. For a Deployment or another controller the fault suggests
-// its pod template.
+// checkKind returns a fault if the document's kind is not Pod or is missing. If the document has a
+// spec.template, as a Deployment has, the fault suggests a Pod with the spec of that template.
 func checkKind(doc *document.Value) document.Faults {
 	expected := "Pod, PodList or List"
 	if doc.Get("spec").Get("template") != nil {
 		expected += "; no controllers run here, so write a Pod with the spec of its spec.template"
 	}
-	return checkField(doc, "kind", "Pod", expected)
+	return checkFieldText(doc, "kind", "Pod", expected)
 }
 
-// checkField returns a fault unless a field of the document has the text want. The fault names the text
-// expected.
-func checkField(doc *document.Value, field, want, expected string) document.Faults {
+// checkFieldText returns a fault if a field of the document is missing or is not the string wantText. The fault
+// says that expectedInFault was expected.
+func checkFieldText(doc *document.Value, field, wantText, expectedInFault string) document.Faults {
 	at := (*document.Path)(nil).Field(field)
 	reason := "missing"
 	switch v := doc.Get(field); {
 	case v == nil || v.Kind == document.Null:
-	case v.Kind != document.Text || v.Text != want:
+	case v.Kind != document.Text || v.Text != wantText:
 		reason = v.Show()
 	default:
 		return nil
 	}
-	return document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: reason + ": expected " + expected}}
+	return document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: reason + ": expected " + expectedInFault}}
 }
 
-// decodePod decodes one pod and adds the faults that it finds. It returns nothing if the document is not a pod.
-// apiVersion and kind may be missing only if requireType is false, as in a PodList.
+// decodePod decodes one pod and adds the faults that it finds to the collector. It returns no pod if apiVersion
+// or kind is wrong. If requireType is false, as for an item of a PodList, both may be missing.
 func (g *faultCollector) decodePod(file *document.File, doc *document.Value, requireType bool) []decodedPod {
 	var faults document.Faults
 	if requireType || doc.Get("apiVersion") != nil {
@@ -188,8 +188,8 @@ func (g *faultCollector) decodePod(file *document.File, doc *document.Value, req
 	return []decodedPod{{pod, doc, missing}}
 }
 
-// podName returns the name of the pod in the document, shortened if it is too long. It returns "" if the name
-// is missing or not a string.
+// podName returns the name of the pod in the document, shortened if it is too long for a report. It returns ""
+// if the name is missing or not a string.
 func podName(doc *document.Value) string {
 	if name := doc.Get("metadata").Get("name"); name != nil && name.Kind == document.Text {
 		return plain.Shorten(name.Text)
@@ -201,8 +201,8 @@ func podName(doc *document.Value) string {
 // has accepted.
 type checkPod func(pod *v1.Pod, unread []string) field.ErrorList
 
-// validate validates the pod with check, except for the fields that could not be decoded. It also rejects a
-// deletionTimestamp and a mirror pod.
+// validate returns the errors of check for the pod, except for the fields that could not be decoded. It also
+// rejects a deletionTimestamp and a mirror pod.
 func (d decodedPod) validate(check checkPod) field.ErrorList {
 	unread := make([]string, 0, len(d.missing))
 	for _, m := range d.missing {
@@ -215,8 +215,8 @@ func (d decodedPod) validate(check checkPod) field.ErrorList {
 	return append(errs, validation.ValidateNotMirror(d.pod)...)
 }
 
-// locateErrors converts the errors of a pod to faults with lines. It skips errors about fields that could not
-// be decoded, because the collector has their faults already.
+// locateErrors converts validation errors of a pod to faults with line numbers, at most maxCollected. It skips
+// errors about fields that could not be decoded, because faults for them are collected already.
 func (d decodedPod) locateErrors(errs field.ErrorList) Faults {
 	var faults Faults
 	for _, e := range errs {

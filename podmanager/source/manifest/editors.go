@@ -26,19 +26,20 @@ const vimProbe = "4913"
 // (F9).
 func isIgnoredName(name string) bool { return isAlwaysIgnored(name) || isNewlyIgnored(name) }
 
-// isAlwaysIgnored reports whether every version of this package ignores files of this name.
+// isAlwaysIgnored reports whether a name belongs to the files that every version of this package ignores:
+// hidden files, and files with certain suffixes.
 func isAlwaysIgnored(name string) bool {
 	return strings.HasPrefix(name, ".") || hasAnySuffix(name, alwaysIgnoredSuffixes)
 }
 
-// isNewlyIgnored reports whether this version of the package ignores files of this name, but earlier versions
-// have read them.
+// isNewlyIgnored reports whether this version of the package ignores files of this name while earlier versions
+// read them.
 func isNewlyIgnored(name string) bool {
 	return name == vimProbe || hasAnySuffix(name, newlyIgnoredSuffixes) ||
 		len(name) > 1 && strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") // Emacs saves its buffers under such a name.
 }
 
-// hasAnySuffix reports whether the name has one of the suffixes.
+// hasAnySuffix reports whether the name has at least one of the suffixes.
 func hasAnySuffix(name string, suffixes []string) bool {
 	return slices.ContainsFunc(suffixes, func(end string) bool { return strings.HasSuffix(name, end) })
 }
@@ -46,9 +47,9 @@ func hasAnySuffix(name string, suffixes []string) bool {
 // errEditorFileName is the fault of a file that is read although its name is ignored.
 var errEditorFileName = errors.New("its name is that of a file that an editor leaves behind, and new files of such a name are ignored: rename it")
 
-// wasReadByEarlierVersion reports whether stateDir has a saved version of a file with a newly ignored name.
-// Earlier versions of this package have then read the file. Its pods may run, and an upgrade must not terminate
-// them.
+// wasReadByEarlierVersion reports whether stateDir has a saved copy of a file whose name is newly ignored. An
+// earlier version of this package has then read the file. Its pods may run, and an upgrade must not terminate
+// them. If stateDir cannot be read, the result is true.
 func wasReadByEarlierVersion(stateDir, path string) bool {
 	if stateDir == "" || !isNewlyIgnored(filepath.Base(path)) {
 		return false

@@ -26,7 +26,7 @@ const MaxHeld = maxKeptBytes
 func (s *Source) Held() int { return s.saving.keptBytes }
 
 // KeepSome does what Run does between two scans.
-func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.saveNextBatch(ctx) }
+func (s *Source) KeepSome(ctx context.Context) (more bool) { return s.saveNextBatchAndRemoveStale(ctx) }
 
 // News replaces fsnotify in a test.
 type News struct {

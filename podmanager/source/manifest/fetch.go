@@ -38,7 +38,8 @@ type fetcher struct {
 	clock  clock.PassiveClock
 }
 
-// newFetcher returns a fetcher. It opens a new connection for each request, so that it finds a changed address.
+// newFetcher returns a fetcher for the URL of the configuration. Without a configured Transport it opens a new
+// connection for each request, so that it finds a changed address.
 func newFetcher(c *URLConfig) fetcher {
 	transport := c.Transport
 	if transport == nil {
@@ -47,13 +48,14 @@ func newFetcher(c *URLConfig) fetcher {
 		}
 	}
 	f := fetcher{url: c.URL, header: c.Header.Clone(), clock: c.Clock}
-	f.client = &http.Client{Transport: transport, CheckRedirect: f.checkRedirect}
+	f.client = &http.Client{Transport: transport, CheckRedirect: f.checkRedirectAndRemoveHeaders}
 	return f
 }
 
-// checkRedirect returns an error for too many redirects, and for a redirect from https to http. For a redirect
-// to another scheme or host it removes the configured headers and the ETag from the request.
-func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) error {
+// checkRedirectAndRemoveHeaders returns an error for too many redirects, and for a redirect from https to
+// another scheme. If the redirect leads to another scheme or host, it removes the configured headers and the
+// ETag from the next request.
+func (f *fetcher) checkRedirectAndRemoveHeaders(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	switch {
 	case len(before) > maxRedirects:
@@ -69,8 +71,9 @@ func (f *fetcher) checkRedirect(next *http.Request, before []*http.Request) erro
 	return nil
 }
 
-// fetchManifest requests the manifest. With an etag the server may answer that the manifest has not changed. It returns
-// a body only with status 200, complete and decompressed.
+// fetchManifest requests the manifest. If etag is not empty, the server may answer that the manifest has not
+// changed. It returns a body only for status 200. A body that is incomplete or too large is an error in the
+// response.
 func (f *fetcher) fetchManifest(ctx context.Context, etag string) (poll.Response, []byte) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.url, nil)
 	if err != nil {
@@ -105,8 +108,8 @@ func (f *fetcher) fetchManifest(ctx context.Context, etag string) (poll.Response
 	return a, body
 }
 
-// withoutURL strips the URL from an error of an HTTP client, because the URL may contain secrets. The fault
-// names the source already.
+// withoutURL returns the inner error of an HTTP client's error, which has no URL in it, because a URL may
+// contain secrets. It returns any other error unchanged.
 func withoutURL(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err
@@ -114,8 +117,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// redactURL returns the scheme, host and path of a URL. The user and the query are left out, because they may
-// be secret.
+// redactURL returns the scheme, host and path of a URL. It leaves out the user and the query, because they may
+// be secret. For an invalid URL it returns "the URL".
 func redactURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

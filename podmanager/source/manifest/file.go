@@ -59,13 +59,14 @@ const (
 // times can be wrong (F34). The zero value stands for no content.
 type contentHash [sha256.Size]byte
 
-// lacksGoodVersion reports whether the file has a problem and no valid version of it is known, so that its pods
-// are unknown.
+// lacksGoodVersion reports whether the file has a problem and no valid version of it is known. Its pods are
+// then unknown.
 func (f *manifestFile) lacksGoodVersion() bool {
 	return f.state != stateGood && f.good == contentHash{}
 }
 
-// mayHavePods reports whether pods of the file may run: pods are known, or the saved version could not be read.
+// mayHavePods reports whether pods of the file may run: the last good version has pods, or the version that an
+// earlier process saved cannot be read.
 func (f *manifestFile) mayHavePods() bool { return len(f.pods) > 0 || f.state == stateLost }
 
 // parseIfChanged updates the file from its content, and returns the problem to report, or nil. It parses the
@@ -102,9 +103,10 @@ func (f *manifestFile) parseIfChanged(data []byte, c *Config, memoryLimit int64)
 	return f.problemIfUnreported(fmt.Sprintf("%x", version), err)
 }
 
-// loadSaved parses the last good version, which an earlier process has saved. Pods that would be rejected as
-// new pods are accepted, because they may run. It returns an error if this process cannot use that version.
-func (f *manifestFile) loadSaved(body []byte, c *Config, memoryLimit int64) error {
+// loadSavedVersion sets the file from the version that an earlier process has saved. If its pods break only
+// rules that are newer than the saved version, they are accepted, because they may run. It returns an error if
+// this process cannot use that version.
+func (f *manifestFile) loadSavedVersion(body []byte, c *Config, memoryLimit int64) error {
 	l, newRuleErr, err := loadAcceptedPods(body, manifestOrigin{c.NodeName, f.path, f.isURL, f.legacyUIDs, c.Strict}, validation.Available{ConfigMaps: c.Objects, Secrets: c.Objects})
 	if err == nil && newRuleErr != nil && l.memory <= memoryLimit {
 		version := contentHash(sha256.Sum256(body))
@@ -118,7 +120,7 @@ func (f *manifestFile) loadSaved(body []byte, c *Config, memoryLimit int64) erro
 }
 
 // setReadError stores that the file cannot be read, and returns the problem to report, or nil. The file keeps
-// its pods. A path that is no regular file and never had pods is skipped without effect on other files.
+// its pods. A path that is no regular file and never had pods counts as good, because it cannot contain a pod.
 func (f *manifestFile) setReadError(err error) *Problem {
 	f.lastSeen = contentHash{} // The next version is parsed in any case.
 	if errors.Is(err, ErrNotFile) && !f.mayHavePods() {
@@ -132,8 +134,8 @@ func (f *manifestFile) setReadError(err error) *Problem {
 	return f.problemIfUnreported(err.Error(), err)
 }
 
-// problemIfUnreported returns a problem with this error, or nil if the last problem had the same key. It stores
-// the key.
+// problemIfUnreported returns a problem with this error and stores key. If the last problem had the same key,
+// it returns nil.
 func (f *manifestFile) problemIfUnreported(key string, err error) *Problem {
 	if f.reported == key {
 		return nil

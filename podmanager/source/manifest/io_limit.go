@@ -36,20 +36,21 @@ type callResult struct {
 	err   error
 }
 
-// newIOLimit returns an ioLimit with a time limit for each call.
+// newIOLimit returns an ioLimit with this time limit for each call.
 func newIOLimit(limit time.Duration) *ioLimit {
 	return &ioLimit{limit: limit, pending: map[string]*pendingCall{}}
 }
 
-// runOne starts a call of f and waits for its result until the time limit. If an earlier call with this key has
-// not returned, it waits for that call instead.
+// runOne runs f in a goroutine and waits for its result until the time limit. If an earlier call with this key
+// has not returned, it does not run f and waits for that call instead.
 func (p *ioLimit) runOne(ctx context.Context, key string, f func() (any, error)) (any, error) {
 	a := p.waitForCall(ctx, p.startCallUnlessPending(key, f))
 	return a.value, a.err
 }
 
-// runEach calls f for every key, several at once, and passes the results to handle in the order of the keys. A
-// call beyond the time limit has errTimeout as its result. It returns early only if ctx is done.
+// runEach calls f for every key, up to maxConcurrentCalls at once, and passes the results to handle in the
+// order of the keys. A call that exceeds the time limit has the result errTimeout. It returns early only if ctx
+// is done.
 func (p *ioLimit) runEach(ctx context.Context, keys []string, f func(key string) (any, error), handle func(key string, value any, err error)) error {
 	p.batchStart, p.timeouts = time.Now(), 0
 	var window []*pendingCall
@@ -68,8 +69,8 @@ func (p *ioLimit) runEach(ctx context.Context, keys []string, f func(key string)
 	return nil
 }
 
-// startCallUnlessPending starts a call in a goroutine. If the last call for this key has not returned, it
-// returns that call.
+// startCallUnlessPending starts f in a goroutine and returns the pending call. If an earlier call for this key
+// has not returned, it returns that call and does not start f.
 func (p *ioLimit) startCallUnlessPending(key string, f func() (any, error)) *pendingCall {
 	if c, ok := p.pending[key]; ok {
 		return c
@@ -80,7 +81,8 @@ func (p *ioLimit) startCallUnlessPending(key string, f func() (any, error)) *pen
 	return c
 }
 
-// callRecovering calls f and returns its panic as an error. f may call an fs.FS of the embedder.
+// callRecovering calls f and returns its result. A panic of f, which may call an fs.FS of the embedder, becomes
+// an error.
 func callRecovering(f func() (any, error)) (a callResult) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -92,7 +94,8 @@ func callRecovering(f func() (any, error)) (a callResult) {
 }
 
 // waitForCall returns the result of a call, errTimeout after the time limit, or the error of ctx. A call that
-// has timed out stays pending and is not started again before it returns.
+// has timed out stays pending, and is not started again before it returns. Each timeout of a call that this
+// runEach started is counted.
 func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	select {
 	case a := <-c.result:
@@ -116,8 +119,9 @@ func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	}
 }
 
-// remainingTime returns how long to wait for a call. If maxConcurrentCalls calls of the batch have timed out,
-// the limit is a fiftieth. Otherwise a thousand hung files would delay a good file by an hour.
+// remainingTime returns how long to wait for a call; it may be negative. The limit is a fiftieth if
+// maxConcurrentCalls calls of this runEach have timed out: with the whole limit, a thousand hung files would
+// delay a good file by an hour.
 func (p *ioLimit) remainingTime(c *pendingCall) time.Duration {
 	limit := p.limit
 	if p.timeouts >= maxConcurrentCalls {

@@ -47,8 +47,8 @@ const (
 	currentUIDs = 2
 )
 
-// uidRuleVersion returns the number of the rule by which the UIDs of a file's pods are computed: legacyUIDs or
-// currentUIDs.
+// uidRuleVersion returns legacyUIDs if legacy is true, and otherwise currentUIDs: the number of the rule by
+// which the UIDs of a file's pods are computed.
 func uidRuleVersion(legacy bool) int {
 	if legacy {
 		return legacyUIDs
@@ -59,8 +59,8 @@ func uidRuleVersion(legacy bool) int {
 // versionStore saves the last good version of a URL or a path in a file of the state directory.
 type versionStore struct{ dir, name, source string }
 
-// fileVersionStore returns the store of the saved version of a manifest file. The name of the saved file is
-// derived from the path.
+// fileVersionStore returns the store for the last good version of a manifest file. The name of the saved file
+// is derived from the path.
 func fileVersionStore(dir, path string) versionStore {
 	return versionStore{dir, savedFilePrefix + hexSHA256([]byte(path)) + ".json", path}
 }
@@ -71,8 +71,8 @@ func hexSHA256(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load reads the saved version. Its body is nil if none was saved, or if it was saved for another URL. A
-// damaged file is an error.
+// load reads the saved version. The body is nil if there is no directory or saved file, or if the file was
+// saved for another URL. A file that cannot be read or is damaged is an error.
 func (k versionStore) load() (saved savedVersion, err error) {
 	if k.dir == "" {
 		return savedVersion{}, nil
@@ -97,12 +97,12 @@ func (k versionStore) load() (saved savedVersion, err error) {
 	if err != nil {
 		return savedVersion{}, err
 	}
-	return k.parse(text)
+	return k.parseUnlessOtherURL(text)
 }
 
-// parse decodes the content of a saved file and checks its size, format and checksum. It returns a zero version
-// and no error if the file was saved for another URL.
-func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
+// parseUnlessOtherURL decodes the content of a saved file and checks its size, format and checksum. If it was
+// saved for another URL, it returns a zero version and no error.
+func (k versionStore) parseUnlessOtherURL(text []byte) (saved savedVersion, err error) {
 	switch err := json.Unmarshal(text, &saved); {
 	case len(text) > maxSavedSize, err != nil, saved.Version != savedFormatVersion, hexSHA256(saved.Body) != saved.Sum:
 		return savedVersion{}, fmt.Errorf("the file %s %w", k.name, errDamaged)
@@ -115,13 +115,13 @@ func (k versionStore) parse(text []byte) (saved savedVersion, err error) {
 	return savedVersion{}, nil
 }
 
-// save replaces the saved version. After a power failure the file has the old version or the new one. Without a
-// directory it does nothing.
-func (k versionStore) save(etag string, body []byte, legacy bool) error {
+// save replaces the saved version atomically: after a power failure the file has the old version or the new
+// one. It creates the directory if it is missing. If the store has no directory, it does nothing.
+func (k versionStore) save(etag string, body []byte, hasLegacyUIDs bool) error {
 	if k.dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(savedVersion{savedFormatVersion, hexSHA256([]byte(k.source)), etag, hexSHA256(body), body, uidRuleVersion(legacy)})
+	text, err := json.Marshal(savedVersion{savedFormatVersion, hexSHA256([]byte(k.source)), etag, hexSHA256(body), body, uidRuleVersion(hasLegacyUIDs)})
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (k versionStore) save(etag string, body []byte, legacy bool) error {
 	return nil
 }
 
-// remove deletes the saved version, if any.
+// remove deletes the saved version. It is no error if there is none.
 func (k versionStore) remove() error {
 	if err := os.Remove(filepath.Join(k.dir, k.name)); !errors.Is(err, fs.ErrNotExist) {
 		return err

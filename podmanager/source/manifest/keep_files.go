@@ -23,9 +23,9 @@ type saveProgress struct {
 	staleRemoved bool   // the saved versions of removed files were deleted
 }
 
-// replaceWithSavedVersion replaces a file by its last good version, which an earlier process has saved. It
-// reports whether the file was replaced and its content must be parsed again. If the saved version cannot be
-// read, the file gets stateLost, because pods of it may run.
+// replaceWithSavedVersion replaces f by the last good version that an earlier process has saved. If that
+// version cannot be read or used, it reports the error and f gets stateLost, because pods of it may run. It
+// returns true if f was replaced, so that the caller must parse the content again.
 func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
 	if s.cfg.StateDir == "" {
 		return false
@@ -34,11 +34,11 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
 	restored := manifestFile{path: f.path}
 	if err == nil && kept.Body != nil {
 		restored.legacyUIDs = kept.UIDs == legacyUIDs
-		err = restored.loadSaved(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have saved it.
+		err = restored.loadSavedVersion(kept.Body, &s.cfg, s.cfg.MaxMemory-s.memory) // Another version of this package may have saved it.
 	}
 	switch {
 	case err != nil:
-		s.reportSaveError(f.path, err)
+		s.storeAndReportSaveError(f.path, err)
 		restored = manifestFile{path: f.path, state: stateLost}
 	default:
 		s.faults.resolveIfActive(fileSaveFault(f.path))
@@ -53,9 +53,10 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
 	return true
 }
 
-// hasLegacyUIDs reports whether the saved version of a file has UIDs by the rule of an earlier version of this
-// package. Only a PodList can have them. Its pods keep those UIDs.
-func (s *Source) hasLegacyUIDs(path string, data any) bool {
+// hasSavedLegacyUIDs reports whether the saved version of a file has UIDs by the rule of an earlier version of
+// this package, so that its pods must keep those UIDs. Only a file whose text data contains "PodList" can have
+// them.
+func (s *Source) hasSavedLegacyUIDs(path string, data any) bool {
 	text, _ := data.([]byte)
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
 		return false
@@ -67,14 +68,14 @@ func (s *Source) hasLegacyUIDs(path string, data any) bool {
 // saveBatch is how many versions are saved before the source checks for events. A disk may take seconds for a thousand.
 const saveBatch = 256
 
-// saveNextBatch saves up to saveBatch good versions that are not saved, in order of their paths, and reads
-// those files again whose text is not kept. After the last path it deletes the saved versions of removed files.
-// It returns true if more versions remain.
-func (s *Source) saveNextBatch(ctx context.Context) (more bool) {
+// saveNextBatchAndRemoveStale saves up to saveBatch unsaved good versions of files, in order of their paths. It
+// reads a file again if its text is no longer in memory. It returns true if more versions remain. After the
+// last path it deletes the saved versions of files that no longer exist.
+func (s *Source) saveNextBatchAndRemoveStale(ctx context.Context) (more bool) {
 	if s.cfg.StateDir == "" {
 		return false
 	}
-	unsaved := s.unsavedFiles()
+	unsaved := s.nextUnsavedPaths()
 	if more = len(unsaved) > saveBatch; more {
 		unsaved = unsaved[:saveBatch]
 		s.saving.lastPath = unsaved[saveBatch-1] // Advance also past a version that cannot be saved, so that it does not block the others.
@@ -87,16 +88,16 @@ func (s *Source) saveNextBatch(ctx context.Context) (more bool) {
 			notKept = append(notKept, path)
 		}
 	}
-	_ = s.io.runEach(ctx, notKept, s.readFile, s.saveOrDeleteVersion) // The caller checks ctx.
+	_ = s.io.runEach(ctx, notKept, s.readFile, s.saveOrDeleteVersionIfGood) // The caller checks ctx.
 	if !more && !s.saving.staleRemoved {
-		s.removeStaleVersions()
+		s.removeStaleVersionsAndReport()
 	}
 	return more
 }
 
-// unsavedFiles returns the paths after saving.lastPath whose good version is not saved and is either on disk or
-// kept as text.
-func (s *Source) unsavedFiles() (paths []string) {
+// nextUnsavedPaths returns the sorted paths after saving.lastPath of the files whose good version is not saved
+// but can be: it is still on disk, or its text is in memory.
+func (s *Source) nextUnsavedPaths() (paths []string) {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		if f := s.files[path]; path > s.saving.lastPath && f.saved != f.good && (f.state == stateGood || f.text != nil) {
 			paths = append(paths, path)
@@ -108,9 +109,9 @@ func (s *Source) unsavedFiles() (paths []string) {
 // maxKeptBytes bounds the texts that wait to be saved, in bytes.
 const maxKeptBytes = 4 << 20
 
-// keepTextUntilSaved keeps the text that was read, if it is a good version that is not saved, because the file
-// may have another content later. It does nothing without a state directory, or if the texts would exceed
-// maxKeptBytes.
+// keepTextUntilSaved keeps the text of f in memory until it is saved, because the file may have another content
+// later. It keeps only a good version that is not saved. It keeps nothing without a state directory, or if all
+// kept texts together would exceed maxKeptBytes.
 func (s *Source) keepTextUntilSaved(f *manifestFile, text []byte) {
 	if f.state != stateGood {
 		return // The kept text belongs to the last good version.
@@ -122,20 +123,21 @@ func (s *Source) keepTextUntilSaved(f *manifestFile, text []byte) {
 	}
 }
 
-// dropKeptText drops the kept text of a file.
+// dropKeptText removes the text of a file that waits to be saved from memory.
 func (s *Source) dropKeptText(f *manifestFile) {
 	s.saving.keptBytes -= len(f.text)
 	f.text = nil
 }
 
-// saveKeptText saves the kept text of a file, unless ctx is done. It returns false if no text is kept.
+// saveKeptText saves the text of a file that is kept in memory, unless ctx is done. It returns false only if no
+// text is kept.
 func (s *Source) saveKeptText(ctx context.Context, path string) bool {
 	f := s.files[path]
 	if f.text == nil {
 		return false
 	}
 	if ctx.Err() == nil {
-		s.saveOrDeleteVersion(path, f.text, nil)
+		s.saveOrDeleteVersionIfGood(path, f.text, nil)
 	}
 	return true
 }
@@ -143,23 +145,25 @@ func (s *Source) saveKeptText(ctx context.Context, path string) bool {
 // exitSaveTimeout is how long Run continues to save after ctx is done.
 const exitSaveTimeout = 5 * time.Second
 
-// saveKeptTextsBeforeExit saves the kept texts of all files when Run returns. It stops after exitSaveTimeout.
+// saveKeptTextsBeforeExit saves the texts that are kept in memory, when Run returns. It stops after
+// exitSaveTimeout.
 func (s *Source) saveKeptTextsBeforeExit() {
 	if s.saving.keptBytes == 0 {
 		return
 	}
 	s.saving.lastPath = ""
 	late := s.cfg.Clock.Now().Add(exitSaveTimeout)
-	for _, path := range s.unsavedFiles() {
+	for _, path := range s.nextUnsavedPaths() {
 		if s.saveKeptText(context.Background(), path); s.cfg.Clock.Now().After(late) {
 			return
 		}
 	}
 }
 
-// saveOrDeleteVersion saves the text that was read, if it still is the good version of the file. For a version
-// without pods it deletes the saved version. It drops the kept text after success and reports an error.
-func (s *Source) saveOrDeleteVersion(path string, data any, err error) {
+// saveOrDeleteVersionIfGood saves the text (data) that was read from a file, if it is still the good version of
+// that file. If that version has no pods, it deletes the saved version instead. A failure is reported; a
+// success drops the text from memory. If err is not nil, it does nothing.
+func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
 	f, text := s.files[path], []byte(nil)
 	if err == nil {
 		text = data.([]byte)
@@ -174,7 +178,7 @@ func (s *Source) saveOrDeleteVersion(path string, data any, err error) {
 		err = k.save("", text, f.legacyUIDs)
 	}
 	if err != nil {
-		s.reportSaveError(path, err)
+		s.storeAndReportSaveError(path, err)
 		return
 	}
 	f.saved = f.good
@@ -182,18 +186,18 @@ func (s *Source) saveOrDeleteVersion(path string, data any, err error) {
 	s.faults.resolveIfActive(fileSaveFault(path))
 }
 
-// reportSaveError reports that the good version of a file cannot be saved or loaded, unless the same error was
-// reported.
-func (s *Source) reportSaveError(path string, err error) {
+// storeAndReportSaveError stores the fault that the good version of a file cannot be saved or loaded. It
+// reports the fault, unless the same error was reported last.
+func (s *Source) storeAndReportSaveError(path string, err error) {
 	s.faults.storeAndReportIfNew(fileSaveFault(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 
 // errRemoveStale is an ErrKeep: the saved version of a removed file could not be deleted.
 var errRemoveStale = fmt.Errorf("%w: cannot delete the saved versions of removed files", ErrKeep)
 
-// removeStaleVersions deletes the saved versions of removed files. It reports an error, or resolves the
-// previous one.
-func (s *Source) removeStaleVersions() {
+// removeStaleVersionsAndReport deletes the saved versions of files that no longer exist. It reports an error as
+// a fault; a success resolves that fault.
+func (s *Source) removeStaleVersionsAndReport() {
 	err := s.deleteUnlistedVersions()
 	if s.saving.staleRemoved = err == nil; s.saving.staleRemoved {
 		s.faults.resolveIfActive(cleanupFault)
@@ -202,7 +206,8 @@ func (s *Source) removeStaleVersions() {
 	s.faults.storeAndReportIfNew(cleanupFault, Problem{Path: s.cfg.StateDir, Err: fmt.Errorf("%w: %w", errRemoveStale, err)}, nil)
 }
 
-// deleteUnlistedVersions deletes the saved versions of the files that are missing in the last listing.
+// deleteUnlistedVersions deletes the saved versions of the files that are missing in the last listing, and
+// their temporary files.
 func (s *Source) deleteUnlistedVersions() error {
 	known := map[string]bool{}
 	for _, path := range s.listed {

@@ -26,9 +26,9 @@ type listing struct {
 	paths []string // sorted
 }
 
-// listFiles returns the paths of all manifest files, and stores whether the path is a file or a directory. A
-// file counts as removed only if it is missing in a successful listing.
-func (s *Source) listFiles(ctx context.Context) ([]string, error) {
+// listFilesAndStoreKind returns the sorted paths of all manifest files, and stores whether the configured path
+// is a file or a directory. It returns an ErrListing if the path cannot be listed in time.
+func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
 	got, err := s.io.runOne(ctx, "", func() (any, error) { return listPath(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
 	if err != nil {
@@ -39,9 +39,9 @@ func (s *Source) listFiles(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// listPath lists the configured path, which is a file or a directory. It leaves out names of editors' files,
-// unless an earlier version of this package has read them. It returns an error if the path is now of another
-// kind than before.
+// listPath lists the configured path, which is a file or a directory. It leaves out hidden files and editors'
+// files, unless an earlier version of this package has read them. It returns an error if the path was of
+// another kind before. A single file that was removed gives an empty listing.
 func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (listing, error) {
 	info, err := tree.stat()
 	if err != nil {
@@ -58,7 +58,7 @@ func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (l
 	case kind != unknownPath && kind != found:
 		return listing{}, errKindChanged
 	case found == singleFilePath && !info.Mode().IsRegular():
-		return listing{}, notFile(info)
+		return listing{}, notFileError(info)
 	case found == singleFilePath:
 		return listing{singleFilePath, []string{path}}, nil
 	}

@@ -39,7 +39,7 @@ var errTooMany = errors.New("too many files")
 // (F32).
 const listBatch = 1000
 
-// readNames reads the names in an open directory. More names than the limit are an error.
+// readNames reads all names in an open directory. It returns an error if there are more than limit.
 func readNames(dir fs.ReadDirFile, limit int) ([]string, error) {
 	var names []string
 	for {
@@ -72,7 +72,7 @@ func (p osTree) listNames(limit int) ([]string, error) {
 	return readNames(dir, limit)
 }
 
-// isMissing reports whether no file is at the path. A symbolic link without a target is not missing (F30).
+// isMissing reports whether nothing is at the path. A symbolic link without a target is not missing (F30).
 func (p osTree) isMissing(file string) bool {
 	_, err := os.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
@@ -105,20 +105,21 @@ func (p osTree) readFile(file string, limit int64) ([]byte, error) {
 	return readRegular(f, limit)
 }
 
-// readRegular reads an open regular file up to one byte beyond the limit. Any other kind of file is an error.
+// readRegular reads an open regular file, at most one byte more than limit. For another kind of file it returns
+// an ErrNotFile.
 func readRegular(f fs.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notFile(info)
+		return nil, notFileError(info)
 	}
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// notFile returns an ErrNotFile that names the kind of file.
-func notFile(info fs.FileInfo) error {
+// notFileError returns an ErrNotFile that names the kind of file in info.
+func notFileError(info fs.FileInfo) error {
 	return fmt.Errorf("%w: %s", ErrNotFile, osfile.Kind(info.Mode()))
 }
 
@@ -163,15 +164,16 @@ func (p fsTree) isRemoved() bool {
 
 func (p fsTree) filePath(name string) string { return path.Join(p.path, name) }
 
-// readFile reads a regular file. It calls Stat before Open, because the file system may be an os.DirFS, where
-// opening a pipe blocks.
+// readFile reads a regular file, at most one byte more than limit. For another kind of file it returns an
+// ErrNotFile. It calls Stat before Open, because the file system may be an os.DirFS, where opening a pipe
+// blocks.
 func (p fsTree) readFile(file string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(p.fs, file)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notFile(info)
+		return nil, notFileError(info)
 	}
 	f, err := p.fs.Open(file)
 	if err != nil {

@@ -12,9 +12,9 @@ const (
 	staticPriority      = 2_000_001_000
 )
 
-// priorityWarning describes an unusual priority of a static pod, or returns "" for a usual one. The API server resolves
-// the class of other pods. A static pod runs with the values of its manifest, and the API server rejects its mirror pod
-// if class and priority do not match.
+// priorityWarning describes an unusual priority of a static pod, or returns "". Usual is no priority and no
+// class, or the class staticPriorityClass with its priority. A static pod runs with the values of its manifest,
+// but the API server rejects its mirror pod if class and priority do not match.
 func priorityWarning(pod *v1.Pod) string {
 	class, priority := pod.Spec.PriorityClassName, pod.Spec.Priority
 	switch {
@@ -36,9 +36,9 @@ func priorityWarning(pod *v1.Pod) string {
 // maxWarnings is how many reported warnings are remembered.
 const maxWarnings = 1000
 
-// reportUnusualPriorities logs and reports the unusual priorities of pods, each text once. After maxWarnings
-// texts it may report them again.
-func (s *activeFaults) reportUnusualPriorities(shown string, pods []*v1.Pod) {
+// reportNewUnusualPriorities logs and reports each unusual priority of the pods that was not reported before.
+// shown is the path in the reports. After maxWarnings different texts it may report old ones again.
+func (s *activeFaults) reportNewUnusualPriorities(shown string, pods []*v1.Pod) {
 	for _, pod := range pods {
 		text := priorityWarning(pod)
 		if text == "" || s.warned[text] {

@@ -55,7 +55,8 @@ type Problem struct {
 	Err error
 }
 
-// logAttributes returns the known fields of the problem as attributes of a log message.
+// logAttributes returns the fields of the problem as attributes of a log message. It leaves out an unknown line
+// and pod.
 func (p Problem) logAttributes() []any {
 	known := []any{"path", p.Path}
 	if p.Line > 0 {
@@ -104,8 +105,8 @@ func (f Fault) String() string {
 // if all faults are ignored, and ErrInvalid otherwise.
 type Faults []Fault
 
-// convertFaults converts the faults of a document, or of the named pod. If strict is false, unknown and duplicate
-// fields are marked as ignored.
+// convertFaults converts the faults of a document, or of the named pod. If strict is false, it marks unknown
+// and duplicate fields as ignored and says so in their reasons.
 func convertFaults(found document.Faults, pod string, strict bool) Faults {
 	faults := make(Faults, 0, len(found))
 	for _, f := range found {
@@ -125,7 +126,7 @@ var ignoredReason = map[document.FaultKind]string{
 	document.DuplicateField: ", ignored but for the last",
 }
 
-// splitIgnored separates the ignored faults from the others.
+// splitIgnored returns the ignored faults and the other faults as two lists.
 func (f Faults) splitIgnored() (ignored, wrong Faults) {
 	for _, fault := range f {
 		if fault.ignored {
@@ -137,7 +138,8 @@ func (f Faults) splitIgnored() (ignored, wrong Faults) {
 	return ignored, wrong
 }
 
-// appendBounded appends faults until the list has maxCollected of them.
+// appendBounded returns f with the faults of more appended, up to a length of maxCollected. It leaves out the
+// rest.
 func (f Faults) appendBounded(more Faults) Faults {
 	return append(f, more[:min(len(more), max(0, maxCollected-len(f)))]...)
 }
@@ -160,7 +162,8 @@ func (f Faults) Is(target error) bool {
 	return target == ErrSyntax && syntax || target == ErrInvalid && !syntax
 }
 
-// sortAndBound sorts the faults by line, ignored ones last, and cuts the list after document.MaxFaults.
+// sortAndBound sorts the faults in place by line, ignored ones last, and returns the first document.MaxFaults.
+// If it leaves faults out, it appends one that says how many there are.
 func (f Faults) sortAndBound() Faults {
 	ignored := map[bool]int{true: 1}
 	slices.SortStableFunc(f, func(a, b Fault) int { return cmp.Or(ignored[a.ignored]-ignored[b.ignored], a.Line-b.Line) })

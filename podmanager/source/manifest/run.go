@@ -36,7 +36,7 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	defer s.saveKeptTextsBeforeExit()
 	for {
 		if s.kind == unknownPath {
-			_, _ = s.listFiles(ctx) // The kind of path decides what to watch. Scan reports errors.
+			_, _ = s.listFilesAndStoreKind(ctx) // The kind of path decides what to watch. Scan reports errors.
 		}
 		w = s.pathWatchForKind(w)
 		s.ensureWatchAndReport(ctx, w)
@@ -44,12 +44,12 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil && (last == nil || !sameSnapshot(*last, snapshot)) {
+		if err == nil && (last == nil || !isSameSnapshot(*last, snapshot)) {
 			last = &snapshot
 			sink.Set(snapshot)
 		}
-		if err != nil || !s.saveAllUnlessEvent(ctx, w) {
-			_ = s.waitForChange(ctx, w) // It fails only if ctx is done.
+		if err != nil || !s.saveAllUntilChange(ctx, w) {
+			_ = s.waitForChangeOrPeriod(ctx, w) // It fails only if ctx is done.
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -57,10 +57,11 @@ func (s *Source) Run(ctx context.Context, sink source.Sink) error {
 	}
 }
 
-// saveAllUnlessEvent saves new versions, a batch at a time. At a change of the files it stops saving, waits
-// until the files no longer change, and returns true. It returns false if everything is saved or ctx is done.
-func (s *Source) saveAllUnlessEvent(ctx context.Context, w *pathWatch) (changed bool) {
-	for s.saveNextBatch(ctx) && ctx.Err() == nil {
+// saveAllUntilChange saves unsaved good versions of files, a batch at a time. At a change of the files it stops
+// saving, waits until the files no longer change, and returns true. It returns false if everything is saved or
+// ctx is done.
+func (s *Source) saveAllUntilChange(ctx context.Context, w *pathWatch) (changed bool) {
+	for s.saveNextBatchAndRemoveStale(ctx) && ctx.Err() == nil {
 		select {
 		case e := <-w.events():
 			if w.isRelevantAndUpdateState(e) {
@@ -74,15 +75,15 @@ func (s *Source) saveAllUnlessEvent(ctx context.Context, w *pathWatch) (changed 
 	return false
 }
 
-// sameSnapshot reports whether both snapshots have the same pod objects and the same Incomplete. A changed pod
-// is another object.
-func sameSnapshot(a, b source.Snapshot) bool {
+// isSameSnapshot reports whether both snapshots have the same pod pointers and the same Incomplete. A changed
+// pod has another pointer.
+func isSameSnapshot(a, b source.Snapshot) bool {
 	return a.Incomplete == b.Incomplete && slices.Equal(a.Pods, b.Pods)
 }
 
-// waitForChange waits for a change of the files, and then until they no longer change, or it waits for
-// Config.Period. It fails only if ctx is done.
-func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
+// waitForChangeOrPeriod waits for Config.Period or, if the files change before, until they no longer change. It
+// returns an error only if ctx is done.
+func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error {
 	timer := s.cfg.Clock.NewTimer(s.cfg.Period)
 	defer timer.Stop()
 	for {
@@ -104,8 +105,9 @@ func (s *Source) waitForChange(ctx context.Context, w *pathWatch) error {
 // missedEvents stands for lost events, probably after an overflow. Anything may have changed.
 var missedEvents = fsnotify.Event{Op: fsnotify.Rename}
 
-// debounce waits until no event has arrived for a quiet period, or until maxDebounce is over. Events for one
-// file, and a recent earlier change, make the quiet period longer. It fails only if ctx is done.
+// debounce waits until no event has arrived for a quiet period, or until maxDebounce is over. A second event
+// for one file, a rename, and an earlier change shortly before make the quiet period longer. It returns an
+// error only if ctx is done.
 func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
 	defer func() { s.lastDebounce = s.cfg.Clock.Now() }()
 	limit := s.cfg.Clock.NewTimer(maxDebounce)
@@ -114,7 +116,7 @@ func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Even
 	for p := newQuietPeriod(recentChange); ; {
 		p.extendForEvent(event)
 		calm := s.cfg.Clock.NewTimer(p.length)
-		next, more, err := s.waitForNextEvent(ctx, w, calm.C(), limit.C())
+		next, more, err := s.waitForRelevantEvent(ctx, w, calm.C(), limit.C())
 		calm.Stop()
 		if !more {
 			return err
@@ -129,8 +131,8 @@ type quietPeriod struct {
 	changed map[string]bool // the names that have changed meanwhile
 }
 
-// newQuietPeriod returns how long to wait for another event. The period is longer if recentChange is true,
-// because another change happened shortly before.
+// newQuietPeriod returns the period without events after which the files count as unchanged. It is longer if
+// recentChange is true, because another change happened shortly before.
 func newQuietPeriod(recentChange bool) *quietPeriod {
 	p := &quietPeriod{length: shortPause, changed: map[string]bool{}}
 	if recentChange {
@@ -139,7 +141,8 @@ func newQuietPeriod(recentChange bool) *quietPeriod {
 	return p
 }
 
-// extendForEvent lengthens the period after a rename, and after a second event for the same file.
+// extendForEvent sets the period to longPause after a rename, and doubles it, up to longPause, after another
+// event for the same file.
 func (p *quietPeriod) extendForEvent(event fsnotify.Event) {
 	switch {
 	case event.Has(fsnotify.Rename):
@@ -150,9 +153,10 @@ func (p *quietPeriod) extendForEvent(event fsnotify.Event) {
 	p.changed[event.Name] = true
 }
 
-// waitForNextEvent waits for one more event that concerns a manifest. more is false if the quiet period (calm)
-// or the limit is over, or if ctx is done.
-func (s *Source) waitForNextEvent(ctx context.Context, w *pathWatch, calm, limit <-chan time.Time) (next fsnotify.Event, more bool, err error) {
+// waitForRelevantEvent waits for the next event that can concern a manifest. An error of the watch counts as
+// such an event. more is false if the channel calm or limit fires first or ctx is done; only ctx gives an
+// error.
+func (s *Source) waitForRelevantEvent(ctx context.Context, w *pathWatch, calm, limit <-chan time.Time) (next fsnotify.Event, more bool, err error) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ type Source struct {
 
 // New returns a Source. It accesses no file and starts nothing. An error wraps ErrConfig and names every fault.
 func New(cfg Config) (*Source, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	s := &Source{
@@ -69,7 +69,7 @@ var (
 )
 
 // Locate implements source.PodLocator.
-func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.pathOf(uid) }
+func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.filePathOfPod(uid) }
 
 // Faults implements source.FaultReporter.
 func (s *Source) Faults() source.Faults { return s.faults.list() }
@@ -81,7 +81,7 @@ func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.f
 // listing fails, the error is ErrListing, and the result is the snapshot of the last scan, which stays valid. Before
 // the first success that snapshot is empty. If ctx is done, the error is ctx.Err().
 func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
-	paths, err := s.listFiles(ctx)
+	paths, err := s.listFilesAndStoreKind(ctx)
 	if ctx.Err() != nil {
 		return s.last, ctx.Err()
 	}
@@ -94,15 +94,15 @@ func (s *Source) Scan(ctx context.Context) (source.Snapshot, error) {
 		return s.last, err
 	}
 	s.listed = paths
-	s.removeUnlistedFiles(paths)
-	s.last = s.buildSnapshot()
+	s.forgetUnlistedFiles(paths)
+	s.last = s.buildSnapshotAndReportDuplicates()
 	return s.last, nil
 }
 
 // errFileMissing means that a listed file no longer exists.
 var errFileMissing = errors.New("it has gone since it was listed")
 
-// readFile returns the content of a file as []byte, or errFileMissing if the file no longer exists. Several
+// readFile returns the content of a file as []byte, or errFileMissing if no file exists at the path. Several
 // calls run concurrently, and a call may block as long as the system does.
 func (s *Source) readFile(path string) (any, error) {
 	data, err := s.tree.readFile(path, MaxFileSize)
@@ -112,9 +112,9 @@ func (s *Source) readFile(path string) (any, error) {
 	return data, err
 }
 
-// updateFileAndFaults updates a file and its faults from the result of reading it. If a new file has a problem,
-// it first loads the version that an earlier process has saved. A missing file changes nothing, because the
-// next listing decides whether it was removed.
+// updateFileAndFaults updates a file and its faults from the result of reading it. It adds an unknown file. If
+// a new file has a problem, it first loads the version that an earlier process has saved. errFileMissing
+// changes nothing, because the next listing decides whether the file was removed.
 func (s *Source) updateFileAndFaults(path string, data any, err error) {
 	if errors.Is(err, errFileMissing) {
 		return // The next listing decides whether it was removed.
@@ -122,7 +122,7 @@ func (s *Source) updateFileAndFaults(path string, data any, err error) {
 	f := s.files[path]
 	first := f == nil
 	if first {
-		f = &manifestFile{path: path, legacyUIDs: s.hasLegacyUIDs(path, data)}
+		f = &manifestFile{path: path, legacyUIDs: s.hasSavedLegacyUIDs(path, data)}
 		s.files[path] = f
 	}
 	p := s.updateFile(f, data, err)
@@ -132,8 +132,8 @@ func (s *Source) updateFileAndFaults(path string, data any, err error) {
 	s.faults.storeAndReportFileFaults(f, p)
 }
 
-// updateFile updates a file from its content, or from the error of the read, and returns the problem to report,
-// or nil. It also updates the memory of all files and keeps the text until it is saved.
+// updateFile updates f from its content data, or from the error of the read, and returns the problem to report,
+// or nil. It also updates s.memory and keeps the text in memory until it is saved.
 func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	if err != nil {
 		return f.setReadError(err)
@@ -145,8 +145,9 @@ func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	return p
 }
 
-// removeUnlistedFiles removes the files, with their pods and faults, that are missing in a successful listing.
-func (s *Source) removeUnlistedFiles(listed []string) {
+// forgetUnlistedFiles forgets each file that a successful listing does not contain, with its pods, and resolves
+// its faults. It deletes nothing on disk.
+func (s *Source) forgetUnlistedFiles(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
 			s.memory -= s.files[path].memory
@@ -161,13 +162,13 @@ func (s *Source) removeUnlistedFiles(listed []string) {
 	}
 }
 
-// buildSnapshot returns the pods of all files in order of path. If two pods have one name or UID, it uses the
-// pod of the first path and reports the other, also if the other ran before. The result after a restart is
-// therefore the same (F8).
-func (s *Source) buildSnapshot() source.Snapshot {
+// buildSnapshotAndReportDuplicates returns the pods of all files in order of path. If two pods have the same
+// name or UID, it uses the pod of the first path and reports the other, also if the other ran before, so that a
+// restart gives the same result (F8). A file whose pods are unknown makes the snapshot incomplete.
+func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 	var snapshot source.Snapshot
 	owners, duplicates, paths := map[string]podOwner{}, map[faultKey]bool{}, map[types.UID]string{}
-	for _, path := range s.sortedPathsIgnoredLast() {
+	for _, path := range s.sortPathsAndReportIgnoredNames() {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
 		for _, pod := range f.pods {
@@ -182,13 +183,14 @@ func (s *Source) buildSnapshot() source.Snapshot {
 		}
 	}
 	s.faults.setPodPaths(paths)
-	s.faults.resolveOthers("pod", duplicates)
+	s.faults.resolveOthersOfKind("pod", duplicates)
 	return snapshot
 }
 
-// sortedPathsIgnoredLast returns the paths of all files, sorted. Files that are read although their names are
-// ignored are last, so that their pods do not replace other pods. It reports each of them as a fault.
-func (s *Source) sortedPathsIgnoredLast() []string {
+// sortPathsAndReportIgnoredNames returns the paths of all files, sorted. Paths of files with an ignored name,
+// which an earlier version has read, are last, so that their pods do not replace other pods. It reports each of
+// them as a fault.
+func (s *Source) sortPathsAndReportIgnoredNames() []string {
 	var last []string
 	paths := slices.DeleteFunc(slices.Sorted(maps.Keys(s.files)), func(path string) bool {
 		if s.kind != directoryPath || !isIgnoredName(filepath.Base(path)) {
@@ -208,7 +210,7 @@ type podOwner struct {
 }
 
 // addPodUnlessDuplicate stores a pod by its name and its UID. If another pod has one of them, it stores
-// nothing, and returns that pod and an error with the path of its file.
+// nothing, and returns that pod and an error that names its file.
 func addPodUnlessDuplicate(podsByNameAndUID map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
 	name, uid := pod.Namespace+"/"+pod.Name, string(pod.UID) // A UID has no slash.
 	for _, key := range []string{name, uid} {
@@ -268,11 +270,12 @@ type Config struct {
 	StateDir string
 }
 
-// complete sets the defaults and returns one error with all faults of the configuration.
-func (c *Config) complete() error {
+// setDefaultsAndCheck sets the defaults, makes the path absolute and the node name lower case, and returns one
+// error with all faults of the configuration.
+func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfigAs(ErrConfig)
-	completeNodeName(done, &c.NodeName)
-	if err := c.completePath(); err != nil {
+	lowerAndCheckNodeName(done, &c.NodeName)
+	if err := c.normalizeAndCheckPath(); err != nil {
 		done.FaultIf(true, err.Error())
 	}
 	contain.DefaultNumber(done, "Period", &c.Period, 20*time.Second)
@@ -286,16 +289,18 @@ func (c *Config) complete() error {
 	return done.Err()
 }
 
-// completeNodeName converts the name to lower case, and adds a fault to done if it is not a DNS name.
-func completeNodeName(done *contain.ConfigCheck, name *string) {
+// lowerAndCheckNodeName converts the name to lower case, and adds a fault to done if the name is empty or not a
+// DNS name.
+func lowerAndCheckNodeName(done *contain.ConfigCheck, name *string) {
 	*name = strings.ToLower(*name)
 	done.FaultIf(*name == "", "NodeName is empty")
 	done.FaultIf(*name != "" && len(k8svalidation.IsDNS1123Subdomain(*name)) > 0,
 		fmt.Sprintf("NodeName %s: expected at most 253 lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part", plain.Quote(*name)))
 }
 
-// completePath makes the path absolute, or checks that it is valid in FS.
-func (c *Config) completePath() error {
+// normalizeAndCheckPath makes Path absolute. With FS it cleans Path and checks that it is valid in an fs.FS. An
+// empty Path is an error.
+func (c *Config) normalizeAndCheckPath() error {
 	if c.Path == "" {
 		return errors.New("Path is empty")
 	}

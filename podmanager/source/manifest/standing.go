@@ -25,9 +25,9 @@ var (
 	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// fileFault is the key of the fault that the current version of a file is bad. fileSaveFault is about a version
-// that cannot be saved, ignoredFieldsFault about ignored fields, and ignoredNameFault about an ignored name.
-// duplicatePodFault is about a pod that another file has too.
+// fileFault is the key of the fault that the current version of a file is bad. fileSaveFault is the key for a
+// version that cannot be saved, ignoredFieldsFault for ignored fields, and ignoredNameFault for an ignored
+// name. duplicatePodFault is the key for a pod whose name or UID a pod of another file has too.
 func fileFault(path string) faultKey              { return faultKey{"file", path} }
 func fileSaveFault(path string) faultKey          { return faultKey{saveFault.kind, path} }
 func ignoredFieldsFault(path string) faultKey     { return faultKey{"ignored", path} }
@@ -56,21 +56,22 @@ type activeFault struct {
 	pods  []*v1.Pod
 }
 
-// newActiveFaults returns an empty set of faults. It calls report for each new fault and resolved for each
-// fault that no longer exists.
+// newActiveFaults returns an empty set of faults. Its methods call report for each new problem, and resolved
+// for each fault that no longer exists.
 func newActiveFaults(report func(Problem), resolved func(source.Fault), log *slog.Logger, now func() time.Time) *activeFaults {
 	return &activeFaults{report: report, resolved: resolved, log: log, now: now, warned: map[string]bool{}, byKey: map[faultKey]*activeFault{}}
 }
 
-// setPodPaths stores which file each pod comes from.
+// setPodPaths stores from which file each pod comes. It replaces the previous map.
 func (s *activeFaults) setPodPaths(paths map[types.UID]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.podPaths = paths
 }
 
-// pathOf returns the file that a pod comes from.
-func (s *activeFaults) pathOf(uid types.UID) (path string, found bool) {
+// filePathOfPod returns the path of the manifest file from which a pod comes, whether it has a fault or not.
+// found is false for an unknown pod.
+func (s *activeFaults) filePathOfPod(uid types.UID) (path string, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, found = s.podPaths[uid]
@@ -83,7 +84,7 @@ func (s *activeFaults) logAndReport(p Problem) {
 	s.report(p)
 }
 
-// storeFault stores a fault, and reports whether its text differs from the previous fault with this key. A
+// storeFault stores a fault and returns true if no fault with this key existed or its text was different. A
 // fault that replaces another keeps the start time of the other.
 func (s *activeFaults) storeFault(key faultKey, p Problem, pods []*v1.Pod) (isNew bool) {
 	fault := source.Fault{Path: p.Path, Reason: p.Reason(), Effect: p.Effect(), Since: s.now()}
@@ -100,16 +101,17 @@ func (s *activeFaults) storeFault(key faultKey, p Problem, pods []*v1.Pod) (isNe
 	return isNew
 }
 
-// storeAndReportIfNew stores a fault. It logs the problem and passes it to Config.Report, unless the previous
-// fault with this key had the same text.
+// storeAndReportIfNew stores a fault. It also logs the problem and passes it to Config.Report, unless the
+// previous fault with this key had the same text.
 func (s *activeFaults) storeAndReportIfNew(key faultKey, p Problem, pods []*v1.Pod) {
 	if s.storeFault(key, p, pods) {
 		s.logAndReport(p)
 	}
 }
 
-// storeAndReportFileFaults stores the fault of a file, or resolves it if the file is good. It logs and reports
-// p unless p is nil. It does the same for ignored fields, and reports unusual priorities.
+// storeAndReportFileFaults stores p as the fault of a file, or resolves that fault if the file is good. It logs
+// and reports p, if p is not nil. It also stores and reports or resolves the fault for ignored fields, and
+// reports new unusual priorities of the file's pods.
 func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	key := fileFault(f.path)
 	switch {
@@ -121,7 +123,7 @@ func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	if p != nil {
 		s.logAndReport(*p)
 	}
-	s.reportUnusualPriorities(cmp.Or(f.displayPath, f.path), f.pods)
+	s.reportNewUnusualPriorities(cmp.Or(f.displayPath, f.path), f.pods)
 	ignoredKey := ignoredFieldsFault(f.path)
 	if len(f.ignored) == 0 {
 		s.resolveIfActive(ignoredKey)
@@ -130,8 +132,8 @@ func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	s.storeAndReportIfNew(ignoredKey, Problem{Path: cmp.Or(f.displayPath, f.path), Line: f.ignored[0].Line, Pod: f.ignored[0].Pod, Err: f.ignored}, f.pods)
 }
 
-// resolveIfActive removes the fault with this key, if it exists, logs that, and passes the fault to
-// Config.Resolved.
+// resolveIfActive removes the fault with this key, logs that, and passes the fault to Config.Resolved. If there
+// is no such fault, it does nothing.
 func (s *activeFaults) resolveIfActive(key faultKey) {
 	s.mu.Lock()
 	fault := s.byKey[key]
@@ -143,8 +145,8 @@ func (s *activeFaults) resolveIfActive(key faultKey) {
 	}
 }
 
-// resolveOthers resolves all active faults of a kind, except those whose keys are in keep.
-func (s *activeFaults) resolveOthers(kind string, keep map[faultKey]bool) {
+// resolveOthersOfKind resolves all active faults of a kind, except those whose keys are in keep.
+func (s *activeFaults) resolveOthersOfKind(kind string, keep map[faultKey]bool) {
 	for _, what := range s.keysOfKind(kind) {
 		if !keep[what] {
 			s.resolveIfActive(what)
@@ -152,7 +154,8 @@ func (s *activeFaults) resolveOthers(kind string, keep map[faultKey]bool) {
 	}
 }
 
-// keysOfKind returns the keys of the active faults of a kind, sorted by subject.
+// keysOfKind returns the keys of the active faults of a kind, sorted by subject (the path or pod that the fault
+// is about).
 func (s *activeFaults) keysOfKind(kind string) (all []faultKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +168,7 @@ func (s *activeFaults) keysOfKind(kind string) (all []faultKey) {
 	return all
 }
 
-// list returns the active faults sorted by path, at most source.MaxFaults of them.
+// list returns the number of active faults and the first source.MaxFaults of them, sorted by path and reason.
 func (s *activeFaults) list() source.Faults {
 	var first []source.Fault
 	s.mu.Lock()
@@ -179,8 +182,8 @@ func (s *activeFaults) list() source.Faults {
 	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}
 }
 
-// faultOfPod returns the fault that concerns a pod. If there are several, it returns the one with the smallest
-// kind and subject.
+// faultOfPod returns the active fault that concerns a pod. If there are several, it returns the one with the
+// smallest kind and subject. found is false if there is none.
 func (s *activeFaults) faultOfPod(uid types.UID) (fault source.Fault, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,10 +38,10 @@ type loadedPods struct {
 }
 
 // loadPods parses a manifest, validates its pods as new pods, and makes them static pods of a node. available
-// says whether they may refer to ConfigMaps and Secrets. With an error the result has no pods, only the memory
-// that the manifest needs.
+// says whether they may refer to ConfigMaps and Secrets. With an error the result has no pods, and memory only
+// if the manifest could be decoded.
 func loadPods(data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
-	return loadPodsWith(validation.ValidatePartial, data, src, available)
+	return loadPodsWithCheck(validation.ValidatePartial, data, src, available)
 }
 
 // loadAcceptedPods loads a manifest as loadPods does. If that fails, it loads it again with the weaker rules
@@ -52,14 +52,14 @@ func loadAcceptedPods(data []byte, src manifestOrigin, available validation.Avai
 		return l, nil, nil
 	}
 	newRuleErr = err
-	l, err = loadPodsWith(validation.ValidateAcceptedPartial, data, src, available)
+	l, err = loadPodsWithCheck(validation.ValidateAcceptedPartial, data, src, available)
 	return l, newRuleErr, err
 }
 
-// loadPodsWith parses a manifest, validates its pods with check, and makes them static pods of the node. One
-// fault rejects the whole manifest. With an error the result has no pods, only the memory that the manifest
-// needs.
-func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
+// loadPodsWithCheck parses a manifest, sets the pods' defaults, validates the pods with check, and makes them
+// static pods of the node. One fault rejects the whole manifest. With an error the result has no pods, and
+// memory only if the manifest could be decoded.
+func loadPodsWithCheck(check checkPod, data []byte, src manifestOrigin, available validation.Available) (loadedPods, error) {
 	docs, memory, faults, ignored, err := decodePods(data, src.strict)
 	if err != nil {
 		return loadedPods{memory: memory}, err
@@ -87,14 +87,15 @@ func loadPodsWith(check checkPod, data []byte, src manifestOrigin, available val
 	return loadedPods{pods, memory, ignored.sortAndBound()}, nil
 }
 
-// makeStaticPod sets the UID, name, node and annotation of a static pod, and its toleration if it does not come
-// from a URL. It clears the status and the creation time. A UID in the manifest is kept (CF-10 to CF-12).
+// makeStaticPod makes the decoded pod a static pod of the node: it sets name, node, status (Pending) and the
+// hash annotation, and clears the creation time. It sets the UID if the manifest has none. A pod that does not
+// come from a URL also tolerates all NoExecute taints (CF-10 to CF-12).
 func makeStaticPod(d decodedPod, src manifestOrigin) {
 	pod := d.pod
 	if pod.UID == "" {
 		raw := d.doc
 		if !src.legacyUIDs {
-			raw = addMissingType(raw)
+			raw = copyWithMissingType(raw)
 		}
 		pod.UID = staticUID(raw.AppendJSON(nil), src)
 	}
@@ -113,9 +114,9 @@ func makeStaticPod(d decodedPod, src manifestOrigin) {
 	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
-// addMissingType returns a copy of the document of a pod that has apiVersion and kind. An item of a PodList may
-// lack them, and its UID must not depend on that.
-func addMissingType(doc *document.Value) *document.Value {
+// copyWithMissingType returns a copy of the document of a pod, with apiVersion and kind added if they are
+// missing. An item of a PodList may lack them, and its UID must not depend on that.
+func copyWithMissingType(doc *document.Value) *document.Value {
 	fields := slices.Clone(doc.Fields)
 	for _, f := range [...]struct{ name, value string }{{"apiVersion", "v1"}, {"kind", "Pod"}} {
 		if doc.Get(f.name) == nil {
@@ -125,9 +126,9 @@ func addMissingType(doc *document.Value) *document.Value {
 	return &document.Value{Kind: document.Object, Line: doc.Line, Fields: fields}
 }
 
-// staticUID returns 128 bits of a hash of the canonical document and either the URL, or the node and the path
-// of the file. It depends on no Go type, so a new version of a library restarts no pod
-// (kubernetes/kubernetes#67537).
+// staticUID returns 128 bits of a hash, in hexadecimal, of the canonical document and of its origin: the URL,
+// or the node and the path of the file. The hash depends on no Go type, so a new version of a library restarts
+// no pod (kubernetes/kubernetes#67537).
 func staticUID(canonical []byte, src manifestOrigin) types.UID {
 	h := sha256.New()
 	h.Write(canonical)
@@ -146,8 +147,8 @@ type duplicateChecker struct {
 	uids  map[types.UID]int
 }
 
-// checkAndAdd returns an error for each of name and UID that an earlier pod of the manifest has too. It stores
-// the pod's name and UID for later calls.
+// checkAndAdd returns an error for the name, and one for the UID, if an earlier pod of the manifest has the
+// same. It stores the pod's name and UID for later calls. Missing UIDs are not compared.
 func (s *duplicateChecker) checkAndAdd(d decodedPod) (errs field.ErrorList) {
 	if s.names == nil {
 		s.names, s.uids = map[types.NamespacedName]int{}, map[types.UID]int{}

@@ -93,7 +93,7 @@ func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.fault
 // NewURL returns a URLSource. It makes no request, accesses no file and starts nothing. An error wraps ErrConfig and
 // names every fault.
 func NewURL(cfg URLConfig) (*URLSource, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	s := &URLSource{
@@ -133,8 +133,9 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	return s.snapshot(), nil
 }
 
-// parseAndSaveBody parses the body of an answer, and saves the body if it is a new good version. If it cannot
-// be saved, it forgets the ETag, so that the server sends the body again.
+// parseAndSaveBody parses the body of an answer, reports its faults, and saves the body if it is a new good
+// version or the last save failed. If it cannot be saved, that is reported and the ETag is forgotten, so that
+// the server sends the body again.
 func (s *URLSource) parseAndSaveBody(body []byte) {
 	before := s.file.good
 	s.faults.storeAndReportFileFaults(&s.file, s.file.parseIfChanged(body, &s.fileConfig, maxMemory))
@@ -150,8 +151,9 @@ func (s *URLSource) parseAndSaveBody(body []byte) {
 	s.faults.resolveIfActive(saveFault)
 }
 
-// loadSavedAnswerOnce loads the answer that an earlier process has saved, at the first call. An error is
-// reported, and the source then waits for the server.
+// loadSavedAnswerOnce loads the answer that an earlier process has saved, at the first call only, and the ETag
+// for the next request. If that fails, it reports the error and the source has no pods until the server
+// answers.
 func (s *URLSource) loadSavedAnswerOnce() {
 	if s.loaded {
 		return
@@ -160,7 +162,7 @@ func (s *URLSource) loadSavedAnswerOnce() {
 	saved, err := s.store.load()
 	if err == nil && saved.Body != nil {
 		s.file.legacyUIDs = saved.UIDs == legacyUIDs && bytes.Contains(saved.Body, []byte("PodList"))
-		if err = s.file.loadSaved(saved.Body, &s.fileConfig, maxMemory); errors.Is(err, ErrEmpty) {
+		if err = s.file.loadSavedVersion(saved.Body, &s.fileConfig, maxMemory); errors.Is(err, ErrEmpty) {
 			err = nil
 		} else if err != nil {
 			s.file = manifestFile{path: s.file.path, isURL: true, displayPath: s.file.displayPath, legacyUIDs: s.file.legacyUIDs} // An earlier version of this package could parse it.
@@ -175,11 +177,12 @@ func (s *URLSource) loadSavedAnswerOnce() {
 	s.state = poll.Resume(saved.ETag)
 }
 
-// hasAnswer reports whether the server has returned a manifest, valid or not, to this process or an earlier
-// one.
+// hasAnswer reports whether this source has a manifest, valid or not, from the server or from an earlier
+// process.
 func (s *URLSource) hasAnswer() bool { return s.file.lastSeen != contentHash{} }
 
-// snapshot returns the pods of the last good answer. It is incomplete if no answer was good.
+// snapshot returns the pods of the last good answer. The snapshot is incomplete if there was an answer but
+// never a good one.
 func (s *URLSource) snapshot() source.Snapshot {
 	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.lacksGoodVersion()}
 }
@@ -191,7 +194,7 @@ func (s *URLSource) snapshot() source.Snapshot {
 func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 	var last *source.Snapshot
 	deliver := func(now source.Snapshot) {
-		if s.hasAnswer() && (last == nil || !sameSnapshot(*last, now)) {
+		if s.hasAnswer() && (last == nil || !isSameSnapshot(*last, now)) {
 			last = &now
 			sink.Set(now)
 		}
@@ -216,10 +219,11 @@ func (s *URLSource) storeAndReportIfNew(key faultKey, err error, pods []*v1.Pod)
 	s.faults.storeAndReportIfNew(key, Problem{Path: s.file.displayPath, Kept: len(s.file.pods) > 0, Err: err}, pods)
 }
 
-// complete sets the defaults and returns one error with all faults of the configuration.
-func (c *URLConfig) complete() error {
+// setDefaultsAndCheck sets the defaults, makes the node name lower case, and returns one error with all faults
+// of the configuration.
+func (c *URLConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfigAs(ErrConfig)
-	completeNodeName(done, &c.NodeName)
+	lowerAndCheckNodeName(done, &c.NodeName)
 	address, err := url.Parse(c.URL)
 	done.FaultIf(err != nil || (address.Scheme != "http" && address.Scheme != "https") || address.Host == "", "URL: expected an address, as https://example.com/pods.yaml")
 	contain.DefaultNumber(done, "Timeout", &c.Timeout, 10*time.Second)

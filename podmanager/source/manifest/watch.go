@@ -49,9 +49,9 @@ type watchState struct {
 	name   string      // the name in parent that leads to the directory
 }
 
-// pathWatchForKind returns last, or a new watch if the path is now known to be a single file. For a single file
-// it watches the directory, because the file may be replaced. It returns nil for an fs.FS, which cannot be
-// watched.
+// pathWatchForKind returns the watch for the configured path: last, or a new one if last is nil or the path
+// turned out to be a single file. For a single file it closes last and watches the directory, because the file
+// may be replaced. It returns nil for an fs.FS, which cannot be watched.
 func (s *Source) pathWatchForKind(last *pathWatch) *pathWatch {
 	switch {
 	case s.cfg.FS != nil:
@@ -65,8 +65,9 @@ func (s *Source) pathWatchForKind(last *pathWatch) *pathWatch {
 	return last
 }
 
-// ensureWatchAndReport makes sure that the directory at the path is watched. It reports once if that fails,
-// except for a missing directory, and resolves the fault if it succeeds.
+// ensureWatchAndReport makes sure that the directory at the path is watched, and resolves the fault of the
+// watch. If that fails it reports a fault, unless the same one was reported, the directory is missing, or ctx
+// is done. A nil w is ignored.
 func (s *Source) ensureWatchAndReport(ctx context.Context, w *pathWatch) {
 	if w == nil {
 		return
@@ -80,8 +81,9 @@ func (s *Source) ensureWatchAndReport(ctx context.Context, w *pathWatch) {
 	}
 }
 
-// ensureWatch watches the directory that is at the path now, unless it is already watched. The source calls it
-// before each scan, so that a change after the scan causes an event.
+// ensureWatch watches the directory that is at the path now, unless it is already watched. It creates the
+// watcher if there is none. The source calls it before each scan, so that a change after the scan causes an
+// event.
 func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
 	if w.watcher == nil {
 		system, err := w.newWatcher()
@@ -107,14 +109,14 @@ type rewatchResult struct {
 	err   error
 }
 
-// rewatchDirectory watches dir unless that directory is already watched. If dir is missing or a link, it first watches
-// the nearest existing directory above, so that the creation of dir causes an event. It stops watching
-// directories that it no longer needs.
+// rewatchDirectory watches dir, unless that directory is already watched, and returns the new state. If dir is
+// missing or a link, it also watches the nearest existing directory above, so that the creation of dir causes
+// an event. It stops watching a directory above that it no longer needs.
 func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResult {
 	link, err := os.Lstat(dir)
 	var above, name string
 	if err != nil || link.Mode()&fs.ModeSymlink != 0 {
-		above, name = nearestParent(dir)
+		above, name = nearestExistingParent(dir)
 	}
 	if above != state.parent {
 		if state.parent != "" {
@@ -140,8 +142,9 @@ func (a *dirWatcher) rewatchDirectory(dir string, state watchState) rewatchResul
 	return rewatchResult{now, err}
 }
 
-// nearestParent returns the closest existing directory above a path, and the name in it that leads to the path.
-func nearestParent(path string) (parent, name string) {
+// nearestExistingParent returns the closest existing directory above a path, and the name in it that leads to
+// the path. It returns empty strings if there is none.
+func nearestExistingParent(path string) (parent, name string) {
 	for {
 		parent, name = filepath.Dir(path), filepath.Base(path)
 		if parent == path {
@@ -154,7 +157,8 @@ func nearestParent(path string) (parent, name string) {
 	}
 }
 
-// events returns the channel of changes. Without a watch it is nil, which never becomes ready.
+// events returns the channel of file events. If nothing is watched it returns nil, a channel that never becomes
+// ready.
 func (w *pathWatch) events() <-chan fsnotify.Event {
 	if w == nil || w.watcher == nil {
 		return nil
@@ -162,7 +166,8 @@ func (w *pathWatch) events() <-chan fsnotify.Event {
 	return w.watcher.events
 }
 
-// errors returns the channel of errors, such as overflows.
+// errors returns the channel of errors of the watch, such as lost events. If nothing is watched it returns nil,
+// a channel that never becomes ready.
 func (w *pathWatch) errors() <-chan error {
 	if w == nil || w.watcher == nil {
 		return nil
@@ -170,8 +175,9 @@ func (w *pathWatch) errors() <-chan error {
 	return w.watcher.errors
 }
 
-// isRelevantAndUpdateState reports whether an event can concern a manifest. If the event is about the directory
-// itself or the one above, it also clears the state, so that the directory is watched again.
+// isRelevantAndUpdateState reports whether an event can concern a manifest. If the event is about the watched
+// directory itself or the watched directory above it, it also clears that part of w.state, so that the
+// directory is watched again.
 func (w *pathWatch) isRelevantAndUpdateState(e fsnotify.Event) bool {
 	if e.Name == w.dir {
 		w.state.dir = nil // Moved, removed or created: check what the path is now.
@@ -194,7 +200,7 @@ func (w *pathWatch) isRelevantAndUpdateState(e fsnotify.Event) bool {
 	return !isIgnoredName(name)
 }
 
-// close closes the watcher, if any.
+// close closes the watcher, if any. w may be nil.
 func (w *pathWatch) close() {
 	if w != nil && w.watcher != nil {
 		_ = w.watcher.close() // An error would have no effect.

@@ -78,12 +78,13 @@ func (s *State) HandleResponse(a Response) (Outcome, error) {
 	}
 	s.failures, s.retryAfter = 0, 0
 	if meaning == Changed {
-		s.etag = sanitizeETag(a.ETag)
+		s.etag = etagIfValid(a.ETag)
 	}
 	return meaning, nil
 }
 
-// classify returns the outcome of a response, or an error.
+// classify returns what a response says about the document: Changed for status 200, and Unchanged for status
+// 304 if the request had an ETag. Any other response is an error.
 func (s *State) classify(a Response) (Outcome, error) {
 	switch {
 	case a.Err != nil:
@@ -98,8 +99,9 @@ func (s *State) classify(a Response) (Outcome, error) {
 	return Unknown, fmt.Errorf("%w %s", ErrStatus, strings.TrimSpace(strconv.Itoa(a.Status)+" "+a.Text))
 }
 
-// sanitizeETag returns an ETag that may be sent in a header, or an empty string.
-func sanitizeETag(etag string) string {
+// etagIfValid returns the ETag if it is short enough and has only printable ASCII characters, so that it can be
+// sent in a header. If not, it returns an empty string.
+func etagIfValid(etag string) string {
 	if len(etag) > maxETag {
 		return ""
 	}
@@ -117,18 +119,19 @@ func sanitizeETag(etag string) string {
 // or minus a half, and never less than the server's Retry-After.
 func (s *State) Delay(period time.Duration, chance float64) time.Duration {
 	if s.failures == 0 {
-		return withSpread(period, 0.1, chance)
+		return withJitter(period, 0.1, chance)
 	}
 	delay := min(minDelay, period)
 	for range min(s.failures-1, 32) {
 		delay = min(2*delay, period)
 	}
-	return max(withSpread(delay, 0.5, chance), s.retryAfter)
+	return max(withJitter(delay, 0.5, chance), s.retryAfter)
 }
 
-// withSpread returns d, changed by at most a fraction of it. chance decides.
-func withSpread(d time.Duration, part, chance float64) time.Duration {
-	return time.Duration(float64(d) * (1 - part + 2*part*chance))
+// withJitter returns d, made longer or shorter by at most the given fraction of d. chance, a random number in
+// [0,1), decides by how much.
+func withJitter(d time.Duration, fraction, chance float64) time.Duration {
+	return time.Duration(float64(d) * (1 - fraction + 2*fraction*chance))
 }
 
 // RetryAfter parses a Retry-After header. It returns 0 for an invalid one.
