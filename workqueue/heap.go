@@ -29,10 +29,10 @@ type slot struct {
 // len returns the number of entries.
 func (h *dueHeap) len() int { return len(h.order) }
 
-// earliestSlot returns the entry that is due first. The heap must not be empty.
-func (h *dueHeap) earliestSlot() *slot { return &h.slots[h.order[0]] }
+// mustEarliestSlot returns a pointer to the entry that is due first. It panics if the heap is empty.
+func (h *dueHeap) mustEarliestSlot() *slot { return &h.slots[h.order[0]] }
 
-// dueOf returns the due time of a UID, and false if it has no entry.
+// dueOf returns the due time of a pod UID. It returns false if the UID has no entry.
 func (h *dueHeap) dueOf(uid types.UID) (time.Duration, bool) {
 	s, ok := h.index[uid]
 	if !ok {
@@ -41,7 +41,8 @@ func (h *dueHeap) dueOf(uid types.UID) (time.Duration, bool) {
 	return h.slots[s].due, true
 }
 
-// set inserts an entry or overwrites its due time.
+// set inserts an entry for a pod UID, or overwrites the due time of its entry. In both cases the entry counts
+// as the newest among those with the same due time.
 func (h *dueHeap) set(uid types.UID, due time.Duration) {
 	s, ok := h.index[uid]
 	if !ok {
@@ -55,7 +56,8 @@ func (h *dueHeap) set(uid types.UID, due time.Duration) {
 	h.restoreOrder(int(h.slots[s].place))
 }
 
-// allocateSlot returns a free slot, or appends one.
+// allocateSlot returns the index of a slot for a pod UID. It reuses a free slot, or appends one if none is
+// free.
 func (h *dueHeap) allocateSlot(uid types.UID) int32 {
 	if n := len(h.free); n > 0 {
 		s := h.free[n-1]
@@ -67,14 +69,14 @@ func (h *dueHeap) allocateSlot(uid types.UID) int32 {
 	return int32(len(h.slots) - 1)
 }
 
-// remove deletes the entry of a UID, if it has one.
+// remove deletes the entry of a pod UID. It does nothing if the UID has none.
 func (h *dueHeap) remove(uid types.UID) {
 	if s, ok := h.index[uid]; ok {
 		h.removeAt(int(h.slots[s].place))
 	}
 }
 
-// removeAt deletes the entry at an index of order.
+// removeAt deletes the entry at an index of order, and frees its slot.
 func (h *dueHeap) removeAt(place int) {
 	s := h.order[place]
 	last := len(h.order) - 1
@@ -88,15 +90,15 @@ func (h *dueHeap) removeAt(place int) {
 	h.free = append(h.free, s)
 }
 
-// restoreOrder moves the entry at place up or down after its time has changed.
+// restoreOrder moves the entry at place up or down after its due time has changed.
 func (h *dueHeap) restoreOrder(place int) {
 	if !h.siftDown(place) {
 		h.siftUp(place)
 	}
 }
 
-// siftUp moves an entry up until its parent is not later. The root is its own parent, so the loop
-// ends there.
+// siftUp moves an entry up until its parent is not due later. The root is its own parent, so the loop ends
+// there.
 func (h *dueHeap) siftUp(i int) {
 	for parent := (i - 1) / 2; h.less(i, parent); parent = (i - 1) / 2 {
 		h.swap(i, parent)
@@ -104,7 +106,7 @@ func (h *dueHeap) siftUp(i int) {
 	}
 }
 
-// siftDown moves an entry down until no child is earlier, and reports whether it moved.
+// siftDown moves an entry down until no child is due earlier, and reports whether it moved.
 func (h *dueHeap) siftDown(i int) (moved bool) {
 	start := i
 	for {
@@ -124,13 +126,14 @@ func (h *dueHeap) siftDown(i int) (moved bool) {
 	return i > start
 }
 
-// less orders two entries by due time, then by sequence.
+// less reports whether the entry at index i of order is due before the entry at index j. Entries with the same
+// due time are ordered by when their time was set.
 func (h *dueHeap) less(i, j int) bool {
 	a, b := &h.slots[h.order[i]], &h.slots[h.order[j]]
 	return a.due < b.due || a.due == b.due && a.sequence < b.sequence
 }
 
-// swap exchanges two entries of order.
+// swap exchanges the entries at two indexes of order.
 func (h *dueHeap) swap(i, j int) {
 	h.order[i], h.order[j] = h.order[j], h.order[i]
 	h.slots[h.order[i]].place, h.slots[h.order[j]].place = int32(i), int32(j)

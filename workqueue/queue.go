@@ -53,7 +53,7 @@ func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
 // EnqueueAt makes the pod due at a time. It replaces the pod's due time. A time is limited to 292
 // years before or after the creation of the queue.
 func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
-	q.setDue(uid, at.Sub(q.epoch)) // Sub returns the largest Duration if the distance is larger.
+	q.setDueAndNotify(uid, at.Sub(q.epoch)) // Sub returns the largest Duration if the distance is larger.
 }
 
 // GetWork removes the pods whose time is not after now, and appends them to due in order of due
@@ -62,8 +62,8 @@ func (q *Queue) GetWork(now time.Time, due []types.UID) []types.UID {
 	since := now.Sub(q.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.mu.heap.len() > 0 && q.mu.heap.earliestSlot().due <= since {
-		due = append(due, q.mu.heap.earliestSlot().uid)
+	for q.mu.heap.len() > 0 && q.mu.heap.mustEarliestSlot().due <= since {
+		due = append(due, q.mu.heap.mustEarliestSlot().uid)
 		q.mu.heap.removeAt(0)
 	}
 	return due
@@ -84,7 +84,7 @@ func (q *Queue) Next() (time.Time, bool) {
 	if q.mu.heap.len() == 0 {
 		return time.Time{}, false
 	}
-	return q.epoch.Add(q.mu.heap.earliestSlot().due), true
+	return q.epoch.Add(q.mu.heap.mustEarliestSlot().due), true
 }
 
 // Due returns the pod's due time, which may be in the past, and false if the pod is not queued.
@@ -105,19 +105,20 @@ func (q *Queue) Len() int {
 	return q.mu.heap.len()
 }
 
-// setDue stores the due time and calls Notify if it is the earliest.
-func (q *Queue) setDue(uid types.UID, due time.Duration) {
-	if q.setDueLocked(uid, due) && q.notify != nil {
+// setDueAndNotify stores the due time of a pod. It calls Notify, if that is set, if the queue's earliest due
+// time became earlier.
+func (q *Queue) setDueAndNotify(uid types.UID, due time.Duration) {
+	if q.lockAndSetDue(uid, due) && q.notify != nil {
 		q.notify()
 	}
 }
 
-// setDueLocked stores the due time and reports whether the earliest due time became earlier. It
-// takes the lock.
-func (q *Queue) setDueLocked(uid types.UID, due time.Duration) (earliestChanged bool) {
+// lockAndSetDue locks the queue and stores the due time of a pod. It reports whether the queue's earliest due
+// time became earlier; for an empty queue it returns true.
+func (q *Queue) lockAndSetDue(uid types.UID, due time.Duration) (earliestChanged bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.earliestSlot().due
+	earlier := q.mu.heap.len() == 0 || due < q.mu.heap.mustEarliestSlot().due
 	q.mu.heap.set(uid, due)
 	return earlier
 }

@@ -109,9 +109,9 @@ func (c *Containers) Step(ctx context.Context) {
 	c.retryQueue.attemptDuePods(ctx, c.config.MaxRemovals, c.collectPod)
 }
 
-// collectPod removes the dead containers and sandboxes of one pod according to the policy. The snapshot decides
-// whether to call the runtime, and the status from the runtime decides what to remove. It does nothing if
-// Living returns false for the pod.
+// collectPod removes the dead containers and unused sandboxes of one pod that the policy chooses. The PLEG's
+// cached status decides whether to call the runtime, and the status from the runtime decides what to remove. It
+// removes nothing once Living returns false for the pod.
 func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResult {
 	if !c.config.Living(uid) {
 		return attemptResult{}
@@ -144,8 +144,8 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 // delayed.
 const maxRemovalRounds = 10
 
-// decideRemovalsAndEnqueueOthers applies the policy to a pod and returns what to remove. If the policy has a
-// limit for all pods, it also enqueues the other pods that have something to remove.
+// decideRemovalsAndEnqueueOthers applies the policy to a pod and returns what to remove from it. If the policy
+// has a limit for all pods, it also enqueues the other pods that have something to remove.
 func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) policy.Removals {
 	pods := []*runtime.PodStatus{status}
 	if c.config.Policy.MaxContainers > 0 {
@@ -169,9 +169,9 @@ func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) p
 	return removals[0]
 }
 
-// removeContainersAndSandboxes removes the chosen containers, with their logs, and the chosen sandboxes. It
-// stops early if ctx ends or Living returns false for the pod. It returns the new status of the pod, and an
-// error if something that was removed still exists.
+// removeContainersAndSandboxes removes the chosen containers, with their logs, and then the chosen sandboxes,
+// and calls Removed. It skips the rest if ctx ends or Living returns false for the pod. It returns the pod's
+// new status from the runtime, or an error if a chosen container or sandbox still exists.
 func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *runtime.PodStatus, removals *policy.Removals) (*runtime.PodStatus, error) {
 	uid := status.UID
 	for _, id := range removals.Containers {
@@ -221,8 +221,8 @@ func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []str
 	return c.config.Logs.RemoveAttempts(runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}, name, keep)
 }
 
-// confirmRemoved returns the status of the pod from the runtime. It returns an error if a removed container or
-// sandbox still exists and Living returns true for the pod.
+// confirmRemoved reads the status of the pod from the runtime and returns it. It returns an error if a chosen
+// container or sandbox still exists, unless Living returns false for the pod.
 func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
 	status, err := fetchPodStatus(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout)
 	if err != nil {
@@ -241,8 +241,8 @@ func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals
 	return status, nil
 }
 
-// callWithTimeout makes a removal call with the timeout CallTimeout. The end of ctx does not cancel the call.
-// It returns nil for ErrNotFound.
+// callWithTimeout calls remove with the timeout CallTimeout. The end of ctx does not cancel the call. It
+// returns nil if remove returns ErrNotFound.
 func (c *Containers) callWithTimeout(ctx context.Context, remove func(context.Context) error) error {
 	ctx, cancel := c.executor.WithDeadline(executor.Detach(ctx), c.executor.Now().Add(c.config.CallTimeout))
 	defer cancel()
@@ -252,8 +252,8 @@ func (c *Containers) callWithTimeout(ctx context.Context, remove func(context.Co
 	return nil
 }
 
-// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
-// config.
+// setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,
+// or nil.
 func (c *ContainersConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: ContainersConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")

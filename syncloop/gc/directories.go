@@ -121,8 +121,8 @@ func (d *Directories) Step(ctx context.Context) {
 }
 
 // listOrRemoveDirectories makes the attempt for one key of the retry queue. listKey enqueues the pods whose
-// directories may be removed, and emptyTrashKey continues incomplete removals. Any other key is a pod UID, and
-// the directories of that pod are removed.
+// directories may be removed, and emptyTrashKey continues interrupted removals. Any other key is a pod UID: the
+// directories of that pod are removed if it is gone.
 func (d *Directories) listOrRemoveDirectories(ctx context.Context, uid types.UID) attemptResult {
 	switch uid {
 	case listKey:
@@ -133,8 +133,9 @@ func (d *Directories) listOrRemoveDirectories(ctx context.Context, uid types.UID
 	return attemptResult{err: d.removeDirectoriesIfGone(ctx, uid)}
 }
 
-// enqueueRemovableDirs enqueues the pods whose directories may be removed, and the removal of the trash. If it
-// has found MaxDirectories pods, it requests another search after Retry.
+// enqueueRemovableDirs enqueues the pods whose directories may be removed. If the store can do so, it also
+// enqueues the deletion of directories whose removal was interrupted. If it has found MaxDirectories pods, it
+// requests another search after Retry.
 func (d *Directories) enqueueRemovableDirs() attemptResult {
 	uids, err := d.config.Store.Pods(d.config.Gone, d.config.MaxDirectories)
 	if err != nil {
@@ -150,8 +151,9 @@ func (d *Directories) enqueueRemovableDirs() attemptResult {
 	return attemptResult{nextAttempt: d.executor.Now().Add(d.config.Retry)}
 }
 
-// removeDirectoriesIfGone removes the directories of a pod if Gone returns true and the runtime has no sandbox
-// or container of the pod. It then calls Removed. It also returns nil if the directories stay.
+// removeDirectoriesIfGone removes the directories of a pod, and calls Removed, if Gone returns true and the
+// runtime has no sandbox or container of the pod. It returns nil also if the directories stay for one of these
+// reasons.
 func (d *Directories) removeDirectoriesIfGone(ctx context.Context, uid types.UID) error {
 	if !d.config.Gone(uid) {
 		return nil
@@ -179,8 +181,8 @@ func (d *Directories) removeDirectoriesIfGone(ctx context.Context, uid types.UID
 	return nil
 }
 
-// emptyTrash continues removals of directories that were interrupted. The error contains the number of
-// directories that remain, so that each change of the number is logged.
+// emptyTrash continues removals of directories that were interrupted. If some remain, it returns an error with
+// their number, so that each change of the number is logged.
 func (d *Directories) emptyTrash(ctx context.Context) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()
@@ -194,8 +196,8 @@ func (d *Directories) emptyTrash(ctx context.Context) error {
 	return fmt.Errorf("gc: %d removals are incomplete: %w", left, err)
 }
 
-// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
-// config.
+// setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,
+// or nil.
 func (c *DirectoriesConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: DirectoriesConfig")
 	done.MissingIf(c.Store == nil, "Store")

@@ -150,8 +150,8 @@ func (i *Images) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForChangeOrTime waits until next, or until Changed is called and then for Delay, which combines several
-// changes. A zero next means no time. It returns an error if ctx ends.
+// waitForChangeOrTime waits until the time next, or until Changed is called and then for Delay, which combines
+// several changes. A zero next means that only Changed ends the wait. It returns an error if ctx ends.
 func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error {
 	for !i.consumeChangedFlag() {
 		if next.IsZero() {
@@ -168,7 +168,8 @@ func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error 
 	return i.executor.Sleep(ctx, i.config.Delay)
 }
 
-// consumeChangedFlag reports whether Changed was called since the last call of consumeChangedFlag.
+// consumeChangedFlag reports whether Changed was called since the last call of consumeChangedFlag, and clears
+// the flag.
 func (i *Images) consumeChangedFlag() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -211,8 +212,8 @@ func (i *Images) Step(ctx context.Context) (again bool, err error) {
 	return again, err
 }
 
-// recordDiskFullEventOnce records an event if fewer bytes than required were freed. It does not record another
-// one before enough bytes could be freed (IG-4).
+// recordDiskFullEventOnce records a warning event for the node if fewer bytes than required were freed. It
+// records another one only after enough bytes were freed in between (IG-4).
 func (i *Images) recordDiskFullEventOnce(required, freed uint64) {
 	i.mu.Lock()
 	news := freed < required && !i.mu.full
@@ -232,9 +233,9 @@ func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err erro
 	return i.removePickedUnlessUsed(ctx, func(list imageSurvey) []policy.Image { return policy.Unused(list.candidates) }, 0)
 }
 
-// removePickedUnlessUsed removes the images that pick chooses from the present ones, until enough bytes are
-// freed; zero means all. Expired images are removed also after that. It skips an image that a container in
-// creation uses, and continues after an image that cannot be removed.
+// removePickedUnlessUsed removes the images that pick chooses from the present ones, and returns how many bytes
+// that freed. It stops when enough bytes are freed, but removes expired images also then; zero means no limit.
+// It skips an image that a container in creation uses, and continues after an image that cannot be removed.
 func (i *Images) removePickedUnlessUsed(ctx context.Context, pick func(imageSurvey) []policy.Image, enough uint64) (freed uint64, err error) {
 	sweep := i.config.Images.Sweep() // Before the survey, so that a container created meanwhile has a lease.
 	defer sweep.End()
@@ -311,12 +312,13 @@ func (i *Images) listImagesAndUpdateHistory(ctx context.Context, now time.Time, 
 	return l, nil
 }
 
-// isNameUsed reports whether a name of an image is in usedNames.
+// isNameUsed reports whether one of the image's names is in usedNames.
 func isNameUsed(usedNames map[string]bool, image runtime.Image) bool {
 	return slices.ContainsFunc(images.Names(image), func(name string) bool { return usedNames[name] })
 }
 
-// imagesUsedInSnapshot returns the names of the images that containers in the snapshot use.
+// imagesUsedInSnapshot returns the names of the images that containers in the PLEG's cached statuses use. Pods
+// without a cached status are left out.
 func (i *Images) imagesUsedInSnapshot() map[string]bool {
 	used := make(map[string]bool)
 	for _, pod := range i.config.Seen.Pods() {
@@ -327,8 +329,8 @@ func (i *Images) imagesUsedInSnapshot() map[string]bool {
 	return used
 }
 
-// imagesUsedInRuntime returns the names of the images that containers in the runtime use. It asks the runtime's
-// UsedImageLister, which includes containers of other owners. Without a UsedImageLister it reads the status of
+// imagesUsedInRuntime asks the runtime for the images that containers use, and returns their names. If the
+// runtime has a UsedImageLister, containers of other owners are included. Without one it reads the status of
 // every listed pod.
 func (i *Images) imagesUsedInRuntime(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
@@ -372,7 +374,7 @@ func (i *Images) imagesUsedByListedPods(ctx context.Context) (map[string]bool, e
 	return used, nil
 }
 
-// addUsedImages adds every image that a container of the pod refers to (IG-1).
+// addUsedImages adds to usedNames the names of every image that a container of the pod runs or mounts (IG-1).
 func addUsedImages(usedNames map[string]bool, status *runtime.PodStatus) {
 	if status == nil {
 		return
@@ -389,6 +391,7 @@ func addUsedImages(usedNames map[string]bool, status *runtime.PodStatus) {
 }
 
 // addAliases adds all forms of an image name to usedNames, for example with and without the default registry.
+// It ignores an empty name.
 func addAliases(usedNames map[string]bool, ref string) {
 	if ref == "" {
 		return
@@ -398,8 +401,8 @@ func addAliases(usedNames map[string]bool, ref string) {
 	}
 }
 
-// diskUsage returns the usage of the disk that stores the images. It returns zero if the runtime does not
-// report it.
+// diskUsage returns the usage of the disk that stores the images. It returns a zero Disk if the runtime does
+// not report it.
 func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	disk := runtime.FeaturesOf(i.config.Runtime).ImageFilesystem
 	if disk == nil {
@@ -414,8 +417,8 @@ func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	return policy.Disk(usage), nil
 }
 
-// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
-// config.
+// setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,
+// or nil.
 func (c *ImagesConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: ImagesConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")

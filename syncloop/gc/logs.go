@@ -151,23 +151,24 @@ func (l *Logs) Step(ctx context.Context) bool {
 	return len(running) > 0
 }
 
-// startRotationIfDue starts the rotation of a log in the background if the log is due. It does nothing if the
-// log is already being rotated or MaxRotations rotations are in progress.
+// startRotationIfDue starts the rotation of a log in the background if the store says that it is due. It does
+// nothing if the log is already being rotated or MaxRotations rotations are in progress. A failure is logged.
 func (l *Logs) startRotationIfDue(ctx context.Context, id string, log logfiles.Log, now time.Time) {
 	due, err := contain.CallWithResult(l.guard, "Store.Due", func() (bool, error) { return l.config.Store.Due(log, l.config.Policy.MaxBytes) })
 	switch {
 	case err != nil:
-		l.logRotationResult(ctx, id, log, err)
+		l.logAndStoreRotationResult(ctx, id, log, err)
 	case due && l.reserveRotation(id):
 		l.group.Go(func() {
 			err := l.rotateLog(ctx, id, log, now)
 			l.releaseRotation(id)
-			l.logRotationResult(ctx, id, log, err)
+			l.logAndStoreRotationResult(ctx, id, log, err)
 		})
 	}
 }
 
-// rotateLog rotates one log through Store.Rotate. It returns a panic of the store as an error.
+// rotateLog rotates one log through Store.Rotate; the runtime then opens a new file. It returns a panic of the
+// store as an error.
 func (l *Logs) rotateLog(ctx context.Context, id string, log logfiles.Log, now time.Time) (err error) {
 	defer l.guard.Recover("Store.Rotate", &err)
 	return l.config.Store.Rotate(ctx, log, l.config.Policy, now, func(ctx context.Context) error {
@@ -177,14 +178,14 @@ func (l *Logs) rotateLog(ctx context.Context, id string, log logfiles.Log, now t
 	})
 }
 
-// reopenLog calls ReopenContainerLog of the runtime. It returns a panic of the runtime as an error.
+// reopenLog calls the runtime's ReopenContainerLog. It returns a panic of the runtime as an error.
 func (l *Logs) reopenLog(ctx context.Context, id string) (err error) {
 	defer l.guard.Recover("Runtime.ReopenContainerLog", &err)
 	return l.config.Runtime.ReopenContainerLog(ctx, id)
 }
 
-// reserveRotation marks a log as being rotated and counts it against MaxRotations. It returns false if the log
-// is already being rotated or MaxRotations is reached.
+// reserveRotation records that a log is being rotated and counts it against MaxRotations. It returns false, and
+// records nothing, if the log is already being rotated or MaxRotations is reached.
 func (l *Logs) reserveRotation(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +199,8 @@ func (l *Logs) reserveRotation(id string) bool {
 	return true
 }
 
-// releaseRotation resets the mark and the count of reserveRotation after a rotation.
+// releaseRotation records that a log is not being rotated any longer, and decreases the number of rotations in
+// progress.
 func (l *Logs) releaseRotation(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,9 +210,10 @@ func (l *Logs) releaseRotation(id string) {
 	l.mu.logs[id] = r
 }
 
-// logRotationResult logs the result of a rotation and stores its failure. A failure is a warning if it differs
-// from the last one and ctx has not ended. Everything else is logged at debug level.
-func (l *Logs) logRotationResult(ctx context.Context, id string, log logfiles.Log, err error) {
+// logAndStoreRotationResult logs the result of a rotation and stores its failure. A failure is logged as a
+// warning if it differs from the last one and ctx has not ended, and at debug level if not. A success is logged
+// at debug level and clears the failure.
+func (l *Logs) logAndStoreRotationResult(ctx context.Context, id string, log logfiles.Log, err error) {
 	if err == nil {
 		l.storeFailure(id, "")
 		l.config.Log.Debug("a log was rotated", "uid", log.Pod.UID, "container", log.Container, "attempt", log.Attempt)
@@ -236,7 +239,7 @@ func (l *Logs) storeFailure(id, failure string) (isNew bool) {
 	return isNew
 }
 
-// deleteStateOfStopped deletes the rotation state of each container that does not run and whose log is not
+// deleteStateOfStopped deletes the rotation state of each container that is not in running and whose log is not
 // being rotated.
 func (l *Logs) deleteStateOfStopped(running map[string]bool) {
 	l.mu.Lock()
@@ -244,8 +247,8 @@ func (l *Logs) deleteStateOfStopped(running map[string]bool) {
 	maps.DeleteFunc(l.mu.logs, func(id string, r rotationState) bool { return !running[id] && !r.busy })
 }
 
-// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
-// config.
+// setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,
+// or nil.
 func (c *LogsConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: LogsConfig")
 	done.MissingIf(c.Store == nil, "Store")

@@ -87,9 +87,9 @@ func (p *Pods) Step(ctx context.Context) {
 	})
 }
 
-// removePodIfStopped removes the sandboxes of a pod, the oldest first, and then calls Removed. After a crash in
-// the middle the newest sandbox remains. It returns errPodRuns if the pod may still run, and nil if Removable
-// returns false.
+// removePodIfStopped removes the sandboxes of a stopped pod, the oldest first, and then calls Removed. It stops
+// if Removable returns false. If the pod may still run, it removes nothing and returns errPodRuns, so that the
+// pod is checked again.
 func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
 	status, err := p.podStatus(ctx, uid)
 	if err != nil {
@@ -116,8 +116,8 @@ func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
 // errPodRuns is returned for a pod that still runs. It is inspected again later.
 var errPodRuns = errors.New("gc: the pod still runs")
 
-// podRunsErrorIfRemovable returns errPodRuns if Removable returns true for a pod that still runs, and otherwise
-// nil. With the error the pod is inspected again later. That is necessary because the runtime may show the exit
+// podRunsErrorIfRemovable returns errPodRuns if Removable returns true for a pod that still runs, and nil if it
+// returns false. The error makes the caller inspect the pod again later, because the runtime may show the exit
 // late and no other event may follow.
 func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	if !p.config.Removable(uid) {
@@ -126,8 +126,8 @@ func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	return errPodRuns
 }
 
-// confirmRemoved returns an error if a sandbox of the earlier status still exists in the runtime. New sandboxes
-// are ignored.
+// confirmRemoved reads the pod's status from the runtime. It returns an error if a sandbox of the earlier
+// status still exists. New sandboxes are ignored.
 func (p *Pods) confirmRemoved(ctx context.Context, removed *runtime.PodStatus) error {
 	status, err := p.podStatus(ctx, removed.UID)
 	if err != nil {
@@ -143,12 +143,13 @@ func (p *Pods) confirmRemoved(ctx context.Context, removed *runtime.PodStatus) e
 	return nil
 }
 
-// podStatus returns the status of a pod from the runtime.
+// podStatus reads the status of a pod from the runtime, with a timeout.
 func (p *Pods) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	return fetchPodStatus(ctx, p.executor, p.config.Runtime, uid, p.config.CallTimeout)
 }
 
-// fetchPodStatus calls PodStatus with a timeout. It returns an empty status instead of nil.
+// fetchPodStatus calls the runtime's PodStatus with a timeout. If the runtime returns nil, it returns an empty
+// status.
 func fetchPodStatus(ctx context.Context, exec executor.Executor, rt runtime.PodLister, uid types.UID, timeout time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := exec.WithDeadline(ctx, exec.Now().Add(timeout))
 	defer cancel()
@@ -163,7 +164,7 @@ func fetchPodStatus(ctx context.Context, exec executor.Executor, rt runtime.PodL
 }
 
 // removeSandbox removes one sandbox. The end of ctx does not cancel the call, because a cancelled removal may
-// leave a half-removed sandbox. It returns nil for ErrNotFound.
+// leave a half-removed sandbox. It returns nil if the sandbox does not exist.
 func (p *Pods) removeSandbox(ctx context.Context, id string) error {
 	ctx, cancel := p.executor.WithDeadline(executor.Detach(ctx), p.executor.Now().Add(p.config.CallTimeout))
 	defer cancel()
@@ -174,8 +175,8 @@ func (p *Pods) removeSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// setDefaultsAndCheck replaces the unset fields of the config by their defaults, and returns all errors of the
-// config.
+// setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,
+// or nil.
 func (c *PodsConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("gc: PodsConfig")
 	done.MissingIf(c.Runtime == nil, "Runtime")

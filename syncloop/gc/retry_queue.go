@@ -61,7 +61,7 @@ type retryConfig struct {
 	delay                time.Duration
 }
 
-// newRetryQueue creates an empty queue.
+// newRetryQueue creates an empty queue of pods with a backoff after failures.
 func newRetryQueue(c retryConfig) *retryQueue {
 	t := &retryQueue{
 		executor: executor.Over(c.clock), retry: backoff.Exponential{Initial: c.retry, Max: c.maxRetry, Reset: retryResetAfter},
@@ -73,8 +73,8 @@ func newRetryQueue(c retryConfig) *retryQueue {
 	return t
 }
 
-// enqueue adds pods to the queue and never blocks. A pod that already waits, for example for its backoff after
-// a failure, keeps its time.
+// enqueue adds pods to the queue, to be due after the queue's delay, and never blocks. A pod that already
+// waits, for example for its backoff after a failure, keeps its time.
 func (t *retryQueue) enqueue(uids []types.UID) {
 	for _, uid := range uids {
 		if t.markWaitingUnlessQueued(uid) {
@@ -83,9 +83,9 @@ func (t *retryQueue) enqueue(uids []types.UID) {
 	}
 }
 
-// markWaitingUnlessQueued marks a pod as waiting in the queue. It returns false if the pod already waits,
-// unless the pod waits only for the time that a successful attempt requested. It returns true for a pod whose
-// attempt is in progress, because the attempt may have read an older state.
+// markWaitingUnlessQueued records that a pod waits in the queue. It returns false, and changes nothing, if the
+// pod already waits there, unless it waits only for the later time that a successful attempt requested. A pod
+// whose attempt is in progress does not count as waiting, because that attempt may have read an older state.
 func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,7 +101,7 @@ func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) bool {
 // runOnce detects a second call of Run.
 type runOnce struct{ ran atomic.Bool }
 
-// checkFirstRun returns nil for the first call and ErrSecondRun for any other one.
+// checkFirstRun returns nil for the first call and ErrSecondRun for each later one.
 func (o *runOnce) checkFirstRun() error {
 	if o.ran.Swap(true) {
 		return fmt.Errorf("gc: %w", runtime.ErrSecondRun)
@@ -134,8 +134,9 @@ func (t *retryQueue) waitForNextDue(ctx context.Context) error {
 	return err
 }
 
-// attemptDuePods calls attempt for every pod that is due, up to limit concurrently, and waits for all of them.
-// Each pod is then removed from the queue or enqueued again, unless ctx has ended.
+// attemptDuePods removes every pod that is due from the queue and calls attempt for it, up to limit
+// concurrently, and waits for all calls. A pod is then forgotten, or enqueued again after a failure or for a
+// requested next attempt. If ctx has ended, neither happens.
 func (t *retryQueue) attemptDuePods(ctx context.Context, limit int, attempt func(context.Context, types.UID) attemptResult) {
 	due := t.queue.GetWork(t.executor.Now(), nil)
 	executor.Each(t.executor, limit, len(due), func(i int) {
@@ -155,7 +156,7 @@ func (t *retryQueue) attemptRecoveringPanics(ctx context.Context, uid types.UID,
 	return attempt(ctx, uid)
 }
 
-// markAttemptStarted marks a pod as not waiting in the queue.
+// markAttemptStarted records that a pod does not wait in the queue, because its attempt begins.
 func (t *retryQueue) markAttemptStarted(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,9 +165,9 @@ func (t *retryQueue) markAttemptStarted(uid types.UID) {
 	t.mu.pods[uid] = l
 }
 
-// removeOrEnqueueAgain handles the result of an attempt. After a success it removes the pod, or enqueues it if
-// the result has a next time or the pod was enqueued during the attempt. After a failure it enqueues the pod
-// with a backoff and logs the error, as a warning if the error is new.
+// removeOrEnqueueAgain handles the result of an attempt. After a success it forgets the pod, unless the result
+// has a next time or the pod was enqueued during the attempt: then it enqueues the pod. After a failure it
+// enqueues the pod with a backoff and logs the error, as a warning if the error is new.
 func (t *retryQueue) removeOrEnqueueAgain(ctx context.Context, uid types.UID, result attemptResult) {
 	if result.err == nil {
 		if !result.nextAttempt.IsZero() {
@@ -186,9 +187,10 @@ func (t *retryQueue) removeOrEnqueueAgain(ctx context.Context, uid types.UID, re
 	t.log.Log(ctx, level, t.failureMessage, "uid", uid, "after", delay, "err", result.err)
 }
 
-// updateAfterSuccess resets the backoff of a pod, and deletes the pod if it has no next attempt. It returns
-// true if the pod was enqueued again during the attempt.
-func (t *retryQueue) updateAfterSuccess(uid types.UID, hasNext bool) bool {
+// updateAfterSuccess deletes the stored failure and backoff of a pod. If the pod has no next attempt, it
+// deletes the whole entry. It returns true, and keeps the pod as waiting, if the pod was enqueued during the
+// attempt; the caller must queue it.
+func (t *retryQueue) updateAfterSuccess(uid types.UID, hasNext bool) (enqueuedMeanwhile bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -205,8 +207,8 @@ func (t *retryQueue) updateAfterSuccess(uid types.UID, hasNext bool) bool {
 	return false
 }
 
-// updateAfterFailure stores the error of a pod and increases its backoff. It returns the backoff, and whether
-// the error differs from the last one.
+// updateAfterFailure stores the error of a pod, increases its backoff, and records that the pod waits. It
+// returns the backoff, and whether the error differs from the last one.
 func (t *retryQueue) updateAfterFailure(uid types.UID, err error) (delay time.Duration, isNew bool) {
 	now := t.executor.Now()
 	t.mu.Lock()
@@ -234,15 +236,16 @@ const (
 	DefaultMaxRemovals = 4
 )
 
-// setRetryDefaults replaces the unset retry times and call timeout of a config that has a retryQueue.
+// setRetryDefaults sets the defaults of unset retry times and of the call timeout, and adds an error to done
+// for each negative one.
 func setRetryDefaults(done *contain.ConfigCheck, retry, maxRetry, callTimeout *time.Duration) {
 	contain.DefaultNumber(done, "Retry", retry, DefaultRetry)
 	contain.DefaultNumber(done, "MaxRetry", maxRetry, max(*retry, DefaultMaxRetry))
 	contain.DefaultNumber(done, "CallTimeout", callTimeout, DefaultCallTimeout)
 }
 
-// newGuard returns a guard that recovers panics of callbacks. It also replaces *log by a logger whose panics
-// are recovered.
+// newGuard returns a guard that recovers panics of callbacks and reports them to panicked. It also replaces
+// *log by a logger whose panics are recovered.
 func newGuard(clk clock.Clock, log **slog.Logger, panicked func(string, error)) *contain.Guard {
 	g := contain.New(contain.Config{Package: "gc", Clock: clk, Log: *log, OnPanic: panicked})
 	*log = g.Log()

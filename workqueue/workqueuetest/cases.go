@@ -155,7 +155,7 @@ type call struct {
 	at   time.Time
 }
 
-// randomCalls returns a random sequence of calls. The seed decides it.
+// randomCalls returns a list of random queue calls with increasing times. Equal arguments give an equal list.
 func randomCalls(seed uint64, pods, calls int) []call {
 	random := rand.New(rand.NewPCG(seed, 0))
 	list := make([]call, calls)
@@ -170,7 +170,8 @@ func randomCalls(seed uint64, pods, calls int) []call {
 	return list
 }
 
-// apply makes the call and returns the result of GetWork.
+// apply makes the call on the queue: EnqueueAt, Remove or GetWork. It returns the result of GetWork, and nil
+// for the others.
 func (c call) apply(q workqueue.WorkQueue) []types.UID {
 	switch c.kind {
 	case 3:
@@ -186,7 +187,8 @@ func (c call) apply(q workqueue.WorkQueue) []types.UID {
 // model is a simple queue that the real one is compared with.
 type model map[types.UID]time.Time
 
-// applyAndCompare makes call n on the queue and on the model, and fails if their results differ.
+// applyAndCompare makes call number n on the queue and on the model of it, and fails the test if GetWork, Due
+// or Next return different results.
 func (m model) applyAndCompare(b *testCase, n int, c call) {
 	got := slices.Sorted(slices.Values(c.apply(b.queue)))
 	var want []types.UID
@@ -211,7 +213,7 @@ func (m model) applyAndCompare(b *testCase, n int, c call) {
 	}
 }
 
-// getWork removes and returns the due pods, sorted by UID.
+// getWork removes the pods that are due from the model and returns them, sorted by UID.
 func (m model) getWork(now time.Time) (due []types.UID) {
 	for uid, at := range m {
 		if !at.After(now) {
@@ -223,7 +225,7 @@ func (m model) getWork(now time.Time) (due []types.UID) {
 	return due
 }
 
-// earliest returns the earliest due time.
+// earliest returns the earliest due time in the model. ok is false if the model is empty.
 func (m model) earliest() (next time.Time, ok bool) {
 	for _, at := range m {
 		if !ok || at.Before(next) {

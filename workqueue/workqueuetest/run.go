@@ -52,13 +52,14 @@ type testCase struct {
 // epoch is the time at which the cases begin.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// timeAfterEpoch returns the time d after the epoch.
+// timeAfterEpoch returns the time that is d after the fixed start time of all test cases.
 func timeAfterEpoch(d time.Duration) time.Time { return epoch.Add(d) }
 
-// enqueue makes the pod due at d after the epoch.
+// enqueue calls EnqueueAt to make the pod due at d after the test's start time.
 func (b *testCase) enqueue(uid types.UID, d time.Duration) { b.queue.EnqueueAt(uid, timeAfterEpoch(d)) }
 
-// checkGetWork fails unless GetWork returns exactly these pods, in any order.
+// checkGetWork calls GetWork, which removes the due pods, and fails the test unless it returns exactly the pods
+// in want, in any order.
 func (b *testCase) checkGetWork(now time.Duration, want ...types.UID) {
 	b.Helper()
 	got := slices.Sorted(slices.Values(b.queue.GetWork(timeAfterEpoch(now), nil)))
@@ -68,7 +69,7 @@ func (b *testCase) checkGetWork(now time.Duration, want ...types.UID) {
 	}
 }
 
-// checkNext fails unless Next returns this time.
+// checkNext fails the test unless the queue's Next returns the time want after the test's start time.
 func (b *testCase) checkNext(want time.Duration) {
 	b.Helper()
 	switch got, ok := b.queue.Next(); {
@@ -79,7 +80,7 @@ func (b *testCase) checkNext(want time.Duration) {
 	}
 }
 
-// checkEmpty fails if Next returns a time, or Due returns one for a given pod.
+// checkEmpty fails the test if the queue's Next returns a time, or if Due returns one for a given pod.
 func (b *testCase) checkEmpty(uids ...types.UID) {
 	b.Helper()
 	if got, ok := b.queue.Next(); ok {
@@ -92,7 +93,8 @@ func (b *testCase) checkEmpty(uids ...types.UID) {
 	}
 }
 
-// checkDue fails unless Due returns this time for the pod.
+// checkDue fails the test unless the queue's Due returns, for the pod, the time want after the test's start
+// time.
 func (b *testCase) checkDue(uid types.UID, want time.Duration) {
 	b.Helper()
 	switch got, ok := b.queue.Due(uid); {

@@ -82,7 +82,7 @@ func New(cfg Config) (*Dir, error) {
 		}
 	}
 	cfg.Root = filepath.Clean(cfg.Root)
-	cfg.OwnRoots, cfg.OldLinks = cleanPaths(cfg.OwnRoots, cfg.Root), cleanPaths(cfg.OldLinks, filepath.Clean(cfg.Links))
+	cfg.OwnRoots, cfg.OldLinks = cleanUniquePaths(cfg.OwnRoots, cfg.Root), cleanUniquePaths(cfg.OldLinks, filepath.Clean(cfg.Links))
 	d := &Dir{cfg: cfg}
 	if cfg.Records != "" {
 		d.records = &directoryRecords{dir: cfg.Records}
@@ -90,8 +90,8 @@ func New(cfg Config) (*Dir, error) {
 	return d, nil
 }
 
-// cleanPaths returns the cleaned paths without duplicates and without the path exclude.
-func cleanPaths(paths []string, exclude string) (all []string) {
+// cleanUniquePaths returns the cleaned paths without duplicates and without the path exclude.
+func cleanUniquePaths(paths []string, exclude string) (all []string) {
 	for _, path := range paths {
 		if path = filepath.Clean(path); path != exclude && !slices.Contains(all, path) {
 			all = append(all, path)
@@ -100,8 +100,9 @@ func cleanPaths(paths []string, exclude string) (all []string) {
 	return all
 }
 
-// openDirectory opens the directory root, or a directory below it if names are given. It follows no links below
-// root. It returns fs.ErrNotExist if the directory does not exist, or if a name is a link or a file.
+// openDirectory opens the directory root, or a directory below it if names are given. It follows no symbolic
+// links below root. It returns fs.ErrNotExist if the directory does not exist, or if a name is a link or a
+// file.
 func openDirectory(root string, names ...string) (*os.Root, error) {
 	dir, err := osfile.OpenDir(root)
 	for _, name := range names {

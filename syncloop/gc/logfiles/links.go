@@ -42,8 +42,8 @@ func (d *Dir) Link(pod runtime.PodRef, container, id string, attempt uint32) err
 	return nil
 }
 
-// pathOfLog returns the path of the log of a container attempt, also if the log does not exist yet. It returns
-// fs.ErrNotExist if the pod has no log directory.
+// pathOfLog returns the path of the log of a container attempt. If the log does not exist yet, that is the path
+// at which the runtime will create it. It returns fs.ErrNotExist if the pod has no log directory.
 func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (string, error) {
 	places, err := d.logDirectories(pod)
 	if err != nil {
@@ -62,8 +62,8 @@ func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (s
 	return filepath.Join(places[0].root, places[0].name, container, file), nil
 }
 
-// removeLinksToGoneLogs removes each link whose target is a log of this node that does not exist and will not
-// exist again. It ignores links with other targets.
+// removeLinksToGoneLogs removes each symbolic link to a log of this node, if that log does not exist and will
+// not exist again. It keeps links with other targets.
 func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 	recorded, err := d.recordsOfUID("")
 	if err != nil {
@@ -81,7 +81,8 @@ func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 }
 
 // isLogGone reports whether a log does not exist and will not exist again. During a rotation the log file is
-// missing, but other files of its attempt exist. The newest attempt of a container may still create its log.
+// missing, but other files of its attempt exist. The newest attempt of a container may still create its log. It
+// returns false if the directory cannot be read.
 func isLogGone(target string) bool {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return false
@@ -104,7 +105,7 @@ func isLogGone(target string) bool {
 	return err == nil && ok && newer && !has
 }
 
-// removeLinksWhere removes the links whose target matches, in all link directories.
+// removeLinksWhere removes the symbolic links whose target matches, in all configured link directories.
 func (d *Dir) removeLinksWhere(ctx context.Context, matches func(target string) bool) error {
 	var errs []error
 	for _, links := range append([]string{d.cfg.Links}, d.cfg.OldLinks...) {
@@ -115,7 +116,8 @@ func (d *Dir) removeLinksWhere(ctx context.Context, matches func(target string) 
 	return errors.Join(errs...)
 }
 
-// removeLinksIn removes the links in one directory whose target matches. A missing directory is no error.
+// removeLinksIn removes the symbolic links in one directory whose target matches. A missing directory is no
+// error.
 func removeLinksIn(ctx context.Context, links string, matches func(target string) bool) error {
 	dir, err := osfile.OpenDir(links)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,9 +146,9 @@ func removeLinksIn(ctx context.Context, links string, matches func(target string
 	return errors.Join(errs...)
 }
 
-// removeAttemptLinks removes the links to the logs that RemoveAttempts removes. It ignores errors, so that a
-// link that cannot be removed does not block the removal of the container. Sweep removes the link later, and
-// returns the error.
+// removeAttemptLinks removes the links to the logs of a container's attempts for which shouldRemove returns
+// true. It ignores errors, so that a link that cannot be removed does not block the removal of the container.
+// Sweep removes such a link later, and returns the error.
 func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, shouldRemove func(attempt uint32) bool) {
 	places, err := d.logDirectories(pod)
 	if err != nil {

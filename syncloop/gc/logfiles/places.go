@@ -20,14 +20,14 @@ import (
 // logDirectory is a directory for the logs of a pod that belongs to this node.
 type logDirectory struct{ root, name string }
 
-// isShared reports whether Config.Root may contain directories of other agents. In that case this node records
-// each directory that it creates.
-func (d *Dir) isShared() bool { return d.records != nil }
+// isRootShared reports whether Config.Root may contain log directories of other agents. If it may, this node
+// stores a record of each directory that it creates.
+func (d *Dir) isRootShared() bool { return d.records != nil }
 
 // rootsOfThisNode returns the root directories in which everything belongs to this node: Config.OwnRoots, and
-// Config.Root unless it is shared.
+// Config.Root unless other agents use it too.
 func (d *Dir) rootsOfThisNode() []string {
-	if d.isShared() {
+	if d.isRootShared() {
 		return d.cfg.OwnRoots
 	}
 	return append([]string{d.cfg.Root}, d.cfg.OwnRoots...)
@@ -41,7 +41,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
 	}
-	ran := d.isUnrecordedButRan(pod)
+	ran := d.mayAdoptUnrecordedDir(pod)
 	defer d.locks.Lock(pod.UID)()
 	if err := os.MkdirAll(d.cfg.Root, dirMode); err != nil {
 		return fmt.Errorf("logfiles: %w", err)
@@ -51,7 +51,7 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 		return fmt.Errorf("logfiles: %w", err)
 	}
 	defer root.Close()
-	if d.isShared() {
+	if d.isRootShared() {
 		err = d.ensureRecordedPodDir(root, pod, ran)
 	} else {
 		err = ensurePodDirWithoutLinks(root, directoryName(pod))
@@ -65,9 +65,9 @@ func (d *Dir) SetUp(pod runtime.PodRef) error {
 // dirMode is the mode of the directories; log collectors read them.
 const dirMode = 0o755
 
-// ensurePodDirWithoutLinks creates the directory of a pod, or uses an existing one. It removes a link with that
-// name, and links in the directory, because the runtime would follow them when it writes logs. It returns an
-// error if a file has that name.
+// ensurePodDirWithoutLinks creates the directory of a pod, or uses an existing one. It removes a symbolic link
+// with that name, and links in the directory, because the runtime would follow them when it writes logs. It
+// returns an error if a file has that name.
 func ensurePodDirWithoutLinks(root *os.Root, name string) error {
 	if isLink(root, name) {
 		if err := root.Remove(name); err != nil {
@@ -103,11 +103,11 @@ func isLink(dir *os.Root, name string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// ensureRecordedPodDir ensures that a pod has a log directory in the shared Config.Root and a record that this
-// node created it. A directory of another program with the same name is not used: the new directory then gets a
-// random suffix. A record without a certainly created directory is deleted.
-func (d *Dir) ensureRecordedPodDir(root *os.Root, pod runtime.PodRef, ran bool) error {
-	found, err := d.ensurePodRecordIfRan(pod, ran)
+// ensureRecordedPodDir ensures that a pod has a log directory in a Config.Root that other agents use too, and a
+// stored record that this node created it. If another program has created a directory with the same name, the
+// new directory gets a random suffix. mayAdopt is the result of mayAdoptUnrecordedDir.
+func (d *Dir) ensureRecordedPodDir(root *os.Root, pod runtime.PodRef, mayAdopt bool) error {
+	found, err := d.recordsOfPodOrAdoptDir(pod, mayAdopt)
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func (d *Dir) ensureRecordedPodDir(root *os.Root, pod runtime.PodRef, ran bool) 
 // LogDir returns the directory for a pod's logs that SetUp has created, for the runtime. It is
 // called right after SetUp.
 func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
-	if d.isShared() {
-		found, err := d.ensurePodRecordIfRan(pod, d.isUnrecordedButRan(pod))
+	if d.isRootShared() {
+		found, err := d.recordsOfPodOrAdoptDir(pod, d.mayAdoptUnrecordedDir(pod))
 		if err != nil {
 			return "", fmt.Errorf("logfiles: %w", err)
 		}
@@ -158,10 +158,11 @@ func (d *Dir) LogDir(pod runtime.PodRef) (string, error) {
 	return filepath.Join(d.cfg.Root, directoryName(pod)), nil
 }
 
-// isUnrecordedButRan reports whether Config.Root is shared, no directory of the pod is recorded, and Config.Ran
-// returns true for the pod. The caller must hold no lock.
-func (d *Dir) isUnrecordedButRan(pod runtime.PodRef) bool {
-	if !d.isShared() || d.cfg.Ran == nil {
+// mayAdoptUnrecordedDir reports whether an existing log directory of the pod may be taken as this node's own:
+// other agents use Config.Root too, this node has no record of a directory of the pod, and Config.Ran says that
+// the pod has run here. The caller must hold no lock.
+func (d *Dir) mayAdoptUnrecordedDir(pod runtime.PodRef) bool {
+	if !d.isRootShared() || d.cfg.Ran == nil {
 		return false
 	}
 	found, err := d.recordsOfPod(pod)
@@ -172,12 +173,12 @@ func (d *Dir) recordsOfPod(pod runtime.PodRef) ([]directoryRecord, error) {
 	return d.records.list(func(r directoryRecord) bool { return r.Pod == directoryName(pod) })
 }
 
-// ensurePodRecordIfRan returns the directory records of a pod. If there is none and ran is true (the result of
-// isUnrecordedButRan), it writes a record for the pod's existing directory. An earlier version of this package
-// created directories without records.
-func (d *Dir) ensurePodRecordIfRan(pod runtime.PodRef, ran bool) ([]directoryRecord, error) {
+// recordsOfPodOrAdoptDir returns the records of the log directories that this node created for a pod. If none
+// is stored and mayAdopt is true, it stores one for the pod's existing directory, because an earlier version of
+// this package created directories without records.
+func (d *Dir) recordsOfPodOrAdoptDir(pod runtime.PodRef, mayAdopt bool) ([]directoryRecord, error) {
 	found, err := d.recordsOfPod(pod)
-	if err != nil || len(found) > 0 || !ran {
+	if err != nil || len(found) > 0 || !mayAdopt {
 		return found, err
 	}
 	info, err := os.Lstat(filepath.Join(d.cfg.Root, directoryName(pod)))
@@ -192,10 +193,10 @@ func (d *Dir) ensurePodRecordIfRan(pod runtime.PodRef, ran bool) ([]directoryRec
 }
 
 // logDirectories returns the directories that may contain a pod's logs. The directory for new logs is the
-// first. In a shared root it may write a missing record, see ensurePodRecordIfRan.
+// first. If other agents use Config.Root too, it may first store a missing record, see recordsOfPodOrAdoptDir.
 func (d *Dir) logDirectories(pod runtime.PodRef) (all []logDirectory, err error) {
-	if d.isShared() {
-		found, err := d.ensurePodRecordIfRan(pod, d.isUnrecordedButRan(pod))
+	if d.isRootShared() {
+		found, err := d.recordsOfPodOrAdoptDir(pod, d.mayAdoptUnrecordedDir(pod))
 		if err != nil {
 			return nil, fmt.Errorf("logfiles: %w", err)
 		}
@@ -216,8 +217,8 @@ func (d *Dir) logDirectories(pod runtime.PodRef) (all []logDirectory, err error)
 	return all, nil
 }
 
-// openContainerDirs opens the existing directories that contain a container's logs, the one for new logs first.
-// The caller closes them.
+// openContainerDirs opens the existing directories that contain a container's logs. If the directory for new
+// logs exists, it is the first. The caller must close them.
 func (d *Dir) openContainerDirs(pod runtime.PodRef, container string) ([]*os.Root, error) {
 	places, err := d.logDirectories(pod)
 	if err != nil {
@@ -243,8 +244,8 @@ func closeDirs(dirs []*os.Root) {
 	}
 }
 
-// openLogDir opens the directory of a log: the one with a file of the log's attempt, or else the one for new
-// logs. It returns fs.ErrNotExist if the container has no log directory.
+// openLogDir opens the directory of a log: the one with a file of the log's attempt or, if none has one, the
+// directory for new logs. It returns fs.ErrNotExist if the container has no log directory.
 func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	dirs, err := d.openContainerDirs(l.Pod, l.Container)
 	if err != nil {
@@ -263,7 +264,7 @@ func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	return dirs[0], nil
 }
 
-// hasAttempt reports whether a directory has a log file of an attempt.
+// hasAttempt reports whether a directory has a log file of an attempt, current or rotated.
 func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
 	_ = forEachEntry(dir, func(e fs.DirEntry) bool {
 		n, ok := policy.AttemptOfLog(e.Name())
@@ -273,10 +274,11 @@ func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
 	return has
 }
 
-// recordsOfUID returns the directory records of a pod, or of all pods if uid is empty. The directories
-// themselves may not exist. It returns nil if Config.Root is not shared.
+// recordsOfUID returns the stored records of the log directories that this node created for a pod, or for all
+// pods if uid is empty. The directories themselves may not exist. It returns nil if no other agent uses
+// Config.Root, because then nothing is recorded.
 func (d *Dir) recordsOfUID(uid types.UID) ([]directoryRecord, error) {
-	if !d.isShared() {
+	if !d.isRootShared() {
 		return nil, nil
 	}
 	return d.records.list(func(r directoryRecord) bool { return uid == "" || r.UID == uid })

@@ -77,8 +77,8 @@ func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bo
 }
 
 // removePodFromRootOfThisNode removes the log directories of a pod from a root in which everything belongs to
-// this node, if isGone returns true. It moves the directories to the root's trash directory and then deletes
-// them there. A missing root is no error.
+// this node, if isGone returns true. It moves them to the root's trash directory and then deletes them there. A
+// missing root is no error.
 func (d *Dir) removePodFromRootOfThisNode(ctx context.Context, rootPath string, uid types.UID, isGone func(types.UID) bool) error {
 	root, err := openDirectory(rootPath)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +95,8 @@ func (d *Dir) removePodFromRootOfThisNode(ctx context.Context, rootPath string, 
 	return err
 }
 
-// removeRecordedDirsAndLinksIfGone removes all recorded log directories of a pod, the links to its logs and the
-// records, if isGone returns true. It stops at the first error.
+// removeRecordedDirsAndLinksIfGone removes the log directories that this node has recorded for a pod, the links
+// to its logs and the records, if isGone returns true. It stops at the first error.
 func (d *Dir) removeRecordedDirsAndLinksIfGone(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	found, err := d.recordsOfUID(uid)
 	for _, r := range found {
@@ -107,8 +107,9 @@ func (d *Dir) removeRecordedDirsAndLinksIfGone(ctx context.Context, uid types.UI
 	return err
 }
 
-// removeRecordedDirAndLinksIfGone removes one recorded log directory, the links to logs that are gone, and the
-// record, if isGone returns true. The record stays if SetUp has created the directory again meanwhile.
+// removeRecordedDirAndLinksIfGone removes one recorded log directory, the links to logs that do not exist any
+// longer, and the record, if isGone returns true. The record stays if SetUp has created the directory again
+// meanwhile.
 func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRecord, isGone func(types.UID) bool) error {
 	root, err := openDirectory(r.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -136,8 +137,8 @@ func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRe
 }
 
 // moveRecordedToTrashIfGone moves a recorded directory to the trash directory of its root if isGone returns
-// true. If the record is not marked as made, it deletes only the record, because another program may have
-// created the directory. goneAndMoved is true if nothing remains at the old place.
+// true. If it is not certain that this node created the directory, only the record is deleted. goneAndMoved is
+// true if the move was tried.
 func (d *Dir) moveRecordedToTrashIfGone(ctx context.Context, root *os.Root, r directoryRecord, isGone func(types.UID) bool) (goneAndMoved bool, err error) {
 	defer d.locks.Lock(r.UID)()
 	if !isGone(r.UID) {
@@ -163,7 +164,7 @@ func moveToTrashOrRemove(ctx context.Context, root *os.Root, name, owner string)
 }
 
 // movePodToTrashIfGone moves the directories of a pod in one root to the root's trash directory if isGone
-// returns true. goneAndMoved is true if the pod is gone and no directory remains at the old place.
+// returns true. goneAndMoved is true if isGone returned true and no directory remains at the old place.
 func (d *Dir) movePodToTrashIfGone(ctx context.Context, root *os.Root, uid types.UID, isGone func(types.UID) bool) (goneAndMoved bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !isGone(uid) {
@@ -217,7 +218,7 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 }
 
 // podOfEntry returns the pod UID in the name of a log directory. It returns false if the entry is no directory
-// or has another form of name.
+// or its name has another form.
 func podOfEntry(e fs.DirEntry) (types.UID, bool) {
 	if !e.IsDir() {
 		return "", false
@@ -273,8 +274,8 @@ func (d *Dir) RemoveAttempts(pod runtime.PodRef, container string, keep []uint32
 	return nil
 }
 
-// removeAttemptFiles removes the log files in one directory for whose attempt shouldRemove returns true. It
-// continues after an error.
+// removeAttemptFiles removes the log files in one directory for whose attempt shouldRemove returns true,
+// rotated ones included. It continues after an error.
 func removeAttemptFiles(dir *os.Root, container string, shouldRemove func(attempt uint32) bool) error {
 	var names []string
 	err := forEachEntry(dir, func(e fs.DirEntry) bool {

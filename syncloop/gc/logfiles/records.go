@@ -28,7 +28,7 @@ type directoryRecord struct {
 	Made bool      `json:"made"` // false: the node was about to create it, and may have
 }
 
-// path returns the path of the recorded directory.
+// path returns the path of the recorded log directory.
 func (r directoryRecord) path() string { return filepath.Join(r.Root, r.Name) }
 
 // directoryRecords are the records of the directories that this node created in a shared root. A
@@ -48,7 +48,8 @@ const (
 	maxRecordBytes = 32 << 10
 )
 
-// list returns the records that match, sorted by path. The first use of the records reads them from the disk.
+// list returns the directory records for which matches returns true, sorted by path. The first use reads the
+// records from the disk.
 func (s *directoryRecords) list(matches func(directoryRecord) bool) ([]directoryRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,13 +66,13 @@ func (s *directoryRecords) list(matches func(directoryRecord) bool) ([]directory
 	return found, nil
 }
 
-// addWithNewID stores a record durably under a new random id, and returns the record with that id.
+// addWithNewID gives a directory record a new random ID, stores it on the disk, and returns it with that ID.
 func (s *directoryRecords) addWithNewID(r directoryRecord) (directoryRecord, error) {
 	r.id = rand.Text()
 	return r, s.put(r)
 }
 
-// put stores a record durably, and replaces a record with the same id.
+// put stores a directory record on the disk and in memory, and replaces a record with the same ID.
 func (s *directoryRecords) put(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +90,8 @@ func (s *directoryRecords) put(r directoryRecord) error {
 	return nil
 }
 
-// remove deletes a record and its file. A missing file is no error.
+// remove deletes a directory record and its file. It does not delete the recorded directory. A missing file is
+// no error.
 func (s *directoryRecords) remove(r directoryRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +102,7 @@ func (s *directoryRecords) remove(r directoryRecord) error {
 	return nil
 }
 
-// writeLocked replaces the file of a record atomically.
+// writeLocked replaces the file of a directory record atomically, or creates the file.
 func (s *directoryRecords) writeLocked(id string, text []byte) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -133,8 +135,8 @@ func (s *directoryRecords) writeLocked(id string, text []byte) error {
 	return nil
 }
 
-// loadOnceLocked reads the records that an earlier agent wrote, once. It ignores a record that cannot be read,
-// so that its directory stays. It also deletes temporary files that a crash left.
+// loadOnceLocked reads the directory records from the disk at its first call. It ignores a record that cannot
+// be read, so that the recorded directory stays. It also deletes temporary files that a crash left.
 func (s *directoryRecords) loadOnceLocked() error {
 	if s.loaded {
 		return nil

@@ -93,7 +93,7 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	case info.Size() < p.MaxBytes:
 		return nil
 	}
-	files, err := rotatedFiles(dir, l, info)
+	files, err := rotatedFilesOfLog(dir, l, info)
 	if err != nil {
 		return fmt.Errorf("logfiles: logs of container %s: %w", l.Container, err)
 	}
@@ -116,9 +116,9 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	return nil
 }
 
-// rotatedFiles returns the regular files of a log's attempt, sorted by name, without the log itself. Live marks
-// a file that is a hard link to the log.
-func rotatedFiles(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
+// rotatedFilesOfLog returns the regular files of a log's attempt, sorted by name, without the log itself. Live
+// is true for a file that is a hard link to the log.
+func rotatedFilesOfLog(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
 	var names []string
 	err = forEachEntry(dir, func(e fs.DirEntry) bool {
 		if n, ok := policy.AttemptOfLog(e.Name()); ok && n == l.Attempt && e.Name() != l.fileName() && e.Type().IsRegular() {
@@ -139,7 +139,8 @@ func rotatedFiles(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogF
 	return files, nil
 }
 
-// removeFiles removes all files, also after an error, and returns the errors. A missing file is no error.
+// removeFiles removes the named files of a directory, continues after an error, and returns the errors. A
+// missing file is no error.
 func removeFiles(dir *os.Root, names []string) (errs []error) {
 	for _, name := range names {
 		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -174,8 +175,7 @@ func renameAndReopenOrRestore(ctx context.Context, dir *os.Root, l Log, newName 
 }
 
 // restoreNameUnlessTaken renames a rotated file back to the name of the log. If the runtime has created a file
-// with that name, it replaces nothing and returns fs.ErrExist. Without hard links it checks for such a file
-// before it renames, which is safe because the runtime has already returned.
+// with that name, it renames nothing and returns fs.ErrExist.
 func restoreNameUnlessTaken(dir *os.Root, name, logName string) error {
 	err := dir.Link(name, logName)
 	if err == nil {
@@ -197,7 +197,8 @@ func restoreNameUnlessTaken(dir *os.Root, name, logName string) error {
 const copyChunkBytes = 1 << 20
 
 // replaceByCompressed compresses a file and removes the original. The compressed file has a temporary name
-// until it is complete and synced. After an error the temporary file is removed and the original stays.
+// until it is complete and synced. After a failed compression the temporary file is removed and the original
+// stays.
 func replaceByCompressed(ctx context.Context, dir *os.Root, name string) error {
 	whole, part := policy.Compressed(name)
 	err := writeCompressed(ctx, dir, name, part)
@@ -240,8 +241,8 @@ func writeCompressed(ctx context.Context, dir *os.Root, name, part string) (err 
 	return errors.Join(err, packer.Close(), to.Sync(), to.Close())
 }
 
-// openRegular opens a regular file for reading and returns its mode. It returns ErrNotRegular for a link and
-// any other file, also if such a file replaces the regular one meanwhile.
+// openRegular opens a regular file for reading and returns its mode. It returns ErrNotRegular for a symbolic
+// link and any other file, also if such a file replaces the regular one meanwhile.
 func openRegular(dir *os.Root, name string) (*os.File, fs.FileMode, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, osfile.ErrNotRegular) || errors.Is(err, osfile.ErrReplaced) {

@@ -54,7 +54,7 @@ func (p Containers) Decide(pods []*runtime.PodStatus, now time.Time) []Removals 
 		if pod.UID == "" {
 			continue
 		}
-		units[i] = p.groupByName(pod, now, &removals[i])
+		units[i] = p.groupDeadByName(pod, now, &removals[i])
 		p.markExcessInPod(units[i], now, &removals[i])
 	}
 	p.markExcessInNode(units)
@@ -75,8 +75,10 @@ func (p Containers) Decide(pods []*runtime.PodStatus, now time.Time) []Removals 
 // (GC-1, GC-11).
 type nameGroup []*deadContainer
 
-// groupByName groups the dead containers of a pod by name.
-func (p Containers) groupByName(pod *runtime.PodStatus, now time.Time, r *Removals) (units []nameGroup) {
+// groupDeadByName returns the exited containers of a pod that have reached MinAge, in one group for each
+// container name. The newest container of a name is included at any age, because it counts against the limits.
+// r.Next becomes the time at which the next container reaches MinAge.
+func (p Containers) groupDeadByName(pod *runtime.PodStatus, now time.Time, r *Removals) (units []nameGroup) {
 	records := make([]*runtime.ContainerStatus, len(pod.Containers))
 	for i := range pod.Containers {
 		records[i] = &pod.Containers[i]
@@ -89,7 +91,7 @@ func (p Containers) groupByName(pod *runtime.PodStatus, now time.Time, r *Remova
 		for to < len(records) && records[to].Name == records[from].Name {
 			to++
 		}
-		if u := p.deadOfName(pod.UID, records[from:to], now, r); len(u) > 0 {
+		if u := p.deadContainersOfName(pod.UID, records[from:to], now, r); len(u) > 0 {
 			units = append(units, u)
 		}
 		from = to
@@ -97,8 +99,10 @@ func (p Containers) groupByName(pod *runtime.PodStatus, now time.Time, r *Remova
 	return units
 }
 
-// deadOfName returns the dead containers of one name that have reached MinAge.
-func (p Containers) deadOfName(uid types.UID, records []*runtime.ContainerStatus, now time.Time, r *Removals) (u nameGroup) {
+// deadContainersOfName returns the exited containers in records, which all have one name, if they have reached
+// MinAge or are the newest in their incarnation (life) of the pod. r.Next becomes the time at which a younger
+// one reaches MinAge, if that is earlier than r.Next.
+func (p Containers) deadContainersOfName(uid types.UID, records []*runtime.ContainerStatus, now time.Time, r *Removals) (u nameGroup) {
 	for i, c := range records {
 		if c.State != runtime.StateExited {
 			continue
@@ -114,7 +118,9 @@ func (p Containers) deadOfName(uid types.UID, records []*runtime.ContainerStatus
 	return u
 }
 
-// markExcessInPod marks the containers of one pod that exceed a maximum count or age (GC-3).
+// markExcessInPod marks the containers of one pod for removal that exceed the maximum count per name, the
+// maximum count per pod, or the maximum age (GC-3). The newest of a name is never marked. r.Next becomes the
+// time at which a younger one exceeds the maximum age, if that is earlier than r.Next.
 func (p Containers) markExcessInPod(groups []nameGroup, now time.Time, r *Removals) {
 	limit := cmp.Or(p.MaxPerPodContainer, 1)
 	for _, u := range groups {
@@ -140,8 +146,9 @@ func (p Containers) markExcessInPod(groups []nameGroup, now time.Time, r *Remova
 	}
 }
 
-// markExcessInNode marks containers until MaxContainers are left on the node: first those beyond an equal
-// share per name, then the oldest (GC-4).
+// markExcessInNode marks containers for removal until at most MaxContainers are left on the node: first the
+// containers beyond an equal share per name, then the oldest (GC-4). The newest of a name is never marked, so
+// more may be left. It does nothing if MaxContainers is zero.
 func (p Containers) markExcessInNode(pods [][]nameGroup) {
 	all := slices.Concat(pods...)
 	if p.MaxContainers <= 0 || countKept(all) <= p.MaxContainers {
@@ -154,7 +161,8 @@ func (p Containers) markExcessInNode(pods [][]nameGroup) {
 	markOldest(all, p.MaxContainers)
 }
 
-// markAllButNewest marks all containers but the newest n; a negative n keeps all.
+// markAllButNewest marks all containers of the group for removal except the newest n and those already marked.
+// The newest one is never marked. A negative n marks nothing.
 func (u nameGroup) markAllButNewest(n int) {
 	for _, d := range u {
 		switch {
@@ -167,8 +175,8 @@ func (u nameGroup) markAllButNewest(n int) {
 	}
 }
 
-// markOldest marks the oldest containers until keep are left. The newest record of a name always
-// stays.
+// markOldest marks the oldest containers for removal until at most keep are unmarked. The newest container of a
+// name is never marked, so more may be left.
 func markOldest(groups []nameGroup, keep int) {
 	many := countKept(groups) - keep
 	for _, d := range oldestFirst(groups) {
@@ -182,8 +190,8 @@ func markOldest(groups []nameGroup, keep int) {
 	}
 }
 
-// oldestFirst returns the containers of all groups, sorted by creation. Attempts of different names
-// cannot be compared, so the times must do.
+// oldestFirst returns the containers of all groups, sorted by creation time. Containers of one name are sorted
+// by attempt; attempts of different names cannot be compared.
 func oldestFirst(groups []nameGroup) []*deadContainer {
 	all := slices.Concat(groups...)
 	slices.SortStableFunc(all, func(a, b *deadContainer) int {
@@ -195,7 +203,7 @@ func oldestFirst(groups []nameGroup) []*deadContainer {
 	return all
 }
 
-// countKept returns how many containers are not marked.
+// countKept returns how many containers are not marked for removal.
 func countKept(groups []nameGroup) (n int) {
 	for _, u := range groups {
 		for _, d := range u {
@@ -207,14 +215,14 @@ func countKept(groups []nameGroup) (n int) {
 	return n
 }
 
-// compareNewestFirst compares two records of one name: by attempt, which only this agent assigns,
-// and then by time.
+// compareNewestFirst compares two containers of one name for sorting, the newest first: by attempt, which only
+// this agent assigns, then by creation time, then by ID.
 func compareNewestFirst(a, b *runtime.ContainerStatus) int {
 	return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 }
 
-// unusedSandboxes returns the sandboxes of an existing pod that are not ready, have no containers
-// and are not the newest (GC-6). The oldest come first.
+// unusedSandboxes returns the IDs of the sandboxes of an existing pod that are not ready, have no containers
+// and are not the newest (GC-6). The oldest are first.
 func unusedSandboxes(pod *runtime.PodStatus) (ids []string) {
 	all := make([]*runtime.SandboxStatus, len(pod.Sandboxes))
 	for i := range pod.Sandboxes {

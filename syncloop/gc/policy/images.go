@@ -99,7 +99,8 @@ func (p Images) ToRemove(images []Image, since, now time.Time, room bool) []Imag
 	return remove
 }
 
-// isOldEnough reports whether an image has reached MinAge.
+// isOldEnough reports whether an image was first listed at least MinAge ago. It returns true if that time is
+// unknown.
 func (p Images) isOldEnough(i Image, now time.Time) bool {
 	return i.FirstSeen.IsZero() || now.Sub(i.FirstSeen) >= p.MinAge
 }

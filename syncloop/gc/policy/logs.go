@@ -115,7 +115,7 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 		}
 	}
 	slices.SortStableFunc(rotated, func(a, b rotatedFile) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.suffix, b.suffix)) })
-	rotated = r.removeCompressedOriginals(rotated)
+	rotated = r.planRemovalOfCompressedOriginals(rotated)
 	many := max(len(rotated)-(p.MaxFiles-2), 0) // Two more files: the new log, and the current one under its new name.
 	for i, o := range rotated {
 		switch {
@@ -130,9 +130,9 @@ func (p Logs) Rotate(log string, files []LogFile, now time.Time) (r Rotation) {
 	return r
 }
 
-// removeCompressedOriginals removes the files whose compressed version exists, and returns the
-// rest.
-func (r *Rotation) removeCompressedOriginals(rotated []rotatedFile) (remaining []rotatedFile) {
+// planRemovalOfCompressedOriginals adds to r.Remove the files whose compressed version exists, and returns the
+// other files. It deletes nothing.
+func (r *Rotation) planRemovalOfCompressedOriginals(rotated []rotatedFile) (remaining []rotatedFile) {
 	for i, o := range rotated {
 		if i+1 < len(rotated) && rotated[i+1].at.Equal(o.at) {
 			r.Remove = append(r.Remove, o.name)
@@ -149,7 +149,8 @@ type rotatedFile struct {
 	at           time.Time
 }
 
-// parseRotatedFile parses the name of a rotated file. It returns false for any other name.
+// parseRotatedFile parses the name of a rotated file of a log: the log's name, a timestamp, and an optional
+// suffix of a compressed file. It returns false for any other name.
 func parseRotatedFile(log, name string) (rotatedFile, bool) {
 	rest, ok := strings.CutPrefix(name, log+".")
 	if !ok || len(rest) < len(timestampFormat) {
