@@ -80,8 +80,9 @@ func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
 	})
 }
 
-// updateObject stores a copy of o. restoreFields first sets the fields back that the request must not change.
-// It refuses to move a bound pod to another node.
+// updateObject stores a copy of o in place of the stored object, and returns another copy. restoreFields first
+// resets, in the copy, the fields that the request must not change. A bound pod cannot be moved to another
+// node.
 func (a *Admin) updateObject(o Object, restoreFields func(before, after Object)) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
@@ -208,8 +209,8 @@ func (a *Admin) DeleteNode(name string) error {
 	return a.Delete(context.Background(), node, nil)
 }
 
-// editObject changes a copy of a stored object with edit and stores the copy, without validation. If edit
-// changes nothing, nothing is stored.
+// editObject changes a copy of a stored object with edit and stores the copy, without validating its content.
+// It stores nothing if edit changes nothing, and returns NotFound if the object does not exist.
 func editObject[T any, P interface {
 	*T
 	Object

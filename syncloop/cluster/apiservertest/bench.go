@@ -29,7 +29,7 @@ type bench struct {
 	streams  []func()
 }
 
-// requireReason fails the case if err is nil or has none of the reasons.
+// requireReason fails the case unless err is an API error with one of the reasons.
 func (b *bench) requireReason(err error, what string, reasons ...metav1.StatusReason) {
 	b.Helper()
 	if err == nil {
@@ -193,7 +193,8 @@ func (w *watchReader[T]) close() {
 }
 
 // nextEvent returns the next event. It skips bookmarks except the bookmark that ends the initial events. It
-// fails the case if a MODIFIED or DELETED event has no newer resource version than the event before.
+// fails the case if the stream ends, or if the resource version of a MODIFIED or DELETED event is not newer
+// than the last one.
 func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	w.b.Helper()
 	for {
@@ -208,7 +209,8 @@ func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
 	}
 }
 
-// requireEvents fails the case unless the next events are these, in the form "ADDED name" or "BOOKMARK".
+// requireEvents fails the case unless the next events are these. An event has the form "ADDED name", or
+// "BOOKMARK" for a bookmark.
 func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Helper()
 	got := make([]string, len(want))
@@ -251,10 +253,10 @@ func (w *watchReader[T]) requireEnd() error {
 	}
 }
 
-// isNewerVersion reports whether version is a greater number than other. A number is newer than a text that is
-// no number.
-func isNewerVersion(version, other string) bool {
-	a, errA := strconv.ParseUint(version, 10, 64)
-	b, errB := strconv.ParseUint(other, 10, 64)
+// isNewerVersion reports whether candidate is a greater number than the version than. It returns true if only
+// candidate is a number, and false if candidate is no number.
+func isNewerVersion(candidate, than string) bool {
+	a, errA := strconv.ParseUint(candidate, 10, 64)
+	b, errB := strconv.ParseUint(than, 10, 64)
 	return errA == nil && (errB != nil || a > b)
 }

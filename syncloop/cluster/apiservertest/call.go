@@ -17,8 +17,8 @@ type pendingCall struct {
 	fault   *activeFault
 }
 
-// doRequest performs a request of a node and returns its response. The request arrives at the server and may
-// meet a fault. The server executes it by calling do under the server's lock.
+// doRequest performs a request of the client's node and returns the response. The server records the request,
+// applies a fault that matches it, and executes it by calling do under its lock.
 func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, error)) (T, error) {
 	var out, none T
 	err := c.s.serveRequest(ctx, c.node, r, func() (err error) {
@@ -31,8 +31,9 @@ func doRequest[T any](ctx context.Context, c *Client, r Request, do func() (T, e
 	return out, nil
 }
 
-// serveRequest performs a request of a node: it records the request, applies its fault, and executes do. A
-// server that is down returns a refused connection and records nothing.
+// serveRequest performs a request of a node: it records the request, applies its fault, executes do, and
+// records whether the request has failed without a response. A server that is down returns a refused connection
+// and records nothing.
 func (s *Server) serveRequest(ctx context.Context, node string, r Request, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -66,8 +67,9 @@ func (s *Server) recordRequestAndChooseFault(c *pendingCall) error {
 	return nil
 }
 
-// executeWithFault executes the request, with the delay, hang, error or lost response of its fault. It waits
-// while the server is frozen. Other goroutines of a simulation can run before and after the execution.
+// executeWithFault executes the request. Before, it waits for the latency of its fault, while the server is
+// frozen, and, for a fault that hangs, until the fault is removed. The fault can also replace the execution by
+// an error, or replace only the response.
 func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	f := c.fault
 	err := s.executor.Sleep(c, f.Latency)
@@ -89,7 +91,7 @@ func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 		c.request.setResponse(f.Err)
 		return f.Err
 	}
-	err = s.execute(c, do)
+	err = s.executeAndSetResponse(c, do)
 	if cut := s.executor.Sleep(c, 0); cut != nil {
 		return cut
 	}
@@ -99,8 +101,8 @@ func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	return err
 }
 
-// execute calls do under the lock and records the response in the request.
-func (s *Server) execute(c *pendingCall, do func() error) error {
+// executeAndSetResponse calls do under the lock and records the response in the request.
+func (s *Server) executeAndSetResponse(c *pendingCall, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := do()
@@ -119,8 +121,8 @@ func (s *Server) waitForThaw(c *pendingCall) error {
 	return frozen.Wait(c)
 }
 
-// executeWhenFaultCleared makes the server execute the request of a canceled caller later, when a fault is
-// cleared.
+// executeWhenFaultCleared makes the server execute the request of a canceled caller later, when the test
+// removes a fault.
 func (s *Server) executeWhenFaultCleared(c *pendingCall, do func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

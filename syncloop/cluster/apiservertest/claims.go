@@ -45,7 +45,7 @@ func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolum
 	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolume, error) {
 		o, err := c.c.s.getLocked(objectKey{r.Resource, "", name})
 		if err != nil {
-			return nil, c.c.nodeAuthorizerError(r.Resource, name)
+			return nil, c.c.newNodeAuthorizerError(r.Resource, name)
 		}
 		volume := o.(*v1.PersistentVolume)
 		claim := Request{Resource: r.Resource}
@@ -53,7 +53,7 @@ func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolum
 			claim.Namespace, claim.Name = of.Namespace, of.Name
 		}
 		if err := c.c.checkReferencedLocked(claim, claimNamesOf); err != nil {
-			return nil, c.c.nodeAuthorizerError(r.Resource, name)
+			return nil, c.c.newNodeAuthorizerError(r.Resource, name)
 		}
 		return volume.DeepCopy(), nil
 	})

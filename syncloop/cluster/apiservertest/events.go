@@ -82,9 +82,9 @@ func tokenValue(number int, namespace, account string, uid types.UID) string {
 }
 
 // admitTokenRequestLocked refuses a token request unless it is bound to a pod of the node that uses the service
-// account. A request for an audience also needs a volume of the pod with a token for that audience.
+// account. A request may name one audience, and then the pod needs a volume with a token for that audience.
 func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
-	refuse := func(why string) error { return t.c.nodeRestrictionError("serviceaccounts", account, why) }
+	refuse := func(why string) error { return t.c.newNodeRestrictionError("serviceaccounts", account, why) }
 	ref := spec.BoundObjectRef
 	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "" {
 		return refuse("requested token not bound to a pod")
@@ -103,7 +103,7 @@ func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authent
 	case pod.Spec.NodeName != t.c.node:
 		return refuse("requested token bound to a pod scheduled on a different node")
 	case isMirror(pod) || pod.Spec.ServiceAccountName != account:
-		return t.c.nodeAuthorizerError("serviceaccounts", account)
+		return t.c.newNodeAuthorizerError("serviceaccounts", account)
 	case len(spec.Audiences) > 1:
 		return refuse("can only request a token for a single audience")
 	case len(spec.Audiences) == 1 && !hasTokenVolume(pod, spec.Audiences[0]):

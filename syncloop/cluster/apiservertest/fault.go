@@ -73,8 +73,8 @@ func (s *Server) ClearFaults() {
 	}
 }
 
-// removeFaultAndExecuteWaiting removes a fault and lets its hanging requests continue. It also executes all
-// requests of canceled callers that wait for a cleared fault.
+// removeFaultAndExecuteWaiting removes a fault and lets the requests continue that hang because of it. It also
+// executes all requests of canceled callers that executeWhenFaultCleared has kept, also those of other faults.
 func (s *Server) removeFaultAndExecuteWaiting(f *activeFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

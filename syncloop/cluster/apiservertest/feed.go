@@ -49,8 +49,8 @@ func (w *watch) queueChangeIfSelected(c change) {
 	}
 }
 
-// endStream makes the stream end after its queued events. A connection error, which has no API status, discards
-// the queued events.
+// endStream makes the stream end after its queued events, with err, or regularly if err is nil. If err is a
+// connection error, which has no API status, the queued events are discarded.
 func (w *watch) endStream(err error) {
 	w.ended, w.endError = true, err
 	if err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
@@ -108,8 +108,9 @@ func (f feed[T]) Watch(ctx context.Context, opts apiserver.WatchOptions) (apiser
 	return out, err
 }
 
-// newWatchLocked returns the watch for a request, with its first events. A version in the future ends the watch
-// with an error if the client wants initial events.
+// newWatchLocked returns the watch for a request, with its first events queued. It returns an error if the node
+// may not watch or if the version is malformed. If the version is in the future and the client wants initial
+// events, the returned watch has ended with an error.
 func (f feed[T]) newWatchLocked(r Request, opts apiserver.WatchOptions) (*watch, error) {
 	s := f.c.s
 	if err := f.allowed(); err != nil {
@@ -176,9 +177,9 @@ func (s *Server) parseVersionLocked(version string) (uint64, error) {
 	return n, nil
 }
 
-// queueInitialEventsLocked queues the first events of a watch. With initialEvents or without a version these
-// are the existing objects, otherwise the changes after the version. If the history after the version is lost,
-// the stream ends with Expired.
+// queueInitialEventsLocked queues the first events of a watch. With initialEvents or version 0 these are the
+// existing objects, and otherwise the changes after the version. With initialEvents a bookmark follows. If the
+// changes after the version are lost, the stream ends with Expired.
 func (s *Server) queueInitialEventsLocked(w *watch, version uint64, initialEvents bool) {
 	switch {
 	case initialEvents || version == 0:
@@ -227,8 +228,9 @@ func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
 	}
 }
 
-// nextEvent removes and returns the next event of the queue. Without an event it returns the time of the next
-// bookmark or of the end, or a zero time while the server is frozen. The error is io.EOF at the regular end.
+// nextEvent removes and returns the next event of the queue, or a bookmark if one is due. If there is none, it
+// returns the time of the next bookmark or of the end, or a zero time while the server is frozen. The error is
+// io.EOF at the regular end.
 func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

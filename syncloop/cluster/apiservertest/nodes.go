@@ -78,8 +78,8 @@ func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.
 	return n.patchNode(ctx, "nodes/status", name, patch, func(before, after *v1.Node) { after.Spec = before.Spec })
 }
 
-// patchNode applies a patch to a Node object, admits and validates the result, and stores it. restoreFields
-// first sets the fields back that the resource must not change.
+// patchNode applies a patch to a Node object, admits and validates the result as an API server does, and stores
+// it. restoreFields first resets the fields that a request for this resource must not change.
 func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, restoreFields func(before, after *v1.Node)) (*v1.Node, error) {
 	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchKeys(patch), Body: patch}
 	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
@@ -96,16 +96,16 @@ func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byt
 		if err := n.c.admitNodeChange(before, after); err != nil {
 			return nil, err
 		}
-		if err := validateNodeSpecUpdate(before, after); err != nil {
+		if err := setPodCIDRsAndValidateUpdate(before, after); err != nil {
 			return nil, err
 		}
 		return storeUpdated(n.c.s, before, after)
 	})
 }
 
-// validateNodeSpecUpdate returns an error if an update changes the pod CIDRs or the provider ID after they were
-// set. It first sets podCIDRs from podCIDR if they are empty.
-func validateNodeSpecUpdate(before, after *v1.Node) error {
+// setPodCIDRsAndValidateUpdate sets podCIDRs from podCIDR if they are empty. It then returns an error if an
+// update changes pod CIDRs or a provider ID that were set before.
+func setPodCIDRsAndValidateUpdate(before, after *v1.Node) error {
 	if after.Spec.PodCIDR != "" && len(after.Spec.PodCIDRs) == 0 {
 		after.Spec.PodCIDRs = []string{after.Spec.PodCIDR}
 	}
@@ -122,8 +122,8 @@ func validateNodeSpecUpdate(before, after *v1.Node) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, before.Name, faults)
 }
 
-// storeUpdated stores an updated object and returns a copy. A node without allocatable resources gets its
-// capacity as allocatable.
+// storeUpdated stores an updated object and returns a copy, or removes the object if its deletion is complete.
+// A node without allocatable resources gets its capacity as allocatable.
 func storeUpdated[T Object](s *Server, before, after T) (T, error) {
 	if node, ok := any(after).(*v1.Node); ok {
 		setAllocatableIfEmpty(node)

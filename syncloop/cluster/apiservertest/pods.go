@@ -25,7 +25,7 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 	return doRequest(ctx, p.c, Request{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}, func() (*v1.Pod, error) {
 		pod, err := p.getPodOfNodeLocked(namespace, name)
 		if apierrors.IsNotFound(err) {
-			err = p.c.nodeAuthorizerError("pods", name)
+			err = p.c.newNodeAuthorizerError("pods", name)
 		}
 		if err != nil {
 			return nil, err
@@ -43,7 +43,7 @@ func (p pods) getPodOfNodeLocked(namespace, name string) (*v1.Pod, error) {
 	}
 	pod := o.(*v1.Pod)
 	if pod.Spec.NodeName != p.c.node {
-		return nil, p.c.nodeAuthorizerError("pods", name)
+		return nil, p.c.newNodeAuthorizerError("pods", name)
 	}
 	return pod, nil
 }
@@ -59,7 +59,7 @@ func (p pods) Create(ctx context.Context, pod *v1.Pod) (*v1.Pod, error) {
 	})
 }
 
-// storeCreated stores a new object and returns a copy.
+// storeCreated completes and stores a new object, and returns a copy.
 func storeCreated[T Object](s *Server, o T) (T, error) {
 	out, err := s.createLocked(o)
 	if err != nil {
@@ -98,16 +98,17 @@ func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byt
 func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 	switch {
 	case before.Spec.NodeName != c.node:
-		return c.nodeRestrictionError("pods", before.Name, "can only update pod status for pods with spec.nodeName set to itself")
+		return c.newNodeRestrictionError("pods", before.Name, "can only update pod status for pods with spec.nodeName set to itself")
 	case !equality.Semantic.DeepEqual(before.Labels, after.Labels):
-		return c.nodeRestrictionError("pods", before.Name, "cannot update labels through pod status")
+		return c.newNodeRestrictionError("pods", before.Name, "cannot update labels through pod status")
 	case !equality.Semantic.DeepEqual(before.Status.ResourceClaimStatuses, after.Status.ResourceClaimStatuses):
-		return c.nodeRestrictionError("pods", before.Name, "cannot update resource claim statuses")
+		return c.newNodeRestrictionError("pods", before.Name, "cannot update resource claim statuses")
 	}
 	return nil
 }
 
-// updatePodLocked completes and validates a changed pod and stores it. It returns the stored pod.
+// updatePodLocked checks the metadata of a changed pod, completes and validates its status, and stores the pod.
+// It returns the stored pod.
 func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
 	if err := checkAndPreserveMetadata(before, after); err != nil {
 		return nil, err
@@ -131,7 +132,7 @@ func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSecon
 		pod := o.(*v1.Pod)
 		return struct{}{}, p.c.s.deletePodLocked(pod, &ref.UID, gracePeriodSeconds, func() error {
 			if pod.Spec.NodeName != p.c.node {
-				return p.c.nodeRestrictionError("pods", ref.Name, "can only delete pods with spec.nodeName set to itself")
+				return p.c.newNodeRestrictionError("pods", ref.Name, "can only delete pods with spec.nodeName set to itself")
 			}
 			return nil
 		})
@@ -139,9 +140,9 @@ func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSecon
 	return err
 }
 
-// deletePodLocked starts the deletion of a pod, or shortens its grace period, and removes the pod if the period
-// is then zero and it has no finalizers. A pod that is not bound or has terminated has grace period zero. A
-// deletion with no shorter grace period changes nothing and does not call admit.
+// deletePodLocked starts the deletion of a pod or shortens its grace period. If the period is then zero and the
+// pod has no finalizers, it removes the pod, or returns a connection reset if the test has requested one here.
+// A deletion with no shorter grace period changes nothing and does not call admit.
 func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admit func() error) error {
 	if uid != nil && *uid != pod.UID {
 		return apierrors.NewConflict(groupResource("pods"), pod.Name,

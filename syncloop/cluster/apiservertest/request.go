@@ -111,7 +111,8 @@ func patchKeys(patch []byte) []string {
 	return out
 }
 
-// visitLeaves calls visit with the path of each leaf of a JSON tree.
+// visitLeaves calls visit with the path of each leaf of a JSON tree, in order. A list is one leaf, whose path
+// also names the types of its elements.
 func visitLeaves(at string, tree map[string]any, visit func(string)) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := strings.TrimPrefix(at+"."+name, ".")

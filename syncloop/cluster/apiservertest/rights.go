@@ -15,13 +15,13 @@ import (
 // leaseNamespace is the namespace of node leases.
 const leaseNamespace = v1.NamespaceNodeLease
 
-// nodeRestrictionError returns a Forbidden error with the text of the admission plugin NodeRestriction.
-func (c *Client) nodeRestrictionError(resource, name, why string) error {
+// newNodeRestrictionError returns a new Forbidden error with the text of the admission plugin NodeRestriction.
+func (c *Client) newNodeRestrictionError(resource, name, why string) error {
 	return apierrors.NewForbidden(groupResource(resource), name, fmt.Errorf("node %q %s", c.node, why))
 }
 
-// nodeAuthorizerError returns a Forbidden error with the text of the node authorizer.
-func (c *Client) nodeAuthorizerError(resource, name string) error {
+// newNodeAuthorizerError returns a new Forbidden error with the text of the node authorizer.
+func (c *Client) newNodeAuthorizerError(resource, name string) error {
 	return apierrors.NewForbidden(groupResource(resource), name,
 		fmt.Errorf("User %q cannot get resource %q: no relationship found between node %q and this object", "system:node:"+c.node, resource, c.node))
 }
@@ -35,7 +35,7 @@ func (c *Client) checkReferencedLocked(r Request, references func(*v1.Pod) sets.
 			return nil
 		}
 	}
-	return c.nodeAuthorizerError(r.Resource, r.Name)
+	return c.newNodeAuthorizerError(r.Resource, r.Name)
 }
 
 func isMirror(pod *v1.Pod) bool {
@@ -154,7 +154,7 @@ func (c *Client) admitMirrorPodLocked(pod *v1.Pod) error {
 	default:
 		return nil
 	}
-	return c.nodeRestrictionError("pods", pod.Name, why)
+	return c.newNodeRestrictionError("pods", pod.Name, why)
 }
 
 // hasClaimOrTokenVolume reports whether a pod has a volume for a PersistentVolumeClaim, an ephemeral volume, or
@@ -189,7 +189,7 @@ func isSubdomain(domain, root string) bool {
 // labels, and changed taints or owner references. before is empty for a new node.
 func (c *Client) admitNodeChange(before, after *v1.Node) error {
 	if after.Name != c.node {
-		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify another node")
+		return c.newNodeRestrictionError("nodes", after.Name, "is not allowed to modify another node")
 	}
 	var labels []string
 	for _, name := range slices.Sorted(maps.Keys(sets.KeySet(before.Labels).Union(sets.KeySet(after.Labels)))) {
@@ -200,11 +200,11 @@ func (c *Client) admitNodeChange(before, after *v1.Node) error {
 	}
 	switch created := before.Name == ""; {
 	case len(labels) > 0:
-		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify labels: "+strings.Join(labels, ", "))
+		return c.newNodeRestrictionError("nodes", after.Name, "is not allowed to modify labels: "+strings.Join(labels, ", "))
 	case !created && !equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints):
-		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify taints")
+		return c.newNodeRestrictionError("nodes", after.Name, "is not allowed to modify taints")
 	case !created && !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences):
-		return c.nodeRestrictionError("nodes", after.Name, "is not allowed to modify ownerReferences")
+		return c.newNodeRestrictionError("nodes", after.Name, "is not allowed to modify ownerReferences")
 	}
 	return nil
 }

@@ -53,8 +53,8 @@ func completeAndValidatePodStatus(before, after *v1.Pod) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, before.Name, faults)
 }
 
-// completePodIPs makes podIP and the first of podIPs equal. If both are set, podIP replaces the list. Host
-// addresses are unchanged.
+// completePodIPs sets podIP from the first of podIPs, or podIPs from podIP. If both are set and differ, a list
+// with only podIP replaces podIPs. Host addresses are unchanged.
 func completePodIPs(status *v1.PodStatus) {
 	if ip := status.PodIP; ip != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != ip) {
 		status.PodIPs = []v1.PodIP{{IP: ip}}
@@ -81,8 +81,8 @@ func validateAddresses(at *field.Path, ips []string) (faults field.ErrorList) {
 	return faults
 }
 
-// validateNoContainerRunsAgain returns a fault for each container that has terminated, cannot restart by the
-// restart policy, and is not terminated in the new status.
+// validateNoContainerRunsAgain returns a fault for each container that is terminated before and not terminated
+// after, although the restart policy does not restart it.
 func validateNoContainerRunsAgain(at *field.Path, before, after []v1.ContainerStatus, policy v1.RestartPolicy) (faults field.ErrorList) {
 	if policy == v1.RestartPolicyAlways {
 		return nil

@@ -153,8 +153,9 @@ func (s *Server) listLocked(resource string, selected func(Object) bool) []Objec
 	return out
 }
 
-// createLocked validates a new object, sets its UID, creation time and defaults, and stores it. Afterwards the
-// object belongs to the server.
+// createLocked stores a new object with a UID, a creation time and defaults. It refuses an object that has a
+// resource version, that exists, or whose namespace does not exist. The server keeps o itself, so the caller
+// must not change it afterwards.
 func (s *Server) createLocked(o Object) (Object, error) {
 	if resource := resourceOf(o); o.GetNamespace() == "" && isNamespaced(resource) {
 		o.SetNamespace(metav1.NamespaceDefault)
@@ -187,7 +188,7 @@ func (s *Server) createLocked(o Object) (Object, error) {
 	return o, nil
 }
 
-// storeLocked stores an object with the next resource version, and queues the change for the streams.
+// storeLocked stores an object with the next resource version, and queues the change for the watch streams.
 func (s *Server) storeLocked(k objectKey, before, after Object) {
 	s.mu.version++
 	after.SetResourceVersion(s.versionLocked())
@@ -195,9 +196,9 @@ func (s *Server) storeLocked(k objectKey, before, after Object) {
 	s.appendAndQueueChangeLocked(k, before, after)
 }
 
-// updateOrRemoveLocked stores an updated object, unless nothing has changed. A changed pod spec increments the
-// generation. If the object is being deleted and has no grace period and no finalizers left, it is removed
-// instead.
+// updateOrRemoveLocked checks the metadata of an updated object and stores the object, unless nothing has
+// changed. A changed pod spec increments the generation. If the object is being deleted and has neither a grace
+// period nor finalizers left, it is removed instead.
 func (s *Server) updateOrRemoveLocked(before, after Object) (Object, error) {
 	k := keyOfObject(before)
 	if err := checkAndPreserveMetadata(before, after); err != nil {
@@ -227,7 +228,8 @@ func (s *Server) removeLocked(k objectKey) {
 }
 
 // checkAndPreserveMetadata refuses an update with another UID, another resource version, or a new finalizer on
-// an object that is being deleted. It then restores the metadata that an update must not change.
+// an object that is being deleted. It then copies from before to after the metadata that an update must not
+// change.
 func checkAndPreserveMetadata(before, after Object) error {
 	resource := groupResource(resourceOf(before))
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {

@@ -60,8 +60,9 @@ type Hooks struct {
 	RequestDone func(err error)
 }
 
-// complete checks the required fields and sets defaults.
-func (c *Config) complete() error {
+// setDefaultsAndCheck returns an error if a required field is missing. It sets the defaults of the other
+// fields, and wraps the recorder and the hooks so that their panics are only logged.
+func (c *Config) setDefaultsAndCheck() error {
 	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
 		return errors.New("nodeagent: Config: Spec.Name, Facts or Server is missing")
 	}
@@ -105,7 +106,7 @@ type Agent struct {
 
 // New returns an Agent that has sent no request.
 func New(config Config) (*Agent, error) {
-	if err := config.complete(); err != nil {
+	if err := config.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
@@ -164,7 +165,8 @@ type loopSignal struct {
 	retriesBefore uint64      // number of retries before the last round
 }
 
-// waitForSignal waits for d and up to 4 % more, or until the signal. It returns the error of ctx.
+// waitForSignal waits for d and up to 4 % more, or until the loop is woken. It then resets the failure state of
+// the loop. It returns the error of ctx.
 func (a *Agent) waitForSignal(ctx context.Context, w *loopSignal, d time.Duration) error {
 	const spread = 0.04
 	d += time.Duration(float64(d) * spread * a.cfg.Jitter())
@@ -174,13 +176,14 @@ func (a *Agent) waitForSignal(ctx context.Context, w *loopSignal, d time.Duratio
 	return err
 }
 
-// storeShownNode stores the node's state from a watch, or from a read that began at readAt.
-func (a *Agent) storeShownNode(node *v1.Node, readAt time.Time) { a.storeNode(node, readAt, false) }
+// storeReadNode calls storeNode for a Node object that a watch has shown, or that was read from the server.
+// readAt is the start of the read, and zero for a watch.
+func (a *Agent) storeReadNode(node *v1.Node, readAt time.Time) { a.storeNode(node, readAt, false) }
 
-// storeNode stores a state of the node from the server. ownWrite means that the state is the response to a write of
-// this agent. An older state than that response was sent before the write, so it is dropped. A state that was read
-// later but has an older version proves that the server was restored from a backup. An older version after a state that
-// a watch has shown proves the same.
+// storeNode stores a Node object from the server, records the events of what has changed, and calls
+// Hooks.Changed. ownWrite means that the object is the response to a write of this agent. It ignores an object
+// that is older than such a response, unless the object was read later: then the server was restored from a
+// backup, and the last sent status counts as unknown.
 func (a *Agent) storeNode(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node
@@ -202,18 +205,19 @@ func (a *Agent) storeNode(node *v1.Node, readAt time.Time, ownWrite bool) {
 	if known {
 		a.recordEvents(nodestatus.Events(before, node), node)
 	}
-	if a.reportReplacement(node) {
+	if a.forgetSentAndReportReplacement(node) {
 		a.requestReregistration()
 	}
 	a.cfg.Hooks.Changed(node)
 }
 
-// reportReplacement reports an object that has the node's name but another UID, once. It forgets the sent status and
-// the lease, because they belong to the old object.
-func (a *Agent) reportReplacement(node *v1.Node) bool {
+// forgetSentAndReportReplacement returns true if another object with a new UID has the node's name, but only
+// once for each UID. It then forgets the sent status and the lease, which belong to the old object, logs a
+// warning and calls Hooks.Replaced.
+func (a *Agent) forgetSentAndReportReplacement(node *v1.Node) (replaced bool) {
 	a.mu.Lock()
 	ours := a.mu.ours
-	replaced := ours != "" && ours != node.UID && a.mu.other != node.UID
+	replaced = ours != "" && ours != node.UID && a.mu.other != node.UID
 	if replaced {
 		a.mu.other, a.mu.sent, a.mu.lease = node.UID, nil, nil
 	}
@@ -225,22 +229,23 @@ func (a *Agent) reportReplacement(node *v1.Node) bool {
 	return replaced
 }
 
-// recordEvents records events about the node.
+// recordEvents sends each event to the recorder, about the Node object.
 func (a *Agent) recordEvents(events []nodestatus.Event, node *v1.Node) {
 	for _, e := range events {
 		a.cfg.Recorder.Event(node, e.Type, e.Reason, e.Message)
 	}
 }
 
-// handleMissingNode forgets the node's object and requests its registration.
-func (a *Agent) handleMissingNode() {
+// forgetNodeAndReregister forgets the Node object. If one was known, it requests the registration of the node.
+func (a *Agent) forgetNodeAndReregister() {
 	if a.forgetNode() {
 		a.requestReregistration()
 	}
 }
 
-// requestReregistration requests the registration of the node, unless the last one was just now. Otherwise a controller
-// that deletes unknown nodes and this agent would delete and create the object in a fast loop.
+// requestReregistration wakes the status loop so that it registers the node, unless the last registration was
+// just now. Without this limit, this agent and a controller that deletes unknown nodes would create and delete
+// the object in a fast loop.
 func (a *Agent) requestReregistration() {
 	a.mu.Lock()
 	settled := a.executor.Now().Sub(a.mu.since) >= nodestatus.Period/2
@@ -250,10 +255,11 @@ func (a *Agent) requestReregistration() {
 	}
 }
 
-// forgetNode forgets the node's object and reports whether one was known.
-func (a *Agent) forgetNode() bool {
+// forgetNode forgets the Node object, the sent status and the lease. It logs a warning and returns true if a
+// Node object was known.
+func (a *Agent) forgetNode() (known bool) {
 	a.mu.Lock()
-	known := a.mu.node != nil
+	known = a.mu.node != nil
 	a.mu.node, a.mu.sent, a.mu.lease = nil, nil, nil
 	a.mu.Unlock()
 	if known {
@@ -262,9 +268,10 @@ func (a *Agent) forgetNode() bool {
 	return known
 }
 
-// isOlderVersion reports whether resource version a is older than b. It returns false if one is not a number.
-func isOlderVersion(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
+// isOlderVersion reports whether candidate is a lower resource version than the version than. It returns false
+// if one of them is not a number.
+func isOlderVersion(candidate, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(candidate, than)
 	return err == nil && order < 0
 }
 
@@ -274,8 +281,9 @@ func (a *Agent) reportResult(err error) error {
 	return err
 }
 
-// recordFailure logs an error. If Retry was called during the round, it starts the next round at once.
-func (a *Agent) recordFailure(ctx context.Context, w *loopSignal, what string, err error) {
+// logFailureAndRetryIfAsked logs an error of a loop and marks the loop as failed. If Retry was called since the
+// loop's last wait, it also makes the next attempt start at once.
+func (a *Agent) logFailureAndRetryIfAsked(ctx context.Context, w *loopSignal, what string, err error) {
 	w.failed.Store(true)
 	if a.retries.Load() != w.retriesBefore {
 		w.Signal()

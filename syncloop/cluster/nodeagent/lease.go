@@ -10,7 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// runLeaseLoop renews the lease periodically after the registration.
+// runLeaseLoop waits for the registration and then renews the lease periodically until ctx is done. After a
+// failure it logs the error and retries with a backoff.
 func (a *Agent) runLeaseLoop(ctx context.Context) {
 	if a.registered.Wait(ctx) != nil {
 		return
@@ -23,7 +24,7 @@ func (a *Agent) runLeaseLoop(ctx context.Context) {
 			if apierrors.IsConflict(err) { // Or the response to an earlier renewal was lost.
 				what = "another agent may run under the name of this node: a renewal of its lease"
 			}
-			a.recordFailure(ctx, &a.wakeLeaseLoop, what, err)
+			a.logFailureAndRetryIfAsked(ctx, &a.wakeLeaseLoop, what, err)
 			pause, wait = wait, min(2*wait, maxBackoff)
 		} else {
 			wait = minBackoff
@@ -34,7 +35,8 @@ func (a *Agent) runLeaseLoop(ctx context.Context) {
 	}
 }
 
-// renewLease creates the lease, or renews the known one.
+// renewLease renews the node's lease. If it knows no lease, it reads the lease first, and creates it if the
+// server has none. It does nothing without a Node object.
 func (a *Agent) renewLease(ctx context.Context) error {
 	a.mu.Lock()
 	node, known := a.mu.node, a.mu.lease
@@ -74,7 +76,7 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	return a.reportResult(err)
 }
 
-// reportOtherHolder reports that another node renews the lease, if so.
+// reportOtherHolder logs an error and calls Hooks.OtherHolder if the holder of the lease is not this node.
 func (a *Agent) reportOtherHolder(found *coordinationv1.Lease) {
 	if h := found.Spec.HolderIdentity; h != nil && *h != a.cfg.Spec.Name {
 		a.cfg.Log.Error("another holder renews the lease of this node", "node", a.cfg.Spec.Name, "holder", *h)

@@ -13,8 +13,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 )
 
-// runWatchLoop watches the node's object after the registration, because other programs change its labels and taints or
-// delete it.
+// runWatchLoop waits for the registration and then watches the Node object until ctx is done, because other
+// programs change its labels and taints or delete it. After a failed or refreshed watch it reads the object
+// before the next watch.
 func (a *Agent) runWatchLoop(ctx context.Context) {
 	if a.registered.Wait(ctx) != nil {
 		return
@@ -38,7 +39,7 @@ func (a *Agent) runWatchLoop(ctx context.Context) {
 		if stale = true; errors.Is(err, errRefresh) {
 			continue
 		}
-		a.recordFailure(ctx, &a.wakeWatchLoop, "a watch of the node", err)
+		a.logFailureAndRetryIfAsked(ctx, &a.wakeWatchLoop, "a watch of the node", err)
 		if a.waitForSignal(ctx, &a.wakeWatchLoop, wait) != nil {
 			return
 		}
@@ -60,8 +61,9 @@ var errNodeMissing = errors.New("nodeagent: the server has no Node object")
 // errRefresh ends a watch so that the node is read again.
 var errRefresh = errors.New("nodeagent: the node must be read again")
 
-// listNode reads the node. It returns the list's version for the next watch. The node's own version may be older than
-// the history of a restarted server.
+// listNode reads and stores the Node object, and returns the resource version of the list for the next watch.
+// The object's own version may be older than the history of a restarted server. If the object does not exist,
+// it requests a new registration and returns errNodeMissing.
 func (a *Agent) listNode(ctx context.Context) (from string, err error) {
 	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
@@ -71,15 +73,16 @@ func (a *Agent) listNode(ctx context.Context) (from string, err error) {
 		return "", err
 	}
 	if len(list.Items) == 0 {
-		a.handleMissingNode()
+		a.forgetNodeAndReregister()
 		return "", errNodeMissing
 	}
-	a.storeShownNode(list.Items[0], begun)
+	a.storeReadNode(list.Items[0], begun)
 	return list.ResourceVersion, nil
 }
 
-// watchNode watches the node until the watch ends or Refresh is called. An empty from means the node's own version. A
-// second goroutine waits for Refresh, because the watch blocks.
+// watchNode watches the Node object until the watch ends, or returns errRefresh when Refresh is called. An
+// empty from means the version of the stored object. A second goroutine waits for Refresh, because the watch
+// blocks.
 func (a *Agent) watchNode(ctx context.Context, from string) error {
 	node, _ := a.Node()
 	if node == nil {
@@ -95,7 +98,7 @@ func (a *Agent) watchNode(ctx context.Context, from string) error {
 			cancel()
 		}
 	})
-	err := a.handleWatchEvents(ctx, from)
+	err := a.storeWatchEvents(ctx, from)
 	cancel()
 	group.Wait()
 	if refresh {
@@ -104,9 +107,10 @@ func (a *Agent) watchNode(ctx context.Context, from string) error {
 	return err
 }
 
-// handleWatchEvents watches the node and stores what the watch shows. It returns errRefresh if the watch was silent for
-// minutes: after a restore from a backup, the server's data may never reach the version from which the watch started.
-func (a *Agent) handleWatchEvents(ctx context.Context, from string) error {
+// storeWatchEvents watches the Node object and stores what the watch shows, until the watch ends. It returns
+// errRefresh if the watch has shown nothing for minutes: after a restore from a backup, the server may never
+// reach the version from which the watch started.
+func (a *Agent) storeWatchEvents(ctx context.Context, from string) error {
 	const life = 5 * time.Minute
 	stream, err := a.cfg.Server.NodeFeed().Watch(ctx, apiserver.WatchOptions{ResourceVersion: from, Timeout: life})
 	if err != nil && ctx.Err() != nil {
@@ -127,16 +131,17 @@ func (a *Agent) handleWatchEvents(ctx context.Context, from string) error {
 		}
 		switch event.Type {
 		case apiserver.Added, apiserver.Modified:
-			a.storeShownNode(event.Object, time.Time{})
+			a.storeReadNode(event.Object, time.Time{})
 		case apiserver.Deleted:
 			a.handleDeletedEvent(event.Object)
 		}
 	}
 }
 
-// handleDeletedEvent handles the deletion of the known Node object. It ignores other objects.
+// handleDeletedEvent forgets the Node object and requests a new registration. It ignores the deletion of an
+// object with another UID.
 func (a *Agent) handleDeletedEvent(node *v1.Node) {
 	if known, _ := a.Node(); known != nil && known.UID == node.UID {
-		a.handleMissingNode()
+		a.forgetNodeAndReregister()
 	}
 }

@@ -17,16 +17,17 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// runStatusLoop registers the node and sends its status periodically. It measures a node that is not ready more often,
-// so that the server learns at once when the node becomes ready.
+// runStatusLoop registers the node and sends its status periodically until ctx is done. It collects the facts
+// more often while the node is not ready or after an error, so that the server soon learns when the node
+// becomes ready.
 func (a *Agent) runStatusLoop(ctx context.Context) {
 	a.start.Begun = a.executor.Now()
 	wait := minBackoff
 	for ctx.Err() == nil {
 		pause := nodestatus.Period
-		ready, err := a.reportStatus(ctx)
+		ready, err := a.registerOrReportStatus(ctx)
 		if err != nil {
-			a.recordFailure(ctx, &a.wakeStatusLoop, "a report of the node", err)
+			a.logFailureAndRetryIfAsked(ctx, &a.wakeStatusLoop, "a report of the node", err)
 		}
 		if err == nil && ready {
 			wait = minBackoff
@@ -39,9 +40,9 @@ func (a *Agent) runStatusLoop(ctx context.Context) {
 	}
 }
 
-// reportStatus measures the node, and registers the node or sends its status if that is due. It reports whether the
-// node is ready.
-func (a *Agent) reportStatus(ctx context.Context) (ready bool, err error) {
+// registerOrReportStatus collects the facts of the node. It registers the node if its Node object is missing or
+// was replaced, and otherwise sends the status if that is due. It returns whether the node is ready.
+func (a *Agent) registerOrReportStatus(ctx context.Context) (ready bool, err error) {
 	facts, ready := a.collectFacts(ctx)
 	a.mu.Lock()
 	node, sent, sentAt, ours := a.mu.node, a.mu.sent, a.mu.sentAt.Add(a.mu.reportDelay), a.mu.ours
@@ -61,7 +62,8 @@ func (a *Agent) reportStatus(ctx context.Context) (ready bool, err error) {
 	return ready, a.patchStatus(ctx, server, status)
 }
 
-// collectFacts returns the facts of the node, and whether they make it ready.
+// collectFacts returns the facts of the node with the current time, and whether they make the node ready. It
+// also updates whether the agent is still starting.
 func (a *Agent) collectFacts(ctx context.Context) (facts nodestatus.Facts, ready bool) {
 	facts = a.cfg.Facts(ctx)
 	facts.Now = a.executor.Now()
@@ -70,7 +72,9 @@ func (a *Agent) collectFacts(ctx context.Context) (facts nodestatus.Facts, ready
 	return facts, nodestatus.ReadyCondition(facts).Status == v1.ConditionTrue
 }
 
-// patchStatus sends the difference between the server's status and the new status. A nil server status means unknown.
+// patchStatus sends the difference between the server's status and the new status, and stores the response. A
+// nil server status means unknown. It sends nothing if nothing differs, and forgets the Node object if the
+// server does not have it.
 func (a *Agent) patchStatus(ctx context.Context, server *v1.NodeStatus, status v1.NodeStatus) error {
 	bytes, err := patch.NodeStatus(server, &status)
 	if err != nil || bytes == nil {
@@ -89,7 +93,8 @@ func (a *Agent) patchStatus(ctx context.Context, server *v1.NodeStatus, status v
 	return nil
 }
 
-// storeSentStatus stores the response to a status write, and draws the delay of the next report.
+// storeSentStatus stores the response to a status write and the sent status. If the status has changed, it
+// chooses a random delay for the next report.
 func (a *Agent) storeSentStatus(node *v1.Node, status v1.NodeStatus) {
 	a.storeNode(node, time.Time{}, true)
 	random := a.cfg.Jitter()
@@ -102,8 +107,8 @@ func (a *Agent) storeSentStatus(node *v1.Node, status v1.NodeStatus) {
 	}
 }
 
-// randomReportDelay returns a delay for the report after a changed status, up to half a period in either direction. It
-// prevents nodes that started together from reporting together.
+// randomReportDelay returns a delay for the report after a changed status, between minus half and plus half a
+// ReportPeriod. It prevents nodes that started together from reporting together. random is in [0, 1).
 func randomReportDelay(random float64) time.Duration {
 	if random >= 0.5 {
 		random--
@@ -111,7 +116,8 @@ func randomReportDelay(random float64) time.Duration {
 	return time.Duration(random * float64(nodestatus.ReportPeriod))
 }
 
-// registerNode creates the Node object, or takes over an existing one.
+// registerNode creates the Node object, or adopts an existing one, and stores it and its status. It wakes the
+// lease and watch loops unless this is the first registration.
 func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error {
 	want := nodestatus.Node(a.cfg.Spec, nodestatus.Status(&v1.NodeStatus{}, facts))
 	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
@@ -139,8 +145,8 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 	return nil
 }
 
-// adoptExistingNode gives an existing Node object the agent's labels and status. It keeps the transition times of
-// conditions, and the Ready condition while the agent starts.
+// adoptExistingNode gives an existing Node object the agent's labels and status. The conditions keep their
+// transition times, and the Ready condition stays while the agent starts.
 func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)
@@ -156,12 +162,13 @@ func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts node
 			return err
 		}
 	}
-	a.reportReplacement(node)
+	a.forgetSentAndReportReplacement(node)
 	a.storeRegisteredNode(node, begun)
 	return a.patchStatus(ctx, nil, nodestatus.Status(&node.Status, facts))
 }
 
-// storeRegisteredNode stores the registered Node object and records the event Starting once.
+// storeRegisteredNode stores the Node object that the agent has created or adopted, and its UID. At the first
+// registration it also records the event Starting.
 func (a *Agent) storeRegisteredNode(node *v1.Node, readAt time.Time) {
 	a.mu.Lock()
 	first := a.mu.ours == ""
@@ -170,5 +177,5 @@ func (a *Agent) storeRegisteredNode(node *v1.Node, readAt time.Time) {
 	if first {
 		a.recordEvents([]nodestatus.Event{{Type: v1.EventTypeNormal, Reason: "Starting", Message: "Starting node agent."}}, node)
 	}
-	a.storeShownNode(node, readAt)
+	a.storeReadNode(node, readAt)
 }

@@ -87,7 +87,7 @@ func (s *Claims) Source(ctx context.Context, pod *v1.Pod, volume *v1.Volume) (so
 }
 
 // otherExclusiveUserLocked returns the name of another pod that uses the volume, if the volume has the access
-// mode ReadWriteOncePod. Otherwise it returns an empty string.
+// mode ReadWriteOncePod. It returns an empty string if there is none, or for another access mode.
 func (s *Claims) otherExclusiveUserLocked(uid types.UID, b boundVolume) (pod string) {
 	for other, volumes := range s.mu.bound {
 		for _, o := range volumes {
@@ -106,9 +106,9 @@ func (s *Claims) Forget(uid types.UID) {
 	delete(s.mu.bound, uid)
 }
 
-// readAndCheckVolume reads the claim of a pod volume and the persistent volume of the claim from the server,
-// and returns an error if the pod cannot use them. If the persistent volume has a node affinity, it reads the
-// node too and compares the labels.
+// readAndCheckVolume reads from the server the claim of a pod volume and the persistent volume of that claim.
+// It returns an error if the pod cannot use them. If the persistent volume has a node affinity, it also reads
+// the Node and compares its labels.
 func (s *Claims) readAndCheckVolume(ctx context.Context, pod *v1.Pod, v *v1.Volume) (b boundVolume, err error) {
 	name := pod.Name + "-" + v.Name
 	if v.PersistentVolumeClaim != nil {
@@ -140,8 +140,8 @@ func (s *Claims) readAndCheckVolume(ctx context.Context, pod *v1.Pod, v *v1.Volu
 	return b, nil
 }
 
-// callAndReportContact calls the server, reports the error or the success to the Contact, and returns the
-// result.
+// callAndReportContact calls the server, reports to the Contact whether the server has answered, and returns
+// the result of the call.
 func callAndReportContact[T any](s *Claims, call func() (T, error)) (T, error) {
 	answer, err := call()
 	s.cfg.Contact.Report(err)

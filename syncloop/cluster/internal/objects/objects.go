@@ -97,7 +97,7 @@ func (o *Objects) Run(ctx context.Context) error {
 	group := executor.NewGroup(o.executor)
 	defer group.Wait()
 	for {
-		for _, f := range o.prepareFollowers(ctx) {
+		for _, f := range o.newFollowerStarts(ctx) {
 			group.Go(f)
 		}
 		if o.wake.Wait(ctx) != nil {
@@ -106,9 +106,9 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// prepareFollowers returns a function for each object that has no watch yet. The function runs the watch of the
-// object. Each object gets the function that cancels its watch.
-func (o *Objects) prepareFollowers(ctx context.Context) (start []func()) {
+// newFollowerStarts returns one function for each object that has no watch yet. The caller runs the function,
+// which watches the object until the context ends or the object's cancel function is called.
+func (o *Objects) newFollowerStarts(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var begin []ref
@@ -134,8 +134,8 @@ func (o *Objects) FollowReferences(pod *v1.Pod) { o.replaceReferences(pod.UID, p
 // Release ends FollowReferences for a pod. An object without other references is no longer followed.
 func (o *Objects) Release(uid types.UID) { o.replaceReferences(uid, nil) }
 
-// replaceReferences replaces the references of a pod. It cancels the watch of an object that no pod refers to
-// any longer, and wakes Run to start the watches of new objects.
+// replaceReferences replaces the references of a pod. It stops the watch of an object that no pod refers to,
+// and wakes Run to start the watches of new objects. An empty list removes the pod.
 func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	o.mu.Lock()
 	before := o.mu.pods[uid]
@@ -168,8 +168,8 @@ func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	o.wake.Signal()
 }
 
-// newFollowedObject returns the state of one ConfigMap or Secret, with the functions that run its watch and
-// read the object. It does not start the watch.
+// newFollowedObject returns the state of one ConfigMap or Secret, with functions to run its watch and to read
+// the object. It does not start the watch.
 func (o *Objects) newFollowedObject(r ref) *followedObject {
 	x := &followedObject{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
 	if r.secret {
@@ -180,8 +180,8 @@ func (o *Objects) newFollowedObject(r ref) *followedObject {
 	return x
 }
 
-// setFollowerFuncs sets the functions of a followed object that run its watch and read its state. If the watch
-// cannot be configured, the run function only returns the error.
+// setFollowerFuncs sets the two functions of a followed object: one runs its watch, and the other reads its
+// state. If the watch cannot be configured, the first only returns the error, and the second stays nil.
 func setFollowerFuncs[T metav1.Object](o *Objects, r ref, target *followedObject, from apiserver.Feed[T]) {
 	f, err := feed.New(feed.Config[T]{
 		Feed: from, Name: r.namespace + "/" + r.name, Contact: o.cfg.Contact, Clock: o.cfg.Clock, Jitter: o.cfg.Jitter, Log: o.cfg.Log,
@@ -201,9 +201,9 @@ func setFollowerFuncs[T metav1.Object](o *Objects, r ref, target *followedObject
 	}
 }
 
-// notifyPodsUnlessFirstState calls Changed for each pod that refers to an object, and ends the wait for its
-// first state. It does not call Changed for the first state, because reads wait for that state, unless such a
-// read has failed before.
+// notifyPodsUnlessFirstState opens the latch for the first state of an object and calls Changed for each pod
+// that refers to the object. For the first state it calls Changed only if a read has failed, because the other
+// reads wait for that state.
 func (o *Objects) notifyPodsUnlessFirstState(x *followedObject) {
 	o.mu.Lock()
 	uids := slices.Sorted(maps.Keys(x.pods))
@@ -227,9 +227,9 @@ func (o *Objects) Secret(ctx context.Context, namespace, name string) (*v1.Secre
 	return getFollowedOrReadObject(ctx, o, ref{true, namespace, name}, o.cfg.Objects.Secret)
 }
 
-// getFollowedOrReadObject returns the object of a reference. It waits at most FirstRead for the first state of
-// a watched object. It reads an object without a watch from the server. The error is runtime.ErrNotFound if the
-// object does not exist.
+// getFollowedOrReadObject returns the ConfigMap or Secret of a reference. For a watched object it waits at most
+// FirstRead for the first state, and it reads any other object from the server. The error is
+// runtime.ErrNotFound if the object does not exist.
 func getFollowedOrReadObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
 	o.mu.Lock()
 	x := o.mu.objects[r]
@@ -253,8 +253,8 @@ func getFollowedOrReadObject[T metav1.Object](ctx context.Context, o *Objects, r
 	return none, notFoundError(r)
 }
 
-// markFailedUnlessSynced stores whether a read of the object has failed because its first state has not
-// arrived. It returns false if the first state has arrived meanwhile.
+// markFailedUnlessSynced records that a read of the object has failed and returns true. If the first state of
+// the object has arrived meanwhile, it clears that record and returns false.
 func (o *Objects) markFailedUnlessSynced(x *followedObject) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,8 +8,8 @@ type ref struct {
 	namespace, name string
 }
 
-// podReferences returns the ConfigMaps and Secrets that a pod refers to, without duplicates: image pull
-// secrets, volumes, and environment variables of all containers.
+// podReferences returns the ConfigMaps and Secrets that a pod refers to in image pull secrets, volumes, and the
+// environment variables of all its containers. The list has no duplicates.
 func podReferences(pod *v1.Pod) []ref {
 	var refs []ref
 	named := map[ref]bool{}

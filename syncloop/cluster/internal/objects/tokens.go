@@ -142,8 +142,9 @@ type tokenLookup struct {
 	toRequest *token
 }
 
-// lookUpOrMarkPending returns what a caller of Token must do: use a valid token or an error, wait for a running
-// request, or wait for a retry. Otherwise it marks a request as pending, and the caller must request the token.
+// lookUpOrMarkPending returns what a caller of Token must do: use a valid token, return an error, wait for a
+// running request, or wait for a retry. In all other cases it marks a request as pending, and the caller must
+// call requestToken.
 func (s *Tokens) lookUpOrMarkPending(k tokenKey) tokenLookup {
 	now := s.executor.Now()
 	s.mu.Lock()
@@ -168,9 +169,9 @@ func (s *Tokens) lookUpOrMarkPending(k tokenKey) tokenLookup {
 	return tokenLookup{toRequest: t}
 }
 
-// requestToken requests a token whose request is marked as pending, stores the token or the time of the next
-// attempt, and ends the mark. It wakes Run and returns true after a success. It stores nothing if Forget was
-// called meanwhile.
+// requestToken requests a token that is marked as pending, stores the token or the time of the next attempt,
+// and clears the mark. After a success it wakes Run and returns true. It stores nothing if Forget was called
+// meanwhile or ctx has ended.
 func (s *Tokens) requestToken(ctx context.Context, k tokenToRequest) (stored bool) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &k.seconds,
@@ -214,9 +215,9 @@ func (s *Tokens) requestToken(ctx context.Context, k tokenToRequest) (stored boo
 
 var errEmptyToken = errors.New("the server has granted an empty token")
 
-// tokenFromResponse returns the granted token with its expiry and the time to replace it: a random time shortly
-// before 80 % of its lifetime or maxTokenAge. The lifetime counts from the time of the request, so that the
-// server's clock does not matter.
+// tokenFromResponse returns the granted token with its expiry and the time of its replacement. That time is
+// randomly a little before 80 % of its lifetime or before maxTokenAge. The lifetime counts from the time of the
+// request, so that the server's clock does not matter.
 func (s *Tokens) tokenFromResponse(k tokenKey, answer *authenticationv1.TokenRequest, asked time.Time) token {
 	seconds := k.seconds
 	if granted := answer.Spec.ExpirationSeconds; granted != nil && *granted > 0 {
@@ -252,9 +253,9 @@ func (s *Tokens) Run(ctx context.Context) error {
 	return nil
 }
 
-// markDueTokensPending marks the tokens that are due for replacement as pending and returns them, ordered by
-// key. It also returns when the next token is due, or zero if there is none. It skips tokens that were never
-// granted.
+// markDueTokensPending returns the tokens that are due for replacement, in the order of their keys, and marks
+// their requests as pending. next is the time when the next token is due, or zero. It skips tokens that were
+// never granted, and those with a running request.
 func (s *Tokens) markDueTokensPending() (due []tokenToRequest, next time.Time) {
 	now := s.executor.Now()
 	s.mu.Lock()

@@ -22,7 +22,7 @@ type entry[V any] struct {
 	expires time.Time
 }
 
-// get returns the value of a key, unless it has expired.
+// get returns the value of a key. ok is false if there is none or it has expired.
 func (c *cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,7 +30,8 @@ func (c *cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
 	return k.value, ok && now.Before(k.expires)
 }
 
-// put stores a value. If the cache is full, it removes expired entries, and if there are none, arbitrary ones.
+// put stores a value for the time ttl. If the cache is full, it first removes the expired entries, and then
+// arbitrary ones until there is room.
 func (c *cache[K, V]) put(key K, value V, ttl time.Duration, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,8 +17,8 @@ type refusals struct {
 	}
 }
 
-// countRefusal counts a refusal. If a log message is due, it returns true and the number of refusals since the last
-// message.
+// countRefusal counts a refused certificate. If a log message is due, it returns true and the number of
+// refusals since the last message, and starts counting from zero.
 func (r *refusals) countRefusal(now time.Time) (more int, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -124,7 +124,9 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	return known.user, known.ok, nil
 }
 
-// userFromCertificate returns the user of a valid client certificate.
+// userFromCertificate returns the user and groups of the request's client certificate. ok is false if the
+// request has no certificate, if there are no client CAs, or if the certificate is invalid. It logs an invalid
+// certificate, but not too often.
 func (r *Reviewer) userFromCertificate(request *http.Request) (user authenticationv1.UserInfo, ok bool) {
 	if request.TLS == nil || len(request.TLS.PeerCertificates) == 0 || r.cfg.ClientCAs == nil {
 		return user, false
@@ -186,7 +188,8 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 	return known.allowed, known.reason, nil
 }
 
-// requestReview sends a review until there is a response, or an error that another attempt would not change.
+// requestReview sends a review and returns the response. It retries an error that another attempt may change,
+// up to a number of attempts with growing pauses.
 func requestReview[T any](ctx context.Context, r *Reviewer, review func(context.Context, T) (T, error), question T) (answer T, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
@@ -199,7 +202,8 @@ func requestReview[T any](ctx context.Context, r *Reviewer, review func(context.
 	}
 }
 
-// isTransient reports whether another attempt may succeed.
+// isTransient reports whether another attempt may succeed: the error is no API status, or its code is 5xx or
+// 429.
 func isTransient(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
