@@ -118,7 +118,8 @@ func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFm
 	r.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
 
-// recordOccurrence adds an occurrence to the table and wakes Run. After Run it does nothing.
+// recordOccurrence adds an occurrence of an event to the table and wakes Run. If the table drops another event
+// for lack of space, it logs that event. It does nothing after Run has returned.
 func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 	r.mu.Lock()
 	if r.mu.ended {
@@ -133,7 +134,7 @@ func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 
 var errQueueFull = errors.New("events: too many events wait for the API server")
 
-// logDropped logs a dropped event; nil is ignored.
+// logDropped logs a warning for a dropped event. It does nothing for nil.
 func (r *Recorder) logDropped(e *v1.Event, err error) {
 	if e != nil {
 		r.cfg.Log.Warn("an event was dropped", "kind", e.InvolvedObject.Kind, "namespace", e.InvolvedObject.Namespace, "name", e.InvolvedObject.Name,
@@ -141,7 +142,8 @@ func (r *Recorder) logDropped(e *v1.Event, err error) {
 	}
 }
 
-// objectReference returns the reference to an object for an event.
+// objectReference returns the reference of an event to a pod or a node, or a copy of a given reference. Any
+// other object is an error.
 func objectReference(object k8sruntime.Object) (v1.ObjectReference, error) {
 	ref := v1.ObjectReference{APIVersion: "v1"}
 	var meta metav1.Object
@@ -198,7 +200,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		_ = r.executor.Sleep(work, r.cfg.Flush)
 		cancel()
 	})
-	for r.writeDue(work) {
+	for r.writeDueOrWait(work) {
 	}
 	cancel()
 	group.Wait()
@@ -211,9 +213,11 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// writeDue writes the due events, or waits until an event is due. It returns false if Run must return.
-func (r *Recorder) writeDue(ctx context.Context) bool {
-	due, next := r.takeDue()
+// writeDueOrWait sends the due writes to the server in parallel. If none is due, it waits until one is due or
+// an event is added. It returns false if Run must return, because ctx is done, or because a flush has sent
+// everything or is paused after errors.
+func (r *Recorder) writeDueOrWait(ctx context.Context) (goOn bool) {
+	due, next := r.takeDueWrites()
 	if len(due) > 0 {
 		executor.Each(r.executor, MaxParallelRequests, len(due), func(i int) { r.sendWrite(ctx, due[i]) })
 		return ctx.Err() == nil
@@ -233,9 +237,9 @@ func (r *Recorder) writeDue(ctx context.Context) bool {
 	return err == nil
 }
 
-// takeDue returns the writes that are due now. If none is due it returns the time of the next one; zero: it is
-// not known.
-func (r *Recorder) takeDue() (due []*correlate.Write, next time.Time) {
+// takeDueWrites takes at most MaxParallelRequests due writes from the table. If there are fewer, next is the
+// time of the next one, or zero if that is unknown.
+func (r *Recorder) takeDueWrites() (due []*correlate.Write, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,7 +253,8 @@ func (r *Recorder) takeDue() (due []*correlate.Write, next time.Time) {
 	return due, time.Time{}
 }
 
-// sendWrite sends one write to the server and reports the result to the table.
+// sendWrite creates or patches one event at the server, calls RequestDone, and reports the result to the table.
+// It logs the event if the table drops it after an error.
 func (r *Recorder) sendWrite(ctx context.Context, w *correlate.Write) {
 	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()

@@ -70,9 +70,9 @@ func respondMethodNotAllowed(w http.ResponseWriter, methods []string) {
 	respond.WriteText(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
 }
 
-// checkAccess authenticates and authorizes a request; access to any one subresource of the route is enough. It
-// returns 200, or another status code and the reason for it. It rejects an unsupported method after
-// authentication, without authorization.
+// checkAccess authenticates a request and then authorizes it; access to one of the route's subresources is
+// enough. It returns 200, or another status code and the reason for it. It rejects an unsupported method
+// without authorization.
 func (s *server) checkAccess(ctx context.Context, requested route, r *http.Request) (code int, why string) {
 	user, ok, err := s.authenticate(r.WithContext(ctx))
 	switch {

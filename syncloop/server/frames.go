@@ -59,9 +59,9 @@ func (f *spdyFrameReader) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// startNextFrameOrPart sets the header that Read returns next. If a long data frame is not complete, that is a
-// new header for its next part. Otherwise it reads the next SPDY header from the client, and returns an error
-// for a control frame that is too long.
+// startNextFrameOrPart sets the header that Read returns next. While a long data frame has remaining data, this
+// is a new header for the next part of the frame. After the frame it reads the next SPDY header from the
+// client, and returns an error for a control frame that is too long.
 func (f *spdyFrameReader) startNextFrameOrPart() error {
 	if f.data > 0 {
 		f.startDataFramePart()

@@ -30,8 +30,9 @@ type logQuery struct {
 // errInvalid is in the error for a query whose values can be parsed but have no meaning.
 var errInvalid = errors.New("invalid query")
 
-// serveLog streams the log of a container, as the query requests. It responds with an error if the query is
-// invalid, the node keeps no logs, there are too many log requests, or the container has no log.
+// serveLog streams the log of a container, as the query requests. With follow it begins the response at once.
+// It responds with an error if the query is invalid, the node keeps no logs, there are too many log requests,
+// or the container has no log.
 func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {
@@ -61,8 +62,8 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 	s.sendLog(r.Context(), w, out, q)
 }
 
-// sendLog copies a log to the client. If the copy fails, it responds with the error, or appends the error to
-// the log if the response has begun. It sends no log if the query asks for no lines.
+// sendLog copies a log to the client, or nothing if the query asks for no lines. If the copy fails, it responds
+// with the error, or appends the error to the log if the response has begun.
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
@@ -79,8 +80,8 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respon
 	}
 }
 
-// copyLogWithinLimit copies a log to out, and returns errLimit at the limit of the query. It returns a panic of
-// the LogReader as an error.
+// copyLogWithinLimit copies a log to out, and returns errLimit when the byte limit of the query is reached. It
+// returns a panic of the LogReader as an error.
 func (s *server) copyLogWithinLimit(ctx context.Context, q logQuery, out io.Writer) (err error) {
 	defer s.panics.Recover("ReadLog", &err)
 	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limitedWriter{out, cmp.Or(q.limit, int64(-1))})
@@ -165,7 +166,8 @@ func waitingReason(pod *v1.Pod, name string) string {
 }
 
 // parseLogQuery parses the query of a log request. It limits the number of lines and the age, and converts
-// sinceSeconds to a time. The error wraps errInvalid if a value has the right syntax and is not allowed.
+// sinceSeconds to a time. A request for zero lines gets no old lines. The error wraps errInvalid if a value has
+// the right syntax and is not allowed.
 func parseLogQuery(query url.Values, now time.Time) (q logQuery, err error) {
 	tail, since := int64(-1), int64(0)
 	var at time.Time

@@ -167,8 +167,8 @@ func notServedHandler(name string) http.HandlerFunc {
 	}
 }
 
-// serveHealthz responds with 200 if the node is healthy, or else with 500. It serves unauthenticated clients,
-// so it does not show the error.
+// serveHealthz responds with 200 if the node is healthy, and with 500 if it is not. It serves unauthenticated
+// clients, so it does not show the error.
 func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
 	if !slices.Contains(getOrHead, r.Method) {
@@ -190,8 +190,8 @@ func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 	respond.WriteJSON(w, map[string]any{"kubeletconfig": s.Configuration()})
 }
 
-// findPodOrRespond returns the pod that the path names by namespace, name and perhaps UID. If there is none, it
-// responds with 404 and returns false.
+// findPodOrRespond returns the pod that the path names by namespace and name, and by UID if the path has one.
+// If there is none, it responds with 404 and returns false.
 func (s *server) findPodOrRespond(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
 	found := selectMatchingPod(s.Pods(), func(p *v1.Pod) bool {
@@ -208,9 +208,9 @@ func (s *server) findPodOrRespond(w http.ResponseWriter, r *http.Request) (*v1.P
 	return found, true
 }
 
-// selectMatchingPod returns the first matching pod that is neither deleted nor terminated. If there is none, it
-// returns the last matching pod, or nil. A pod that was deleted with force may still terminate here while
-// another pod has its name.
+// selectMatchingPod returns the first matching pod that is neither being deleted nor terminated. If there is
+// none, it returns the last matching pod, or nil. A pod that was deleted with force may still terminate here
+// while another pod has its name.
 func selectMatchingPod(pods []*v1.Pod, match func(*v1.Pod) bool) (found *v1.Pod) {
 	for _, p := range pods {
 		if !match(p) {

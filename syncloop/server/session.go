@@ -116,9 +116,9 @@ func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 	return nil, false
 }
 
-// waitForStreams waits until the client has opened one stream of each kind, and returns the streams by kind. It
-// returns false if the client does not open them within openTimeout, or opens others.
-func (s *session) waitForStreams(ctx context.Context, kinds []string) (map[string]httpstream.Stream, bool) {
+// waitForStreams waits until the client has opened one stream of each kind, and returns the streams by kind. ok
+// is false if the client does not open them within openTimeout, or opens a stream of another kind.
+func (s *session) waitForStreams(ctx context.Context, kinds []string) (byKind map[string]httpstream.Stream, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	all := map[string]httpstream.Stream{}

@@ -28,7 +28,7 @@ func Build(records []Record, o Options) Timeline {
 	for i := range records {
 		b.addRecord(&records[i])
 	}
-	b.buildLanes()
+	b.addLanesWithBars()
 	return b.t
 }
 
@@ -69,8 +69,8 @@ func (b *builder) setTimeRange(records []Record, now time.Time) {
 	}
 }
 
-// addRecord adds the bar of one record to the lane of its kind. A note, which marks a new agent, and a finished
-// pod close bars that are open.
+// addRecord adds one record to the lanes that show its kind. A note, which marks a new agent, closes the open
+// bar of the worker, and the removal of the pod closes the open bars of the worker, the sandbox and the status.
 func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:
@@ -125,8 +125,8 @@ func (b *builder) ensureWorkerBar(at time.Time) {
 // syncing is lifecycle.Syncing.
 const syncing = "syncing"
 
-// addPhase closes the bar of the worker's phase and opens the bar of the next one. The phase "finished" gets a
-// bar without duration.
+// addPhase closes the bar of the worker's phase and opens a bar for the new phase. The phase "finished" gets a
+// bar without duration instead.
 func (b *builder) addPhase(r *Record) {
 	b.worker.closeBar(r.At)
 	b.workerFinished = r.Name != syncing && r.Name != "terminating"
@@ -143,8 +143,8 @@ func (b *builder) addPhase(r *Record) {
 	b.worker.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
-// addStatus adds a status to the lanes of the status, the sandbox and the containers. If the summary has not
-// changed, the open status bar continues.
+// addStatus adds a pod status to the lanes of the status, the sandbox and the containers. If the summary has
+// not changed, the open status bar continues.
 func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
 	if !b.status.isOpenWith(s.Summary) {
@@ -208,9 +208,9 @@ func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 	return c
 }
 
-// buildLanes adds all lanes that have bars to the timeline, in display order. It first clips their bars to the
-// time range.
-func (b *builder) buildLanes() {
+// addLanesWithBars adds all lanes that have bars to the timeline, in display order. It first clips their bars
+// to the time range and assigns their rows.
+func (b *builder) addLanesWithBars() {
 	lanes := []Lane{b.worker.setName("worker", LaneWorker), b.sandbox.setName("sandbox", LaneSandbox)}
 	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.position, y.position) })
 	for _, c := range b.order {

@@ -50,7 +50,7 @@ func (c *container) addStatus(at time.Time, place int, s *Container) {
 }
 
 // addOrUpdateRun adds a run from a status, or stores the end of a known run. Runs with the same start time are
-// the same run. A run that could not be started has no times and is identified by its restart count.
+// the same run. A run that could not be started has no times, and its restart count identifies it.
 func (c *container) addOrUpdateRun(at time.Time, r *Run, restarts int32) {
 	known := *r
 	if known.Ended && known.FinishedAt.IsZero() {
@@ -118,8 +118,8 @@ func (c *container) lanes(to time.Time, ended bool) []Lane {
 	return lanes
 }
 
-// stateBars returns the bars of the container's runs and waits. A wait is shortened to the start of a run
-// within it, and gets the time of its back-off as a detail.
+// stateBars returns the bars of the container's runs and waits. A wait ends early if a run starts within it,
+// and a wait in back-off gets the back-off time as a detail.
 func (c *container) stateBars(to time.Time, ended bool) (bars []Bar) {
 	slices.SortStableFunc(c.runs, func(a, b *run) int { return a.StartedAt.Compare(b.StartedAt) })
 	for i, r := range c.runs {

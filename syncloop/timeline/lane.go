@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// addBar appends a bar to the lane. If the bar and the last bar have no duration and the same time, it merges
-// them instead.
+// addBar appends a bar to the lane. If the bar and the lane's last bar are both without duration and have the
+// same time, it merges the bar into the last one instead.
 func (l *Lane) addBar(b Bar) {
 	if n := len(l.Bars); n > 0 && !b.Open && b.IsPoint() {
 		if last := &l.Bars[n-1]; !last.Open && last.IsPoint() && last.From.Equal(b.From) {
@@ -36,7 +36,7 @@ func (b *Bar) mergePointBar(other Bar) {
 	}
 }
 
-// labelWithDetails returns the label and the details as one line.
+// labelWithDetails returns the label and the details as one line, with colons between them.
 func (b *Bar) labelWithDetails() string {
 	return strings.Join(append([]string{b.Label}, b.Details...), ": ")
 }
@@ -77,7 +77,7 @@ func (l *Lane) setName(name string, kind LaneKind) Lane {
 }
 
 // clipBarsAndAssignRows clips the bars to the time range of the timeline, sorts them by start and assigns their
-// rows. An open bar ends at the end of the range, and is marked as open unless the pod has finished.
+// rows. An open bar ends at the end of the range, and stays marked as open unless the pod has finished.
 func (l *Lane) clipBarsAndAssignRows(from, to time.Time, ended bool) {
 	for i := range l.Bars {
 		b := &l.Bars[i]

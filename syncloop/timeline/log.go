@@ -72,9 +72,10 @@ func (r *Record) containerCount() int {
 	return len(r.Status.Containers)
 }
 
-// mergeIntoPrevious merges a probe or back-off record into the last record of the same probe or back-off, if
-// the result is the same and no restart is between them. It reports whether it merged.
-func (l *Log) mergeIntoPrevious(r *Record) bool {
+// mergeIntoPrevious merges a probe or back-off record into the last record of the same probe or back-off. It
+// returns false and merges nothing if there is none, if their results differ, or if the container was started
+// or the agent replaced between them.
+func (l *Log) mergeIntoPrevious(r *Record) (merged bool) {
 	if r.Kind != KindProbe && r.Kind != KindBackoff {
 		return false
 	}
@@ -98,8 +99,8 @@ func (l *Log) mergeIntoPrevious(r *Record) bool {
 	return false
 }
 
-// endsSeries reports whether a later record must not be merged with records before this one: this one is the
-// start of the same container, a new agent, or the end of the pod.
+// endsSeries reports whether this record prevents that a later record is merged with an earlier one: it is the
+// start of the later record's container, a new agent, or the removal of the pod.
 func (r *Record) endsSeries(later *Record) bool {
 	return r.Kind == KindNote || r.Kind == KindGone || r.Kind == KindAction && r.Container == later.Container && r.Name == startContainer
 }

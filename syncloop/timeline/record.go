@@ -60,7 +60,8 @@ type Record struct {
 	Status *Status
 }
 
-// startTime returns the start of the record, or of the first of the records that were merged into it.
+// startTime returns when the record began: the start of the first record that was merged into it, or its time
+// minus its duration.
 func (r *Record) startTime() time.Time {
 	if !r.Since.IsZero() {
 		return r.Since

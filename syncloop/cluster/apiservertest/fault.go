@@ -74,7 +74,7 @@ func (s *Server) ClearFaults() {
 }
 
 // removeFaultAndExecuteWaiting removes a fault and lets the requests continue that hang because of it. It also
-// executes all requests of canceled callers that executeWhenFaultCleared has kept, also those of other faults.
+// executes all requests of canceled callers that executeWhenFaultCleared has kept, whichever fault they met.
 func (s *Server) removeFaultAndExecuteWaiting(f *activeFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

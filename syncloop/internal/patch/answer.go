@@ -82,7 +82,8 @@ func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	return Answer{Kind: Retry}
 }
 
-// classifyError returns the meaning of an error of a request.
+// classifyError returns how a caller must react to the error of a request: the kind of the reaction, the delay
+// that the server asks for, and whether access is forbidden. A nil error is Done.
 func classifyError(err error) Answer {
 	if err == nil {
 		return Answer{Kind: Done}
@@ -116,7 +117,8 @@ func classifyError(err error) Answer {
 	return a
 }
 
-// statusOf returns the status in an error; nil if the server did not answer.
+// statusOf returns the API status in an error. It returns nil if the error has none, for example because the
+// server did not answer.
 func statusOf(err error) *metav1.Status {
 	var s apierrors.APIStatus
 	if !errors.As(err, &s) {

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// nodeFields returns the fields of a node's status that the node owns, without conditions.
+// nodeFields returns the fields of a node's status that the node owns, each with its value and with how a patch
+// changes it. Conditions are not included.
 func nodeFields(s *v1.NodeStatus) []field {
 	return []field{
 		{"addresses", s.Addresses, replaceList},

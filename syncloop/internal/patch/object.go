@@ -28,21 +28,24 @@ const (
 	setKeys                           // an object with keys of others: set keys, remove none
 )
 
-// addDifferences adds the fields that differ to the patch, or all fields if the old values are not known.
+// addDifferences adds to the patch each field whose new value differs from the old one. If the old values are
+// not known, it adds all fields.
 func (o object) addDifferences(known bool, old, now []field) error {
 	for i, f := range now {
 		if known && equality.Semantic.DeepEqual(old[i].value, f.value) {
 			continue
 		}
-		if err := o.setField(f, old[i].value); err != nil {
+		if err := o.addFieldChange(f, old[i].value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setField adds the change of one field to the patch.
-func (o object) setField(f field, old any) error {
+// addFieldChange adds the change of one field to the patch. The mode of the field decides whether the patch
+// replaces the value, replaces the list, or contains only the changed keys. An empty value becomes null, or is
+// left out if the mode sets only keys.
+func (o object) addFieldChange(f field, old any) error {
 	switch {
 	case isEmpty(f.value):
 		if f.mode != setKeys {
@@ -72,7 +75,8 @@ func (o object) setField(f field, old any) error {
 	return nil
 }
 
-// changedKeys returns the keys that are new or differ and, if remove is true, null for each removed key.
+// changedKeys returns the keys of a JSON object that are new or differ, with nested objects reduced in the same
+// way. If remove is set, it also returns null for each key of old that now does not have.
 func changedKeys(old, now map[string]any, remove bool) object {
 	d := object{}
 	for k, v := range now {
@@ -105,7 +109,7 @@ func toJSONMap(v any) (map[string]any, error) {
 	return m, err
 }
 
-// isEmpty reports whether JSON with omitempty leaves a value out.
+// isEmpty reports whether a value is zero, or a slice or map without elements.
 func isEmpty(v any) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Slice, reflect.Map:

@@ -11,7 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// podFields returns the fields of a pod's status that the node owns, without conditions.
+// podFields returns the fields of a pod's status that the node owns, each with its value and with how a patch
+// changes it. Conditions are not included.
 func podFields(s *v1.PodStatus) []field {
 	return []field{
 		{"phase", s.Phase, replaceValue},
@@ -45,7 +46,7 @@ func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 	if want.ObservedGeneration > server.ObservedGeneration {
 		o["observedGeneration"] = want.ObservedGeneration
 	}
-	if conditions := changedConditions(known, server, want); len(conditions) > 0 {
+	if conditions := conditionPatchEntries(known, server, want); len(conditions) > 0 {
 		o["conditions"] = conditions
 	}
 	if len(o) == 0 {
@@ -73,9 +74,10 @@ func WithVersion(raw []byte, version string) ([]byte, error) {
 	return marshalPatch(o)
 }
 
-// changedConditions returns the node's conditions that differ, and deletes for those that are missing. It does
-// not delete PodScheduled, which the scheduler writes before the node does.
-func changedConditions(known bool, server, want *v1.PodStatus) []object {
+// conditionPatchEntries returns patch entries for the pod conditions that the node owns: a new value for each
+// that differs, and a "$patch: delete" for each that the pod must not have. PodScheduled is never deleted,
+// because the scheduler writes it before. DisruptionTarget is only written when the pod becomes terminal.
+func conditionPatchEntries(known bool, server, want *v1.PodStatus) []object {
 	var changed []object
 	for _, t := range podstatus.NodeConditions() {
 		old, now := podstatus.FindCondition(server.Conditions, t), podstatus.FindCondition(want.Conditions, t)
@@ -96,7 +98,8 @@ func changedConditions(known bool, server, want *v1.PodStatus) []object {
 	return changed
 }
 
-// equalConditions reports whether two conditions are equal without their times.
+// equalConditions reports whether two conditions have the same status, reason, message and observed generation.
+// It ignores their times.
 func equalConditions(a, b *v1.PodCondition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
@@ -115,7 +118,8 @@ func OnlyNodeFieldsDiffer(a, b *v1.Pod) bool {
 	return equality.Semantic.DeepEqual(&x, &y)
 }
 
-// conditionsOfOthers returns the conditions that other components also write.
+// conditionsOfOthers returns the conditions that other components write, including DisruptionTarget, which the
+// node writes too.
 func conditionsOfOthers(conditions []v1.PodCondition) []v1.PodCondition {
 	var rest []v1.PodCondition
 	for _, c := range conditions {
@@ -147,7 +151,7 @@ func IsBeingRemoved(server *v1.Pod) bool {
 	return server.DeletionTimestamp != nil && hasZeroGrace(server) && len(server.Finalizers) == 0
 }
 
-// hasZeroGrace reports whether the pod was deleted with grace zero.
+// hasZeroGrace reports whether the deletion grace period of a pod is set to zero.
 func hasZeroGrace(server *v1.Pod) bool {
 	return server.DeletionGracePeriodSeconds != nil && *server.DeletionGracePeriodSeconds == 0
 }

@@ -21,21 +21,23 @@ func SumContainers(stats *runtime.PodStats) {
 	}
 }
 
-// sumCPU returns the sum of the processor stats, or nil if a container has none.
+// sumCPU returns the sum of the CPU stats and the earliest of their times. It returns nil if a container has no
+// CPU stats. A figure that one container does not have is nil in the sum.
 func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 	sum := runtime.CPUStats{UsageCoreNanoSeconds: new(uint64), UsageNanoCores: new(uint64)}
 	for _, c := range containers {
 		if c.CPU == nil {
 			return nil
 		}
-		keepEarlier(&sum.At, c.CPU.At)
+		setIfZeroOrLater(&sum.At, c.CPU.At)
 		addFigure(&sum.UsageCoreNanoSeconds, c.CPU.UsageCoreNanoSeconds)
 		addFigure(&sum.UsageNanoCores, c.CPU.UsageNanoCores)
 	}
 	return &sum
 }
 
-// sumMemory returns the sum of the memory stats, or nil if a container has none.
+// sumMemory returns the sum of the memory stats and the earliest of their times. It returns nil if a container
+// has no memory stats. A figure that one container does not have is nil in the sum.
 func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 	sum := runtime.MemoryStats{
 		WorkingSetBytes: new(uint64), AvailableBytes: new(uint64), UsageBytes: new(uint64),
@@ -45,7 +47,7 @@ func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 		if c.Memory == nil {
 			return nil
 		}
-		keepEarlier(&sum.At, c.Memory.At)
+		setIfZeroOrLater(&sum.At, c.Memory.At)
 		addFigure(&sum.WorkingSetBytes, c.Memory.WorkingSetBytes)
 		addFigure(&sum.AvailableBytes, c.Memory.AvailableBytes)
 		addFigure(&sum.UsageBytes, c.Memory.UsageBytes)
@@ -56,7 +58,7 @@ func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 	return &sum
 }
 
-// addFigure adds a figure to a sum. The sum becomes unknown, nil, if the figure is unknown.
+// addFigure adds a figure to a sum. If one of them is nil, which means unknown, the sum is nil afterwards.
 func addFigure(sum **uint64, figure *uint64) {
 	switch {
 	case *sum == nil:
@@ -67,8 +69,9 @@ func addFigure(sum **uint64, figure *uint64) {
 	}
 }
 
-// keepEarlier sets a time to the other one if that is earlier. So a sum is as old as its oldest part.
-func keepEarlier(at *time.Time, other time.Time) {
+// setIfZeroOrLater sets a time to the other one if the time is zero or later. The sum of several samples so
+// gets the time of the oldest sample.
+func setIfZeroOrLater(at *time.Time, other time.Time) {
 	if at.IsZero() || other.Before(*at) {
 		*at = other
 	}
@@ -83,7 +86,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 	network := runtime.NetworkStats{Interfaces: []runtime.InterfaceStats{{RxBytes: &total.RxBytes, TxBytes: &total.TxBytes}}}
 	for _, p := range pods {
 		if p.CPU != nil {
-			keepEarlier(&cpu.At, p.CPU.At)
+			setIfZeroOrLater(&cpu.At, p.CPU.At)
 			if rate := p.CPU.UsageNanoCores; rate != nil {
 				*cpu.UsageNanoCores += *rate
 				rates++
@@ -92,11 +95,11 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 			}
 		}
 		if p.Memory != nil {
-			keepEarlier(&memory.At, p.Memory.At)
+			setIfZeroOrLater(&memory.At, p.Memory.At)
 			*memory.WorkingSetBytes += valueOrZero(p.Memory.WorkingSetBytes)
 		}
 		if p.Network != nil {
-			keepEarlier(&network.At, p.Network.At)
+			setIfZeroOrLater(&network.At, p.Network.At)
 		}
 	}
 	if unknown > 0 && rates == 0 { // Before the second sample no rate is known. Zero would be a known rate.
@@ -110,7 +113,7 @@ func SumNode(pods []runtime.PodStats, total Total, now time.Time) runtime.PodSta
 	return runtime.PodStats{CPU: &cpu, Memory: &memory, Network: &network}
 }
 
-// valueOrZero returns the figure, or 0 if it is unknown.
+// valueOrZero returns the value of a figure, or 0 for nil.
 func valueOrZero(figure *uint64) uint64 {
 	if figure == nil {
 		return 0

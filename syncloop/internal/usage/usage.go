@@ -52,19 +52,20 @@ func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 	before, now := s.pods[uid], make(map[key]sample, len(stats.Containers)+3)
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
-		s.total.CPUNanoSeconds += addCPURate(before, now, key{cpu, c.ContainerID}, c.CPU)
+		s.total.CPUNanoSeconds += storeCPUSampleAndSetRate(before, now, key{cpu, c.ContainerID}, c.CPU)
 	}
-	addCPURate(before, now, key{cpu, ""}, stats.CPU) // The containers are in the total already.
-	s.addNetwork(before, now, stats.Network)
+	storeCPUSampleAndSetRate(before, now, key{cpu, ""}, stats.CPU) // The containers are in the total already.
+	s.addNetworkSamplesAndTotals(before, now, stats.Network)
 	if s.pods == nil {
 		s.pods = make(map[types.UID]map[key]sample)
 	}
 	s.pods[uid] = now
 }
 
-// addCPURate stores a sample of a processor counter, sets its rate, and returns how much processor time was
-// used since the previous sample.
-func addCPURate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
+// storeCPUSampleAndSetRate stores a sample of the CPU counter and returns the CPU time used since the previous
+// sample. It also sets the current usage in c if the runtime reports none. It does nothing if the counter is
+// unknown.
+func storeCPUSampleAndSetRate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	if c == nil || c.UsageCoreNanoSeconds == nil {
 		return 0
 	}
@@ -76,8 +77,9 @@ func addCPURate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	return grown
 }
 
-// addNetwork stores samples of the network counters of a pod.
-func (s *Samples) addNetwork(before, now map[key]sample, n *runtime.NetworkStats) {
+// addNetworkSamplesAndTotals stores a sample of each known network counter of a pod, and adds the growth since
+// the previous sample to the totals.
+func (s *Samples) addNetworkSamplesAndTotals(before, now map[key]sample, n *runtime.NetworkStats) {
 	if n == nil {
 		return
 	}
@@ -96,11 +98,12 @@ func (s *Samples) addNetwork(before, now map[key]sample, n *runtime.NetworkStats
 	}
 }
 
-// nextSample returns the sample after the previous one of a counter, and the growth of the counter. A lower
-// value means that the counter was reset to zero.
-func nextSample(before map[key]sample, k key, at time.Time, value uint64) (sample, uint64) {
+// nextSample returns the new sample of a counter with its rate, and the growth since the previous sample. A
+// counter without a previous sample, or with a lower value because it was reset, has grown by its value and has
+// no rate. If at is not later than the previous sample, that sample is returned with no growth.
+func nextSample(before map[key]sample, k key, at time.Time, value uint64) (next sample, growth uint64) {
 	last, known := before[k]
-	next := sample{at: at, value: value}
+	next = sample{at: at, value: value}
 	switch {
 	case !known:
 		return next, value

@@ -98,7 +98,8 @@ func (c *Cache[T]) ListAt(version uint64, namespace string, match func(T) bool) 
 	return listMatching(then, namespace, match), true
 }
 
-// listMatching returns the objects of a namespace that match, sorted by namespace and name.
+// listMatching returns the objects of a namespace that match, sorted by namespace and name. An empty namespace
+// means all namespaces.
 func listMatching[T Object](all map[types.NamespacedName]T, namespace string, match func(T) bool) []T {
 	var objects []T
 	for name, o := range all {
@@ -148,9 +149,9 @@ func (c *Cache[T]) RemoveUID(uid types.UID) {
 	}
 }
 
-// addObject adds a new object, and reports whether it is shown. It is not shown if another object has its
-// name.
-func (c *Cache[T]) addObject(o T) bool {
+// addObject adds a new object. It returns false if another object has the name; the new object is then shown
+// only after the other one is removed.
+func (c *Cache[T]) addObject(o T) (shown bool) {
 	name := nameOf(o)
 	c.names[o.GetUID()] = name
 	if c.shown[name] != *new(T) {
@@ -161,8 +162,9 @@ func (c *Cache[T]) addObject(o T) bool {
 	return true
 }
 
-// removeObject removes an object and shows the next one that waits for its name. If last is zero, the shown
-// state is the last state.
+// removeObject removes an object, and shows the next object that waits for its name. It records a change for
+// each, but none if the removed object was not shown. last is the state that watchers see in the deletion; if
+// it is zero or has another name, they see a copy of the shown state.
 func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T) {
 	delete(c.names, uid)
 	before := c.shown[name]
@@ -183,7 +185,7 @@ func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T
 	}
 }
 
-// setWaiting replaces the list of objects that wait for a name.
+// setWaiting replaces the list of objects that wait for a name. It deletes an empty list.
 func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	if len(objects) == 0 {
 		delete(c.waitingForName, name)
@@ -192,7 +194,8 @@ func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	c.waitingForName[name] = objects
 }
 
-// recordChange adds a change with the next version, and sets that version on its object.
+// recordChange stores a change with the next version, and sets that version in the new object or in the last
+// state of a deleted one.
 func (c *Cache[T]) recordChange(change Change[T]) {
 	c.changes.addChange(&change)
 	for _, o := range [...]T{change.Now, change.Last} {

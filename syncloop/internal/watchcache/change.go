@@ -52,14 +52,14 @@ type ring[T Object] struct {
 	sizeOf          func(T) int
 }
 
-// slot returns the index of the change that leads to a version.
+// slot returns the index in the ring of the change that leads to a version.
 func (r *ring[T]) slot(version uint64) int { return int((version - r.begin - 1) % uint64(r.size)) }
 
-// oldestVersion returns the version after which every change is in the ring.
+// oldestVersion returns the oldest version whose later changes are all in the ring.
 func (r *ring[T]) oldestVersion() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
 
-// addChange gives a change the next version and stores it. It drops old changes if the ring is full or the
-// bound is exceeded.
+// addChange gives a change the next version and stores it. It replaces the oldest change if the ring is full,
+// and drops old changes if their size exceeds maxBytes.
 func (r *ring[T]) addChange(c *Change[T]) {
 	r.version++
 	c.Version = r.version
@@ -81,7 +81,8 @@ func (r *ring[T]) addChange(c *Change[T]) {
 	}
 }
 
-// dropOldestHalf drops the oldest changes until half of the bound is left, but not the last change.
+// dropOldestHalf drops the oldest changes until the size of the rest is at most half of maxBytes. It never
+// drops the newest change.
 func (r *ring[T]) dropOldestHalf() {
 	for v := r.oldestVersion() + 1; v < r.version && r.bytes > r.maxBytes/2; v++ {
 		r.bytes -= r.changes[r.slot(v)].bytes
@@ -90,8 +91,9 @@ func (r *ring[T]) dropOldestHalf() {
 	}
 }
 
-// changesSince returns a copy of the changes after a version, and false if the ring does not have them all.
-func (r *ring[T]) changesSince(version uint64) ([]Change[T], bool) {
+// changesSince returns a copy of the changes after a version. ok is false if the ring does not have all of
+// them, or if the version does not exist yet.
+func (r *ring[T]) changesSince(version uint64) (all []Change[T], ok bool) {
 	if version > r.version || version < r.oldestVersion() {
 		return nil, false
 	}

@@ -80,6 +80,8 @@ func since(c *watchcache.Cache[*v1.Pod], version uint64, match func(*v1.Pod) boo
 	return out.String()
 }
 
+// listMatching returns the objects of a namespace that match, sorted by namespace and name. An empty namespace
+// means all namespaces.
 func listMatching(c *watchcache.Cache[*v1.Pod], namespace string, match func(*v1.Pod) bool) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, "version", c.Version())

@@ -13,8 +13,8 @@ type markup struct{ strings.Builder }
 // verbatim is markup, style or script of this package, which must not be escaped.
 type verbatim string
 
-// writeEscaped writes a format with escaped values. The values may stand between tags and in quoted
-// attributes.
+// writeEscaped writes a format with its values, which are escaped for HTML unless they are verbatim. Escaped
+// values may stand between tags and in quoted attributes.
 func (m *markup) writeEscaped(format string, values ...any) {
 	for i, value := range values {
 		if _, ok := value.(verbatim); !ok {

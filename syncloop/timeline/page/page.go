@@ -90,13 +90,14 @@ type bar struct {
 	Details                    string // a line each
 }
 
-// newView returns the data of the page of these timelines.
+// newView returns the data of the page for these timelines, including its style sheet and its
+// Content-Security-Policy.
 func newView(title string, timelines []timeline.Timeline) *view {
 	v := &view{Title: title, Style: verbatim(style), Script: verbatim(script), Legend: usedClasses(timelines)}
 	v.setTimeRange(timelines)
 	v.addTicks()
 	for i := range timelines {
-		v.Pods = append(v.Pods, v.newPod(i, &timelines[i]))
+		v.Pods = append(v.Pods, v.newPodAndStyle(i, &timelines[i]))
 	}
 	v.Places = verbatim(v.positions.String())
 	v.Policy = fmt.Sprintf("default-src 'none'; style-src %s %s; script-src %s; base-uri 'none'; form-action 'none'", cspHash(style), cspHash(string(v.Places)), cspHash(script))
@@ -109,7 +110,8 @@ func cspHash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// setTimeRange sets the time range that all timelines cover together.
+// setTimeRange sets the time range that all timelines cover together, and at least one second if it would be
+// empty.
 func (v *view) setTimeRange(timelines []timeline.Timeline) {
 	for i := range timelines {
 		t := &timelines[i]
@@ -126,7 +128,7 @@ func (v *view) setTimeRange(timelines []timeline.Timeline) {
 	v.From, v.To = v.from.UTC().Format(time.RFC3339), v.to.UTC().Format(time.RFC3339)
 }
 
-// usedClasses returns the classes of all bars, in the order of their declaration.
+// usedClasses returns the classes that at least one bar has, in the order in which the classes are declared.
 func usedClasses(timelines []timeline.Timeline) (used []timeline.Class) {
 	seen := map[timeline.Class]bool{}
 	for i := range timelines {
@@ -150,31 +152,33 @@ var classes = [...]timeline.Class{
 	timeline.Ending, timeline.Working, timeline.Passing, timeline.Failing, timeline.Warning,
 }
 
-// newPod returns the chart of a timeline.
-func (v *view) newPod(id int, t *timeline.Timeline) pod {
+// newPodAndStyle returns the chart of one timeline, and adds the positions of its marks, lanes and bars to the
+// style sheet.
+func (v *view) newPodAndStyle(id int, t *timeline.Timeline) pod {
 	p := pod{ID: id, Name: t.Pod, Dropped: t.Dropped}
 	for _, m := range t.Marks {
-		p.Marks = append(p.Marks, mark{v.addPosition("#m", m.At), m.Text})
+		p.Marks = append(p.Marks, mark{v.addPositionStyle("#m", m.At), m.Text})
 	}
 	for i := range t.Lanes {
-		p.Lanes = append(p.Lanes, v.newLane(&t.Lanes[i]))
+		p.Lanes = append(p.Lanes, v.newLaneAndStyle(&t.Lanes[i]))
 	}
 	return p
 }
 
-// newLane returns a lane, and adds its number of rows to the style sheet.
-func (v *view) newLane(l *timeline.Lane) lane {
+// newLaneAndStyle returns a lane of the page with its bars. It adds the lane's number of rows and the positions
+// of the bars to the style sheet.
+func (v *view) newLaneAndStyle(l *timeline.Lane) lane {
 	v.lastID++
 	out := lane{ID: v.lastID, Name: l.Name, Kind: string(l.Kind)}
 	fmt.Fprintf(&v.positions, "#l%d{--rows:%d}\n", v.lastID, l.Rows)
 	for i := range l.Bars {
-		out.Bars = append(out.Bars, v.newBar(l, &l.Bars[i]))
+		out.Bars = append(out.Bars, v.newBarAndStyle(l, &l.Bars[i]))
 	}
 	return out
 }
 
-// newBar returns a bar, and adds its position to the style sheet.
-func (v *view) newBar(l *timeline.Lane, b *timeline.Bar) bar {
+// newBarAndStyle returns a bar of the page, and adds its position, width and row to the style sheet.
+func (v *view) newBarAndStyle(l *timeline.Lane, b *timeline.Bar) bar {
 	v.lastBarID++
 	left, right := v.percentOfRange(b.From), v.percentOfRange(b.To)
 	fmt.Fprintf(&v.positions, "#b%d{left:%.5f%%;width:%.5f%%;--row:%d}\n", v.lastBarID, left, right-left, b.Row)
@@ -192,8 +196,9 @@ func (v *view) newBar(l *timeline.Lane, b *timeline.Bar) bar {
 	return out
 }
 
-// addPosition adds the horizontal position of a moment to the style sheet, and returns its new ID.
-func (v *view) addPosition(prefix string, at time.Time) (id int) {
+// addPositionStyle adds the horizontal position of a moment to the style sheet, under the prefix and a new ID.
+// It returns the ID.
+func (v *view) addPositionStyle(prefix string, at time.Time) (id int) {
 	v.lastID++
 	fmt.Fprintf(&v.positions, "%s%d{left:%.5f%%}\n", prefix, v.lastID, v.percentOfRange(at))
 	return v.lastID

@@ -18,7 +18,8 @@ var tickDistances = [...]time.Duration{
 // maxTicks is the maximum number of ticks by level: without zoom, and with more and more zoom.
 var maxTicks = [...]int{10, 50, 250}
 
-// addTicks adds the ticks of all levels.
+// addTicks adds the ticks of the time axis for all zoom levels. A tick that a coarser level has is not added
+// again.
 func (v *view) addTicks() {
 	span := v.to.Sub(v.from)
 	named := map[time.Duration]bool{}
@@ -27,13 +28,14 @@ func (v *view) addTicks() {
 		for at := time.Duration(0); at <= span; at += step {
 			if !named[at] {
 				named[at] = true
-				v.Ticks = append(v.Ticks, tick{v.addPosition(".t", v.from.Add(at)), level, shortDuration(at)})
+				v.Ticks = append(v.Ticks, tick{v.addPositionStyle(".t", v.from.Add(at)), level, shortDuration(at)})
 			}
 		}
 	}
 }
 
-// tickDistance returns the smallest distance with which a span has at most maxTicks ticks.
+// tickDistance returns the smallest of the usual distances with which a span has at most maxTicks ticks. If
+// none is large enough, it doubles the largest one until it is.
 func tickDistance(span, maxTicks time.Duration) time.Duration {
 	for _, step := range tickDistances {
 		if span/step < maxTicks {
@@ -47,7 +49,8 @@ func tickDistance(span, maxTicks time.Duration) time.Duration {
 	return step
 }
 
-// shortDuration returns a duration as a short text, without trailing zero units.
+// shortDuration returns a rounded duration as a short text, without trailing zero units. From two days on,
+// whole days are shown as days.
 func shortDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -84,7 +84,8 @@ func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	}
 }
 
-// addRemovedLocked adds a pod to the removed pods, and drops the oldest ones if there are too many.
+// addRemovedLocked adds a pod to the list of removed pods. If there are more than Config.RemovedPods, it drops
+// the records of the oldest ones.
 func (r *Recorder) addRemovedLocked(uid types.UID) {
 	r.mu.gone = append(r.mu.gone, uid)
 	for len(r.mu.gone) > r.config.RemovedPods {
@@ -132,8 +133,8 @@ type podCopy struct {
 	dropped int
 }
 
-// copyPods copies the pods that match. The copies are drawn without the lock, because the node waits for the
-// lock.
+// copyPods returns copies of the records of the pods that match. The caller draws the copies without the lock,
+// because the node waits for the lock.
 func (r *Recorder) copyPods(match func(*pod) bool) (kept []podCopy) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +146,7 @@ func (r *Recorder) copyPods(match func(*pod) bool) (kept []podCopy) {
 	return kept
 }
 
-// buildTimeline returns the timeline of the copied records.
+// buildTimeline returns the timeline of the copied records, which ends now if the pod has not finished.
 func (c *podCopy) buildTimeline(now time.Time) timeline.Timeline {
 	return timeline.Build(c.records, timeline.Options{Now: now, Dropped: c.dropped})
 }

@@ -16,8 +16,8 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// getOrMake returns the value of a key, and calls make for it if there is none. If the map has max values, it
-// first evicts the least recently used value that canEvict accepts.
+// getOrMake returns the value of a key, and stores a value from make if there is none. If the map has max
+// values, it first evicts the least recently used value that canEvict accepts, if any.
 func (r *recentMap[K, V]) getOrMake(k K, max int, make func() V, canEvict func(V) bool) V {
 	if e, ok := r.values[k]; ok {
 		r.order.MoveToBack(e)
@@ -45,12 +45,12 @@ type bucket struct {
 	full   time.Time // when the bucket is full again; zero: it is full
 }
 
-// nextToken returns when the bucket has a token.
-func (b *bucket) nextToken() time.Time { return b.full.Add(-time.Duration(b.burst-1) * b.period) }
+// nextTokenTime returns the time from which the token bucket has a token.
+func (b *bucket) nextTokenTime() time.Time { return b.full.Add(-time.Duration(b.burst-1) * b.period) }
 
-// takeToken takes a token and reports whether there was one.
-func (b *bucket) takeToken(now time.Time) bool {
-	if b.nextToken().After(now) {
+// takeToken takes a token from the bucket. It returns false if the bucket is empty.
+func (b *bucket) takeToken(now time.Time) (taken bool) {
+	if b.nextTokenTime().After(now) {
 		return false
 	}
 	if b.full.Before(now) {

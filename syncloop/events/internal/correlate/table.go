@@ -114,7 +114,7 @@ func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 	version := o.Object.ResourceVersion
 	o.Object.ResourceVersion = ""
 	of := topic{object: o.Object, eventType: o.Type, reason: o.Reason, message: o.Message}
-	if t.isSimilar(o) {
+	if t.recordMessageAndCheckSimilar(o) {
 		of.object.FieldPath, of.message, of.combined = "", "", true
 		o.Message = combined + o.Message
 	}
@@ -131,7 +131,8 @@ func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 	return t.enqueueUnlessSpam(s, 1, o.At)
 }
 
-// enqueueUnlessSpam enqueues a series with n new occurrences, unless its object has had too many events.
+// enqueueUnlessSpam enqueues a series for sending. If the object of the series has had too many events, it only
+// counts the n new occurrences as filtered. It returns the event that a full queue has dropped for it, or nil.
 func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.Event) {
 	of := topic{object: s.event.InvolvedObject, eventType: s.event.Type}
 	of.object.FieldPath, of.object.ResourceVersion = "", ""
@@ -145,8 +146,9 @@ func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.
 // alwaysTrue accepts every value.
 func alwaysTrue[V any](V) bool { return true }
 
-// isSimilar reports whether the object recently had many other messages with this reason.
-func (t *Table) isSimilar(o Occurrence) bool {
+// recordMessageAndCheckSimilar reports whether the object recently had many other messages with this type and
+// reason. If it did not, the message is remembered for later calls.
+func (t *Table) recordMessageAndCheckSimilar(o Occurrence) (similar bool) {
 	of := topic{object: o.Object, eventType: o.Type, reason: o.Reason}
 	of.object.FieldPath = ""
 	m := t.similar.getOrMake(of, maxRemembered, func() *messages { return &messages{} }, alwaysTrue[*messages])
@@ -161,7 +163,7 @@ func (t *Table) isSimilar(o Occurrence) bool {
 	return false
 }
 
-// newEvent returns the first event of a series, with a unique name.
+// newEvent returns a new event for the first occurrence of a series, with a unique name and without a count.
 func (t *Table) newEvent(o Occurrence) v1.Event {
 	const longest = 253 - 17
 	t.lastName = max(t.lastName+1, o.At.UnixNano())
@@ -177,12 +179,13 @@ func (t *Table) newEvent(o Occurrence) v1.Event {
 	}
 }
 
-// enqueue adds a series to the end of the queue. It drops and returns the oldest one if the queue is full.
+// enqueue adds a series to the end of the queue. If the queue is full, it drops the oldest series and returns
+// its event.
 func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
-		dropped = t.dropSeries(oldest)
+		dropped = t.resetAndCountDropped(oldest)
 	}
 	t.places++
 	s.state, s.due, s.place = queued, time.Time{}, t.places
@@ -190,8 +193,9 @@ func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// dropSeries drops a queued series, and returns a copy of its event. Its next occurrence enqueues it again.
-func (t *Table) dropSeries(s *series) *v1.Event {
+// resetAndCountDropped makes a series idle, so that its next occurrence enqueues it again, and counts it as
+// dropped. It returns a copy of its event. The caller has taken the series out of the queue.
+func (t *Table) resetAndCountDropped(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
 	return s.event.DeepCopy()
@@ -202,11 +206,11 @@ func (t *Table) dropSeries(s *series) *v1.Event {
 func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 	var next time.Time
 	for i, s := range t.queue {
-		due := latestTime(s.due, t.until, t.rate.nextToken())
+		due := latestTime(s.due, t.until, t.rate.nextTokenTime())
 		if !due.After(now) {
 			t.queue = slices.Delete(t.queue, i, i+1)
 			t.rate.takeToken(now)
-			return t.newWrite(s), time.Time{}
+			return t.newWriteAndMarkSending(s), time.Time{}
 		}
 		if next.IsZero() || due.Before(next) {
 			next = due
@@ -218,8 +222,9 @@ func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 // latestTime returns the latest of the times.
 func latestTime(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// newWrite returns the write that brings a series to the server.
-func (t *Table) newWrite(s *series) *Write {
+// newWriteAndMarkSending returns the request that creates or patches the event of a series at the server, and
+// marks the series as being sent.
+func (t *Table) newWriteAndMarkSending(s *series) *Write {
 	t.sending++
 	s.state = sending
 	w := &Write{Namespace: s.event.Namespace, Name: s.event.Name, of: s, count: s.event.Count}
@@ -261,7 +266,7 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 		s.exists = false
 		t.requeueSeries(s, time.Time{})
 	case answer.Kind == patch.Gone, answer.Kind == patch.Refused, apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), s.failures+1 >= maxAttempts:
-		return t.dropSeries(s)
+		return t.resetAndCountDropped(s)
 	default:
 		t.requeueSeries(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
 		s.failures++
@@ -269,7 +274,7 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 	return nil
 }
 
-// requeueSeries puts a series back at its position in the queue, due at a time.
+// requeueSeries puts a series back at its old position in the queue, to be sent at the time due.
 func (t *Table) requeueSeries(s *series, due time.Time) {
 	s.state, s.due = queued, due
 	at := slices.IndexFunc(t.queue, func(o *series) bool { return o.place > s.place })
