@@ -39,7 +39,7 @@ func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Ef
 	w := &waiter{pod: pod, patient: patient}
 	t.setState(pod.UID, Arriving, w)
 	t.arrivals = append(t.arrivals, w)
-	return t.decideUntilAsk(now, effects)
+	return t.decideUntilHandlerNeeded(now, effects)
 }
 
 // Review decides again about the waiting pods if something has changed or the limit of a pod is over. It
@@ -48,7 +48,7 @@ func (t *Table) Review(now time.Time, effects []Effect) []Effect {
 	if t.review == nil && (t.changed || t.hasOverdueWaiter(now)) {
 		t.review = &reviewProgress{stale: true}
 	}
-	return t.decideUntilAsk(now, effects)
+	return t.decideUntilHandlerNeeded(now, effects)
 }
 
 // Answer handles the answer of a handler to an Ask, and appends the effects that follow. An answer to a closed
@@ -57,14 +57,15 @@ func (t *Table) Review(now time.Time, effects []Effect) []Effect {
 func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []Effect) []Effect {
 	if j := t.open; j != nil && j.id == id && j.revision == revision && t.revision == revision {
 		j.awaitsAnswer = false
-		t.handleAnswer(j, a)
+		t.handleRuleAnswer(j, a)
 	}
-	return t.decideUntilAsk(now, effects)
+	return t.decideUntilHandlerNeeded(now, effects)
 }
 
-// decideUntilAsk decides about the arriving pods and then about the waiting pods, until a handler has to be
-// asked.
-func (t *Table) decideUntilAsk(now time.Time, effects []Effect) []Effect {
+// decideUntilHandlerNeeded decides about the new pods and then, if a review is in progress, about the waiting
+// pods. It appends the effect of each decision. If the answer of an admission handler is needed, it appends an
+// Ask effect and returns; while such an answer is outstanding, it does nothing.
+func (t *Table) decideUntilHandlerNeeded(now time.Time, effects []Effect) []Effect {
 	if t.open != nil && t.open.revision != t.revision {
 		t.open = nil // Every answer may have changed.
 	}
@@ -82,19 +83,21 @@ func (t *Table) decideUntilAsk(now time.Time, effects []Effect) []Effect {
 		j := t.open
 		t.open = nil
 		if j.isArrival {
-			effects = t.finishArrival(j, now, effects)
+			effects = t.applyArrivalDecision(j, now, effects)
 		} else {
-			effects = t.finishReview(j, now, effects)
+			effects = t.applyReviewDecision(j, now, effects)
 		}
 	}
 }
 
-// openNextDecision opens the decision about the next pod, and returns false if there is none.
+// openNextDecision opens the decision about the next new pod, or about the next waiting pod of the review in
+// progress. It skips a waiting pod that certainly still does not fit. If no pod is left, it finishes the review
+// and returns false.
 func (t *Table) openNextDecision() bool {
 	if len(t.arrivals) > 0 {
 		w := t.arrivals[0]
 		place := t.waitPosition(w)
-		t.open = t.openDecision(w, t.podsBefore(place))
+		t.open = t.openDecision(w, t.admittedAndWaitersBefore(place))
 		t.open.isArrival, t.open.position = true, place
 		if t.review != nil {
 			t.review.stale = true // The pod may get a position among the waiting pods.
@@ -106,7 +109,7 @@ func (t *Table) openNextDecision() bool {
 		return false
 	}
 	if p.stale || p.revision != t.revision {
-		*p = reviewProgress{others: t.podsBefore(0), revision: t.revision}
+		*p = reviewProgress{others: t.admittedAndWaitersBefore(0), revision: t.revision}
 		t.changed = false
 	}
 	for p.index < len(t.waiting) {
@@ -126,7 +129,9 @@ func (t *Table) openNextDecision() bool {
 	return false
 }
 
-// openDecision opens the decision about a pod beside the staying and the terminating pods.
+// openDecision makes the decision about a pod the open one and returns it. The decision counts the pods in
+// staying and the terminating pods, but not a terminating pod with the same UID. It searches the pods that the
+// pod has to wait for, unless the ones found earlier are all still terminating.
 func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	j := &t.job // Only one decision is open at a time.
 	*j = job{w: w, chainIndex: -1, revision: t.revision}
@@ -142,12 +147,14 @@ func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	return j
 }
 
-// isStillBlocked reports whether all pods that the pod waits for are still terminating.
+// isStillBlocked reports whether the stored list of terminating pods that the pod waits for is not empty, and
+// all of them are still terminating.
 func (t *Table) isStillBlocked(w *waiter) bool {
 	return len(w.blockers) > 0 && !slices.ContainsFunc(w.blockers, func(uid types.UID) bool { return t.terminating.get(uid) == nil })
 }
 
-// terminatingByExpectedEnd returns the terminating pods in the order of the ends of their grace periods.
+// terminatingByExpectedEnd returns the UIDs of the terminating pods without except, sorted by the end of their
+// grace period and then by UID.
 func (t *Table) terminatingByExpectedEnd(except types.UID) []types.UID {
 	var all []types.UID
 	for uid := range t.terminating.items {
@@ -161,11 +168,13 @@ func (t *Table) terminatingByExpectedEnd(except types.UID) []types.UID {
 	return all
 }
 
-// expectedEnd returns when the grace period of a terminating pod is over.
+// expectedEnd returns the time at which the grace period of a terminating pod is over. It panics if no pod of
+// the UID terminates.
 func (t *Table) expectedEnd(uid types.UID) time.Time { return t.records[uid].current.termination.Until }
 
-// askChain asks the rules of the chain until the decision is complete, or until a handler has to be asked.
-// Then it returns the Ask effect and false.
+// askChain runs the admission rules, in their order and once for each question of the decision, until the
+// decision is complete; it then returns true. If the next rule is a handler of the host program, it returns an
+// Ask effect and false.
 func (t *Table) askChain(j *job) (ask Effect, done bool) {
 	for j.step != decisionDone {
 		if j.chainIndex < 0 {
@@ -187,13 +196,15 @@ func (t *Table) askChain(j *job) (ask Effect, done bool) {
 		reasons := t.chain.Check(j.chainIndex, j.pod, j.snapshot)
 		a := NewAnswer(reasons...)
 		a.Shortage = t.chain.Shortage(j.chainIndex, reasons)
-		t.handleAnswer(j, a)
+		t.handleRuleAnswer(j, a)
 	}
 	return Effect{}, true
 }
 
-// handleAnswer handles the answer of one rule or handler.
-func (t *Table) handleAnswer(j *job, a Answer) {
+// handleRuleAnswer handles the answer of one rule or handler. A panic or a decisive refusal becomes the answer
+// of the whole chain. The first other refusal is stored as a Pending answer, which applies if no later rule
+// refuses decisively.
+func (t *Table) handleRuleAnswer(j *job, a Answer) {
 	j.chainIndex++
 	switch {
 	case a.Admit:
@@ -205,8 +216,9 @@ func (t *Table) handleAnswer(j *job, a Answer) {
 	}
 }
 
-// handleChainAnswer handles the answer of the whole chain to a question. A panic about an arriving pod ends
-// the decision. A waiting pod goes on waiting after a first panic; a second panic counts as a refusal.
+// handleChainAnswer handles the answer of the whole chain to the current question. A panic about a new pod
+// completes the decision. A panic about a waiting pod is counted: after the first in a row the pod goes on
+// waiting, and a later one is handled as a refusal.
 func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.chainIndex = -1
 	if !a.Fault {
@@ -216,7 +228,7 @@ func (t *Table) handleChainAnswer(j *job, a Answer) {
 	}
 	if j.isArrival {
 		j.answer = a
-		j.setVerdict(Rejected)
+		j.setVerdictAndFinish(Rejected)
 		return
 	}
 	j.w.faults++
@@ -224,11 +236,13 @@ func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.handleAnswer(a)
 }
 
-// finishArrival applies the decision about an arriving pod.
-func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect {
+// applyArrivalDecision removes a new pod from the arrivals, stores its state and appends the effect. An
+// admitted or waiting pod is added to the staying pods, and a waiting pod to the waiting pods. If a rule
+// panicked, no state is stored and the effect is Postpone.
+func (t *Table) applyArrivalDecision(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]
-	t.recordVerdict(j, now)
+	t.storeAnswerAndWaitLimit(j, now)
 	t.recordChange(uid, inStaying)
 	if j.answer.Fault {
 		t.setState(uid, Unknown, nil)
@@ -255,11 +269,13 @@ func (t *Table) finishArrival(j *job, now time.Time, effects []Effect) []Effect 
 	return append(effects, w.effectFor(j.verdict))
 }
 
-// finishReview applies the decision about a waiting pod.
-func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
+// applyReviewDecision applies the decision about a waiting pod. A pod that still waits is rejected if its time
+// limit is over, and otherwise gets an effect only if its answer or its blockers have changed. An admitted or
+// rejected pod is removed from the waiting pods, and its state is stored.
+func (t *Table) applyReviewDecision(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	answer, blocked := w.answer, w.blockers
-	t.recordVerdict(j, now)
+	t.storeAnswerAndWaitLimit(j, now)
 	if j.verdict == Waiting && w.isOverdue(now) {
 		j.verdict, w.blockers = Rejected, nil
 	}
@@ -283,10 +299,10 @@ func (t *Table) finishReview(j *job, now time.Time, effects []Effect) []Effect {
 	return append(effects, w.effectFor(j.verdict))
 }
 
-// recordVerdict stores the answer about a pod, its blockers and its limit. A pod that is not patient may wait
-// until Margin after the grace periods of its blockers. The limit is set once. A Pending pod has no limit; if it
-// waits for blockers afterwards, it gets a new one.
-func (t *Table) recordVerdict(j *job, now time.Time) {
+// storeAnswerAndWaitLimit stores the answer about a pod and, if the pod waits for terminating pods, these pods
+// and its time limit. Only a pod that is not patient has a limit: Margin after the last of their grace periods.
+// A limit is not changed afterwards, except that a Pending answer clears it.
+func (t *Table) storeAnswerAndWaitLimit(j *job, now time.Time) {
 	w := j.w
 	w.answer, w.blockers = j.answer, nil
 	if j.verdict != Waiting || w.answer.firstPanic {
@@ -304,7 +320,8 @@ func (t *Table) recordVerdict(j *job, now time.Time) {
 	}
 }
 
-// latestExpectedEnd returns the latest expected end of these pods, or now if all of them have passed.
+// latestExpectedEnd returns the latest end of the grace periods of these terminating pods, or now if no period
+// ends later.
 func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	for _, uid := range uids {
 		if until := t.expectedEnd(uid); until.After(now) {
@@ -314,15 +331,16 @@ func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	return now
 }
 
-// hasOverdueWaiter reports whether the limit of a waiting pod is over.
+// hasOverdueWaiter reports whether the time limit of any waiting pod is over.
 func (t *Table) hasOverdueWaiter(now time.Time) bool {
 	return t.impatient > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
 }
 
-// isOverdue reports whether the limit of the pod is over.
+// isOverdue reports whether the pod has a time limit for its wait and the limit is over.
 func (w *waiter) isOverdue(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
 
-// effectFor returns the effect of a verdict on the pod.
+// effectFor returns the effect of a verdict on the pod: Admit, Reject, or Wait for any other verdict. It has
+// the stored answer, blockers and time limit of the pod.
 func (w *waiter) effectFor(verdict State) Effect {
 	e := Effect{Kind: Wait, UID: w.pod.UID, Answer: w.answer, Blockers: w.blockers, Until: w.until}
 	switch verdict {

@@ -41,7 +41,7 @@ type Key struct {
 // keyID is the part of a Key that identifies the thing.
 type keyID struct{ kind, space, name string }
 
-// id returns the part of the key that identifies the thing.
+// id returns the part of the key that identifies the claimed thing: the key without its Value.
 func (k Key) id() keyID { return keyID{k.Kind, k.Space, k.Name} }
 
 // Holder is a pod that has a Key.
@@ -105,7 +105,7 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	})
 }
 
-// asHolder returns the pod as the Holder of a key with this Value.
+// asHolder returns the pod as a Holder, that is, a pod that has claimed a Key, with the given Value.
 func (e *entry) asHolder(value string) Holder {
 	return Holder{UID: e.UID, Namespace: e.Namespace, Name: e.Name, Source: e.Source, RuntimeOnly: e.RuntimeOnly, Value: value}
 }

@@ -26,8 +26,8 @@ type Answer struct {
 	firstPanic bool // a first panic, which does not count as a refusal
 }
 
-// equals reports whether two answers are equal. It does not compare shortages, because the reasons contain
-// them.
+// equals reports whether two answers are equal. It does not compare their Shortage, because the messages of the
+// answers already contain it.
 func (a Answer) equals(b Answer) bool {
 	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b
@@ -86,8 +86,9 @@ type decision struct {
 	blockers       []types.UID // the result of the search
 }
 
-// podsBeside returns the pods that the current question counts. terminating is nil for WithoutTerminating and
-// OnEmptyNode.
+// podsBeside returns the pods that run beside the pod in the current question. For WithoutTerminating it
+// returns nil for terminating; for OnEmptyNode it returns no pods at all. The questions that search the
+// blockers count neither the terminating pods assumed to have stopped nor one with the pod's UID.
 func (d *decision) podsBeside() (staying, terminating podSet) {
 	switch d.step {
 	case WithoutTerminating:
@@ -104,7 +105,8 @@ func (d *decision) podsBeside() (staying, terminating podSet) {
 	return d.staying, d.terminating
 }
 
-// handleAnswer handles the answer to the current question and selects the next one.
+// handleAnswer handles the answer of the whole chain to the current question. It either selects the next
+// question or completes the decision with a verdict.
 func (d *decision) handleAnswer(a Answer) {
 	switch d.step {
 	case BesideAllPods:
@@ -115,12 +117,12 @@ func (d *decision) handleAnswer(a Answer) {
 		switch {
 		case a.Admit:
 			d.answer.WaitsWhenFull = true
-			d.setVerdict(Waiting)
+			d.setVerdictAndFinish(Waiting)
 		case a.firstPanic || a.Pending:
 			d.answer, d.asked = a, OnEmptyNode
-			d.setVerdict(Waiting)
+			d.setVerdictAndFinish(Waiting)
 		default:
-			d.setVerdict(Rejected)
+			d.setVerdictAndFinish(Rejected)
 		}
 	case searchBlockers:
 		if d.candidateIndex++; a.Admit || d.candidateIndex == len(d.candidates) {
@@ -129,57 +131,62 @@ func (d *decision) handleAnswer(a Answer) {
 		}
 		d.removed = d.candidates[:d.candidateIndex+1]
 	case confirmBlockers:
-		d.handleConfirm(a)
+		d.handleConfirmBlockers(a)
 	}
 }
 
-// handleBesideAllPods handles the answer to BesideAllPods.
+// handleBesideAllPods handles the answer to "does the pod fit beside all pods?". If yes, the verdict is
+// Admitted. A first panic or a Pending answer makes the pod wait. After any other refusal the next question is
+// asked, or the pod is rejected.
 func (d *decision) handleBesideAllPods(a Answer) {
 	d.answer, d.asked = a, BesideAllPods
 	switch {
 	case a.Admit:
 		d.answer = Answer{}
-		d.setVerdict(Admitted)
+		d.setVerdictAndFinish(Admitted)
 	case a.firstPanic || a.Pending:
-		d.setVerdict(Waiting)
+		d.setVerdictAndFinish(Waiting)
 	case d.terminating != nil && d.terminating.len() > 0:
 		d.step = WithoutTerminating
 	default:
-		d.askOnEmptyNode()
+		d.askOnEmptyNodeOrReject()
 	}
 }
 
-// handleWithoutTerminating handles the answer to WithoutTerminating.
+// handleWithoutTerminating handles the answer to "does the pod fit when all terminating pods have stopped?". If
+// yes, the pod waits, and the search for its blockers starts. A first panic or a Pending answer makes the pod
+// wait too. After any other refusal the next question is asked, or the pod is rejected.
 func (d *decision) handleWithoutTerminating(a Answer) {
 	if a.Admit {
-		d.setVerdict(Waiting)
-		d.findBlockers()
+		d.setVerdictAndFinish(Waiting)
+		d.startBlockerSearch()
 		return
 	}
 	d.answer, d.asked = a, WithoutTerminating
 	if a.firstPanic || a.Pending {
-		d.setVerdict(Waiting)
+		d.setVerdictAndFinish(Waiting)
 		return
 	}
-	d.askOnEmptyNode()
+	d.askOnEmptyNodeOrReject()
 }
 
-// askOnEmptyNode asks OnEmptyNode if the pod may wait for pods that are not terminating. Otherwise it rejects
-// the pod.
-func (d *decision) askOnEmptyNode() {
+// askOnEmptyNodeOrReject makes OnEmptyNode the next question if the pod may wait for pods that are not
+// terminating. If it may not, the verdict is Rejected.
+func (d *decision) askOnEmptyNodeOrReject() {
 	if d.whenFull {
 		d.step = OnEmptyNode
 		return
 	}
-	d.setVerdict(Rejected)
+	d.setVerdictAndFinish(Rejected)
 }
 
-// setVerdict completes the decision.
-func (d *decision) setVerdict(v State) { d.verdict, d.step = v, decisionDone }
+// setVerdictAndFinish stores the verdict and marks the decision as complete.
+func (d *decision) setVerdictAndFinish(v State) { d.verdict, d.step = v, decisionDone }
 
-// findBlockers starts the search for the pods that the pod waits for: as few of the terminating pods as
-// possible, if all of them stop at their expected times.
-func (d *decision) findBlockers() {
+// startBlockerSearch starts the search for the blockers, the terminating pods that the pod waits for. If only
+// one or more than maxBlockers pods terminate, all of them become the blockers and nothing is searched. It does
+// nothing if the decision reuses earlier blockers.
+func (d *decision) startBlockerSearch() {
 	if d.terminatingByEnd == nil {
 		return
 	}
@@ -191,9 +198,9 @@ func (d *decision) findBlockers() {
 	d.step, d.candidateIndex, d.removed = searchBlockers, 0, d.candidates[:1]
 }
 
-// handleConfirm handles the answer to confirmBlockers. If the pod fits although the one pod still runs, the
-// pod does not wait for it.
-func (d *decision) handleConfirm(a Answer) {
+// handleConfirmBlockers handles the answer to "does the pod fit while one of the found blockers still runs?".
+// If yes, that blocker is dropped; if not, it is kept. After the last blocker the decision is complete.
+func (d *decision) handleConfirmBlockers(a Answer) {
 	if uid := d.removed[d.candidateIndex]; a.Admit {
 		d.removed = slices.Delete(slices.Clone(d.removed), d.candidateIndex, d.candidateIndex+1)
 	} else {
@@ -222,11 +229,12 @@ func Judge(pod *Pod, beside Snapshot, whenFull bool, ask func(Question, Snapshot
 // for the pod that has the port or the name. So two manifests that exchange a host port both run, whichever is
 // read first. A pod that is not static is rejected, because its owner replaces it.
 func (s Snapshot) IsDecisive(pod *Pod, a Answer) bool {
-	return s.hasTerminating() || !pod.Static || !a.KeyTaken
+	return s.hasTerminatingPods() || !pod.Static || !a.KeyTaken
 }
 
-// isOnlyKeyTaken reports whether all reasons are host ports or names that other pods have.
-func isOnlyKeyTaken(reasons []Reason) bool {
+// hasOnlyNameOrPortConflicts reports whether there are reasons, and each is a host port or a full name that
+// another pod has.
+func hasOnlyNameOrPortConflicts(reasons []Reason) bool {
 	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Kind != KindHostPort && r.Kind != KindPodName })
 }
 
@@ -235,7 +243,7 @@ func NewAnswer(reasons ...Reason) Answer {
 	if len(reasons) == 0 {
 		return Answer{Admit: true}
 	}
-	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: isOnlyKeyTaken(reasons), Fault: reasons[0].Kind == KindFault}
+	return Answer{Reason: reasons[0].Reason, Message: reasons[0].Message, KeyTaken: hasOnlyNameOrPortConflicts(reasons), Fault: reasons[0].Kind == KindFault}
 }
 
 // NameConflicts returns a reason if a pod that only the runtime has uses the full name of this static pod. The

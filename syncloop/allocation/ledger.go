@@ -34,7 +34,8 @@ type entry struct {
 	arrival uint64 // position in the order of arrival
 }
 
-// putPod adds a pod. A pod with the same UID is replaced, and its position in the order of arrival is kept.
+// putPod adds a pod and returns its entry. It replaces a pod with the same UID; the new pod then keeps the old
+// position in the order of arrival.
 func (l *ledger) putPod(pod Pod) *entry {
 	e := &entry{Pod: pod, arrival: l.arrived + 1}
 	if old := l.items[pod.UID]; old != nil {
@@ -45,7 +46,8 @@ func (l *ledger) putPod(pod Pod) *entry {
 	return e
 }
 
-// insert adds an entry with a new UID at its position in the order of arrival.
+// insert adds an entry, whose UID the ledger must not have yet, and adds its claims to the sums. The entry's
+// own arrival number decides its position.
 func (l *ledger) insert(e *entry) {
 	if l.items == nil {
 		l.items = make(map[types.UID]*entry)
@@ -67,7 +69,7 @@ func (l *ledger) insert(e *entry) {
 	}
 }
 
-// addClaims adds the claims of a pod.
+// addClaims adds the quantities of a pod to the sums, and adds the pod to the list of each key that it claims.
 func (s *sum) addClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name] // The ledger owns the quantity, so Add may change it in place.
@@ -88,7 +90,8 @@ func (s *sum) addClaims(e *entry, claims *Claims) {
 	}
 }
 
-// removePod removes and returns the pod of a UID.
+// removePod removes the pod of a UID and its claims, and returns its entry. It returns false if the ledger has
+// no such pod.
 func (l *ledger) removePod(uid types.UID) (*entry, bool) {
 	e := l.items[uid]
 	if e == nil {
@@ -102,7 +105,8 @@ func (l *ledger) removePod(uid types.UID) (*entry, bool) {
 	return e, true
 }
 
-// subtractClaims subtracts the claims of a pod.
+// subtractClaims subtracts the quantities of a pod from the sums, and removes the pod from the list of each key
+// that it claims. Empty sums and lists are deleted.
 func (s *sum) subtractClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name]
@@ -131,7 +135,7 @@ func (l *ledger) get(uid types.UID) *entry { return l.items[uid] }
 
 func (l *ledger) len() int { return len(l.items) }
 
-// entriesInOrder returns the entries in order of arrival.
+// entriesInOrder returns a new list of all entries in the order of arrival.
 func (l *ledger) entriesInOrder() []*entry {
 	entries := make([]*entry, 0, len(l.items))
 	for _, e := range l.items {
@@ -141,7 +145,8 @@ func (l *ledger) entriesInOrder() []*entry {
 	return entries
 }
 
-// listPods returns the pods in order of arrival. The list is shared and must not be modified.
+// listPods returns the pods in the order of arrival. It keeps the list for later calls, so the caller must not
+// modify the list's elements.
 func (l *ledger) listPods() []*v1.Pod {
 	if l.list == nil {
 		l.list = make([]*v1.Pod, 0, len(l.items))
@@ -152,10 +157,11 @@ func (l *ledger) listPods() []*v1.Pod {
 	return slices.Clip(l.list)
 }
 
-// compareArrivals orders entries by arrival.
+// compareArrivals compares two entries by their order of arrival.
 func compareArrivals(a, b *entry) int { return cmp.Compare(a.arrival, b.arrival) }
 
-// requestedQuantity returns the sum of a quantity over all pods.
+// requestedQuantity returns a copy of the sum of a quantity over all pods. slot selects the claims: 0 for the
+// built-in rules, and n for the n-th rule of the host program. The sum is zero if no pod claims the quantity.
 func (l *ledger) requestedQuantity(slot int, name v1.ResourceName) resource.Quantity {
 	if slot >= len(l.sums) {
 		return resource.Quantity{}
@@ -164,7 +170,8 @@ func (l *ledger) requestedQuantity(slot int, name v1.ResourceName) resource.Quan
 	return q.DeepCopy()
 }
 
-// forEachHolder calls yield with each pod that has a key, in order of arrival, until yield returns false.
+// forEachHolder calls yield with each pod that claims a key, in the order of arrival, until yield returns
+// false. slot selects the claims: 0 for the built-in rules, and n for the n-th rule of the host program.
 func (l *ledger) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	if slot >= len(l.sums) {
 		return
@@ -180,7 +187,8 @@ func (l *ledger) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// insertEntry inserts an entry into a list in order of arrival, unless the list has it.
+// insertEntry returns the list with an entry inserted in the order of arrival. It returns the list unchanged if
+// the entry is in it.
 func insertEntry(list []*entry, e *entry) []*entry {
 	i, found := slices.BinarySearchFunc(list, e, compareArrivals)
 	if found {
@@ -189,7 +197,8 @@ func insertEntry(list []*entry, e *entry) []*entry {
 	return slices.Insert(list, i, e)
 }
 
-// removeEntry removes an entry from the list of a key, and the list if it is empty afterwards.
+// removeEntry removes an entry from the list of a key, if the list has it. It deletes a list that is empty
+// afterwards.
 func removeEntry(lists map[keyID][]*entry, k keyID, e *entry) {
 	list := lists[k]
 	for i := range list {

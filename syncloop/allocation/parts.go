@@ -17,7 +17,8 @@ type amount struct {
 	resource.Quantity
 }
 
-// claimedAmounts returns copies of all quantities that a pod claims.
+// claimedAmounts returns copies of all quantities that a pod claims, for the built-in rules and for the rules
+// of the host program.
 func claimedAmounts(pod *Pod) amounts {
 	all := make(amounts, 0, len(pod.Claims.Quantities))
 	for slot := range 1 + len(pod.ownClaims) {
@@ -28,7 +29,8 @@ func claimedAmounts(pod *Pod) amounts {
 	return all
 }
 
-// findQuantity returns the amount of a quantity, or nil.
+// findQuantity returns a pointer to the amount with a name, or nil if there is none. slot selects the rule that
+// the amount belongs to: 0 for the built-in rules, and n for the n-th rule of the host program.
 func (a amounts) findQuantity(slot int, name v1.ResourceName) *resource.Quantity {
 	for i := range a {
 		if a[i].name == name && a[i].slot == slot {
@@ -38,7 +40,8 @@ func (a amounts) findQuantity(slot int, name v1.ResourceName) *resource.Quantity
 	return nil
 }
 
-// addQuantity adds a quantity to the amount of its name.
+// addQuantity adds q to the amount with the same slot and name. If there is no such amount, it appends a copy
+// of q.
 func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantity) {
 	if have := a.findQuantity(slot, name); have != nil {
 		have.Add(q)
@@ -47,7 +50,7 @@ func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantit
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// subtract subtracts amounts that were added before.
+// subtract subtracts other amounts in place. It panics if one of them has a slot and name that a does not have.
 func (a amounts) subtract(others amounts) {
 	for i := range others {
 		a.findQuantity(others[i].slot, others[i].name).Sub(others[i].Quantity)
@@ -56,7 +59,7 @@ func (a amounts) subtract(others amounts) {
 
 // waitOrderPrefix has the admitted pods of a table and the waiting pods before a place. Its sums are the sums
 // of all pods without the waiting pods from that place on, so no pod has to be removed for a question. The
-// place is an index into the pods that waited when podsBefore was called.
+// place is an index into the pods that waited when admittedAndWaitersBefore was called.
 type waitOrderPrefix struct {
 	table *Table
 	place int
@@ -64,8 +67,9 @@ type waitOrderPrefix struct {
 	after amounts // the claims of the waiting pods from that place on
 }
 
-// podsBefore returns the admitted pods and the waiting pods before a place.
-func (t *Table) podsBefore(place int) *waitOrderPrefix {
+// admittedAndWaitersBefore returns the set of the admitted pods and the waiting pods with an index less than
+// place. If a waiting pod is left out, it also stores the index of every waiting pod in the pod's position.
+func (t *Table) admittedAndWaitersBefore(place int) *waitOrderPrefix {
 	b := &waitOrderPrefix{table: t, place: place, all: len(t.waiting)}
 	if place == b.all {
 		return b
@@ -81,7 +85,9 @@ func (t *Table) podsBefore(place int) *waitOrderPrefix {
 	return b
 }
 
-// includesPod reports whether a staying or waiting pod belongs to the prefix.
+// includesPod reports whether one of the staying pods, which are the admitted and the waiting pods, belongs to
+// the set: the pod is admitted, or waits at an index less than place. It does not check that the UID is one of
+// a staying pod.
 func (b *waitOrderPrefix) includesPod(uid types.UID) bool {
 	w := b.table.findWaiter(uid)
 	return w == nil || b.place == b.all || w.position < b.place
@@ -120,7 +126,7 @@ type ledgerWithout struct {
 	excluded []types.UID
 }
 
-// isExcluded reports whether a pod of the ledger does not count.
+// isExcluded reports whether the UID is one of those that this view of the ledger leaves out.
 func (w ledgerWithout) isExcluded(uid types.UID) bool { return slices.Contains(w.excluded, uid) }
 
 func (w ledgerWithout) len() int {
@@ -175,8 +181,9 @@ type slotKey struct {
 	keyID
 }
 
-// copySums copies the sums of several ledgers. The pods gone do not count. Its time does not depend on the
-// number of pods unless list is true, which copies the list of pods too.
+// copySums returns a copy of the summed claims of several ledgers, without pod itself and the pods in stopped.
+// It also copies which of the other pods claim a key that pod claims. The list of the pods is copied only if
+// withList is true, because its time grows with the number of pods.
 func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) *copiedSums {
 	x := &copiedSums{}
 	stopped = append([]types.UID{pod.UID}, stopped...)
@@ -200,7 +207,7 @@ func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) 
 	return x
 }
 
-// subtractPod subtracts the claims of one pod.
+// subtractPod subtracts one pod and its claims from the copied sums. It does nothing if e is nil.
 func (x *copiedSums) subtractPod(e *entry) {
 	if e == nil {
 		return
@@ -215,7 +222,7 @@ func (x *copiedSums) subtractPod(e *entry) {
 	}
 }
 
-// copyHolders copies the pods that have a key of the pod.
+// copyHolders stores, for each key that pod claims, which of the other pods claim it too.
 func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {
@@ -250,5 +257,5 @@ func (x *copiedSums) forEachHolder(slot int, key keyID, yield func(*entry) bool)
 	}
 }
 
-// listPods returns the pods if copySums has copied the list.
+// listPods returns the pods, or nil if copySums was called without withList.
 func (x *copiedSums) listPods() []*v1.Pod { return x.list }

@@ -85,7 +85,7 @@ func (c *Chain) RuntimePod(pod *v1.Pod, text, source string, static bool) Pod {
 	return c.withOwnClaims(p)
 }
 
-// withOwnClaims returns the pod with the claims by the rules that are not built in.
+// withOwnClaims returns p with the claims that each rule of the host program reports for the pod.
 func (c *Chain) withOwnClaims(p Pod) Pod {
 	if len(c.ownRules) > 0 {
 		p.ownClaims = make([]Claims, len(c.ownRules))
@@ -96,7 +96,8 @@ func (c *Chain) withOwnClaims(p Pod) Pod {
 	return p
 }
 
-// setBuiltInClaims sets the claims that the built-in rules use.
+// setBuiltInClaims sets what the pod claims for the built-in rules: its full name, its host ports and its
+// resource requests.
 func (p *Pod) setBuiltInClaims(claim podspec.Claim) {
 	keys := make([]Key, 0, 1+len(claim.Ports))
 	name := Key{Kind: keyPodName, Space: p.Namespace, Name: p.Name}
@@ -110,7 +111,8 @@ func (p *Pod) setBuiltInClaims(claim podspec.Claim) {
 	p.Claims = Claims{Quantities: claim.Requests, Keys: keys}
 }
 
-// claimsAt returns the claims of a slot. Slot 0 has the built-in claims.
+// claimsAt returns what the pod claims for a slot: 0 for the built-in rules, and n for the n-th rule of the
+// host program. It returns empty claims if the pod has no such slot.
 func (p *Pod) claimsAt(slot int) *Claims {
 	switch {
 	case slot == 0:
@@ -134,7 +136,8 @@ type Snapshot struct {
 	Trial bool
 }
 
-// newSnapshot returns a snapshot with these pods. It is a trial if terminating is nil.
+// newSnapshot returns a snapshot with these pods. If terminating is nil, the snapshot is a trial: the chain's
+// answer does not start the pod.
 func newSnapshot(staying, terminating podSet) Snapshot {
 	s := Snapshot{Staying: Sums{pods: staying}, Trial: terminating == nil}
 	if terminating != nil {
@@ -143,20 +146,20 @@ func newSnapshot(staying, terminating podSet) Snapshot {
 	return s
 }
 
-// hasTerminating reports whether any pod terminates.
-func (s Snapshot) hasTerminating() bool { return s.Terminating.Len() > 0 }
+// hasTerminatingPods reports whether the snapshot has a terminating pod.
+func (s Snapshot) hasTerminatingPods() bool { return s.Terminating.Len() > 0 }
 
 // Pods returns all pods of the snapshot: first Staying, then Terminating. The list is shared and must not be
 // modified.
 func (s Snapshot) Pods() []*v1.Pod {
 	staying := listPods(s.Staying.pods)
-	if !s.hasTerminating() {
+	if !s.hasTerminatingPods() {
 		return staying
 	}
 	return append(staying[:len(staying):len(staying)], listPods(s.Terminating.pods)...)
 }
 
-// listPods returns the pods of a set, which may be nil.
+// listPods returns the pods of a set, or nil for a nil set.
 func listPods(set podSet) []*v1.Pod {
 	if set == nil {
 		return nil

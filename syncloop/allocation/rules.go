@@ -57,7 +57,8 @@ func Names() Rule {
 	})
 }
 
-// nameConflictReason returns the refusal of a pod whose full name another pod has.
+// nameConflictReason returns the reason for refusing a pod whose full name is taken by pod h. takenBy describes
+// that pod in the message.
 func nameConflictReason(h Holder, takenBy string) Reason {
 	return Reason{
 		Kind: KindPodName, Reason: reasonName, Holder: types.NamespacedName{Namespace: h.Namespace, Name: h.Name},
@@ -65,7 +66,8 @@ func nameConflictReason(h Holder, takenBy string) Reason {
 	}
 }
 
-// describeSource returns the source of a pod for messages.
+// describeSource returns the name of the source of a pod for messages, in quotes, or "unknown source" if the
+// name is empty.
 func describeSource(h Holder) string {
 	if h.Source == "" {
 		return "unknown source"
@@ -90,7 +92,7 @@ func PodCount(max int) Rule {
 	})
 }
 
-// quantityOf returns a number as a quantity.
+// quantityOf returns an integer as a resource quantity.
 func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
 // HostPorts returns a rule that refuses a pod whose host port another pod has.
@@ -116,7 +118,8 @@ func HostPorts() Rule {
 	})
 }
 
-// hostPortOfKey returns the host port of a key at an address.
+// hostPortOfKey returns the port number and the protocol of a host port key, with the given IP address. The
+// name of the key must be a decimal number.
 func hostPortOfKey(key Key, ip string) podspec.HostPort {
 	var n int32
 	for _, digit := range key.Name {
@@ -125,7 +128,7 @@ func hostPortOfKey(key Key, ip string) podspec.HostPort {
 	return podspec.HostPort{IP: ip, Protocol: v1.Protocol(key.Space), Port: n}
 }
 
-// hostPortReason returns the refusal of a pod whose host port another pod has.
+// hostPortReason returns the reason for refusing a pod whose host port is taken by pod h.
 func hostPortReason(port podspec.HostPort, h Holder) Reason {
 	return Reason{
 		Kind: KindHostPort, Reason: "NodePorts", Message: fmt.Sprintf("host port %s is taken by pod %s/%s", port, h.Namespace, h.Name),
@@ -139,7 +142,7 @@ func hostPortReason(port podspec.HostPort, h Holder) Reason {
 // is not checked.
 func Resources(allocatable v1.ResourceList) Rule {
 	allocatable = allocatable.DeepCopy()
-	order := slices.SortedFunc(maps.Keys(allocatable), compareCheckOrder)
+	order := slices.SortedFunc(maps.Keys(allocatable), compareByCheckOrder)
 	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
 		for _, name := range order {
 			want, ok := claims.Quantities[name]
@@ -156,14 +159,14 @@ func Resources(allocatable v1.ResourceList) Rule {
 	})
 }
 
-// exceedsCapacity reports whether less than want is left of a resource.
+// exceedsCapacity reports whether used plus want is more than the capacity.
 func exceedsCapacity(want, used, capacity resource.Quantity) bool {
 	sum := used.DeepCopy()
 	sum.Add(want)
 	return sum.Cmp(capacity) > 0
 }
 
-// resourceReason returns the refusal of a pod that requests more of a resource than is left.
+// resourceReason returns the reason for refusing a pod that requests more of a resource than the node has left.
 func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity) Reason {
 	return Reason{
 		Kind: KindResource, Reason: "OutOf" + string(name), Resource: name, Requested: want, Used: used, Capacity: capacity,
@@ -172,17 +175,18 @@ func resourceReason(name v1.ResourceName, want, used, capacity resource.Quantity
 	}
 }
 
-// compareCheckOrder orders resources as the kubelet checks them. The first one that does not fit is the reason
-// of the rejection.
-func compareCheckOrder(a, b v1.ResourceName) int {
-	if x, y := checkOrder(a), checkOrder(b); x != y {
+// compareByCheckOrder compares two resource names by the order in which the kubelet checks resources, and then
+// by name. The order matters because the first resource that does not fit is the reason of the rejection.
+func compareByCheckOrder(a, b v1.ResourceName) int {
+	if x, y := checkOrderIndex(a), checkOrderIndex(b); x != y {
 		return x - y
 	}
 	return strings.Compare(string(a), string(b))
 }
 
-// checkOrder returns the position of a resource in the order of the kubelet's checks.
-func checkOrder(name v1.ResourceName) int {
+// checkOrderIndex returns 0 for pods, 1 for CPU, 2 for memory, 3 for ephemeral storage and 4 for any other
+// resource. The kubelet checks them in this order.
+func checkOrderIndex(name v1.ResourceName) int {
 	first := [...]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 	if i := slices.Index(first[:], name); i >= 0 {
 		return i

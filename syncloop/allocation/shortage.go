@@ -14,11 +14,12 @@ type Shortage struct {
 	slot     int
 }
 
-// isStillShort reports whether the other pods still claim too much.
-func (s *Shortage) isStillShort(others podSet) bool {
+// isStillShort reports whether the other pods claim so much of the missing resource that the pod still does not
+// fit. It returns false if no resource was missing.
+func (s *Shortage) isStillShort(otherPods podSet) bool {
 	if s.resource == "" {
 		return false
 	}
-	claimed := others.requestedQuantity(s.slot, s.resource)
+	claimed := otherPods.requestedQuantity(s.slot, s.resource)
 	return claimed.Cmp(s.room) > 0
 }

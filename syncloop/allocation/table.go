@@ -114,7 +114,8 @@ type incarnation struct {
 	resize      *resize      // if the state is Admitted and the pod requests other resources; nil: none
 }
 
-// newestIncarnation returns the newest pod of the UID: the successor if the current pod terminates.
+// newestIncarnation returns the newest pod with the UID: while the current pod terminates, its successor, which
+// may be empty; otherwise the current pod.
 func (r *record) newestIncarnation() *incarnation {
 	if r.current.state == Terminating {
 		return &r.successor
@@ -145,7 +146,8 @@ func New(config Config) *Table {
 	}
 }
 
-// ensureRecord returns the record of a UID and creates it if it is missing.
+// ensureRecord returns the record of a UID, which holds the states of its pods. It creates the record if it is
+// missing.
 func (t *Table) ensureRecord(uid types.UID) *record {
 	r := t.records[uid]
 	if r == nil {
@@ -155,14 +157,15 @@ func (t *Table) ensureRecord(uid types.UID) *record {
 	return r
 }
 
-// dropIfEmpty removes a record without pods.
+// dropIfEmpty deletes the record of a UID if it has neither a pod nor the number of an active worker.
 func (t *Table) dropIfEmpty(uid types.UID, r *record) {
 	if r.current.state == Unknown && r.successor.state == Unknown && r.activeIncarnation == 0 {
 		delete(t.records, uid)
 	}
 }
 
-// setState sets the state of the newest pod of a UID.
+// setState sets the state of the newest pod with a UID and clears what else was stored about that pod. w is the
+// waiting entry, or nil. The record is created if it is missing, and deleted if it is empty afterwards.
 func (t *Table) setState(uid types.UID, state State, w *waiter) {
 	r := t.ensureRecord(uid)
 	*r.newestIncarnation() = incarnation{state: state, wait: w}
@@ -185,7 +188,7 @@ func (t *Table) State(uid types.UID) (newest, previous State) {
 // Len returns the number of UIDs in the table.
 func (t *Table) Len() int { return len(t.records) }
 
-// findWaiter returns the waiting pod of a UID, or nil.
+// findWaiter returns the entry of the newest pod with a UID if that pod waits for admission, or nil.
 func (t *Table) findWaiter(uid types.UID) *waiter {
 	if r := t.records[uid]; r != nil && r.newestIncarnation().state == Waiting {
 		return r.newestIncarnation().wait
@@ -338,7 +341,8 @@ func (t *Table) NextLimit() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// invalidateAnswers starts a new revision, so that answers to earlier questions are outdated.
+// invalidateAnswers makes all answers to earlier questions outdated, and makes the next Review decide about the
+// waiting pods again.
 func (t *Table) invalidateAnswers() {
 	t.changed = true
 	t.decideResizes = t.decideResizes || len(t.resizing) > 0
@@ -348,14 +352,17 @@ func (t *Table) invalidateAnswers() {
 // MarkChanged makes the next Update of a Usage copy a pod that the caller decides about.
 func (t *Table) MarkChanged(uid types.UID) { t.recordChange(uid, inStaying) }
 
-// recordChange records that a pod has changed in some parts of the table, for the next Update of a Usage.
+// recordChange stores that a pod was added to, changed in or removed from the staying or the terminating pods,
+// as the bits in parts say. The next Update of a Usage, the copy for other goroutines, reads it. Before the
+// first Update it does nothing.
 func (t *Table) recordChange(uid types.UID, parts uint8) {
 	if t.tracked {
 		t.changedPods = append(t.changedPods, changedPod{uid, parts})
 	}
 }
 
-// waitRank returns the rank of a pod among the waiting pods. The highest rank is first.
+// waitRank returns the rank of a pod in the order of the waiting pods, the highest first. The rank is the
+// priority if pods may wait on a full node, and equal for all pods if not.
 func (t *Table) waitRank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
 
 // Rank returns the rank of a pod with this priority among the waiting pods of a table with this WaitWhenFull.
@@ -367,27 +374,30 @@ func Rank(priority int32, waitWhenFull bool) int32 {
 	return priority
 }
 
-// compareRanks orders ranks, the highest first.
+// compareRanks compares two ranks in the order of the waiting pods, so that the higher rank sorts first.
 func compareRanks(a, b int32) int { return cmp.Compare(b, a) }
 
-// waitPosition returns the index at which a pod belongs in the list of waiting pods.
+// waitPosition returns the index at which a pod is to be inserted into the waiting pods: after all pods of the
+// same or a higher rank.
 func (t *Table) waitPosition(w *waiter) int {
 	return sort.Search(len(t.waiting), func(i int) bool { return compareRanks(t.waitRank(&w.pod), t.waitRank(&t.waiting[i].pod)) < 0 })
 }
 
-// decrementImpatient updates the number of impatient pods when a pod stops waiting. The caller removes the pod from waiting.
+// decrementImpatient decrements the number of waiting pods with a time limit if the pod is one of them, that
+// is, not patient. The caller removes the pod from the waiting pods.
 func (t *Table) decrementImpatient(w *waiter) {
 	if !w.patient {
 		t.impatient--
 	}
 }
 
-// removeWaiter removes a pod from the list of waiting pods.
+// removeWaiter removes a pod from the list of waiting pods. It changes no state and no counter.
 func (t *Table) removeWaiter(w *waiter) {
 	t.waiting = slices.DeleteFunc(t.waiting, func(other *waiter) bool { return other == w })
 }
 
-// removeArrival removes a pod that is Arriving, and closes the decision about it.
+// removeArrival removes the newest pod of a UID if the table has not decided about it yet, and cancels an open
+// decision about it. Its state becomes Unknown. It does nothing if the pod is not Arriving.
 func (t *Table) removeArrival(uid types.UID) {
 	r := t.records[uid]
 	if r == nil || r.newestIncarnation().state != Arriving {

@@ -92,7 +92,7 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, podWithClaims 
 		termination = *r.current.termination
 	}
 	switch {
-	case o.TerminationRequested && !o.Terminated && r.mayRun(&o):
+	case o.TerminationRequested && !o.Terminated && r.mayTerminatingPodRun(&o):
 		if !termination.hadWorker || termination.incarnation != o.Incarnation {
 			if from := o.claimsFrom(); from != FromNothing || termination.Pod.Pod == nil {
 				termination.Pod = podWithClaims(from)
@@ -113,9 +113,9 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, podWithClaims 
 	return termination, StillTerminating
 }
 
-// startTermination counts a terminating pod. The pod that its UID had becomes its successor. If the record had
-// the terminating pod itself, the pod counts twice, as staying and as terminating, until the caller calls
-// Remove.
+// startTermination stores that a pod of the UID terminates, and counts its claims as terminating. If the record
+// had another pod, that pod becomes the successor. If it was the terminating pod itself, the pod counts twice
+// until the caller calls Remove.
 func (t *Table) startTermination(uid types.UID, r *record, termination Termination) {
 	if r.current.state != Terminating {
 		r.current.resize = nil // A terminating pod is not resized.
@@ -127,7 +127,8 @@ func (t *Table) startTermination(uid types.UID, r *record, termination Terminati
 	t.recordChange(uid, inTerminating)
 }
 
-// finishTermination stops counting a terminating pod: it has stopped, or does not terminate after all.
+// finishTermination stops counting a pod as terminating, because it has stopped or does not terminate after
+// all. Its successor, if any, becomes the current pod. It does nothing if no pod of the UID terminates.
 func (t *Table) finishTermination(uid types.UID, r *record) {
 	if r.current.state != Terminating {
 		return
@@ -155,13 +156,15 @@ func (t *Table) ForgetIncarnation(uid types.UID) {
 	}
 }
 
-// mayRun reports whether a terminating pod may run. It does not run if it was rejected, or if it was
-// terminated before its worker had started anything.
-func (r *record) mayRun(o *Observed) bool {
+// mayTerminatingPodRun reports whether a terminating pod may still have containers: the runtime shows it, its
+// worker has no spec of it, or that worker has started it. It returns false for a pod that was terminated
+// before its worker had started anything.
+func (r *record) mayTerminatingPodRun(o *Observed) bool {
 	return o.Seen || !o.HasConfig || o.Started && r.activeIncarnation == o.Incarnation
 }
 
-// claimsFrom returns the origin of the claims of a pod whose termination begins.
+// claimsFrom returns where the claims of a terminating pod are read from: from the spec that its worker has,
+// from the sandbox annotation if only the runtime has the pod, or from nowhere.
 func (o *Observed) claimsFrom() ClaimsFrom {
 	switch {
 	case o.Given && o.HasConfig:
@@ -172,7 +175,8 @@ func (o *Observed) claimsFrom() ClaimsFrom {
 	return FromNothing
 }
 
-// expectedEnd returns when the grace period of a termination that began at since is over.
+// expectedEnd returns the end of the grace period of a termination that began at since. An orphan whose kill is
+// deferred begins at OrphanGraceEnd instead. A grace period of 0 counts as defaultGrace.
 func (o *Observed) expectedEnd(since time.Time) time.Time {
 	if !o.OrphanGraceEnd.IsZero() {
 		since = o.OrphanGraceEnd

@@ -62,7 +62,8 @@ func NewUsage(chain *Chain) *Usage {
 	return &Usage{chain: chain, admitted: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
 }
 
-// ensurePod returns the entry of a UID and creates it if it is missing.
+// ensurePod returns what the Usage stores about a UID beside its ledgers, and creates that entry if it is
+// missing.
 func (u *Usage) ensurePod(uid types.UID) *usagePod {
 	one := u.pods[uid]
 	if one == nil {
@@ -72,7 +73,7 @@ func (u *Usage) ensurePod(uid types.UID) *usagePod {
 	return one
 }
 
-// readPod returns a copy of the entry of a UID. It is zero if there is none.
+// readPod returns a copy of the entry of a UID, or the zero entry if the UID has none.
 func (u *Usage) readPod(uid types.UID) usagePod {
 	if one := u.pods[uid]; one != nil {
 		return *one
@@ -80,7 +81,7 @@ func (u *Usage) readPod(uid types.UID) usagePod {
 	return usagePod{}
 }
 
-// dropIfEmpty removes an empty entry.
+// dropIfEmpty deletes the entry of a UID if it is the zero value.
 func (u *Usage) dropIfEmpty(uid types.UID) {
 	if u.readPod(uid) == (usagePod{}) {
 		delete(u.pods, uid)
@@ -107,8 +108,9 @@ func (u *Usage) LastWorkerChange() uint64 { return u.lastChange }
 // PendingWorkerChanges returns the number of pods with a worker change that no Update contains.
 func (u *Usage) PendingWorkerChanges() int { return u.changedPods }
 
-// dropWorkerChanges drops the worker changes up to this number.
-func (u *Usage) dropWorkerChanges(number uint64) {
+// dropWorkerChangesUpTo deletes the recorded changes of pod workers whose sequence number is at most number. A
+// pod with no later change is then no longer marked as changed.
+func (u *Usage) dropWorkerChangesUpTo(number uint64) {
 	n := 0
 	for n < len(u.changes) && u.changes[n].number <= number {
 		if one := u.pods[u.changes[n].uid]; one != nil && one.lastChange <= number {
@@ -128,7 +130,7 @@ func (u *Usage) dropWorkerChanges(number uint64) {
 // Update copies the changes of the table since the last Update. A table has one Usage. observedChange is the
 // number of the last worker change that the table has observed.
 func (u *Usage) Update(t *Table, observedChange uint64) {
-	u.dropWorkerChanges(observedChange)
+	u.dropWorkerChangesUpTo(observedChange)
 	if !t.tracked {
 		t.tracked = true
 		for _, uid := range t.UIDs() {
@@ -145,9 +147,9 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 			u.Unassume(uid)
 			u.removePod(uid)
 			if e := t.staying.get(uid); e != nil {
-				l := u.ledgerFor(t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
+				l := u.ensureLedger(t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 				l.insert(e)
-				u.setWaitingRank(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
+				u.storeWaitingLedger(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 			}
 		}
 		if parts&inTerminating != 0 {
@@ -166,8 +168,10 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 // minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ledgerFor returns the ledger of the admitted pods, or the ledger of the waiting pods of a rank.
-func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
+// ensureLedger returns the ledger to which a pod is added: the ledger of the admitted pods if waits is false,
+// and otherwise that of the waiting pods with this rank (their order, the highest first). It creates a missing
+// ledger of a rank.
+func (u *Usage) ensureLedger(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.admitted
 	}
@@ -178,8 +182,9 @@ func (u *Usage) ledgerFor(waits bool, rank int32) *ledger {
 	return &u.waiting[i].ledger
 }
 
-// setWaitingRank stores the ledger of a waiting pod.
-func (u *Usage) setWaitingRank(uid types.UID, waits bool, rank int32) {
+// storeWaitingLedger stores in the entry of a waiting pod which ledger has it: the existing ledger of the rank.
+// It does nothing if waits is false.
+func (u *Usage) storeWaitingLedger(uid types.UID, waits bool, rank int32) {
 	if !waits {
 		return
 	}
@@ -190,7 +195,8 @@ func (u *Usage) setWaitingRank(uid types.UID, waits bool, rank int32) {
 	}
 }
 
-// removePod removes an admitted or waiting pod.
+// removePod removes an admitted or waiting pod from its ledger. It deletes the ledger of a rank that has no
+// waiting pod afterwards.
 func (u *Usage) removePod(uid types.UID) {
 	l := u.readPod(uid).rankLevel
 	if l == nil {
@@ -253,7 +259,8 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	return !wasAssumed
 }
 
-// awaitsVerdict reports whether a UID is assumed and has no verdict.
+// awaitsVerdict reports whether a UID has an assumed pod, that is, one that the host program has passed to a
+// source and the table has not decided about, and that pod has no verdict yet.
 func (u *Usage) awaitsVerdict(uid types.UID) bool {
 	one := u.readPod(uid)
 	return one.assumed != nil && !one.hasVerdict
@@ -324,9 +331,9 @@ func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 	if verdict == Rejected {
 		return
 	}
-	l := u.ledgerFor(verdict == Waiting, rank)
+	l := u.ensureLedger(verdict == Waiting, rank)
 	l.insert(&entry{Pod: pod, arrival: max(l.arrived+1, arrivalOfAssumed)})
-	u.setWaitingRank(pod.UID, verdict == Waiting, rank)
+	u.storeWaitingLedger(pod.UID, verdict == Waiting, rank)
 }
 
 // arrivalOfAssumed is an arrival number that is greater than all arrival numbers of a table.

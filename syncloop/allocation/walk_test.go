@@ -364,7 +364,7 @@ func (w *walker) rest() error {
 			return fmt.Errorf("something is open at rest")
 		}
 		for i, waiting := range w.table.waiting {
-			d := w.table.openDecision(waiting, w.table.podsBefore(i))
+			d := w.table.openDecision(waiting, w.table.admittedAndWaitersBefore(i))
 			if _, done := w.table.askChain(d); !done && d.step == BesideAllPods && (recheck || strings.HasPrefix(waiting.answer.Reason, "OutOf")) {
 				return fmt.Errorf("%s waits at rest, and its rules admit it", waiting.pod.UID)
 			}
