@@ -16,9 +16,9 @@ import (
 // pods are handled last.
 func (h *Handlers) HandlePodAdditions(_ context.Context, pods []*v1.Pod) { h.addPods(pods) }
 
-// addPods adds the pods to the manager, and for each pod starts a worker, stores that it waits, or rejects it.
-// If TerminalStatus or an admission handler panics for a pod, the next housekeeping adds that pod again, once.
-// For a mirror pod, addPods updates the worker of its static pod instead.
+// addPods stores new pods in the manager. Each of them then gets a worker, waits for admission, or is rejected;
+// a mirror pod instead causes an update of its static pod's worker. If a function of the host program panics
+// for a pod, the next housekeeping adds that pod again.
 func (h *Handlers) addPods(pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -35,7 +35,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 	}()
 	h.updateAllocationsFromRuntime(h.config.Runtime.Pods())
 	h.updateAllocationsOfChangedWorkers()
-	a := &addition{Handlers: h, running: h.runningPods(), earlierPods: h.podsOfEarlierAgent()}
+	a := &addition{Handlers: h, running: h.runningPodUIDs(), earlierPods: h.podsOfEarlierAgent()}
 	ordered := h.sortAdditions(pods, a.running)
 	for _, pod := range ordered {
 		if h.readRecord(pod.UID).removedBySource { // The saved status belongs to the removed pod.
@@ -52,7 +52,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		}
 		a.addPod(pod)
 	}
-	h.forEachContained(mirrors, h.updateStaticPodOfMirror)
+	h.forEachPodMarkPanicked(mirrors, h.updateStaticPodOfMirror)
 }
 
 // addition is one call of addPods.
@@ -62,9 +62,9 @@ type addition struct {
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// addPod adds one pod. After a first panic of a function of the host program the next housekeeping adds the pod
-// again. After a second panic a pod that the runtime had before this process started gets a worker, and any
-// other pod is rejected.
+// addPod admits one pod and contains a panic of the host program's functions. After a first panic the next
+// housekeeping adds the pod again. After a second panic the pod is rejected, or gets a worker without admission
+// if it ran before this process started.
 func (a *addition) addPod(pod *v1.Pod) {
 	r := a.ensureRecord(pod.UID)
 	second := r.retryChange
@@ -73,7 +73,7 @@ func (a *addition) addPod(pod *v1.Pod) {
 		r.undecided = false // The first sync decides whether another pod has terminated.
 	}
 	var err error
-	if fault := a.guard.Call("SyncHandler.HandlePodAdditions", func() { pod, err = a.addWithTerminalStatus(pod) }); fault != nil {
+	if fault := a.guard.Call("SyncHandler.HandlePodAdditions", func() { pod, err = a.restoreTerminalStatusAndAdmit(pod) }); fault != nil {
 		err = fault
 	}
 	switch {
@@ -85,27 +85,27 @@ func (a *addition) addPod(pod *v1.Pod) {
 	case a.earlierPods[pod.UID] || a.runsWithoutWorker(pod, a.running):
 		a.startWorker(pod)
 	default:
-		a.rejectPod(pod, rejectedByPanic)
+		a.recordAndPublishRejection(pod, rejectedByPanic)
 	}
 }
 
-// addWithTerminalStatus starts or rejects a pod, after it has replaced the pod's status by the terminal status
-// that an earlier agent has saved, if one is saved. It returns the pod with that status. It returns an error if
-// TerminalStatus or an admission handler panics.
-func (a *addition) addWithTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
-	pod, err := a.withTerminalStatus(pod)
+// restoreTerminalStatusAndAdmit gives the pod the terminal status that an earlier agent has saved, if there is
+// one, and stores that version in the manager. It then admits, rejects or defers the pod, and returns the pod
+// with its status. It returns an error if TerminalStatus, a rule or an admission handler panics.
+func (a *addition) restoreTerminalStatusAndAdmit(pod *v1.Pod) (*v1.Pod, error) {
+	pod, err := a.withSavedTerminalStatus(pod)
 	if err != nil {
 		return pod, err
 	}
 	if now, _ := a.config.Manager.GetPodByUID(pod.UID); now != pod {
 		a.config.Manager.AddPod(pod)
 	}
-	return pod, a.admitAndStart(pod)
+	return pod, a.admitAndStartWorker(pod)
 }
 
-// withTerminalStatus returns a copy of the pod with the saved terminal status, or the pod itself if none is
-// saved or its own status is terminal. A pod with a terminal status does not run again.
-func (a *addition) withTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
+// withSavedTerminalStatus returns a copy of the pod with the terminal status that an earlier agent has saved.
+// It returns the pod itself if none is saved or the pod's own status is terminal.
+func (a *addition) withSavedTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	status, ok, err := a.readTerminalStatus(pod)
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
 		return pod, err
@@ -115,24 +115,26 @@ func (a *addition) withTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	return &ended, nil
 }
 
-// readTerminalStatus calls TerminalStatus and returns its panic as an error.
+// readTerminalStatus returns the saved status from the host program's TerminalStatus. It returns a panic of
+// that function as an error.
 func (a *addition) readTerminalStatus(pod *v1.Pod) (status v1.PodStatus, ok bool, err error) {
 	defer a.guard.Recover("TerminalStatus", &err)
 	status, ok = a.config.TerminalStatus(pod)
 	return status, ok, nil
 }
 
-// admitAndStart starts the worker of a pod that needs no admission or is admitted. It clears an earlier
-// rejection or wait of the UID first. A pod that an earlier agent has started needs no admission, because that
-// agent has admitted it (AD-8, I42).
-func (a *addition) admitAndStart(pod *v1.Pod) error {
+// admitAndStartWorker clears an earlier rejection or wait of the UID, decides about the pod, and starts its
+// worker if the pod is admitted. A deleted or terminal pod, and a pod that an earlier agent has started, get a
+// worker without admission. While the node is Closed (it drains or shuts down), all but deleted and terminal
+// pods are rejected or terminated. (AD-8, I42)
+func (a *addition) admitAndStartWorker(pod *v1.Pod) error {
 	a.clearRejection(pod.UID)
 	a.stopWaiting(pod.UID)
 	if !skipsAdmission(pod) && a.rejectOrTerminateIfClosed(pod, a.running) {
 		return nil
 	}
 	if !skipsAdmission(pod) && !a.earlierPods[pod.UID] && !a.runsWithoutWorker(pod, a.running) {
-		if admitted, err := a.admitPod(pod); err != nil || !admitted {
+		if admitted, err := a.admitRejectOrDeferPod(pod); err != nil || !admitted {
 			return err
 		}
 	}
@@ -140,8 +142,8 @@ func (a *addition) admitAndStart(pod *v1.Pod) error {
 	return nil
 }
 
-// startWorker creates the worker of a pod. If the stored status is the rejection of a removed pod with the same
-// UID, it first replaces that status by Pending.
+// startWorker sends the update that creates the worker of a pod. If the stored status is the rejection of a
+// removed pod with the same UID, it first replaces that status by Pending.
 func (h *Handlers) startWorker(pod *v1.Pod) {
 	if r := h.ensureRecord(pod.UID); r.hasStaleRejection {
 		r.hasStaleRejection = false
@@ -151,27 +153,27 @@ func (h *Handlers) startWorker(pod *v1.Pod) {
 	h.updateWorker(podworkers.SyncPodCreate, pod, mirror)
 }
 
-// skipsAdmission reports whether a pod gets a worker without admission: it is deleted or terminal, so it
-// starts no container (SL-18). A pod whose UID a terminating worker has is still admitted, because that worker
-// has a previous incarnation.
+// skipsAdmission reports whether a pod gets a worker without admission: it is deleted or has a terminal phase,
+// so it starts no container (SL-18).
 func skipsAdmission(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil || podstatus.IsTerminal(pod.Status.Phase)
 }
 
-// updateStaticPodOfMirror sends an update to the worker of the static pod that a changed mirror pod belongs to.
-// It does nothing if that pod does not exist, was rejected, waits for admission, or is still to be added again
-// after a panic.
+// updateStaticPodOfMirror sends an update to the worker of the static pod that a mirror pod belongs to. It does
+// nothing if that static pod does not exist, was rejected, waits for admission, or is to be added again after a
+// panic.
 func (h *Handlers) updateStaticPodOfMirror(mirror *v1.Pod) {
-	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.isUnstarted(pod.UID) && !h.isAdditionPending(pod.UID) {
+	if pod, ok := h.config.Manager.GetPodByMirrorPod(mirror); ok && !h.isRejectedOrWaiting(pod.UID) && !h.isAdditionRetryPending(pod.UID) {
 		h.updateWorker(podworkers.SyncPodUpdate, pod, mirror)
 	}
 }
 
-// rejectPod rejects a pod: it records an event, stores the rejection, publishes the status Failed and calls the
-// host program's Rejected (SL-20). The published status has no conditions or container statuses.
-func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
+// recordAndPublishRejection rejects a pod: it records a warning event, stores the rejection, publishes the
+// status Failed, writes a log message and calls the host program's Rejected (SL-20). The published status has
+// no conditions and no container statuses.
+func (p *unstartedPods) recordAndPublishRejection(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Recorder.Event(pod, v1.EventTypeWarning, result.Reason, result.Message)
-	p.storeAndPublishRejection(pod, v1.PodStatus{
+	p.storeRejectionAndPublishStatus(pod, v1.PodStatus{
 		Phase:    v1.PodFailed,
 		QOSClass: podstatus.QOSClass(pod),
 		Reason:   result.Reason,
@@ -181,10 +183,10 @@ func (p *unstartedPods) rejectPod(pod *v1.Pod, result PodAdmitResult) {
 	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// storeAndPublishRejection stores that a pod is rejected, ends its wait if it waits, and publishes its terminal
-// status. A waiting pod whose Pending status was published gets the terminal status at once;
-// publishOrHoldStatus publishes any other.
-func (p *unstartedPods) storeAndPublishRejection(pod *v1.Pod, status v1.PodStatus) {
+// storeRejectionAndPublishStatus stores that a pod is rejected, ends its wait for admission if it waits, and
+// publishes the given terminal status. While an earlier pod with the same UID terminates, the status is
+// published later, unless the pod already has a published status.
+func (p *unstartedPods) storeRejectionAndPublishStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	own := w != nil && w.published
 	p.stopWaiting(pod.UID)
@@ -194,29 +196,29 @@ func (p *unstartedPods) storeAndPublishRejection(pod *v1.Pod, status v1.PodStatu
 	status.ObservedGeneration = pod.Generation
 	if own {
 		p.config.Status.SetPodStatus(pod, status)
-		p.saveRejection(pod)
+		p.saveRejectionForNextAgent(pod)
 		return
 	}
 	p.publishOrHoldStatus(pod, status)
 }
 
-// isActive reports whether a pod runs or should run (HC-7). A rejected or waiting pod is not active. A pod with
-// a worker is active until the worker knows that its containers have stopped, or if it restarts afterwards; a
-// pod without a worker is active unless its status is terminal.
-func (s *podStates) isActive(pod *v1.Pod) bool {
-	if s.isUnstarted(pod.UID) {
+// isActiveNotRejectedOrWaiting returns false if the pod was rejected or waits for admission, or if its status
+// is terminal and it has no worker (HC-7). It also returns false if its worker reports that all containers have
+// stopped, unless a newer pod with the same UID starts afterwards and was not evicted.
+func (s *podStates) isActiveNotRejectedOrWaiting(pod *v1.Pod) bool {
+	if s.isRejectedOrWaiting(pod.UID) {
 		return false
 	}
 	view := s.config.Workers.View(pod.UID)
 	if !view.Known {
-		return !s.isTerminal(pod)
+		return !s.hasTerminalPhase(pod)
 	}
 	return view.RestartRequested && !view.RestartEvicted || !view.IsPodKnownTerminated()
 }
 
-// isTerminal reports whether the phase in the pod's own status, or in the stored status, is Succeeded or
-// Failed.
-func (s *podStates) isTerminal(pod *v1.Pod) bool {
+// hasTerminalPhase reports whether the phase is Succeeded or Failed, either in the pod's own status or in the
+// status stored under its UID.
+func (s *podStates) hasTerminalPhase(pod *v1.Pod) bool {
 	if podstatus.IsTerminal(pod.Status.Phase) {
 		return true
 	}

@@ -54,7 +54,7 @@ type PodAdmitAttributes struct {
 func (a PodAdmitAttributes) Requested(name v1.ResourceName) resource.Quantity {
 	beside := a.snapshot
 	if beside == nil {
-		sum := snapshotWith(allocation.NewChain(), a.OtherPods)
+		sum := newSnapshotOfPods(allocation.NewChain(), a.OtherPods)
 		beside = &sum
 	}
 	total := beside.Staying.Requested(name)
@@ -84,8 +84,8 @@ type PodAdmitResult struct {
 // admitted is the result of a handler that admits the pod.
 var admitted = PodAdmitResult{Admit: true}
 
-// needsOtherPods reports whether an admission handler reads the list of the other pods. The built-in rules and
-// a PodAdmitAloneFunc do not.
+// needsOtherPods reports whether an admission handler may read the list of the other pods. The built-in rules,
+// the rules of the host program and a PodAdmitAloneFunc do not.
 func needsOtherPods(handler PodAdmitHandler) bool {
 	switch handler.(type) {
 	case ruleHandler, PodAdmitAloneFunc:

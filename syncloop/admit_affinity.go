@@ -17,13 +17,13 @@ import (
 func AdmitNodeAffinity(name string, nodeLabels map[string]string) PodAdmitHandler {
 	node := selectable{podspec.Node{Name: name, Labels: maps.Clone(nodeLabels)}}
 	return PodAdmitAloneFunc(func(attrs PodAdmitAttributes) PodAdmitResult {
-		return Refused(append(node.selectorMismatch(&attrs.Pod.Spec), node.affinityMismatch(&attrs.Pod.Spec)...)...)
+		return Refused(append(node.nodeSelectorMismatches(&attrs.Pod.Spec), node.nodeAffinityMismatch(&attrs.Pod.Spec)...)...)
 	})
 }
 
-// selectorMismatch returns one reason for each label of spec.nodeSelector that the node does not have with that
-// value.
-func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Reason) {
+// nodeSelectorMismatches returns one reason for each label of spec.nodeSelector that the node does not have
+// with that value.
+func (s selectable) nodeSelectorMismatches(spec *v1.PodSpec) (reasons []allocation.Reason) {
 	for _, key := range s.missingLabels(spec.NodeSelector) {
 		r := nodeAffinityReason("spec.nodeSelector", fmt.Sprintf("spec.nodeSelector wants %s=%s, and the node has %s", key, spec.NodeSelector[key], s.describeLabel(key)))
 		r.Label = key
@@ -32,9 +32,9 @@ func (s selectable) selectorMismatch(spec *v1.PodSpec) (reasons []allocation.Rea
 	return reasons
 }
 
-// affinityMismatch returns a reason if the required node affinity does not match the node or cannot be parsed.
-// It returns nil if it matches or the pod has none.
-func (s selectable) affinityMismatch(spec *v1.PodSpec) []allocation.Reason {
+// nodeAffinityMismatch returns one reason if the required node affinity does not match the node or cannot be
+// parsed. It returns nil if the affinity matches or the pod has none.
+func (s selectable) nodeAffinityMismatch(spec *v1.PodSpec) []allocation.Reason {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return nil
 	}
@@ -57,7 +57,8 @@ func nodeAffinityReason(field, message string) allocation.Reason {
 // selectable is a node that selectors are matched against.
 type selectable struct{ podspec.Node }
 
-// missingLabels returns the sorted keys of the selector's labels that the node lacks or has with another value.
+// missingLabels returns the sorted label keys of the selector whose label the node does not have, or has with
+// another value.
 func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	for _, key := range slices.Sorted(maps.Keys(selector)) {
 		if have, ok := s.Labels[key]; !ok || have != selector[key] {
@@ -67,7 +68,7 @@ func (s selectable) missingLabels(selector map[string]string) (keys []string) {
 	return keys
 }
 
-// describeLabel returns "key=value" for a label of the node, or "no such label".
+// describeLabel returns "key=value" for a label of the node, or "no such label" if the node does not have it.
 func (s selectable) describeLabel(key string) string {
 	if value, ok := s.Labels[key]; ok {
 		return key + "=" + value

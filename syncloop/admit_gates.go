@@ -22,7 +22,7 @@ func AdmitGates() PodAdmitHandler {
 	})
 }
 
-// gateNames returns the names of the gates, separated by commas.
+// gateNames returns the names of the scheduling gates, separated by commas.
 func gateNames(gates []v1.PodSchedulingGate) string {
 	names := make([]string, len(gates))
 	for i, gate := range gates {

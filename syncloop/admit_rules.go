@@ -29,7 +29,7 @@ func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	pod := allocationPod(r.chain, attrs.Pod)
 	if attrs.snapshot == nil || !r.chain.HasOnlyBuiltInRules() {
-		return Refused(r.chain.Check(0, &pod, snapshotWith(r.chain, attrs.OtherPods))...)
+		return Refused(r.chain.Check(0, &pod, newSnapshotOfPods(r.chain, attrs.OtherPods))...)
 	}
 	reasons := r.chain.Check(0, &pod, *attrs.snapshot)
 	result := Refused(reasons...)
@@ -37,15 +37,15 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// allocationPod returns the entry of a pod for the allocation table: the pod with its resource requests, host
-// ports and full name.
+// allocationPod returns a pod as the allocation table stores it: with the resource requests, host ports and
+// full name that it claims, and with the claims that rules of the host program compute.
 func allocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
 
-// snapshotWith returns a snapshot of the node that counts the resource requests and host ports of the given
-// pods. A nil pod counts as one pod without requests.
-func snapshotWith(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
+// newSnapshotOfPods returns a snapshot of a node on which the given pods run. A nil pod counts as one pod
+// without requests.
+func newSnapshotOfPods(chain *allocation.Chain, pods []*v1.Pod) allocation.Snapshot {
 	all := make([]allocation.Pod, len(pods))
 	for i, pod := range pods {
 		if pod == nil {
@@ -111,9 +111,9 @@ type admitChain struct {
 	guard    *contain.Guard
 }
 
-// newAdmitChain returns the chain of the given admission handlers. A built-in rule runs inside the allocation
-// table; a rule of the host program is wrapped, so that its panic is contained. The loop calls each other
-// handler when the table asks for its answer.
+// newAdmitChain returns the chain of the given admission handlers. The allocation table runs the rules among
+// them itself; rules of the host program are wrapped so that their panics are contained. For each other handler
+// the table asks the loop, which calls the handler.
 func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain {
 	rules := make([]allocation.Rule, len(handlers))
 	for i, handler := range handlers {
@@ -129,8 +129,9 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}
 }
 
-// askHandler calls one handler of the chain and returns its result. It returns an error if the handler panics.
-// beside is the node without the pod; trial is true if nothing is admitted.
+// askHandler calls one admission handler of the chain and returns its result. It returns an error if the
+// handler panics. beside has the other pods of the node; trial tells the handler that the pod does not start
+// whatever it answers.
 func (c *admitChain) askHandler(index int, pod *v1.Pod, beside allocation.Snapshot, trial bool) (result PodAdmitResult, err error) {
 	handler := c.handlers[index]
 	attrs := PodAdmitAttributes{Pod: pod, Trial: trial, snapshot: &beside}
@@ -141,9 +142,10 @@ func (c *admitChain) askHandler(index int, pod *v1.Pod, beside allocation.Snapsh
 	return result, err
 }
 
-// collectReasons asks all rules and handlers about a pod as a trial. It returns the answer of the first one
-// that refuses, and the reasons of all that refuse. A rule or handler that panics counts as a refusal.
-func (c *admitChain) collectReasons(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
+// firstRefusalAndAllReasons asks the name check and all rules and handlers about a pod, as a trial that starts
+// nothing. It returns the answer of the first one that refuses the pod, and the reasons of all that refuse it.
+// A panic counts as a refusal.
+func (c *admitChain) firstRefusalAndAllReasons(pod *allocation.Pod, beside allocation.Snapshot) (allocation.Answer, []allocation.Reason) {
 	answer, all := allocation.Answer{Admit: true}, []allocation.Reason(nil)
 	add := func(refusal PodAdmitResult) {
 		if refusal.Admit {

@@ -39,8 +39,8 @@ func UntoleratedTaints(pod *v1.Pod, taints []v1.Taint, effect v1.TaintEffect) (r
 	return reasons
 }
 
-// isTolerated reports whether a toleration of the pod tolerates the taint. A toleration without a key counts
-// only if its operator is Exists.
+// isTolerated reports whether a toleration of the pod tolerates the taint. It ignores a toleration with neither
+// a key nor the operator Exists.
 func isTolerated(pod *v1.Pod, taint *v1.Taint) bool {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

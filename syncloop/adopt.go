@@ -17,13 +17,14 @@ import (
 // pods are admitted.
 
 // runsWithoutWorker reports whether the UID of a pod is in running and has no worker. An earlier agent has then
-// started the pod, and it must not be admitted again, because a restart of the agent must not terminate running
+// started the pod. Such a pod needs no admission, because a restart of the agent must not terminate running
 // pods (I35, I42).
 func (v nodeView) runsWithoutWorker(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }
 
-// podsOfEarlierAgent returns the UIDs that the runtime lists and that have had no worker of this process.
+// podsOfEarlierAgent returns the UIDs of all pods in the listing of the runtime that have never had a worker in
+// this process.
 func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range s.config.Runtime.Pods() {
@@ -34,9 +35,9 @@ func (s *podStates) podsOfEarlierAgent() map[types.UID]bool {
 	return uids
 }
 
-// clearStaleHadWorker clears the flag hadWorker of each UID that has no worker and that the runtime does not
-// list. While the flag is set, containers and sandboxes of the UID count as started by this agent and not by an
-// earlier one.
+// clearStaleHadWorker clears the flag hadWorker of each UID that has no worker and is not in the runtime's
+// listing. The flag says that the containers of the UID were started by this process and not by an earlier
+// agent.
 func (c *cleanup) clearStaleHadWorker() {
 	shown := make(map[types.UID]bool, len(c.running))
 	for i := range c.running {
@@ -47,8 +48,8 @@ func (c *cleanup) clearStaleHadWorker() {
 	})
 }
 
-// runningPods returns the UIDs of the pods that may run according to the newest listing of the runtime.
-func (v nodeView) runningPods() map[types.UID]bool {
+// runningPodUIDs returns the UIDs of the pods that may run according to the newest listing of the runtime.
+func (v nodeView) runningPodUIDs() map[types.UID]bool {
 	uids := make(map[types.UID]bool)
 	for _, pod := range v.config.Runtime.Pods() {
 		if pod.MayRun() {
@@ -58,8 +59,8 @@ func (v nodeView) runningPods() map[types.UID]bool {
 	return uids
 }
 
-// sortAdditions returns the pods in the order in which they are added (SL-15): first those that run without a
-// worker, then those with the higher wait rank, then the older.
+// sortAdditions returns the pods in the order in which they are added (SL-15). Pods that run without a worker
+// come first; the others follow by priority if pods may wait on a full node, and then by age, the oldest first.
 func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		if x, y := v.runsWithoutWorker(a, running), v.runsWithoutWorker(b, running); x != y {
@@ -72,10 +73,10 @@ func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v
 	})
 }
 
-// isNameInUse reports whether a static pod without a worker must wait, because another pod with its namespace
-// and name may run and no worker holds that name. Until the runtime has been listed, every name counts as in
-// use. It returns false for any other pod (I11).
-func (v nodeView) isNameInUse(pod *v1.Pod) bool {
+// isStaticPodNameInUse reports whether a static pod without a worker must wait because another pod with its
+// namespace and name may run and no worker holds that name (I11). Before the first listing of the runtime it
+// returns true. It returns false for a pod that is not static or has a worker.
+func (v nodeView) isStaticPodNameInUse(pod *v1.Pod) bool {
 	if !podmanager.IsStaticPod(pod) || v.config.Workers.View(pod.UID).Known {
 		return false
 	}
@@ -98,8 +99,9 @@ func (v nodeView) runsWithoutHoldingFullName(pod *runtime.Pod) bool {
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// hasLostFullName reports whether another static pod from the same source has the full name of a running pod,
-// and has a worker with its spec. The source desires only one pod of a name, and both must not run (F60, I11).
+// hasLostFullName reports whether another static pod, from the same source and with a worker that has its spec,
+// has the full name of a running pod. The running pod must then stop, because the source desires only one pod
+// of a name (F60, I11).
 func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {
@@ -108,11 +110,11 @@ func (v nodeView) hasLostFullName(pod *runtime.Pod) bool {
 	return v.config.Workers.View(other.UID).HasConfig
 }
 
-// killStaticPodsWithoutName kills each desired static pod that runs while its worker still waits for the full
-// name, which another pod holds. It then requests the pod again, so that the pod starts when the name is free.
-// This happens if the runtime did not list the pod when the other pod got the name (F60, I11). The worker has
-// started nothing while it waits, so it does not matter which incarnation of the UID started the containers.
-func (c *cleanup) killStaticPodsWithoutName() {
+// killAndReaddStaticPodsWithoutName kills each desired static pod that runs while its worker still waits for
+// the full name, which another pod holds. It also sends the pod to its worker again, so that the pod starts
+// when the name is free. This happens if the runtime did not list the pod when the other pod got the name (F60,
+// I11). A worker that waits for the name has started nothing, so the containers are not its own.
+func (c *cleanup) killAndReaddStaticPodsWithoutName() {
 	for i := range c.running {
 		wanted, ok := c.config.Manager.GetPodByUID(c.running[i].UID)
 		if !ok || !c.running[i].MayRun() || !c.config.Workers.View(wanted.UID).AwaitsFullName {
@@ -137,19 +139,19 @@ func (c *cleanup) killStaticPodsWithoutName() {
 // rejectedByShutdown is the refusal of a node that is Closed.
 var rejectedByShutdown = Refused(allocation.Reason{Kind: allocation.KindDraining, Reason: "NodeShutdown", Message: "the node takes no new pods"})
 
-// rejectOrTerminateIfClosed rejects a pod if the node is Closed, that is draining or shut down. If the pod runs
-// without a worker, it instead gets a worker that terminates it within its grace period. It returns false, and
-// does nothing, if the node is not Closed.
-func (h *Handlers) rejectOrTerminateIfClosed(pod *v1.Pod, running map[types.UID]bool) bool {
+// rejectOrTerminateIfClosed rejects a pod if the node is Closed, that is, it drains or shuts down. A pod that
+// already runs without a worker instead gets a worker that terminates it. If the node is not Closed, it does
+// nothing and returns false.
+func (h *Handlers) rejectOrTerminateIfClosed(pod *v1.Pod, running map[types.UID]bool) (closed bool) {
 	if !h.config.Closed() {
 		return false
 	}
 	if !h.runsWithoutWorker(pod, running) {
-		h.rejectPod(pod, rejectedByShutdown)
+		h.recordAndPublishRejection(pod, rejectedByShutdown)
 		return true
 	}
 	h.updateWorker(podworkers.SyncPodCreate, pod, nil)
-	h.sendToWorker(podworkers.UpdatePodOptions{
+	h.sendToWorkerAndUpdateAllocation(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill, Pod: pod, KillPodOptions: &podworkers.KillPodOptions{PodStatusFunc: NodeShutdown()},
 	})
 	return true

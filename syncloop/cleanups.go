@@ -43,16 +43,16 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 		c.removeOrphanedStatuses()
 	}
 	c.startMissingWorkers()
-	c.startRunningWaitingPods()
+	c.startWorkersOfRunningWaitingPods()
 	c.killDeletedTerminalPods()
 	c.killOrphans()
-	c.killStaticPodsWithoutName()
+	c.killAndReaddStaticPodsWithoutName()
 	c.clearStaleHadWorker()
 	if all {
 		c.discardStoppedUndesiredPods()
 	}
-	c.updateAllAllocations()
-	h.unassumeDesiredPods()
+	c.updateAllAllocationsAndDropSpecs()
+	h.markDesiredAssumedPodsChanged()
 	h.table.RecheckFaults()
 	if h.table.NeedsReview() || !h.OrphanGraceOver() { // The loop has to wake at the end of the orphan grace.
 		h.wake()
@@ -69,8 +69,8 @@ type cleanup struct {
 	running       []runtime.Pod                          // from the last listing of the runtime
 }
 
-// removeOrphanedStatuses removes the stored statuses of pods that are not desired and have no worker. It also
-// clears the mark of those UIDs that the stored status may be an old rejection.
+// removeOrphanedStatuses removes the stored status of each UID that has neither a desired pod or mirror pod nor
+// a worker. For such a UID it also clears the flag that the stored status is the rejection of a removed pod.
 func (c *cleanup) removeOrphanedStatuses() {
 	keep := make(map[types.UID]bool, len(c.pods)+len(c.mirrors)+len(c.workers))
 	for uid := range c.workers {
@@ -85,12 +85,13 @@ func (c *cleanup) removeOrphanedStatuses() {
 	c.updateEachRecord(func(uid types.UID, r *record) { r.hasStaleRejection = r.hasStaleRejection && keep[uid] })
 }
 
-// startMissingWorkers starts a worker for each active pod without one, except pods that housekeeping adds again
-// after a panic. If the node is Closed, such a pod is rejected or terminated instead (B-130).
+// startMissingWorkers starts a worker for each desired pod that has none, unless the pod was rejected, waits
+// for admission, has a terminal status, or is to be added again after a panic. If the node is Closed (it drains
+// or shuts down), a pod that is not deleted is rejected or terminated instead (B-130).
 func (c *cleanup) startMissingWorkers() {
-	running := c.runningPods()
+	running := c.runningPodUIDs()
 	for _, pod := range c.pods {
-		if _, ok := c.workers[pod.UID]; ok || c.readRecord(pod.UID).retryChange || !c.isActive(pod) || !skipsAdmission(pod) && c.rejectOrTerminateIfClosed(pod, running) {
+		if _, ok := c.workers[pod.UID]; ok || c.readRecord(pod.UID).retryChange || !c.isActiveNotRejectedOrWaiting(pod) || !skipsAdmission(pod) && c.rejectOrTerminateIfClosed(pod, running) {
 			continue
 		}
 		c.startWorker(pod)
@@ -98,10 +99,11 @@ func (c *cleanup) startMissingWorkers() {
 }
 
 // killDeletedTerminalPods sends a kill to the workers for each deleted pod that has a terminal status, no
-// worker and nothing running. Without it a rejected pod would never be removed from the API (B-131, HC-8).
+// worker and no running container. The worker then finishes the pod, and a rejected pod can be removed from the
+// API server (B-131, HC-8).
 func (c *cleanup) killDeletedTerminalPods() {
 	for _, pod := range c.pods {
-		if pod.DeletionTimestamp == nil || !c.isTerminal(pod) {
+		if pod.DeletionTimestamp == nil || !c.hasTerminalPhase(pod) {
 			continue
 		}
 		if _, ok := c.workers[pod.UID]; ok || isRunning(c.running, pod.UID) {
@@ -111,8 +113,8 @@ func (c *cleanup) killDeletedTerminalPods() {
 	}
 }
 
-// killOrphans kills each running orphan: a pod without a worker that should not run. It defers the kill of a
-// pod that an earlier agent has started while a source may still name that pod (B-132, HC-9).
+// killOrphans kills each running pod that has no worker and should not run. While a source may still name a pod
+// of an earlier agent, it defers the kill of that pod (B-132, HC-9).
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
 		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKillIfInGrace(pod) {
@@ -122,20 +124,21 @@ func (c *cleanup) killOrphans() {
 }
 
 // isOrphan reports whether a pod of the runtime has no worker and should not run. A desired pod should not run
-// if it is not active. Any other pod should not run if all its possible sources are complete, or if another
-// static pod has its full name.
+// if it was rejected, waits, or has a terminal status. Another pod should not run if all its possible sources
+// have delivered their pods without it, or if another static pod has its full name.
 func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	if o.config.Workers.View(pod.UID).Known {
 		return false
 	}
 	if desired, ok := o.config.Manager.GetPodByUID(pod.UID); ok {
-		return !o.isActive(desired)
+		return !o.isActiveNotRejectedOrWaiting(desired)
 	}
-	return o.isUndesired(pod) || o.hasLostFullName(pod)
+	return o.isCertainlyUndesired(pod) || o.hasLostFullName(pod)
 }
 
-// killOrphan makes the workers kill a pod without a worker, with a grace period of one second. The kill is no
-// longer deferred, and the UID counts as having had a worker of this process.
+// killOrphan makes the workers kill a pod that has no worker, with a grace period of orphanTermination seconds.
+// It clears a deferral of the kill, stores that the UID has had a worker of this process, updates the pod's
+// allocation, and logs the kill.
 func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	grace := int64(orphanTermination)
 	err := o.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
@@ -156,9 +159,9 @@ func (o *orphans) killOrphan(orphan *runtime.Pod) {
 	o.config.Log.Info("killing a pod that is not desired", "pod", orphan.Name, "namespace", orphan.Namespace, "uid", orphan.UID)
 }
 
-// isUndesired reports whether a pod is not desired and every source that it may belong to has delivered its
-// first complete list.
-func (o *orphans) isUndesired(pod *runtime.Pod) bool {
+// isCertainlyUndesired reports whether a pod is not desired and every source that it may belong to has
+// delivered its first complete list.
+func (o *orphans) isCertainlyUndesired(pod *runtime.Pod) bool {
 	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
 	}
@@ -172,14 +175,14 @@ func isFromSource(pod *runtime.Pod, source string) bool {
 	})
 }
 
-// discardStoppedUndesiredPods calls the host program's Discard with the pods that have stopped, are not desired
-// and whose worker allows the removal. It leaves out a pod of an earlier agent while a source may still name
-// it, because its containers prove that it has run.
+// discardStoppedUndesiredPods calls the host program's Discard with the pods that have stopped, that no source
+// desires, and whose worker, if any, allows the removal. It leaves out a pod of an earlier agent while a source
+// may still name it. It does not call Discard without pods.
 func (c *cleanup) discardStoppedUndesiredPods() {
 	var gone []types.UID
 	for i := range c.running {
 		pod := &c.running[i]
-		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.isUndesired(pod) && !c.mayHaveLateManifest(pod) {
+		if !pod.MayRun() && c.config.Workers.View(pod.UID).ShouldPodContentBeRemoved() && c.isCertainlyUndesired(pod) && !c.maySourceStillNamePod(pod) {
 			gone = append(gone, pod.UID)
 		}
 	}
@@ -188,7 +191,7 @@ func (c *cleanup) discardStoppedUndesiredPods() {
 	}
 }
 
-// isRunning reports whether the pod with the UID is in pods and may run.
+// isRunning reports whether pods has a pod with the UID that may run.
 func isRunning(pods []runtime.Pod, uid types.UID) bool {
 	p := findPod(pods, uid)
 	return p != nil && p.MayRun()

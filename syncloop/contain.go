@@ -9,8 +9,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 )
 
-// containPanics wraps the functions of the host program, so that a panic in one of them fails only that call.
-// It returns the guard that contains and logs the panics (I50).
+// containPanics wraps the log, the event recorder and those functions of the host program that return no error
+// or status, so that a panic fails only that call. After a panic FromAPIServer and Closed return false. It
+// returns the guard that contains and logs the panics (I50).
 func (c *HandlersConfig) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
 	c.Log = g.Log()
@@ -28,9 +29,9 @@ func (c *HandlersConfig) containPanics() *contain.Guard {
 	return g
 }
 
-// forEachContained calls f for each pod and contains a panic. After a panic for a pod it marks the pod, and the
-// next housekeeping repeats the change.
-func (h *Handlers) forEachContained(pods []*v1.Pod, f func(pod *v1.Pod)) {
+// forEachPodMarkPanicked calls f for each pod. After a panic of f it logs the error and continues with the next
+// pod, and the next housekeeping repeats the change of that pod.
+func (h *Handlers) forEachPodMarkPanicked(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	for _, pod := range pods {
 		if err := h.guard.Call("SyncHandler", func() { f(pod) }); err != nil {
 			h.config.Log.Error("a change of a pod panicked and is repeated by the next housekeeping", "pod", podmanager.FullName(pod), "uid", pod.UID, "err", err)
@@ -39,14 +40,15 @@ func (h *Handlers) forEachContained(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	}
 }
 
-// isAdditionPending reports whether a pod has no worker and a change of it panicked. The next housekeeping adds
-// it again.
-func (s *podStates) isAdditionPending(uid types.UID) bool {
+// isAdditionRetryPending reports whether a change of the pod panicked and the pod has no worker. The next
+// housekeeping adds such a pod again.
+func (s *podStates) isAdditionRetryPending(uid types.UID) bool {
 	return s.readRecord(uid).retryChange && !s.config.Workers.View(uid).Known
 }
 
-// retryPanickedPods repeats the changes that panicked: it adds a pod without a worker again, and sends an
-// update to the worker of any other. It clears the mark of pods that are not desired.
+// retryPanickedPods repeats, once, the changes of desired pods that panicked: it adds a pod without a worker
+// again, and sends an update to the worker of any other pod. For pods that are no longer desired it cancels the
+// repetition.
 func (h *Handlers) retryPanickedPods() {
 	again := h.uidsWhere(func(r *record) bool { return r.retryChange })
 	if len(again) == 0 {
@@ -56,7 +58,7 @@ func (h *Handlers) retryPanickedPods() {
 	for _, pod := range h.config.Manager.GetPods() {
 		switch {
 		case !h.readRecord(pod.UID).retryChange:
-		case h.isAdditionPending(pod.UID):
+		case h.isAdditionRetryPending(pod.UID):
 			added = append(added, pod)
 		default:
 			h.ensureRecord(pod.UID).retryChange = false

@@ -58,7 +58,7 @@ type Deadlines struct {
 	epoch   time.Time // a clock reading from which elapsed time is measured
 	wake    func()    // wakes the loop; set before Run
 
-	// Buffers of terminateDuePods.
+	// Buffers of updateQueueAndTerminateDuePods.
 	changedBuffer []dirty.Entry[struct{}]
 	dueBuffer     []types.UID
 }
@@ -100,10 +100,10 @@ func (d *Deadlines) RequestUpdate(uid types.UID) {
 // repeatExpiry is the delay before a termination that panicked is repeated.
 const repeatExpiry = 10 * time.Second
 
-// terminateDuePods updates the queue entries of changed pods, terminates the pods whose active deadline has
-// passed, and returns the time of the next entry. timed is false if the queue is empty. After a panic it tries
-// the pod again later.
-func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
+// updateQueueAndTerminateDuePods updates the queue for the pods that have changed, terminates the pods whose
+// active deadline has passed, and returns the time of the next queued deadline. hasNext is false if the queue
+// is empty. A pod whose handling panicked is queued again after repeatExpiry.
+func (d *Deadlines) updateQueueAndTerminateDuePods() (next time.Time, hasNext bool) {
 	d.changedBuffer = d.changed.TakeAll(d.changedBuffer[:0])
 	for _, n := range d.changedBuffer {
 		d.updateEntry(n.UID)
@@ -117,7 +117,8 @@ func (d *Deadlines) terminateDuePods() (next time.Time, timed bool) {
 	return d.queue.Next()
 }
 
-// updateEntry queues a pod at its active deadline, or removes it from the queue if it has none to wait for.
+// updateEntry queues a pod at the time of its active deadline. If findDeadline returns none, it removes the pod
+// from the queue.
 func (d *Deadlines) updateEntry(uid types.UID) {
 	if _, at, ok := d.findDeadline(uid); ok {
 		d.queue.EnqueueAt(uid, at)
@@ -126,8 +127,8 @@ func (d *Deadlines) updateEntry(uid types.UID) {
 	d.queue.Remove(uid)
 }
 
-// findDeadline returns a pod and the time of its active deadline. It returns false if the pod is not desired,
-// has no deadline, has no worker, has not started, is terminating, or has a terminal status (AD-1).
+// findDeadline returns a desired pod and the time of its active deadline. It returns false if the pod has no
+// deadline, no worker or no start time, is terminating, or has a terminal or finished status (AD-1).
 func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
@@ -144,9 +145,8 @@ func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok b
 	return pod, at, ok
 }
 
-// terminateIfDue records an event and kills a pod if its active deadline has passed. If the deadline is later,
-// it queues the pod again. A terminating pod has no deadline, so the event is recorded once; the kubelet
-// records it every second.
+// terminateIfDue records an event and kills the pod if its active deadline has passed. If the deadline is
+// later, it queues the pod again; if the pod has none, it does nothing.
 func (d *Deadlines) terminateIfDue(uid types.UID) {
 	pod, at, ok := d.findDeadline(uid)
 	if !ok {
@@ -162,7 +162,7 @@ func (d *Deadlines) terminateIfDue(uid types.UID) {
 }
 
 // killPastDeadline makes the workers kill a pod with the status Failed and the reason DeadlineExceeded. It logs
-// the result.
+// success or failure, except that the workers have stopped.
 func (d *Deadlines) killPastDeadline(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,

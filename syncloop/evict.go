@@ -28,8 +28,8 @@ type eviction struct {
 	completions []*podworkers.Completion // one for each caller
 }
 
-// terminalStatus returns the status Failed with the reason, message and condition of the first eviction
-// request.
+// terminalStatus returns the status Failed for an evicted pod, with the reason, message and condition of the
+// first eviction request.
 func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
@@ -37,7 +37,8 @@ func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
 	}
 }
 
-// resolveCompletions resolves every Completion of the eviction with err, where nil is success.
+// resolveCompletions resolves every Completion of the eviction, for which callers wait, with err; nil means
+// success.
 func (e *eviction) resolveCompletions(err error) {
 	for _, c := range e.completions {
 		c.Resolve(err)
@@ -63,31 +64,31 @@ func (h *Handlers) StopWaiting() {
 	}
 }
 
-// handleEvictions publishes the terminal status of each evicted waiting pod. An evicted pod that runs gets a
-// worker that kills it instead.
+// handleEvictions publishes the terminal status of each waiting pod that was evicted. If an earlier agent has
+// started the pod and it still runs, the pod instead gets a worker that kills it.
 func (h *Handlers) handleEvictions() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {
 		return
 	}
-	running := h.runningPods()
+	running := h.runningPodUIDs()
 	for _, uid := range uids {
 		if pod := h.readRecord(uid).waiter.pod; h.runsWithoutWorker(pod, running) {
-			h.startRunningWaitingPod(pod)
+			h.startWorkerOfRunningWaitingPod(pod)
 		} else {
 			h.failIfEvicted(pod)
 		}
 	}
 }
 
-// failIfEvicted publishes the status Failed of a waiting pod and resolves its eviction, if the pod was evicted.
-// It reports whether the pod was evicted.
+// failIfEvicted stores a waiting pod as rejected, publishes the status Failed and resolves the eviction, if the
+// pod was evicted. If it was not, it only clears the stored reason of the wait and returns false.
 func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (evicted bool) {
 	e := p.shared.takeEvictionAndClearDeferral(pod.UID)
 	if e == nil {
 		return false
 	}
-	p.storeAndPublishRejection(pod, e.terminalStatus(pod))
+	p.storeRejectionAndPublishStatus(pod, e.terminalStatus(pod))
 	e.resolveCompletions(p.checkNotRunning(pod.UID))
 	return true
 }
@@ -98,7 +99,8 @@ var (
 	errRuns       = errors.New("syncloop: the pod was removed and still runs")
 )
 
-// checkNotRunning returns an error if a pod without a worker runs, or if the runtime has not been listed yet.
+// checkNotRunning returns an error if the pod runs and has no worker, or if the runtime has not been listed
+// yet.
 func (v nodeView) checkNotRunning(uid types.UID) error {
 	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return errUnobserved
@@ -109,9 +111,10 @@ func (v nodeView) checkNotRunning(uid types.UID) error {
 	return nil
 }
 
-// startRunningWaitingPod ends the wait of a pod that runs, and starts its worker. If the pod was evicted, it
-// then kills the pod, and resolves each Completion when the pod has stopped.
-func (h *Handlers) startRunningWaitingPod(pod *v1.Pod) {
+// startWorkerOfRunningWaitingPod ends the wait of a pod that already runs, and starts its worker. If the pod
+// was evicted, it then makes the workers kill the pod, and each Completion of the eviction resolves with the
+// result of that kill.
+func (h *Handlers) startWorkerOfRunningWaitingPod(pod *v1.Pod) {
 	e := h.shared.takeEvictionAndClearDeferral(pod.UID)
 	h.stopWaiting(pod.UID)
 	h.startWorker(pod)

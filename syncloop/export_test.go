@@ -27,7 +27,7 @@ func (h *Handlers) Sums(ran map[types.UID]*v1.Pod) (kept, recomputed string) {
 			ending = append(ending, pod)
 		}
 	}
-	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(snapshotWith(h.chain.rules, staying).Staying) + " | " + text(snapshotWith(h.chain.rules, ending).Staying)
+	return text(h.table.StayingSums()) + " | " + text(h.table.TerminatingSums()), text(newSnapshotOfPods(h.chain.rules, staying).Staying) + " | " + text(newSnapshotOfPods(h.chain.rules, ending).Staying)
 }
 
 func text(s allocation.Sums) string {

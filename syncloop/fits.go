@@ -23,24 +23,25 @@ type Scheduling struct {
 	observedChange uint64 // the last worker change that the loop has observed; only the loop uses it
 }
 
-// addWorkerChange counts a change of the pod's worker. Until the loop has handled the change, removeStoppedPods
-// looks at that pod itself.
-func (s *Scheduling) addWorkerChange(uid types.UID) {
+// recordWorkerChange records that the worker of a pod has changed, under the next change number. Until the loop
+// has handled that change, removeStoppedPodsFromUsage checks whether the worker's containers have stopped.
+func (s *Scheduling) recordWorkerChange(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AddWorkerChange(uid)
 }
 
-// storeLastWorkerChange stores the number of the newest worker change. The loop calls it before it reads the
-// state of all changed workers, so every change up to that number counts as handled.
+// storeLastWorkerChange stores the number of the newest recorded worker change. The loop calls it before it
+// reads the state of all changed workers, so the next updateUsage may treat every change up to that number as
+// handled.
 func (s *Scheduling) storeLastWorkerChange() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.observedChange = s.mu.LastWorkerChange()
 }
 
-// updateUsage copies the changes of the allocation table to the usage, which other goroutines read. It also
-// drops the worker changes that the loop has handled.
+// updateUsage copies the changes of the allocation table to the usage, the copy that Fits and other goroutines
+// read. It also drops the recorded worker changes that the loop has handled.
 func (s *Scheduling) updateUsage(t *allocation.Table) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +61,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 	if skipsAdmission(pod) {
 		return nil
 	}
-	s.removeStoppedPods()
+	s.removeStoppedPodsFromUsage()
 	s.decideAboutAssumedPods()
 	verdict, reasons := s.decideAboutPod(pod, gone...)
 	if verdict == allocation.Admitted {
@@ -74,7 +75,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, gone ...types.UID) error {
 // whose worker has seen their containers stop. The caller owns the list. Any goroutine may call it. Its time
 // depends on the number of terminating pods only.
 func (s *Scheduling) Allocated() v1.ResourceList {
-	s.removeStoppedPods()
+	s.removeStoppedPodsFromUsage()
 	s.decideAboutAssumedPods()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,10 +119,10 @@ func (s *Scheduling) Assumed() []types.UID {
 	return s.mu.Assumed()
 }
 
-// removeStoppedPods removes each pod from the usage whose worker reports that all containers have stopped,
-// before the loop has handled that change. A caller that has seen a pod terminate can so use its resources at
-// once.
-func (s *Scheduling) removeStoppedPods() {
+// removeStoppedPodsFromUsage removes each pod whose worker reports that all containers have stopped from the
+// usage, the copy of the allocations for Fits, before the loop has handled that report. A caller that has seen
+// a pod terminate can so use its resources at once.
+func (s *Scheduling) removeStoppedPodsFromUsage() {
 	s.mu.Lock()
 	suspects := s.mu.Suspects()
 	s.mu.Unlock()
@@ -134,9 +135,9 @@ func (s *Scheduling) removeStoppedPods() {
 	}
 }
 
-// decideAboutAssumedPods decides for each pod of Assume without a decision whether it would be admitted, would
-// wait or would be rejected. It goes in the order of the Assume calls, and holds no lock while it calls
-// handlers and rules. Two goroutines may decide about the same pod, with the same result.
+// decideAboutAssumedPods decides for each pod passed to Assume, in that order, whether it would be admitted,
+// would wait or would be rejected, and counts it in the usage accordingly. Pods with a decision are skipped. It
+// holds no lock while it calls rules and handlers.
 func (s *Scheduling) decideAboutAssumedPods() {
 	for {
 		s.mu.Lock()
@@ -154,8 +155,8 @@ func (s *Scheduling) decideAboutAssumedPods() {
 }
 
 // decideAboutPod returns whether a pod that arrives now would be admitted, would wait or would be rejected, and
-// all reasons against it. It counts the pods in terminated as if they had terminated. If the node is Closed, it
-// returns Rejected.
+// the reasons of the answer that decided. It counts the pods in terminated as if they had terminated. It
+// changes nothing. If the node is Closed, it returns Rejected.
 func (s *Scheduling) decideAboutPod(pod *v1.Pod, terminated ...types.UID) (allocation.State, []allocation.Reason) {
 	if s.config.Closed() {
 		return allocation.Rejected, rejectedByShutdown.Reasons
@@ -166,19 +167,19 @@ func (s *Scheduling) decideAboutPod(pod *v1.Pod, terminated ...types.UID) (alloc
 	s.mu.Unlock()
 	var reasons [allocation.Questions][]allocation.Reason
 	verdict, _, question := allocation.Judge(&one, beside, s.config.mayWaitWhenFull(pod), func(q allocation.Question, beside allocation.Snapshot) allocation.Answer {
-		answer, all := s.chain.collectReasons(&one, beside)
+		answer, all := s.chain.firstRefusalAndAllReasons(&one, beside)
 		reasons[q] = all
 		return answer
 	})
 	return verdict, reasons[question]
 }
 
-// updateUsage copies the changes of the loop's allocation table to the usage of Scheduling.
+// updateUsage copies the changes of the loop's allocation table to the usage of Scheduling, which Fits reads.
 func (h *Handlers) updateUsage() { h.Scheduling.updateUsage(h.table) }
 
-// unassumeDesiredPods marks each assumed pod that is desired now as changed. The next updateUsage then replaces
-// the assumed state by the loop's decision.
-func (h *Handlers) unassumeDesiredPods() {
+// markDesiredAssumedPodsChanged marks each pod of Assume that is desired now as changed in the allocation
+// table. The next updateUsage then replaces the assumed decision by the loop's decision.
+func (h *Handlers) markDesiredAssumedPodsChanged() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {
 			h.table.MarkChanged(uid)

@@ -31,18 +31,18 @@ const (
 // reasonFailedScheduling is the scheduler's event reason for a pod that fits on no node.
 const reasonFailedScheduling = "FailedScheduling"
 
-// mayWaitWithoutLimit reports whether a pod may wait for admission without a time limit. This holds for a pod
-// that does not come from an API server.
+// mayWaitWithoutLimit reports whether a pod may wait for admission without a time limit. This holds for each
+// pod that does not come from an API server.
 func (c *HandlersConfig) mayWaitWithoutLimit(pod *v1.Pod) bool { return !c.FromAPIServer(pod) }
 
-// mayWaitWhenFull reports whether a pod waits when the node is full, even if no pod on it terminates. This
-// holds if WhenFull is Wait and the pod does not come from an API server.
+// mayWaitWhenFull reports whether a pod may wait for room although no pod on the node terminates. This holds if
+// WhenFull is Wait and the pod does not come from an API server.
 func (c *HandlersConfig) mayWaitWhenFull(pod *v1.Pod) bool {
 	return c.WhenFull == Wait && c.mayWaitWithoutLimit(pod)
 }
 
-// waitRank returns the rank of a pod among the pods that wait for admission, highest first. It is the pod's
-// priority if WhenFull is Wait, and equal for all pods otherwise.
+// waitRank returns the rank of a pod in the order of the waiting pods, the highest first. It is the pod's
+// priority if WhenFull is Wait, and the same for all pods otherwise.
 func (c *HandlersConfig) waitRank(pod *v1.Pod) int32 {
 	return allocation.Rank(allocation.Priority(pod), c.WhenFull == Wait)
 }

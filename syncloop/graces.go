@@ -10,23 +10,23 @@ type graces struct {
 	completeSince map[string]time.Time // by source: the time when it was complete for the first time
 }
 
-// newGraces returns the graces of a node's sources. The grace of a source is the time after its first complete
-// list in which it may still name pods that an earlier agent has started. A duration of zero or less means no
-// grace.
+// newGraces returns graces in which no source has started its grace. The grace of a source is the time after
+// its first complete list in which it may still name pods that an earlier agent has started. A negative
+// duration counts as zero.
 func newGraces(grace time.Duration) graces {
 	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }
 
-// startGraceOnce starts the grace of a source at now. Later calls for the source have no effect.
+// startGraceOnce starts the grace of a source at now. Later calls for the same source have no effect.
 func (g *graces) startGraceOnce(source string, now time.Time) {
 	if _, before := g.completeSince[source]; !before {
 		g.completeSince[source] = now
 	}
 }
 
-// graceEnd returns the time when the graces of all these sources are over. It returns false if the grace of one
-// of them has not started.
-func (g *graces) graceEnd(sources []string) (time.Time, bool) {
+// latestGraceEnd returns the time when the graces of all these sources are over. allStarted is false if the
+// grace of one of them has not started.
+func (g *graces) latestGraceEnd(sources []string) (end time.Time, allStarted bool) {
 	var last time.Time
 	for _, source := range sources {
 		at, heard := g.completeSince[source]

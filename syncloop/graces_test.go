@@ -36,7 +36,7 @@ func TestGraces(t *testing.T) {
 				require.NoError(t, err)
 				now = now.Add(length)
 			case "pod":
-				until, known := graces.graceEnd(words[1:])
+				until, known := graces.latestGraceEnd(words[1:])
 				switch {
 				case !known:
 					fmt.Fprintln(&b, "  nothing is concluded yet")

@@ -157,17 +157,19 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// updateWorker sends an update of the given kind to the worker of a pod, unless sendToWorker refuses it.
+// updateWorker sends an update of the given kind to the worker of a pod. It sends nothing if
+// sendToWorkerAndUpdateAllocation finds the full name of a static pod in use.
 func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
-	h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
+	h.sendToWorkerAndUpdateAllocation(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }
 
-// sendToWorker calls UpdatePod of the workers, and updates the pod's allocation before and after the call.
-// Unless the update is a kill, it does nothing while another running pod has the full name of a static pod, and
-// it stores the pod as the last spec that the worker has. An error other than podworkers.ErrStopped is logged.
-func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
+// sendToWorkerAndUpdateAllocation passes an update to the workers and updates the pod's allocation; it logs an
+// error unless the workers have stopped. Unless the update is a kill, it also stores the pod as the last spec
+// that the worker has. It ignores an update, except a kill, for a static pod whose full name another running
+// pod has.
+func (h *Handlers) sendToWorkerAndUpdateAllocation(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
-	if options.UpdateType != podworkers.SyncPodKill && h.isNameInUse(pod) {
+	if options.UpdateType != podworkers.SyncPodKill && h.isStaticPodNameInUse(pod) {
 		return
 	}
 	h.ensureRecord(pod.UID).hadWorker = true
@@ -183,13 +185,12 @@ func (h *Handlers) sendToWorker(options podworkers.UpdatePodOptions) {
 	}
 }
 
-// isUnstarted reports whether a pod was rejected or waits for admission. Such a pod has no worker, and a sync
-// does not start one.
-func (s *podStates) isUnstarted(uid types.UID) bool {
+// isRejectedOrWaiting reports whether a pod was rejected or waits for admission. Such a pod is not synced.
+func (s *podStates) isRejectedOrWaiting(uid types.UID) bool {
 	return s.isRejected(uid) || s.awaitsAdmission(uid)
 }
 
-// isRejected reports whether the allocation table has the pod as Rejected.
+// isRejected reports whether the pod is Rejected in the allocation table.
 func (s *podStates) isRejected(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Rejected
@@ -204,19 +205,20 @@ func (h *Handlers) HandlePodSyncs(_ context.Context, pods []*v1.Pod) { h.syncPod
 // HandlePodChanges implements ChangeHandler.
 func (h *Handlers) HandlePodChanges(_ context.Context, pods []*v1.Pod) { h.syncPods(pods, true) }
 
-// syncPods sends a sync to the worker of each pod. It skips mirror pods, rejected and waiting pods, and pods
-// that are still to be added again after a panic. observation is true if the runtime has reported a change.
+// syncPods sends a sync to the worker of each pod. It skips mirror pods, rejected pods, pods that wait for
+// admission, and pods that are to be added again after a panic. observation is true if the runtime has reported
+// a change of the pods.
 func (h *Handlers) syncPods(pods []*v1.Pod, observation bool) {
 	for _, pod := range pods {
 		if podmanager.IsMirrorPod(pod) {
 			h.config.Log.Error("cannot sync a mirror pod", "pod", podmanager.FullName(pod), "uid", pod.UID)
 			continue
 		}
-		if h.isUnstarted(pod.UID) || h.isAdditionPending(pod.UID) {
+		if h.isRejectedOrWaiting(pod.UID) || h.isAdditionRetryPending(pod.UID) {
 			continue
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
-		h.sendToWorker(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: observation, Pod: pod, MirrorPod: mirror})
+		h.sendToWorkerAndUpdateAllocation(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Observation: observation, Pod: pod, MirrorPod: mirror})
 	}
 }
 

@@ -15,10 +15,10 @@ type heldStatus struct {
 	status v1.PodStatus
 }
 
-// publishOrHoldStatus publishes the status of a waiting or rejected pod, and saves it for the next agent if it
-// is a rejection. While an earlier pod with the same UID terminates, it only stores the status, to publish it
-// after that pod has finished. The first status of a pod replaces the stored status of an earlier pod with the
-// UID, and drops that pod's saved terminal status.
+// publishOrHoldStatus publishes the status of a waiting or rejected pod, and saves a rejection for the next
+// agent. While an earlier pod with the same UID terminates, it only stores the status, which is published
+// later. A first status replaces the stored status of an earlier pod with the UID, and drops that pod's saved
+// terminal status.
 func (p *unstartedPods) publishOrHoldStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	if view := p.config.Workers.View(pod.UID); view.Known && !view.ShouldPodBeFinished() {
@@ -35,13 +35,13 @@ func (p *unstartedPods) publishOrHoldStatus(pod *v1.Pod, status v1.PodStatus) {
 		w.published = true
 	}
 	publish(pod, status)
-	p.saveRejection(pod)
+	p.saveRejectionForNextAgent(pod)
 }
 
-// saveRejection calls SaveTerminalStatus with the stored terminal status of a rejected pod, so that the next
-// agent does not start the pod. It does not save it for a static pod, for a pod that was rejected because the
-// node is Closed, or while the status is held back.
-func (p *unstartedPods) saveRejection(pod *v1.Pod) {
+// saveRejectionForNextAgent calls SaveTerminalStatus with the stored terminal status of a rejected pod, so that
+// the next agent does not start the pod. It saves nothing for a static pod, for a rejection because the node
+// was Closed, or while publication of the rejection waits for an earlier pod with the UID.
+func (p *unstartedPods) saveRejectionForNextAgent(pod *v1.Pod) {
 	if podmanager.IsStaticPod(pod) || !p.isRejected(pod.UID) {
 		return
 	}
@@ -54,9 +54,9 @@ func (p *unstartedPods) saveRejection(pod *v1.Pod) {
 	}
 }
 
-// clearRejection clears the rejection of a pod and a status of it that is held back. It reports whether the pod
-// was rejected.
-func (p *unstartedPods) clearRejection(uid types.UID) bool {
+// clearRejection clears the rejection of a pod, and its status that waits for an earlier pod with the UID to
+// finish. wasRejected is false if the pod was not rejected.
+func (p *unstartedPods) clearRejection(uid types.UID) (wasRejected bool) {
 	p.setHeldStatus(uid, nil)
 	p.shared.setRejected(uid, false)
 	return p.table.ClearRejection(uid)

@@ -91,11 +91,11 @@ func (l *Loop) Run(ctx context.Context) error {
 		return fmt.Errorf("syncloop: %w", runtime.ErrSecondRun)
 	}
 	defer l.changes.Close()
-	defer l.releaseFlushes()
+	defer l.stopAndReleaseFlushes()
 	if l.waitingHandler != nil {
 		defer l.waitingHandler.StopWaiting()
 	}
-	l.waitUntilReady(ctx)
+	l.waitUntilReadyOrTimeout(ctx)
 	for ctx.Err() == nil {
 		if next, timed := l.Step(ctx); l.waitForNextStep(ctx, next, timed) != nil {
 			break
@@ -119,8 +119,8 @@ func (l *Loop) waitForNextStep(ctx context.Context, next time.Time, timed bool) 
 // happens before; timed is false if no time is set. Step is for callers that do not call Run. Calls must not
 // overlap.
 func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
-	flushes := l.beginStep(l.executor.Now())
-	defer l.endStep(flushes)
+	flushes := l.beginStepAndTakeFlushes(l.executor.Now())
+	defer l.endStepAndReleaseFlushes(flushes)
 	l.handleUpdates(ctx, l.config.Updates.TakeAll(nil))
 	l.changed = l.changes.TakeAll(l.changed[:0])
 	l.handleRuntimeChanges(ctx, l.changed)
@@ -145,11 +145,12 @@ func (l *Loop) terminateExpiredPods() (next time.Time, timed bool) {
 	if l.config.Deadlines == nil {
 		return time.Time{}, false
 	}
-	return l.config.Deadlines.terminateDuePods()
+	return l.config.Deadlines.updateQueueAndTerminateDuePods()
 }
 
 // handleWaitingPods calls the handler's HandleWaiting, and returns the time at which it must be called again.
-// After a panic it logs the error and requests housekeeping.
+// After a panic it logs the error and requests housekeeping. timed is false if no time is set or the handler
+// has no HandleWaiting.
 func (l *Loop) handleWaitingPods(ctx context.Context) (next time.Time, timed bool) {
 	if l.waitingHandler == nil {
 		return time.Time{}, false
@@ -171,8 +172,8 @@ func (l *Loop) RequestHousekeeping() {
 	l.wake.Signal()
 }
 
-// markHousekeepingNeeded requests housekeeping, unless it is requested already. It does not wake the loop,
-// because the running step computes the time of the next housekeeping before it returns.
+// markHousekeepingNeeded requests housekeeping, unless it is requested already. It does not wake the loop; the
+// loop calls it within a step, and each step ends with the time of the next housekeeping.
 func (l *Loop) markHousekeepingNeeded() {
 	now := l.executor.Now()
 	l.mu.Lock()
@@ -199,8 +200,9 @@ func (l *Loop) Stuck() error {
 	return nil
 }
 
-// beginStep stores the time at which a step starts. It takes and returns the Flush calls that wait for a step.
-func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
+// beginStepAndTakeFlushes stores the start time of a step. It returns the latches of the Flush calls that wait
+// for a step, and removes them from the loop.
+func (l *Loop) beginStepAndTakeFlushes(at time.Time) (flushes []executor.Latch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.stepStart = at
@@ -208,8 +210,8 @@ func (l *Loop) beginStep(at time.Time) (flushes []executor.Latch) {
 	return flushes
 }
 
-// endStep stores that no step runs, and releases the given Flush calls.
-func (l *Loop) endStep(flushes []executor.Latch) {
+// endStepAndReleaseFlushes stores that no step runs, and lets the given Flush calls return.
+func (l *Loop) endStepAndReleaseFlushes(flushes []executor.Latch) {
 	l.mu.Lock()
 	l.mu.stepStart = time.Time{}
 	l.mu.Unlock()
@@ -242,8 +244,9 @@ func (l *Loop) Flush(ctx context.Context) error {
 	return nil
 }
 
-// releaseFlushes releases all waiting Flush calls and marks the loop as stopped, because no step follows.
-func (l *Loop) releaseFlushes() {
+// stopAndReleaseFlushes marks the loop as stopped and lets all waiting Flush calls return, because no step
+// follows.
+func (l *Loop) stopAndReleaseFlushes() {
 	l.mu.Lock()
 	l.mu.stopped = true
 	flushes := l.mu.flushes
@@ -254,10 +257,10 @@ func (l *Loop) releaseFlushes() {
 	}
 }
 
-// waitUntilReady waits until ReadyToStart returns true, StartTimeout is over or the context is cancelled.
-// Without the first listing of the sources and of the runtime, the loop could reject running pods in favour of
-// new pods.
-func (l *Loop) waitUntilReady(ctx context.Context) {
+// waitUntilReadyOrTimeout waits until ReadyToStart returns true, StartTimeout is over or the context is
+// cancelled. A loop that starts before the first listing of the sources and of the runtime could reject running
+// pods in favour of new pods.
+func (l *Loop) waitUntilReadyOrTimeout(ctx context.Context) {
 	end := l.executor.Now().Add(l.config.StartTimeout)
 	for !l.config.ReadyToStart() {
 		if signalled, err := l.wake.WaitUntil(ctx, end); err != nil || !signalled {
@@ -266,9 +269,9 @@ func (l *Loop) waitUntilReady(ctx context.Context) {
 	}
 }
 
-// handleUpdates calls the handlers for changes of the desired state (SL-7). Removals come first, then updates,
-// then the additions of all sources in one call, then updates of pods that the same batch adds. It also
-// requests a new deadline for each changed pod.
+// handleUpdates calls the handlers for changes of the desired pods: first for removals, then for updates, then
+// once for all additions, then for updates of the pods just added (SL-7). It also requests a new computation of
+// each changed pod's active deadline.
 func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate) {
 	var added []*v1.Pod
 	defer l.requestDeadlineUpdates(updates)
@@ -286,8 +289,8 @@ func (l *Loop) handleUpdates(ctx context.Context, updates []podmanager.PodUpdate
 }
 
 // handleUpdatesAndReconciles calls HandlePodUpdates or HandlePodReconcile for the pods of each update, but not
-// for pods in added. It returns the updates of those pods, which the caller handles after the additions.
-// Removals and additions in updates have no effect.
+// for pods in added. It returns the updates of the pods in added, which the caller handles after their
+// addition. It ignores removals and additions, and logs an unknown operation.
 func (l *Loop) handleUpdatesAndReconciles(ctx context.Context, updates []podmanager.PodUpdate, added []*v1.Pod) (later []podmanager.PodUpdate) {
 	isAdded := make(map[types.UID]bool, len(added))
 	for _, pod := range added {
@@ -322,7 +325,8 @@ func (l *Loop) handleUpdatesAndReconciles(ctx context.Context, updates []podmana
 	return later
 }
 
-// requestDeadlineUpdates requests an update of the deadline of each changed pod.
+// requestDeadlineUpdates requests a new computation of the active deadline of each pod in updates. It does
+// nothing if the loop has no Deadlines.
 func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	if l.config.Deadlines == nil {
 		return
@@ -334,8 +338,8 @@ func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	}
 }
 
-// callHandler calls a handler with pods and contains its panic. After a panic it requests housekeeping, which
-// compares all pods and so repeats the lost call. Without pods it does nothing.
+// callHandler calls a handler with pods; it does nothing without pods. After a panic it logs the error and
+// requests housekeeping, which compares all pods and so makes up for the lost call.
 func (l *Loop) callHandler(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -346,7 +350,7 @@ func (l *Loop) callHandler(ctx context.Context, call string, handler func(contex
 	}
 }
 
-// handleRuntimeChanges requests housekeeping for changes in the runtime, and syncs each changed pod that is
+// handleRuntimeChanges requests housekeeping for each change in the runtime, and syncs the changed pod if it is
 // desired. A pod whose only change is a removed container is not synced (SL-9).
 func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
@@ -368,8 +372,9 @@ func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
 // loop from its worker, the runtime and its source, in any order, and one housekeeping follows them all.
 const debounce = 100 * time.Millisecond
 
-// runDueHousekeeping runs housekeeping if it is due, and returns the time of the next one. After an error it
-// logs the error and requests housekeeping again. timed is false if none is requested.
+// runDueHousekeeping runs housekeeping if it is due, reports its duration and error to the hook, and returns
+// the time of the next housekeeping. After an error it logs the error and requests housekeeping again. timed is
+// false if none is requested.
 func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bool) {
 	now := l.executor.Now()
 	at, wanted := l.nextHousekeeping()
@@ -390,14 +395,14 @@ func (l *Loop) runDueHousekeeping(ctx context.Context) (next time.Time, timed bo
 	return l.nextHousekeeping()
 }
 
-// callCleanups calls HandlePodCleanups and returns a panic as an error.
+// callCleanups calls HandlePodCleanups and returns its error, or its panic as an error.
 func (l *Loop) callCleanups(ctx context.Context) (err error) {
 	defer l.guard.Recover("SyncHandler.HandlePodCleanups", &err)
 	return l.config.Handler.HandlePodCleanups(ctx)
 }
 
-// nextHousekeeping returns the time of the next housekeeping: a short delay after the first request, but not
-// before HousekeepingPeriod has passed since the last one. needed is false if none is requested.
+// nextHousekeeping returns the time of the next housekeeping: debounce after the first request, but not before
+// HousekeepingPeriod has passed since the last one. needed is false if none is requested.
 func (l *Loop) nextHousekeeping() (at time.Time, needed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,11 +21,11 @@ import (
 // goroutine may call it.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.changedWorkers.Add(uid, struct{}{})
-	h.Scheduling.addWorkerChange(uid)
+	h.Scheduling.recordWorkerChange(uid)
 }
 
-// updateAllocationsOfChangedWorkers updates the allocation of each pod whose worker has changed since the last
-// call.
+// updateAllocationsOfChangedWorkers updates the allocation of each pod whose worker has reported a change since
+// the last call.
 func (h *Handlers) updateAllocationsOfChangedWorkers() {
 	h.Scheduling.storeLastWorkerChange()
 	h.changed = h.changedWorkers.TakeAll(h.changed[:0])
@@ -34,8 +34,9 @@ func (h *Handlers) updateAllocationsOfChangedWorkers() {
 	}
 }
 
-// updateAllocationsFromRuntime stores which pods may run according to the runtime. It updates the allocation of
-// those without a worker, and of those that ran at the last call and do not run now.
+// updateAllocationsFromRuntime stores which pods may run according to the given listing of the runtime. It then
+// updates the allocation of those without a worker, and of those that ran in the listing before and not in this
+// one.
 func (s *podStates) updateAllocationsFromRuntime(pods []runtime.Pod) {
 	before := slices.DeleteFunc(s.shownUIDs, func(uid types.UID) bool { return s.readRecord(uid).shown == nil })
 	for _, uid := range before {
@@ -63,9 +64,10 @@ func (s *podStates) updateAllocationsFromRuntime(pods []runtime.Pod) {
 	}
 }
 
-// updateAllAllocations updates the allocation of every pod, because a host program need not call
-// NotifyWorkerChange. It also drops the stored spec of each pod that is not desired and has no worker.
-func (c *cleanup) updateAllAllocations() {
+// updateAllAllocationsAndDropSpecs updates the allocation of every desired pod and of every UID in the
+// allocation table, because a host program need not call NotifyWorkerChange. It also deletes the stored spec of
+// each pod that is not desired and has no worker.
+func (c *cleanup) updateAllAllocationsAndDropSpecs() {
 	for _, pod := range c.pods {
 		c.updatePodAllocation(pod.UID)
 	}
@@ -80,8 +82,9 @@ func (c *cleanup) updateAllAllocations() {
 	})
 }
 
-// updatePodAllocation sets or removes the allocation of a pod from the state of its worker, its spec and the
-// runtime. A waiting pod stays as it is.
+// updatePodAllocation updates what the allocation table has of a pod. It updates the claims that a terminating
+// pod keeps, and adds or removes the pod as an admitted pod. Claims of a pod that waits for admission stay as
+// they are.
 func (s *podStates) updatePodAllocation(uid types.UID) {
 	view := s.config.Workers.View(uid)
 	pod, wanted := s.config.Manager.GetPodByUID(uid)
@@ -97,24 +100,25 @@ func (s *podStates) updatePodAllocation(uid types.UID) {
 	}
 }
 
-// isWaitingInTable reports whether the allocation table has the pod as Waiting.
+// isWaitingInTable reports whether the pod is Waiting in the allocation table.
 func (s *podStates) isWaitingInTable(uid types.UID) bool {
 	state, _ := s.table.State(uid)
 	return state == allocation.Waiting
 }
 
-// isAdmittedAndNotTerminating reports whether a pod is active, addPods has decided about it, and its worker
-// does not terminate it. A terminating pod that restarts afterwards counts too.
+// isAdmittedAndNotTerminating reports whether addPods has decided about a pod, the pod was not rejected, does
+// not wait and has not stopped, and its worker does not terminate it. It also returns true for a UID whose
+// worker terminates the earlier pod and then starts this one.
 func (s *podStates) isAdmittedAndNotTerminating(pod *v1.Pod, view lifecycle.View) bool {
-	if s.readRecord(pod.UID).undecided || !s.isActive(pod) {
+	if s.readRecord(pod.UID).undecided || !s.isActiveNotRejectedOrWaiting(pod) {
 		return false
 	}
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// updateTermination updates the allocation that a terminating pod keeps until its containers have stopped. It
-// also stores or clears the entry that TerminatingPods returns, and clears the orphan grace of a pod that does
-// not terminate.
+// updateTermination updates the claims that a terminating pod keeps in the allocation table until its
+// containers have stopped. It also stores or clears the entry that TerminatingPods returns. For a pod that does
+// not terminate it clears the deferral of its kill as an orphan.
 func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desired *v1.Pod) {
 	r := s.readRecord(uid)
 	now := allocation.Observed{
@@ -123,7 +127,7 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 			TerminationRequested: view.IsPodTerminationRequested(), Terminated: view.IsPodKnownTerminated(),
 		},
 		Seen: r.shown != nil, Given: r.lastSpec != nil,
-		Active: r.shown != nil && !view.Known && desired != nil && s.isActive(desired),
+		Active: r.shown != nil && !view.Known && desired != nil && s.isActiveNotRejectedOrWaiting(desired),
 		Grace:  view.Grace.Or(lifecycle.Seconds(v1.DefaultTerminationGracePeriodSeconds)).Duration(), OrphanGraceEnd: r.orphanGraceEnd,
 	}
 	e, progress := s.table.Observe(uid, now, s.config.Clock.Now(), func(from allocation.ClaimsFrom) allocation.Pod { return s.allocationPodOfTerminating(uid, from) })
@@ -144,8 +148,9 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 	}
 }
 
-// allocationPodOfTerminating returns the entry of a terminating pod for the allocation table. from says whether
-// its requests come from the last spec of its worker or from its sandbox annotation, or whether it has none.
+// allocationPodOfTerminating returns a terminating pod as the allocation table stores it. from says where its
+// requests come from: the last spec of its worker, its sandbox annotation, or nowhere; a pod without either
+// counts as one pod without requests.
 func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
@@ -164,8 +169,9 @@ func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.Cl
 // from the spec.
 var shownWithoutDetails = &runtime.Pod{}
 
-// lastShownPod returns a pod as the runtime listed it last, or a pod with only the UID if the runtime does not
-// list it.
+// lastShownPod returns a pod as the runtime listed it last. If the stored listing has no details of the pod, it
+// reads the newest one, and returns a pod with only the UID if that does not list it. It returns nil if the pod
+// was not running in the stored listing.
 func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	if seen := s.readRecord(uid).shown; seen != shownWithoutDetails {
 		return seen
@@ -178,9 +184,9 @@ func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// allocationPodOfOrphan returns the entry for the allocation table of a pod that only the runtime has. Its
-// resource requests and host ports come from the annotation that an agent of this library writes to each
-// sandbox; the newest sandbox counts.
+// allocationPodOfOrphan returns a pod that only the runtime has as the allocation table stores it. Its resource
+// requests and host ports come from an annotation of its newest sandbox, which an agent of this library has
+// written.
 func (s *podStates) allocationPodOfOrphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {
@@ -196,8 +202,9 @@ func (s *podStates) allocationPodOfOrphan(pod *runtime.Pod) allocation.Pod {
 	return s.chain.rules.RuntimePod(podFromRuntime(pod), a[podspec.ClaimAnnotation], source, source != "" && source != podmanager.ApiserverSource)
 }
 
-// podFromRuntime returns a v1.Pod for a pod of the runtime, with its running containers. Its phase is Running
-// if a container runs, and Unknown otherwise, because the runtime does not know the restart policy.
+// podFromRuntime returns a v1.Pod for a pod of the runtime, with its running containers, its source annotation
+// and its first start time. Its phase is Running if a container runs; it is Unknown if none does, because the
+// runtime does not know the restart policy.
 func podFromRuntime(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {

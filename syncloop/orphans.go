@@ -31,8 +31,8 @@ type orphans struct {
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
 // startGracesOfCompleteSources starts the orphan grace of each source that has delivered its first complete
-// list. The orphan grace is the time in which the source may still name a pod that an earlier agent has
-// started. When the graces of all sources are over, it stores that, and later calls do nothing.
+// list. In this time the source may still name a pod that an earlier agent has started. When the graces of all
+// sources are over, it stores that, and later calls do nothing.
 func (o *orphans) startGracesOfCompleteSources() {
 	if o.over.Load() {
 		return
@@ -44,7 +44,7 @@ func (o *orphans) startGracesOfCompleteSources() {
 			o.graces.startGraceOnce(name, now)
 		}
 	}
-	if until, heard := o.graces.graceEnd(names); heard && !now.Before(until) {
+	if until, heard := o.graces.latestGraceEnd(names); heard && !now.Before(until) {
 		o.over.Store(true)
 	}
 }
@@ -60,25 +60,26 @@ func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	return owners
 }
 
-// mayHaveLateManifest reports whether a source may still name a running pod that an earlier agent has started:
-// the pod had no worker of this process, and the orphan grace of its possible sources is not over.
-func (o *orphans) mayHaveLateManifest(pod *runtime.Pod) bool {
+// maySourceStillNamePod reports whether a source may still name a running pod that an earlier agent has
+// started. It returns false if the UID had a worker of this process, or if the orphan grace of all its possible
+// sources is over.
+func (o *orphans) maySourceStillNamePod(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
 	}
-	until, heard := o.graces.graceEnd(o.possibleSources(pod))
+	until, heard := o.graces.latestGraceEnd(o.possibleSources(pod))
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
-// deferKillIfInGrace reports whether the kill of an undesired pod must wait because a source may still name it.
-// It returns false for a pod that blocks another pod. The first time that it knows the end of the wait, it
-// stores that time and records an event.
-func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) bool {
+// deferKillIfInGrace returns true if the kill of an undesired pod must wait, because a source may still name it
+// and it blocks no other pod. When the end of that wait is first known, it stores the end, updates the pod's
+// allocation, records a warning event and logs it.
+func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) (deferred bool) {
 	_, desired := o.config.Manager.GetPodByUID(pod.UID)
-	if desired || !o.mayHaveLateManifest(pod) || o.blocksOtherPod(pod) {
+	if desired || !o.maySourceStillNamePod(pod) || o.blocksOtherPod(pod) {
 		return false
 	}
-	until, heard := o.graces.graceEnd(o.possibleSources(pod))
+	until, heard := o.graces.latestGraceEnd(o.possibleSources(pod))
 	if !o.readRecord(pod.UID).orphanGraceEnd.IsZero() || !heard {
 		return true
 	}
@@ -91,9 +92,9 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) bool {
 	return true
 }
 
-// handleOrphanGraces kills the running pods without a source whose kill is deferred and which block another
-// pod. It requests housekeeping if the wait of such a pod is over, and returns the end of the next wait. timed
-// is false if none is left.
+// handleOrphanGraces kills the orphans with a deferred kill that block another pod. If the deferral of an
+// orphan, or the grace of all sources, is over, it requests housekeeping. It returns when the next of these
+// times ends; timed is false if none is left.
 func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
@@ -107,7 +108,7 @@ func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 			o.requestHousekeeping()
 		}
 	}
-	if until, heard := o.graces.graceEnd(o.config.Sources.Names()); heard {
+	if until, heard := o.graces.latestGraceEnd(o.config.Sources.Names()); heard {
 		next, timed = earlierTime(next, timed, until, now.Before(until))
 		if !now.Before(until) {
 			o.over.Store(true)
@@ -117,7 +118,8 @@ func (o *orphans) handleOrphanGraces() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// earlierTime returns the earlier of two times. A time counts only if its flag is true.
+// earlierTime returns the earlier of two times. It ignores a time whose flag is false, and returns false if
+// both flags are false.
 func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
 	if !bTimed || aTimed && a.Before(b) {
 		return a, aTimed
@@ -133,14 +135,15 @@ func (o *orphans) deferredOrphans() []types.UID {
 	return o.uidsWhere(func(r *record) bool { return !r.orphanGraceEnd.IsZero() })
 }
 
-// blocksOtherPod reports whether an admitted or waiting pod needs the full name or a host port of an undesired
-// pod, or the node is Closed and terminates all pods.
+// blocksOtherPod reports whether a pod that only the runtime has must be killed at once: an admitted or waiting
+// pod needs its full name or a host port, or the node is Closed and terminates all pods.
 func (o *orphans) blocksOtherPod(pod *runtime.Pod) bool {
 	orphan := o.allocationPodOfOrphan(pod)
 	return o.config.Closed() || o.table.ConflictsWith(&orphan)
 }
 
-// killBlockingOrphans kills each undesired running pod whose kill is deferred and which blocks another pod.
+// killBlockingOrphans kills each orphan whose kill is deferred, which still runs and which blocks another pod
+// or runs on a Closed node.
 func (o *orphans) killBlockingOrphans() {
 	if o.deferredKills == 0 {
 		return

@@ -21,7 +21,8 @@ type podStates struct {
 	wake, requestHousekeeping func()
 }
 
-// newPodStates returns podStates without pods.
+// newPodStates returns podStates without pods. Its wake and requestHousekeeping do nothing until SetWake sets
+// them.
 func newPodStates(config *HandlersConfig, guard *contain.Guard, chain *admitChain) *podStates {
 	return &podStates{
 		nodeView: nodeView{config}, guard: guard, chain: chain, records: records{pods: make(map[types.UID]*record)},

@@ -54,8 +54,8 @@ type probeResults struct {
 // one. It never blocks, and any goroutine may call it.
 func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.add(r) }
 
-// add stores a result, which replaces an older result of the same probe that is not handled yet, and wakes the
-// loop.
+// add stores a probe result and wakes the loop. The result replaces an earlier one of the same probe and
+// container that the loop has not handled yet.
 func (p *probeResults) add(r ProbeResult) {
 	key := probeKey{r.UID, r.ContainerID, r.Probe}
 	p.mu.Lock()
@@ -70,8 +70,8 @@ func (p *probeResults) add(r ProbeResult) {
 	p.wake()
 }
 
-// takeAll returns the newest result of each probe, in the order in which the probes first reported, and clears
-// them.
+// takeAll returns the newest result of each probe and removes all of them. They are in the order in which the
+// probes first reported.
 func (p *probeResults) takeAll() []ProbeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,9 +87,9 @@ func (p *probeResults) takeAll() []ProbeResult {
 	return results
 }
 
-// handleProbeResults stores new readiness and startup results and syncs their pods (SL-12, SL-13). A failed
-// liveness probe only causes a sync; a successful one has no effect. Results are also stored for a pod that is
-// not desired, because its containers may still run.
+// handleProbeResults takes the new probe results, stores readiness and startup results, and syncs their pods
+// (SL-12, SL-13). A failed liveness probe only causes a sync; a successful one has no effect. A result is
+// stored even if the pod is no longer desired, but only desired pods are synced.
 func (l *Loop) handleProbeResults(ctx context.Context) {
 	for _, r := range l.probes.takeAll() {
 		switch {

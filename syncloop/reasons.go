@@ -64,8 +64,8 @@ func Refused(reasons ...allocation.Reason) PodAdmitResult {
 	return PodAdmitResult{Reason: reasons[0].Reason, Message: reasons[0].Message, Reasons: reasons}
 }
 
-// allReasons returns the Reasons of a refusal. If it has none, it returns one that is made of Reason and
-// Message.
+// allReasons returns the Reasons of a refusal. If it has none, it returns one reason made from the fields
+// Reason and Message.
 func (r PodAdmitResult) allReasons() []allocation.Reason {
 	if len(r.Reasons) > 0 {
 		return r.Reasons

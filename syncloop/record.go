@@ -68,7 +68,7 @@ func (all *records) readRecord(uid types.UID) record {
 	return record{}
 }
 
-// updateEachRecord calls change for each UID's record, and deletes the records that are the zero value
+// updateEachRecord calls change for each UID's record. It deletes the records that are the zero value
 // afterwards.
 func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	maps.DeleteFunc(all.pods, func(uid types.UID, r *record) bool {
@@ -77,7 +77,7 @@ func (all *records) updateEachRecord(change func(uid types.UID, r *record)) {
 	})
 }
 
-// uidsWhere returns the sorted UIDs whose record matches.
+// uidsWhere returns the sorted UIDs of the records for which match returns true.
 func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	var uids []types.UID
 	for uid, r := range all.pods {
@@ -89,8 +89,8 @@ func (all *records) uidsWhere(match func(r *record) bool) []types.UID {
 	return uids
 }
 
-// setHeldStatus stores the status of a pod that is held back while an earlier pod with its UID terminates, and
-// updates the count of such pods. A nil status clears it.
+// setHeldStatus stores a status of a pod that is published when an earlier pod with its UID has finished; nil
+// clears it. It also updates the number of such statuses.
 func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r := all.ensureRecord(uid)
 	if (r.heldStatus == nil) != (status == nil) {
@@ -103,8 +103,8 @@ func (all *records) setHeldStatus(uid types.UID, status *heldStatus) {
 	r.heldStatus = status
 }
 
-// setOrphanGraceEnd stores the time until which the kill of an orphan is deferred, and updates the count of
-// deferred kills. The zero time clears it.
+// setOrphanGraceEnd stores until when the kill of an orphan is deferred; the zero time ends the deferral. It
+// also updates the number of deferred kills.
 func (all *records) setOrphanGraceEnd(uid types.UID, until time.Time) {
 	r := all.ensureRecord(uid)
 	if r.orphanGraceEnd.IsZero() != until.IsZero() {
@@ -137,8 +137,8 @@ type sharedPod struct {
 	terminating *TerminatingPod // of a terminating pod whose containers have not stopped
 }
 
-// updateEntry calls modify with the entry of a UID under the lock, creating the entry if it is missing. It
-// deletes the entry if it is the zero value afterwards.
+// updateEntry calls modify with the entry of a UID, under the lock. It creates a missing entry, and deletes an
+// entry that is the zero value afterwards.
 func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,7 +167,7 @@ func (t *sharedPods) get(uid types.UID) sharedPod {
 	return sharedPod{}
 }
 
-// uidsWhere returns the sorted UIDs whose entry matches.
+// uidsWhere returns the sorted UIDs of the entries for which match returns true.
 func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -180,13 +180,13 @@ func (t *sharedPods) uidsWhere(match func(p *sharedPod) bool) (uids []types.UID)
 	return uids
 }
 
-// setRejected stores whether a pod was rejected and has no worker.
+// setRejected stores, for readers on other goroutines, whether a pod is rejected.
 func (t *sharedPods) setRejected(uid types.UID, rejected bool) {
 	t.updateEntry(uid, func(p *sharedPod) { p.refused = rejected })
 }
 
-// takeEvictionAndClearDeferral clears the stored wait and the eviction of a pod, and returns the eviction. It
-// returns nil if the pod was not evicted.
+// takeEvictionAndClearDeferral removes and returns the eviction of a pod, and clears the reason why it waits
+// for admission. It returns nil if the pod was not evicted.
 func (t *sharedPods) takeEvictionAndClearDeferral(uid types.UID) (evicted *eviction) {
 	t.updateEntry(uid, func(p *sharedPod) {
 		if evicted = p.eviction; evicted != nil {
@@ -197,8 +197,8 @@ func (t *sharedPods) takeEvictionAndClearDeferral(uid types.UID) (evicted *evict
 	return evicted
 }
 
-// addEviction stores the eviction of a waiting pod, so that the pod does not start. Of a second request only
-// the Completion is added. It returns false and stores nothing if the pod does not wait or the loop has
+// addEviction stores the eviction of a waiting pod, so that the pod does not start. A second request for the
+// pod only adds its Completion. It stores nothing and returns false if the pod does not wait or the loop has
 // stopped.
 func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits bool) {
 	t.updateEntry(uid, func(p *sharedPod) {
@@ -216,7 +216,7 @@ func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits 
 	return waits
 }
 
-// stopEvictions makes later calls of addEviction return false. It clears and returns the evictions that the
+// stopEvictions makes later calls of addEviction return false. It removes and returns the evictions that the
 // loop has not handled.
 func (t *sharedPods) stopEvictions() (left []*eviction) {
 	t.mu.Lock()
@@ -231,7 +231,7 @@ func (t *sharedPods) stopEvictions() (left []*eviction) {
 	return left
 }
 
-// evictedUIDs returns the sorted UIDs of the waiting pods that were evicted.
+// evictedUIDs returns the sorted UIDs of the waiting pods whose eviction the loop has not handled.
 func (t *sharedPods) evictedUIDs() []types.UID {
 	t.mu.Lock()
 	none := t.mu.evicted == 0

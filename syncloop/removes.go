@@ -18,7 +18,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 		r := h.ensureRecord(pod.UID)
 		r.retryChange, r.removedBySource = false, true
 	}
-	h.forEachContained(pods, func(pod *v1.Pod) {
+	h.forEachPodMarkPanicked(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateStaticPodOfMirror(pod)
 			return

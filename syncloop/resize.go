@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// storePods stores changed pods in the manager, with the resources that they were admitted with, and returns
-// them as stored.
+// storePods stores changed pods in the manager and returns them as stored. A pod from an API server is stored
+// with the resources it was admitted with, because a resize is not supported.
 func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -22,10 +22,10 @@ func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	return stored
 }
 
-// withAdmittedResources returns a copy of a pod of an API server with the resources of its stored version. If
-// the resources differ, the copy gets the condition PodResizePending with reason Infeasible, and the first time
-// an event is recorded. It keeps the new resources of an unknown or waiting pod, and returns a mirror pod or a
-// pod of another source unchanged.
+// withAdmittedResources returns a copy of a pod from an API server with the resources of its stored version. If
+// that changes the pod, the copy gets the condition PodResizePending with reason Infeasible, and the first time
+// an event is recorded. A mirror pod or a pod of another source is returned unchanged; an unknown or waiting
+// pod keeps its new resources.
 func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
 		return pod
@@ -47,8 +47,8 @@ func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
 
 const resizeInfeasible = "this node does not resize pods in place"
 
-// restoreResources sets the container and pod resources in pod to those in before, and reports whether the
-// requests or limits differed.
+// restoreResources sets the container and pod resources in pod to those in before. differ is true if a request
+// or limit was different.
 func restoreResources(before, pod *v1.Pod) (differ bool) {
 	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
 		differ = differ || !equalResources(now.Requests, was.Requests) || !equalResources(now.Limits, was.Limits)

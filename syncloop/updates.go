@@ -14,7 +14,7 @@ import (
 // the pod.
 func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 	defer h.updateUsage()
-	h.forEachContained(h.storePods(pods), func(pod *v1.Pod) {
+	h.forEachPodMarkPanicked(h.storePods(pods), func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {
 			h.updateStaticPodOfMirror(pod)
 			return
@@ -25,10 +25,10 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 		}
 		h.stopWaiting(pod.UID)
 		if h.isRejected(pod.UID) && pod.DeletionTimestamp == nil {
-			h.saveRejection(pod)
+			h.saveRejectionForNextAgent(pod)
 			return
 		}
-		if h.isAdditionPending(pod.UID) {
+		if h.isAdditionRetryPending(pod.UID) {
 			return
 		}
 		h.shared.setRejected(pod.UID, false) // A rejected pod gets here only if it is deleted, and then gets a worker.
@@ -41,8 +41,8 @@ func (h *Handlers) HandlePodUpdates(_ context.Context, pods []*v1.Pod) {
 // HandlePodReconcile implements SyncHandler. It syncs pods with readiness gates, because another program may
 // have changed the condition of a gate. A changed source status has no effect on other pods.
 func (h *Handlers) HandlePodReconcile(_ context.Context, pods []*v1.Pod) {
-	h.forEachContained(h.storePods(pods), func(pod *v1.Pod) {
-		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.isUnstarted(pod.UID) || h.isAdditionPending(pod.UID) {
+	h.forEachPodMarkPanicked(h.storePods(pods), func(pod *v1.Pod) {
+		if len(pod.Spec.ReadinessGates) == 0 || podmanager.IsMirrorPod(pod) || h.isRejectedOrWaiting(pod.UID) || h.isAdditionRetryPending(pod.UID) {
 			return
 		}
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -58,18 +58,18 @@ type waitingPod struct {
 	shortage  string // reason of the shortage, if the pod waits for room on the node
 }
 
-// admitPod decides whether a new pod may start now. Otherwise it rejects the pod, or stores that the pod waits
-// for admission, and returns false (SL-19). It returns an error if a panic of a rule or handler leaves the pod
-// without a decision.
-func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
+// admitRejectOrDeferPod makes the allocation table decide about a new pod. It returns true if the pod may start
+// now; it rejects the pod or publishes that it waits, and returns false, if not (SL-19). It returns an error if
+// a panic of a rule or handler leaves the pod without a decision.
+func (h *Handlers) admitRejectOrDeferPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
-	effects, err := h.answerQuestions(h.table.Add(allocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)
+	effects, err := h.answerHandlerQuestions(h.table.Add(allocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)
 	for _, e := range effects { // There is exactly one.
 		switch e.Kind {
 		case allocation.Wait:
 			h.storeAndPublishWaiting(pod, e)
 		case allocation.Reject:
-			h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+			h.recordAndPublishRejection(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 		case allocation.Postpone:
 			return false, cmp.Or(err, errRule)
 		}
@@ -81,10 +81,10 @@ func (h *Handlers) admitPod(pod *v1.Pod) (admitted bool, err error) {
 // errRule is returned if an admission rule panics, so that nothing is decided about the pod.
 var errRule = errors.New("syncloop: an admission rule panicked")
 
-// answerQuestions calls each admission handler that the allocation table asks for, and passes the result to the
-// table, until the table asks for none. It returns the decisions of the table, and the last panic of a handler
-// as an error.
-func (s *podStates) answerQuestions(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
+// answerHandlerQuestions calls each admission handler that the allocation table asks for and passes the answer
+// to the table, until the table asks for none. It returns the effects of the table's decisions, and the last
+// panic of a handler as an error.
+func (s *podStates) answerHandlerQuestions(effects []allocation.Effect, now time.Time) (_ []allocation.Effect, err error) {
 	for len(effects) > 0 {
 		last := len(effects) - 1
 		e := effects[last]
@@ -115,8 +115,8 @@ func tableAnswer(r PodAdmitResult) allocation.Answer {
 }
 
 // storeAndPublishWaiting stores why a pod waits for admission and publishes the status Pending. It records an
-// event when the pod begins to wait, and when its reason to wait for room or for a handler changes. If only the
-// numbers in the message of a full node have changed, it publishes nothing.
+// event when a wait for terminating pods begins, and when the status reason of a wait for room or for a handler
+// changes. If the reasons of a wait for room are the same as published, it publishes nothing.
 func (p *unstartedPods) storeAndPublishWaiting(pod *v1.Pod, effect allocation.Effect) {
 	r := p.ensureRecord(pod.UID)
 	first := r.waiter == nil
@@ -145,8 +145,8 @@ func (p *unstartedPods) storeAndPublishWaiting(pod *v1.Pod, effect allocation.Ef
 	p.publishWaiting(w)
 }
 
-// waitingReason returns the status reason of a waiting pod: Unschedulable if the node is full, the reason of a
-// handler that lets the pod wait, or else AdmissionDeferred.
+// waitingReason returns the status reason of a waiting pod: Unschedulable if the node is full, the reason of
+// the handler that lets the pod wait, or AdmissionDeferred if neither applies.
 func waitingReason(answer allocation.Answer) string {
 	switch {
 	case answer.WaitsWhenFull:
@@ -168,8 +168,9 @@ func (p *unstartedPods) recordWaitEvent(w *waitingPod, answer allocation.Answer)
 	p.config.Log.Info(message, "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "reason", w.reason, "message", w.message)
 }
 
-// publishWaiting publishes the status Pending of a waiting pod, with its reason and message. If the reason is
-// Unschedulable, the status has the condition PodScheduled=False, as a scheduler sets it.
+// publishWaiting publishes the status Pending of a waiting pod, with its reason and message; while an earlier
+// pod with the UID terminates, it only stores the status. With the reason Unschedulable the status has the
+// condition PodScheduled=False.
 func (p *unstartedPods) publishWaiting(w *waitingPod) {
 	status := v1.PodStatus{
 		Phase: v1.PodPending, QOSClass: podstatus.QOSClass(w.pod), Reason: w.reason, Message: w.message,
@@ -184,8 +185,8 @@ func (p *unstartedPods) publishWaiting(w *waitingPod) {
 // maxNamed is the number of terminating pods that a message names.
 const maxNamed = 3
 
-// waitMessage returns the status message of a waiting pod. It names at most maxNamed of the terminating pods
-// that the pod waits for.
+// waitMessage returns the status message of a waiting pod. It has the message of the answer, and says that the
+// pod waits for room, or names up to maxNamed of the terminating pods that the pod waits for.
 func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
 	if effect.Answer.WaitsWhenFull {
 		return effect.Answer.Reason + ": " + effect.Answer.Message + "; it waits until the node has room"
@@ -210,15 +211,16 @@ func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
 }
 
 // updateWaitingPod replaces a waiting pod by its new version, in the handlers and in the allocation table. The
-// table then decides about it again.
+// table decides about it again later.
 func (p *unstartedPods) updateWaitingPod(pod *v1.Pod) {
 	p.readRecord(pod.UID).waiter.pod = pod
 	p.table.SetStaying(allocationPod(p.chain.rules, pod))
 }
 
-// stopWaiting removes a pod from the waiting pods and from the allocation table, and resolves its eviction. It
-// returns false and does nothing if the pod does not wait.
-func (p *unstartedPods) stopWaiting(uid types.UID) bool {
+// stopWaiting ends the wait of a pod for admission: it removes the pod from the waiting pods and from the
+// allocation table, and resolves its eviction if it was evicted. It does nothing and returns false if the pod
+// does not wait.
+func (p *unstartedPods) stopWaiting(uid types.UID) (waited bool) {
 	if !p.awaitsAdmission(uid) {
 		return false
 	}
@@ -241,7 +243,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	graceOver, timed := h.handleOrphanGraces()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
-			h.rejectPod(h.readRecord(uid).waiter.pod, rejectedByShutdown)
+			h.recordAndPublishRejection(h.readRecord(uid).waiter.pod, rejectedByShutdown)
 		}
 	}
 	h.handleEvictions()
@@ -249,14 +251,14 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 		h.table.Recheck()
 	}
 	now := h.config.Clock.Now()
-	effects, fault := h.answerQuestions(h.table.Review(now, nil), now)
+	effects, fault := h.answerHandlerQuestions(h.table.Review(now, nil), now)
 	if fault != nil {
 		h.requestHousekeeping() // Housekeeping makes the table ask the handler again.
 	}
 	limit, limited := h.table.NextLimit()
 	for _, e := range effects {
 		pod := h.readRecord(e.UID).waiter.pod
-		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyDecision(pod, e) }); err != nil {
+		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyWaitingDecision(pod, e) }); err != nil {
 			h.config.Log.Error("the admission of a waiting pod panicked; the next housekeeping adds the pod again", "pod", podmanager.FullName(pod), "uid", e.UID, "err", err)
 			h.stopWaiting(e.UID)
 			h.ensureRecord(e.UID).retryChange = true
@@ -271,14 +273,15 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	return earlierTime(graceOver, timed, limit, limited)
 }
 
-// applyDecision performs a decision about a waiting pod: it updates the reason of the wait, rejects the pod, or
-// starts its worker. An evicted pod fails instead of starting.
-func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
+// applyWaitingDecision applies the table's decision about a waiting pod: it publishes a new reason to wait,
+// rejects the pod, or ends the wait and starts its worker. A pod that was evicted meanwhile fails instead of
+// starting.
+func (h *Handlers) applyWaitingDecision(pod *v1.Pod, e allocation.Effect) {
 	switch e.Kind {
 	case allocation.Wait:
 		h.storeAndPublishWaiting(pod, e)
 	case allocation.Reject:
-		h.rejectPod(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
+		h.recordAndPublishRejection(pod, PodAdmitResult{Reason: e.Answer.Reason, Message: e.Answer.Message})
 	case allocation.Admit:
 		if h.failIfEvicted(pod) {
 			return
@@ -293,13 +296,13 @@ func (h *Handlers) applyDecision(pod *v1.Pod, e allocation.Effect) {
 	}
 }
 
-// startRunningWaitingPods starts a worker for each waiting pod that runs without one. An earlier agent has
-// started such a pod, and the runtime did not list it when the pod was added (F60). If the pod was evicted, its
-// worker kills it.
-func (c *cleanup) startRunningWaitingPods() {
+// startWorkersOfRunningWaitingPods starts a worker for each pod that waits for admission although it runs. An
+// earlier agent has started such a pod, and the runtime did not list it when the pod was added (F60). If the
+// pod was evicted, its worker kills it.
+func (c *cleanup) startWorkersOfRunningWaitingPods() {
 	for i := range c.running {
 		if w := c.readRecord(c.running[i].UID).waiter; w != nil && c.running[i].MayRun() && !c.config.Workers.View(w.pod.UID).Known {
-			c.startRunningWaitingPod(w.pod)
+			c.startWorkerOfRunningWaitingPod(w.pod)
 		}
 	}
 }
