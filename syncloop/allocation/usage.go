@@ -168,9 +168,9 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 // minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ensureLedger returns the ledger to which a pod is added: the ledger of the admitted pods if waits is false,
-// and otherwise that of the waiting pods with this rank (their order, the highest first). It creates a missing
-// ledger of a rank.
+// ensureLedger returns the ledger to which a pod is added. If waits is false, it is the ledger of the admitted
+// pods. If waits is true, it is the ledger of the waiting pods with this rank (their order, the highest first),
+// which is created if it is missing.
 func (u *Usage) ensureLedger(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.admitted

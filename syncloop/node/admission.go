@@ -19,9 +19,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
-// admitHandlers returns the built-in admission handlers, followed by Config.Scheduling.Admit. Handlers that
-// check a pod against the node alone precede handlers that depend on other pods. features returns the features
-// of the PodSyncer; if it is nil, no handler checks them. (AD-5)
+// admitHandlers returns the built-in admission handlers, followed by Config.Scheduling.Admit. The check of the
+// spec is the first handler, or on a node with an API server as source a late one that keeps invalid pods
+// Pending. If features is nil, no handler checks whether the PodSyncer supports the fields of a pod. (AD-5)
 func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.PodAdmitHandler {
 	all := []syncloop.PodAdmitHandler{
 		syncloop.AdmitNames(),
@@ -29,12 +29,12 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		syncloop.AdmitOS(s.config.Scheduling.Labels[v1.LabelOSStable]),
 		syncloop.AdmitPodCount(s.config.Scheduling.MaxPods),
 		s.admitByNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
-		s.admitByFreshNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler {
+		s.admitByNodeInfoPendIfStale(func(info NodeInfo) syncloop.PodAdmitHandler {
 			return syncloop.AdmitNodeAffinity(s.config.Name, info.Labels)
 		}),
 		syncloop.AdmitNodeName(s.config.Name),
 		syncloop.AdmitHostPorts(),
-		s.admitByFreshNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
+		s.admitByNodeInfoPendIfStale(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitTaints(info.Taints) }),
 	}
 	if s.config.hasAPIServerSource() {
 		all = append(all, s.pendInsteadOfRejectIfFromAPIServer(admitValidPods(false)))
@@ -47,25 +47,25 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 	return append(all, s.config.Scheduling.Admit...)
 }
 
-// isFromAPIServer reports whether the node takes its pods from an API server and the pod is not a static pod. A
-// controller creates another pod in place of such a pod when the node rejects it.
+// isFromAPIServer reports whether the node takes its pods from an API server and the pod is not a static pod.
+// If the node rejects such a pod, a controller may create another pod in its place.
 func (s *Scheduling) isFromAPIServer(pod *v1.Pod) bool {
 	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
 }
 
-// admitByNodeInfo returns a handler that reads the state of the node at each admission. It passes that state to
-// newHandler and returns the result of the handler that newHandler returns.
+// admitByNodeInfo returns a handler that reads the state of the node at each admission, passes it to
+// newHandler, and returns the result of the handler made by newHandler.
 func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		return newHandler(s.nodeInfoForAdmission()).Admit(attrs)
 	})
 }
 
-// admitByFreshNodeInfo returns a handler for labels and taints, which may have changed a moment before the pod
-// was created. If the handler would reject a pod of an API server, and the node's state was read before the pod
-// was first seen, the pod stays Pending instead. The handler then requests a new read, unless the admission is
-// a trial. (AD-6)
-func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
+// admitByNodeInfoPendIfStale returns a handler for labels and taints, which may have changed a moment before
+// the pod was created. It works as admitByNodeInfo does, except for a pod from an API server that would be
+// rejected and was first seen after the node's state was read. Such a pod stays Pending, and the handler
+// requests a new read unless the admission is a trial. (AD-6)
+func (s *Scheduling) admitByNodeInfoPendIfStale(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()
 		result := newHandler(info).Admit(attrs)
@@ -83,8 +83,9 @@ func (s *Scheduling) admitByFreshNodeInfo(newHandler func(NodeInfo) syncloop.Pod
 	})
 }
 
-// pendInsteadOfRejectIfFromAPIServer returns a handler that calls the given handler, and keeps a rejected pod
-// Pending if it comes from an API server. Otherwise the controller of the pod would create pods without end.
+// pendInsteadOfRejectIfFromAPIServer returns a handler that calls the given handler, and marks a refused pod as
+// Pending if it comes from an API server. If such a pod were rejected, its controller would create pods without
+// end.
 func (s *Scheduling) pendInsteadOfRejectIfFromAPIServer(handler syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		result := handler.Admit(attrs)
@@ -93,14 +94,14 @@ func (s *Scheduling) pendInsteadOfRejectIfFromAPIServer(handler syncloop.PodAdmi
 	})
 }
 
-// addKubeletLabels adds to the labels of the node the labels that every kubelet sets: host name, operating
-// system and architecture.
+// addKubeletLabels sets the labels of the node to those in the Config plus the ones that every kubelet sets:
+// host name, operating system and architecture.
 func (c *Config) addKubeletLabels() {
 	c.Scheduling.Labels = nodestatus.Labels(nodestatus.Spec{Name: c.Name, OS: goruntime.GOOS, Arch: goruntime.GOARCH, Labels: c.Scheduling.Labels})
 }
 
-// checkResourceQuantities adds a fault for each negative quantity, and for each reserved quantity that exceeds
-// the capacity or has no capacity.
+// checkResourceQuantities adds a fault for each negative quantity, and for each reserved resource that exceeds
+// its capacity or has no capacity.
 func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
@@ -113,7 +114,7 @@ func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	}
 }
 
-// allocatable returns Scheduling.Capacity minus Scheduling.Reserved.
+// allocatable returns a new list with Scheduling.Capacity minus Scheduling.Reserved.
 func (c *Config) allocatable() v1.ResourceList {
 	list := c.Scheduling.Capacity.DeepCopy()
 	for name, reserved := range c.Scheduling.Reserved {
@@ -124,21 +125,21 @@ func (c *Config) allocatable() v1.ResourceList {
 	return list
 }
 
-// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef of a container shows. A
-// resource that Scheduling.Capacity does not declare has its value from Scheduling.MachineCapacity.
+// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef of a container shows. For
+// a resource that Scheduling.Capacity does not declare it uses Scheduling.MachineCapacity.
 func (c *Config) resourceFieldAllocatable() v1.ResourceList {
 	return mergeResources(c.allocatable(), c.Scheduling.MachineCapacity)
 }
 
-// machineMemoryBytes returns the memory in Scheduling.Capacity, or else the memory in
-// Scheduling.MachineCapacity. It returns 0 if neither declares memory.
+// machineMemoryBytes returns the memory in Scheduling.Capacity. If it declares none, it returns the memory in
+// Scheduling.MachineCapacity, or 0.
 func (c *Config) machineMemoryBytes() uint64 {
 	all := mergeResources(c.Scheduling.Capacity, c.Scheduling.MachineCapacity)
 	return uint64(max(all.Memory().Value(), 0))
 }
 
 // mergeResources returns a new list with all resources of both lists. For a resource in both lists it uses the
-// quantity of list.
+// quantity of the first one.
 func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 	all := make(v1.ResourceList, len(list)+len(defaults))
 	maps.Copy(all, defaults)
@@ -147,8 +148,8 @@ func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 }
 
 // admitSupportedFeatures returns a handler that rejects a pod with fields that the PodSyncer does not support,
-// and names the fields. For fields that only have no effect, the handler records one warning event at each
-// admission, but none in a trial.
+// and names the fields. It admits a pod with fields that only have no effect, and records one warning event
+// about them at each admission that is not a trial.
 func admitSupportedFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
@@ -162,8 +163,8 @@ func admitSupportedFeatures(features func() podsync.Features, events runtime.Eve
 	})
 }
 
-// rejectionForUnsupportedFields returns a rejection with reason UnsupportedField. It names each unsupported
-// field in its message and as a separate reason.
+// rejectionForUnsupportedFields returns a rejection with reason UnsupportedField. Its message names all these
+// fields, and it has one reason for each field.
 func rejectionForUnsupportedFields(problems []podsync.Problem) syncloop.PodAdmitResult {
 	result := syncloop.PodAdmitResult{Reason: "UnsupportedField", Message: "this node can not honour " + describeFieldProblems(problems)}
 	for _, p := range problems {

@@ -13,10 +13,10 @@ import (
 // reasonInvalid is the reason of a pod that fails validation.
 const reasonInvalid = "FailedValidation"
 
-// admitValidPods returns a handler that rejects a pod which no node can run, for example because a name leads
-// out of a directory or a number is negative. It does not apply rules that only an API server enforces, because
-// the pod may run since an earlier process. If acceptAppliedPods is set, it admits every pod of the source
-// "api", because Apply has validated that pod.
+// admitValidPods returns a handler that rejects a pod which no node can run, for example because a number is
+// negative. It does not apply the rules that only an API server enforces, because the pod may run since an
+// earlier process. If acceptAppliedPods is true, it admits every pod of the source "api", because Apply has
+// validated that pod.
 func admitValidPods(acceptAppliedPods bool) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		if from, err := podmanager.PodSource(attrs.Pod); err == nil && from == hostSource && acceptAppliedPods {

@@ -15,8 +15,8 @@ import (
 // yet. So Apply passes the pod to the handlers before it passes the pod to the source.
 
 // assumePods makes Fits and Allocated count each pod at once, before the source delivers it. It skips pods that
-// the node already has, and returns the UIDs of the pods that are now counted. The pods must come from
-// preparePod.
+// the manager of desired pods already has, and returns the UIDs of the pods that are newly counted. The pods
+// must come from preparePod.
 func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {
@@ -32,8 +32,8 @@ func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	return added
 }
 
-// withHostSource returns a copy of the pod with the source annotation that the source of Apply adds. An empty
-// namespace becomes "default". The copy shares its other fields with the pod.
+// withHostSource returns a copy of the pod with the source annotation that the source of Apply adds, and with
+// the namespace "default" if it has none. The copy shares its other fields with the pod.
 func withHostSource(pod *v1.Pod) *v1.Pod {
 	annotated := *pod // The shared fields are only read.
 	annotated.Namespace = cmp.Or(pod.Namespace, v1.NamespaceDefault)
@@ -51,7 +51,7 @@ func withHostSource(pod *v1.Pod) *v1.Pod {
 var hostSourceAnnotations = map[string]string{podmanager.ConfigSourceAnnotation: hostSource}
 
 // unassumeAllExcept makes Fits and Allocated no longer count the assumed pods that are not in pods. An assumed
-// pod is counted before its source has delivered it.
+// pod is one that counts before its source has delivered it.
 func (h *hostPods) unassumeAllExcept(pods []*v1.Pod) {
 	gone := h.handlers.Assumed()
 	if len(gone) == 0 {

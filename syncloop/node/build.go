@@ -27,8 +27,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 )
 
-// setInMemoryVolumesIfUnset sets in-memory volumes for a runtime without a file system. It replaces neither a
-// Volumes.Manager nor Volumes.Files that the Config has.
+// setInMemoryVolumesIfUnset sets Volumes.Manager and Volumes.Files to in-memory volumes, each only if the
+// Config does not set it.
 func (c *Config) setInMemoryVolumesIfUnset() {
 	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.resourceFieldAllocatable()})
 	if c.Volumes.Manager == nil {
@@ -42,8 +42,9 @@ func (c *Config) setInMemoryVolumesIfUnset() {
 // builder builds the parts of a node, each after the parts that it needs.
 type builder struct{ node *Node }
 
-// buildSourcesAndStatusStore builds the pod sources, the store of the desired pods, the status store and the
-// status sender. It also builds the drainer, the scheduling part and the part that implements Apply.
+// buildSourcesAndStatusStore builds the pod sources, the store of the desired pods, the status store and, if
+// there is a sink, the status sender. It also builds the drainer, the scheduling part and the part that
+// implements Apply, and gives these parts to those that need them.
 func (b *builder) buildSourcesAndStatusStore() (err error) {
 	n := b.node
 	handle := source.NewHandleWith(source.HandleConfig{Incomplete: n.config.Pods.AwaitHost, Guarded: n.config.Pods.FromAPIServer, Owned: true})
@@ -74,7 +75,7 @@ func (b *builder) buildSourcesAndStatusStore() (err error) {
 	return b.buildSenderIfSinkSet()
 }
 
-// buildPLEG builds the PLEG, which observes the runtime.
+// buildPLEG builds the PLEG, which observes the runtime, and gives it to the cleaner.
 func (b *builder) buildPLEG() (err error) {
 	n := b.node
 	n.pleg, err = pleg.New(pleg.Config{
@@ -117,19 +118,19 @@ func (b *builder) buildSyncerAndWorkers() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.handlePhase, Forgotten: n.handleForgottenPod, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.handleSync, Panicked: n.guard.RecordPanic},
+		Hooks:        podworkers.Hooks{Phase: n.recordPhaseAndNotify, Forgotten: n.requestCleanupAndNotify, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.recordSyncAndNotify, Panicked: n.guard.RecordPanic},
 	})
 	return err
 }
 
-// buildCollectors builds the garbage collectors of pods, containers and images, and the Containers part that
-// uses them.
+// buildCollectors builds the garbage collectors of pods, containers and images, and the part that
+// Node.Containers returns.
 func (b *builder) buildCollectors() (err error) {
 	n := b.node
 	n.podCollector, err = gc.NewPods(gc.PodsConfig{
 		Runtime:   n.config.Runtime,
 		Removable: n.cleaner.canRemoveRuntimeRecords,
-		Removed:   n.cleaner.handlePodRemoved,
+		Removed:   n.cleaner.relistAndRequestCleanup,
 		Clock:     n.config.Clock,
 		Log:       n.config.Log,
 		Panicked:  n.guard.RecordPanic,
@@ -141,7 +142,7 @@ func (b *builder) buildCollectors() (err error) {
 		Runtime:  n.config.Runtime,
 		Seen:     n.pleg,
 		Living:   n.cleaner.needsRuntimeRecords,
-		Removed:  n.cleaner.handleContainersRemoved,
+		Removed:  n.cleaner.relistAndRequestImageGC,
 		Policy:   n.config.Containers.GC,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,
@@ -172,8 +173,8 @@ func (b *builder) buildCollectors() (err error) {
 	return err
 }
 
-// buildLoop builds the sync loop, its handlers and the active deadlines. It then passes them to the parts that
-// were built before and need them.
+// buildLoop builds the handlers of the sync loop, the active deadlines and the loop itself. It then gives them
+// to the parts that were built before and need them.
 func (b *builder) buildLoop() (err error) {
 	n := b.node
 	handlers := syncloop.HandlersConfig{
@@ -231,9 +232,9 @@ func (b *builder) buildLoop() (err error) {
 	return err
 }
 
-// containPanics wraps the functions of the Config that the node itself calls, so that a panic fails only that
-// call. It returns the guard that records these panics. The other parts of the node report the panics of the
-// functions that they call to the same guard.
+// containPanics wraps the log, the recorder and those functions of the Config that the node itself calls, so
+// that a panic fails only that call; events are also shortened. It returns the guard that records these panics.
+// The other parts of the node wrap the functions that they call.
 func (c *Config) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
@@ -273,8 +274,8 @@ func (b truncatingRecorder) Eventf(object k8sruntime.Object, eventtype, reason, 
 	b.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// truncateEventMessage shortens a message to maxEventMessage bytes, with "…" at the end. It replaces invalid
-// UTF-8.
+// truncateEventMessage shortens a message of more than maxEventMessage bytes to that length, with "…" at the
+// end. It removes or replaces invalid UTF-8.
 func truncateEventMessage(message string) string {
 	const sign = "…"
 	if len(message) > maxEventMessage {
@@ -283,9 +284,9 @@ func truncateEventMessage(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// startSender starts the status sender in the background; without a sink it starts nothing. stop stops the
-// sender and waits until it has returned. The caller calls stop after all other parts have stopped, so that
-// their last statuses are sent too.
+// startSender starts the status sender in the background; without a sink it starts nothing. The end of ctx does
+// not stop the sender: stop stops it and waits until it has returned. The caller calls stop after all other
+// parts have stopped, so that their last statuses are sent.
 func (n *Node) startSender(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}
@@ -321,13 +322,13 @@ func (b *builder) buildSenderIfSinkSet() (err error) {
 	return err
 }
 
-// mayHaveRunningContainers reports whether the pod has a worker and its containers may run. The sender does not
-// send a terminal status while that is so. (ST-17)
+// mayHaveRunningContainers reports whether the pod has a worker and its containers may still run. While it
+// returns true, the sender does not send a terminal status. (ST-17)
 func (v *podsView) mayHaveRunningContainers(uid types.UID) bool {
 	return viewMayHaveRunningContainers(v.workers.View(uid))
 }
 
-// buildLogRotatorIfEnabled builds the log rotator. It builds none if Config.Logs has no Root or its limits
+// buildLogRotatorIfEnabled builds the log rotator. It builds none if Config.Logs has no Root or the limits
 // disable rotation.
 func (b *builder) buildLogRotatorIfEnabled() (err error) {
 	n := b.node

@@ -40,8 +40,8 @@ func (c *cleaner) isDesiredOrHasWorker(uid types.UID) bool {
 	return desired || c.workers.View(uid).Known
 }
 
-// hasWorkerOrRuntimeRecords reports whether the pod has a worker, or the runtime has a sandbox or a container of it. It
-// also returns true if the pod could not be observed.
+// hasWorkerOrRuntimeRecords reports whether the pod has a worker, or the runtime has a sandbox or a container
+// of it. It also returns true if the last observation of the pod failed.
 func (c *cleaner) hasWorkerOrRuntimeRecords(uid types.UID) bool {
 	if c.workers.View(uid).Known {
 		return true
@@ -50,34 +50,36 @@ func (c *cleaner) hasWorkerOrRuntimeRecords(uid types.UID) bool {
 	return err != nil || len(observed.Sandboxes)+len(observed.Containers) > 0
 }
 
-// hasRuntimeRecords reports whether the newest observation of the runtime has a sandbox or a container of the pod.
+// hasRuntimeRecords reports whether the newest observation of the runtime succeeded and has a sandbox or a
+// container of the pod.
 func (c *cleaner) hasRuntimeRecords(uid types.UID) bool {
 	observed, err := c.pleg.Get(uid)
 	return err == nil && observed != nil && len(observed.Sandboxes)+len(observed.Containers) > 0
 }
 
-// canRemoveRuntimeRecords reports whether all sandboxes and containers of the pod may be removed from the runtime: the
-// pod is not desired, and its worker allows the removal. The garbage collector of pods calls it before each
-// removal.
+// canRemoveRuntimeRecords reports whether all sandboxes and containers of the pod may be removed from the
+// runtime: the pod is not desired, and its worker, if any, allows the removal. The garbage collector of pods
+// calls it before each removal.
 func (c *cleaner) canRemoveRuntimeRecords(uid types.UID) bool {
 	_, desired := c.manager.GetPodByUID(uid)
 	return !desired && c.workers.View(uid).ShouldPodContentBeRemoved()
 }
 
-// needsRuntimeRecords reports whether the newest containers of the pod must stay in the runtime. That is so if the pod
-// is desired or has a worker, unless canRemoveRuntimeRecords allows the removal.
+// needsRuntimeRecords reports whether the newest containers of the pod must stay in the runtime: the pod is
+// desired, or it has a worker that does not allow their removal yet.
 func (c *cleaner) needsRuntimeRecords(uid types.UID) bool {
 	return c.isDesiredOrHasWorker(uid) && !c.canRemoveRuntimeRecords(uid)
 }
 
 // canRemovePodDirectories reports whether the directories of the pod may be removed. Every source must have
-// delivered all its pods, and the pod must be neither desired nor have a worker. If the pod never had a worker
-// on this node, OrphanGrace must also be over, because a slow source may still deliver the pod.
+// delivered all its pods, and the pod must neither be desired nor have a worker. If the pod had no worker in
+// this process, OrphanGrace must also be over, because a slow source may still deliver the pod.
 func (c *cleaner) canRemovePodDirectories(uid types.UID) bool {
 	return c.areSourcesComplete() && !c.isDesiredOrHasWorker(uid) && (c.handlers.OrphanGraceOver() || c.hasHadWorker(uid))
 }
 
-// areSourcesComplete reports whether every source has delivered all its pods.
+// areSourcesComplete reports whether every source has delivered all its pods and the loop has handled the first
+// delivery of each.
 func (c *cleaner) areSourcesComplete() bool {
 	if !c.sources.AllSeen() {
 		return false
@@ -85,9 +87,9 @@ func (c *cleaner) areSourcesComplete() bool {
 	return !slices.ContainsFunc(c.sources.Names(), func(name string) bool { return !c.sources.Complete(name) })
 }
 
-// recordHadWorker records that the pod had a worker in this process. When OrphanGrace is over it deletes all
-// such records instead, because canRemovePodDirectories then needs none.
-func (c *cleaner) recordHadWorker(uid types.UID) {
+// recordHadWorkerUntilGraceOver records that the pod had a worker in this process. When OrphanGrace is over it
+// records nothing and deletes all these records, because canRemovePodDirectories then needs none.
+func (c *cleaner) recordHadWorkerUntilGraceOver(uid types.UID) {
 	graceOver := c.handlers.OrphanGraceOver()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,26 +103,26 @@ func (c *cleaner) recordHadWorker(uid types.UID) {
 	}
 }
 
-// hasHadWorker reports whether recordHadWorker has recorded the pod. It returns false for every pod after
-// OrphanGrace.
+// hasHadWorker reports whether the pod is recorded as having had a worker in this process. The records are
+// deleted after OrphanGrace.
 func (c *cleaner) hasHadWorker(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.hadWorker[uid]
 }
 
-// handleContainersRemoved requests a PLEG relist of the pod and a collection of unused images. The garbage
-// collectors call it after each removal of containers.
-func (c *cleaner) handleContainersRemoved(uid types.UID) {
+// relistAndRequestImageGC requests a PLEG relist of the pod and a collection of unused images. The garbage
+// collector of containers calls it after each removal.
+func (c *cleaner) relistAndRequestImageGC(uid types.UID) {
 	c.pleg.RequestRelist(uid)
 	c.imageCollector.Changed()
 }
 
-// handlePodRemoved requests a PLEG relist of the pod, a collection of unused images, and a cleanup of pod
-// directories. The garbage collector of pods calls it after it has removed the last sandbox or container of a
-// pod.
-func (c *cleaner) handlePodRemoved(uid types.UID) {
-	c.handleContainersRemoved(uid)
+// relistAndRequestCleanup requests a PLEG relist of the pod, a collection of unused images, and a cleanup of
+// pod directories. The garbage collector of pods calls it after it has removed a pod's last sandbox or
+// container.
+func (c *cleaner) relistAndRequestCleanup(uid types.UID) {
+	c.relistAndRequestImageGC(uid)
 	c.requestDirectoryCleanup()
 }
 
@@ -137,8 +139,8 @@ func (c *cleaner) requestDirectoryCleanup() {
 }
 
 // startDirectoryCleanupIfNeeded starts the collectors of pod directories. It does nothing until every source
-// has delivered all its pods. After OrphanGrace it starts them only once for each requestDirectoryCleanup.
-// (HC-2, SP-24)
+// has delivered all its pods. Until OrphanGrace is over it starts them at each call; after that, once for each
+// requestDirectoryCleanup. (HC-2, SP-24)
 func (c *cleaner) startDirectoryCleanupIfNeeded() {
 	if !c.areSourcesComplete() {
 		return

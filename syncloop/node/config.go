@@ -89,7 +89,8 @@ type ContainerStates interface {
 // name. Pods of this source are ordinary pods, not static pods.
 const hostSource = podmanager.ApiserverSource
 
-// setDefaultsAndCheck sets the defaults of the Config. Its error lists every fault of the Config.
+// setDefaultsAndCheck sets defaults of the Config, and checks it. Its error lists every fault that it finds.
+// Some defaults are set by the parts that are built later.
 func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("node: Config")
 	c.Pods.FromAPIServer = c.Pods.FromAPIServer || c.hasAPIServerSource()

@@ -44,14 +44,15 @@ func (c *containerStates) CancelSaveContainers(uid types.UID) (unsaved bool) {
 	return c.cancelPending(uid)
 }
 
-// saveRecoveringPanic saves states in the store of the Config. It returns a panic of the store as an error.
+// saveRecoveringPanic saves the container states of a pod in the store of the Config. It returns a panic of the
+// store as an error.
 func (c *containerStates) saveRecoveringPanic(pod *v1.Pod, states []podsync.ContainerState) (err error) {
 	defer c.guard.Recover("ContainerStates.SaveContainers", &err)
 	return c.ContainerStates.SaveContainers(pod, states)
 }
 
-// newDelayedSave returns a function that saves the states later. The function does nothing if the pod is then
-// neither desired nor has a worker.
+// newDelayedSave returns a function that saves the states when it is called. The function does nothing if the
+// pod is then neither desired nor has a worker. It logs and returns an error of the store.
 func (c *containerStates) newDelayedSave(pod *v1.Pod, states []podsync.ContainerState) func() error {
 	return func() error {
 		if !c.isKnown(pod.UID) {

@@ -127,8 +127,8 @@ func (c *Containers) PodSandboxID(ctx context.Context, uid types.UID) (string, e
 	return status.Sandboxes[0].ID, nil
 }
 
-// lastTerminatedContainerID returns the ID of the container in lastState.terminated of the pod's status. It
-// returns "" if the container has no such state.
+// lastTerminatedContainerID returns the container ID in lastState.terminated of an init or regular container,
+// without its runtime prefix. It returns "" if the container has no such state.
 func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
@@ -140,8 +140,9 @@ func (c *Containers) lastTerminatedContainerID(uid types.UID, name string) (id s
 	return id
 }
 
-// defaultContainerName returns the container that the annotation kubectl.kubernetes.io/default-container names,
-// or else the first container of the pod. It returns "" if the pod is not desired.
+// defaultContainerName returns the regular container that the annotation
+// kubectl.kubernetes.io/default-container names. If it names none, it returns the first container of the pod,
+// or "" if the pod is not desired.
 func (c *Containers) defaultContainerName(uid types.UID) string {
 	pod, ok := c.manager.GetPodByUID(uid)
 	if !ok || len(pod.Spec.Containers) == 0 {
@@ -159,9 +160,9 @@ func hasRegularContainer(pod *v1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool { return c.Name == name })
 }
 
-// newestOrPreviousContainerID returns the ID of the newest container of a name, or of the container before it
-// if previous is set. With an empty name the pod must have exactly one container name. The error wraps
-// runtime.ErrNotFound.
+// newestOrPreviousContainerID returns the ID of the newest container with a name; if previous is true, the ID
+// of the one created before it. An empty name is allowed only if all containers have the same name. If there is
+// no such container, the error wraps runtime.ErrNotFound.
 func newestOrPreviousContainerID(status *runtime.PodStatus, name string, previous bool) (string, error) {
 	var names []string
 	for _, c := range status.Containers {
@@ -230,9 +231,9 @@ func (c *Containers) ExecStream(ctx context.Context, req runtime.ExecStreamReque
 	return result.ExitCode, c.explainStoppedContainer(req.ContainerID, err)
 }
 
-// explainStoppedContainer replaces a runtime.ErrWrongState by an error that names the container, its pod and
-// its waiting reason. It returns other errors unchanged, and also the error of a container that the PLEG has
-// not observed.
+// explainStoppedContainer replaces a runtime.ErrWrongState by an error that names the container that does not
+// run, its pod, and its waiting reason. It returns other errors unchanged, and also the error of a container
+// that the PLEG has not observed.
 func (c *Containers) explainStoppedContainer(id string, err error) error {
 	if !errors.Is(err, runtime.ErrWrongState) {
 		return err

@@ -13,10 +13,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// listUndesiredPods returns copies of the pods that are no longer desired and whose containers have not
-// stopped. Each copy has its newest status and a deletion timestamp, and pods that only the runtime knows come
-// last. It skips the pods in desired, and pods that have become desired after the caller read that list.
-func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
+// listTerminatingUndesiredPods returns copies of the pods that are no longer desired and whose containers have
+// not stopped; pods that only the runtime has come last. A terminating pod has a deletion timestamp. It skips
+// the pods in desired, and pods that have become desired after the caller read that list.
+func (v *podsView) listTerminatingUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	listed := make(map[types.UID]bool, len(desired))
 	for _, pod := range desired {
 		listed[pod.UID] = true
@@ -49,15 +49,15 @@ func (v *podsView) listUndesiredPods(desired []*v1.Pod) (pods []*v1.Pod) {
 	return pods
 }
 
-// terminatingPodWithStatus returns a copy of an undesired pod with its newest status and a deletion timestamp.
-// It returns false if the worker of the pod has not started it or has already terminated it. until is the
-// expected end of the termination; if it is zero, the present time is used.
+// terminatingPodWithStatus returns a copy of an undesired pod with its newest status and a deletion timestamp:
+// until, or the present time if until is zero. It returns false if the pod's worker has no spec, has started
+// nothing, or has terminated the pod.
 func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
 		return nil, false
 	}
-	return setDeletionFieldsIfUnset(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
+	return setDeletionFieldsInPlaceIfUnset(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
 }
 
 // timeOrNow returns at, or the present time if at is zero.
@@ -69,12 +69,12 @@ func (v *podsView) timeOrNow(at time.Time) time.Time {
 }
 
 // orphanedPod returns a copy of a pod that runs since an earlier process and that no source has delivered. If a
-// worker terminates the pod, the copy has a deletion timestamp. Otherwise its status has the reason NotDesired
-// and the time of its termination.
+// worker terminates the pod, the copy has a deletion timestamp. If none does, its status has the reason
+// NotDesired and says when the pod is terminated.
 func (v *podsView) orphanedPod(e syncloop.TerminatingPod) *v1.Pod {
 	pod := e.Pod.DeepCopy()
 	if view := v.workers.View(pod.UID); view.Known {
-		return setDeletionFieldsIfUnset(pod, e.Until, view.Grace)
+		return setDeletionFieldsInPlaceIfUnset(pod, e.Until, view.Grace)
 	}
 	pod.Status.Reason = syncloop.ReasonNotDesired
 	pod.Status.Message = "no source has delivered the pod yet"
@@ -92,9 +92,9 @@ func startTime(pod *v1.Pod) time.Time {
 	return pod.Status.StartTime.Time
 }
 
-// setDeletionFieldsIfUnset sets the deletion timestamp and the deletion grace period of a pod, each only if the
-// pod does not have it. It modifies and returns the given pod.
-func setDeletionFieldsIfUnset(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
+// setDeletionFieldsInPlaceIfUnset sets the deletion timestamp of a pod to at if it has none, and the deletion
+// grace period if it has none and grace is set. It modifies and returns the given pod.
+func setDeletionFieldsInPlaceIfUnset(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}
 	}

@@ -38,8 +38,8 @@ func (t tearDownStore) Remove(ctx context.Context, uid types.UID, isGone func(ty
 	return t.TearDown(ctx, uid)
 }
 
-// syncerContainerStates returns the ContainerStates for the PodSyncer. Without a store it returns a nil
-// interface, because an interface with a nil pointer would not be nil.
+// syncerContainerStates returns the store of container states for the PodSyncer. If the Config has no store, it
+// returns a nil interface, because an interface with a nil pointer would not be nil.
 func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	if b.node.states == nil {
 		return nil
@@ -47,9 +47,10 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	return b.node.states
 }
 
-// buildDirectories builds the stores that keep files of pods: logs, volumes, terminal statuses and container
-// states. For each store it adds a collector that deletes the files of removed pods.
-func (b *builder) buildDirectories() (err error) {
+// buildFileStoresAndCollectors builds the stores for logs, terminal statuses and container states that the
+// Config asks for. For each of them, and for a volume manager that can list its pods, it adds a collector that
+// deletes the files of removed pods.
+func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
 	var stores []directoryStore
 	if n.config.Logs.Root != "" {

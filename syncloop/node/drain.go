@@ -115,14 +115,14 @@ func (d *drainer) undrain() {
 }
 
 // drain makes the node reject new pods, terminates all pods and waits until they have terminated. With groups
-// it terminates one group after another, each within the group's period, and begins with the lowest priority.
-// The error names the pods that have not terminated.
+// it terminates one group after another, from the lowest priority to the highest, and waits for each at most
+// the group's period and ShutdownMargin. The error names the pods that have not terminated.
 func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	groups := slices.SortedStableFunc(slices.Values(options.Groups), func(a, b ShutdownGroup) int { return cmp.Compare(a.Priority, b.Priority) })
 	if len(groups) > 0 {
 		d.shutdown.Store(true)
 	}
-	if err := d.rejectNewPods(ctx); err != nil {
+	if err := d.rejectNewPodsAndFlush(ctx); err != nil {
 		if errors.Is(err, ErrNotRunning) || errors.Is(err, ErrStopped) {
 			d.shutdown.Store(false)
 		}
@@ -145,10 +145,10 @@ func (d *drainer) drain(ctx context.Context, options DrainOptions) error {
 	return d.waitForPodsWithin(ctx, 0, killed)
 }
 
-// rejectNewPods makes the node reject new pods, and waits until every pod that was admitted before has a
-// worker. Before Run it returns ErrNotRunning, after Run ErrStopped, and changes nothing. If ctx ends during
-// the wait it returns an error, and the node still rejects new pods.
-func (d *drainer) rejectNewPods(ctx context.Context) error {
+// rejectNewPodsAndFlush makes the node reject new pods, and waits until the loop has handled the pods that were
+// delivered before. Before Run it returns ErrNotRunning, after Run ErrStopped, and changes nothing. If ctx ends
+// during the wait it returns an error, and the node still rejects new pods.
+func (d *drainer) rejectNewPodsAndFlush(ctx context.Context) error {
 	switch {
 	case !d.running.Load():
 		return ErrNotRunning
@@ -171,8 +171,8 @@ type killedPod struct {
 }
 
 // killDesiredPods requests the termination of every selected desired pod that has a worker, and returns these
-// pods. If the pod itself waits or was rejected, the worker terminates an earlier incarnation of its UID, so
-// the request does not carry the pod's spec.
+// pods. If the pod waits for admission or was rejected, its worker belongs to an earlier pod with the same UID,
+// so the request does not carry the pod's spec.
 func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, grace lifecycle.Grace) (killed []killedPod) {
 	for _, pod := range d.manager.GetPods() {
 		if selected(pod) && d.workers.View(pod.UID).Known {
@@ -186,9 +186,9 @@ func (d *drainer) killDesiredPods(selected func(*v1.Pod) bool, grace lifecycle.G
 	return killed
 }
 
-// killUndesiredTerminatingPods calls Kill for each terminating pod that is no longer desired, and returns these
-// pods. Their termination was requested before, so the call only shortens their grace period. It skips the pods
-// in alreadyKilled.
+// killUndesiredTerminatingPods calls Kill for each terminating pod that is no longer desired, except those in
+// alreadyKilled, and returns these pods. Their termination was requested before, so the call can only shorten
+// their grace period.
 func (d *drainer) killUndesiredTerminatingPods(alreadyKilled []killedPod, grace lifecycle.Grace) (killed []killedPod) {
 	for _, pod := range d.pleg.Pods() {
 		_, wanted := d.manager.GetPodByUID(pod.UID)
@@ -200,7 +200,8 @@ func (d *drainer) killUndesiredTerminatingPods(alreadyKilled []killedPod, grace 
 	return killed
 }
 
-// withGracePeriod returns the options with this grace period. If grace is unset it returns them unchanged.
+// withGracePeriod returns the options with this grace period, and changes an existing KillPodOptions in place.
+// If grace is not set, it returns the options unchanged.
 func withGracePeriod(options podworkers.UpdatePodOptions, grace lifecycle.Grace) podworkers.UpdatePodOptions {
 	if grace.Set {
 		if options.KillPodOptions == nil {
@@ -211,9 +212,9 @@ func withGracePeriod(options podworkers.UpdatePodOptions, grace lifecycle.Grace)
 	return options
 }
 
-// killGroup requests the termination of the pods in group i, within the group's period or grace,
-// whichever is shorter. It returns these pods. The priority of undesired pods is unknown, so it also kills all
-// undesired pods that are not in killed.
+// killGroup requests the termination of the pods whose priority belongs to group i, and returns them. Their
+// grace period is the group's period or grace, whichever is shorter. The priority of undesired pods is unknown,
+// so it also kills all terminating undesired pods that are not in killed.
 func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, grace lifecycle.Grace) []killedPod {
 	grace = grace.Min(lifecycle.Seconds(int64(groups[i].Period / time.Second)))
 	inGroup := func(pod *v1.Pod) bool { return shutdownGroupIndex(groups, allocation.Priority(pod)) == i }
@@ -221,7 +222,7 @@ func (d *drainer) killGroup(groups []ShutdownGroup, i int, killed []killedPod, g
 }
 
 // shutdownGroupIndex returns the index of the last group whose Priority is not above the given priority. It
-// returns 0 if every group has a higher Priority. The groups are sorted by Priority.
+// returns 0 if every group has a higher Priority. The groups must be sorted by Priority.
 func shutdownGroupIndex(groups []ShutdownGroup, priority int32) int {
 	at, exact := slices.BinarySearchFunc(groups, priority, func(g ShutdownGroup, p int32) int { return cmp.Compare(g.Priority, p) })
 	if exact {
@@ -230,8 +231,8 @@ func shutdownGroupIndex(groups []ShutdownGroup, priority int32) int {
 	return max(0, at-1)
 }
 
-// waitForPodsWithin waits until all pods have terminated or the period is over. The error names the pods that
-// have not terminated.
+// waitForPodsWithin waits until all pods have terminated, the period is over or ctx ends. The error names the
+// pods that have not terminated.
 func (d *drainer) waitForPodsWithin(ctx context.Context, period time.Duration, killed []killedPod) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(period))
 	defer cancel()

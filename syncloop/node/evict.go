@@ -88,8 +88,8 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 	}), nil
 }
 
-// waitingEviction converts the eviction of a pod that waits for admission to the type of package syncloop, and
-// adds the completion that Evict returns.
+// waitingEviction converts the eviction of a pod that waits for admission to the type of package syncloop, with
+// the condition DisruptionTarget and the given completion.
 func (e Eviction) waitingEviction(completion *podworkers.Completion) syncloop.WaitingEviction {
 	return syncloop.WaitingEviction{Reason: e.Reason, Message: e.Message, Condition: disruptionTargetCondition(e), GraceSeconds: e.GraceSeconds, Completion: completion}
 }
@@ -105,8 +105,8 @@ func (n *Node) logAndRecordEviction(pod *v1.Pod, e Eviction) {
 	}
 }
 
-// disruptionTargetCondition returns the condition DisruptionTarget, which shows controllers that the pod was
-// evicted. (EV-4)
+// disruptionTargetCondition returns the condition DisruptionTarget with the message of the eviction. It shows
+// controllers that the pod was evicted. (EV-4)
 func disruptionTargetCondition(e Eviction) v1.PodCondition {
 	return v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: e.Message,

@@ -16,7 +16,7 @@ import (
 func (n *Node) Explain(uid types.UID) (explain.Explanation, bool) {
 	f := explain.Facts{Now: n.executor.Now(), Node: n.nodeFacts(), Worker: n.workerFacts(uid)}
 	f.Pod, f.Desired = n.manager.GetPodByUID(uid)
-	n.journal.history.addToFacts(uid, &f)
+	n.journal.history.copyHistoryToFacts(uid, &f)
 	f.Runtime, _ = n.pleg.Get(uid)
 	shown := f.Runtime != nil && len(f.Runtime.Sandboxes)+len(f.Runtime.Containers) > 0
 	if !f.Desired && !f.Worker.Known && !shown {
@@ -55,7 +55,7 @@ func (n *Node) ExplainByName(namespace, name string) (explain.Explanation, bool)
 }
 
 // nodeFacts returns the facts that explain.Explain needs about the node itself: whether it runs or drains,
-// which sources have not delivered all pods, and faults of a source or of the runtime.
+// which sources have not delivered all pods, the first fault of such a source, and a fault of the runtime.
 func (n *Node) nodeFacts() explain.Node {
 	s := explain.Node{Stopped: !n.running.Load() || n.done.Opened(), Draining: n.drainer.draining.Load()}
 	for _, name := range n.sources.Names() {
@@ -82,7 +82,8 @@ func (n *Node) firstSourceFault(sources []string) string {
 	return ""
 }
 
-// workerFacts returns the facts that explain.Explain needs about the worker of a pod.
+// workerFacts returns the facts that explain.Explain needs about the worker of a pod. The grace period is set
+// only if termination was requested.
 func (n *Node) workerFacts(uid types.UID) explain.Worker {
 	view, outlook := n.workers.View(uid), n.workers.Outlook(uid)
 	w := explain.Worker{

@@ -33,7 +33,8 @@ type feed struct {
 	}
 }
 
-// listPods updates the cache of pods, and returns the selected pods and the version of the cache.
+// listPods updates the cache of pods. It returns the pods in the cache that have the namespace and name of
+// options and for which match returns true, and the version of the cache.
 func (f *feed) listPods(v *podsView, options ListOptions, match func(*v1.Pod) bool) ([]*v1.Pod, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,7 +60,7 @@ func (f *feed) changesSince(v *podsView, version uint64) ([]watchcache.Change[*v
 }
 
 // fillOrUpdateCacheLocked applies the new changes of pods to the cache. If there is no cache, it adds a watcher
-// and makes a cache with all pods. It also records the time of this use for clearIfIdle.
+// and makes a cache with all pods. It also stores the present time as the last use of the feed.
 func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 	f.lastUsed = v.executor.Now()
 	if f.watcher != nil {
@@ -72,7 +73,7 @@ func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 		}
 		return
 	}
-	f.watcher = v.newWatcherWithEvent(nil, f.notifyReaders)
+	f.watcher = v.addWatcherWithEvent(nil, f.notifyReaders)
 	var pods []*v1.Pod
 	for _, state := range f.watcher.takeChangedStates(v) {
 		if !state.Gone {
@@ -83,8 +84,8 @@ func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 	f.cache = watchcache.New(f.version, WatchHistory, pods)
 }
 
-// podAsListed returns a shallow copy of the pod as an API server shows it. An empty phase becomes Pending. An
-// undesired pod has a deletion timestamp and a deletion grace period.
+// podAsListed returns a shallow copy of the pod as an API server shows it. An empty phase becomes Pending. A
+// pod that is no longer desired gets a deletion timestamp and, if known, a deletion grace period.
 func (v *podsView) podAsListed(state PodState) *v1.Pod {
 	pod := *state.Pod
 	if pod.Status.Phase == "" {
@@ -94,10 +95,10 @@ func (v *podsView) podAsListed(state PodState) *v1.Pod {
 		return &pod
 	}
 	e, _ := v.handlers.TerminatingPod(pod.UID)
-	return setDeletionFieldsIfUnset(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
+	return setDeletionFieldsInPlaceIfUnset(&pod, v.timeOrNow(e.Until), v.workers.View(pod.UID).Grace)
 }
 
-// notifyReaders signals every reader, because pods may have changed.
+// notifyReaders signals every reader that pods may have changed.
 func (f *feed) notifyReaders() {
 	f.reading.Lock()
 	readers := f.reading.readers
@@ -107,14 +108,14 @@ func (f *feed) notifyReaders() {
 	}
 }
 
-// addReader adds a reader. From then on notifyReaders signals it.
+// addReader adds a reader, so that later calls of notifyReaders signal it.
 func (f *feed) addReader(r *reader) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
 	f.reading.readers = append(slices.Clip(f.reading.readers), r)
 }
 
-// removeReader removes a reader, and records the present time as the last use for clearIfIdle.
+// removeReader removes a reader, and stores the present time as the last use of the feed.
 func (f *feed) removeReader(r *reader) {
 	f.mu.Lock()
 	f.lastUsed = r.view.executor.Now()

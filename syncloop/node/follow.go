@@ -70,8 +70,8 @@ type reader struct {
 	version uint64 // version of the last yielded event
 }
 
-// yieldExistingPods yields an Added event for each existing pod, and sets the version of the reader. It returns
-// false if the caller has broken the loop.
+// yieldExistingPods yields an Added event for each existing pod that options select, and sets the version of
+// the reader to the version of the list. It returns false if yield returns false.
 func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	pods, version := r.feed.listPods(r.view, options, match)
 	r.version = version
@@ -83,9 +83,9 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 	return true
 }
 
-// yieldChanges yields an event for each change after the version of the reader, and advances that version. It
-// returns false if the caller has broken the loop. If some of the changes are no longer stored, it yields
-// ErrExpired and returns false.
+// yieldChanges yields an event for each change after the version of the reader that is visible through match,
+// and advances that version. It returns false if yield returns false. If some of the changes are no longer
+// stored, it yields ErrExpired and returns false.
 func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {

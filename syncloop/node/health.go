@@ -34,8 +34,8 @@ func (n *Node) Health() Health {
 	}
 }
 
-// notReadyError returns nil if the node is ready. Otherwise the error names what the node waits for: a source,
-// the runtime, or the first housekeeping.
+// notReadyError returns nil if the node is ready. If it is not, the error names the first missing condition:
+// the pods of a source, a listing of the runtime, or a finished housekeeping.
 func (n *Node) notReadyError(runtimeErr error) error {
 	switch {
 	case n.ready.Opened():

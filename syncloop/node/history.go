@@ -41,8 +41,8 @@ type coldHistory struct {
 	probes []probeResult
 }
 
-// getOrCreateCold returns the fields that few pods need, which are in a separate allocation. It makes that
-// allocation if it is missing.
+// getOrCreateCold returns the fields of the history that few pods need. They are a separate allocation, which
+// it makes if it is missing.
 func (one *history) getOrCreateCold() *coldHistory {
 	if one.cold == nil {
 		one.cold = &coldHistory{}
@@ -86,8 +86,8 @@ func (h *historyStore) addEntry(uid types.UID, e explain.Entry) {
 	h.getOrCreateLocked(uid).ring.Add(e)
 }
 
-// setPodAndAddSummaryIfNew stores the desired pod. It adds an event if the summary of the pod's status differs
-// from the summary before.
+// setPodAndAddSummaryIfNew stores the desired pod in its history. It also stores the summary of the pod's
+// status, and adds an event if the summary differs from the one before.
 func (h *historyStore) setPodAndAddSummaryIfNew(uid types.UID, pod *v1.Pod, summary string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,8 +100,8 @@ func (h *historyStore) setPodAndAddSummaryIfNew(uid types.UID, pod *v1.Pod, summ
 }
 
 // setRefusalAndAddIfNew stores why the status store rejected the newest status of a pod. If the reason differs
-// from the last reported one, it also adds an event and returns true.
-func (h *historyStore) setRefusalAndAddIfNew(uid types.UID, refusal string, at time.Time) bool {
+// from the one in the last such event, it also adds an event to the history and returns true.
+func (h *historyStore) setRefusalAndAddIfNew(uid types.UID, refusal string, at time.Time) (added bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.getOrCreateLocked(uid)
@@ -115,7 +115,8 @@ func (h *historyStore) setRefusalAndAddIfNew(uid types.UID, refusal string, at t
 	return true
 }
 
-// clearRefusal records that the status store did not reject the newest status of a pod.
+// clearRefusal clears the stored reason why the status store rejected a status of the pod. The reason in the
+// last event stays, so that the same rejection is not reported twice.
 func (h *historyStore) clearRefusal(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,9 +147,8 @@ func (h *historyStore) setBackoff(uid types.UID, container string, until time.Ti
 	one.backoffUntil[container] = until
 }
 
-// setProbeResult stores the last result of a probe in place of the result before. If the container and the
-// success are the same, the time of the earlier result stays, so that it shows since when the probe has this
-// result.
+// setProbeResult stores the last result of a probe and replaces the result before. If the container ID and the
+// success are the same, it keeps the earlier time, which then says since when the probe has this result.
 func (h *historyStore) setProbeResult(uid types.UID, p probeResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,17 +167,19 @@ func (h *historyStore) setProbeResult(uid types.UID, p probeResult) {
 	rare.probes = append(rare.probes, p)
 }
 
-// clearFinishedIncarnation deletes the back-offs, the last sync, the probe results and the rejected status of a
-// pod. They describe only the incarnation of the UID that has finished. The events and the desired pod stay.
-func (h *historyStore) clearFinishedIncarnation(uid types.UID) {
+// clearAfterPodFinished deletes the back-offs, the last sync, the probe results and the rejected status of a
+// pod that has finished, so that a new pod with the same UID does not show them. The events and the desired pod
+// stay.
+func (h *historyStore) clearAfterPodFinished(uid types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.getOrCreateLocked(uid)
 	one.backoffUntil, one.lastSync, one.cold = nil, explain.Sync{}, nil
 }
 
-// addToFacts copies the history of a pod into facts. It sets the pod too if the facts have none.
-func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
+// copyHistoryToFacts copies the history of a pod into facts. It sets the pod too if the facts have none. It
+// does nothing if the pod has no history.
+func (h *historyStore) copyHistoryToFacts(uid types.UID, f *explain.Facts) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one := h.mu.pods[uid]
@@ -200,7 +202,7 @@ func (h *historyStore) addToFacts(uid types.UID, f *explain.Facts) {
 	}
 }
 
-// uidsByName returns the UIDs of all pods of a name whose desired pod is in the history. The pod that was
+// uidsByName returns the UIDs of all pods in the history that were desired under a name. The pod that was
 // created last comes first.
 func (h *historyStore) uidsByName(namespace, name string) []types.UID {
 	h.mu.Lock()
@@ -243,8 +245,8 @@ func (h *historyStore) lastPod(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// forgetUnknownPods deletes the histories of all pods for which isDesiredOrHasWorker returns false, and returns their UIDs.
-// It calls isDesiredOrHasWorker without holding its lock.
+// forgetUnknownPods deletes the histories of all pods for which isKnown returns false, and returns their UIDs.
+// It does not hold its lock while it calls isKnown.
 func (h *historyStore) forgetUnknownPods(isKnown func(types.UID) bool) []types.UID {
 	h.mu.Lock()
 	uids := make([]types.UID, 0, len(h.mu.pods))

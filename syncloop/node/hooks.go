@@ -42,8 +42,7 @@ type Hooks struct {
 	Timeline func(uid types.UID, r timeline.Record)
 }
 
-// containStatusHookPanics wraps the hook Status so that its panic does not stop the node. The node calls this
-// hook itself; the parts of the node wrap the other hooks.
+// containStatusHookPanics wraps the hook Status so that its panic does not stop the node.
 func (h *Hooks) containStatusHookPanics(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
@@ -68,44 +67,46 @@ func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
-// sourceHooks returns the hooks for the pod sources, with a hook that reports panics to the guard.
+// sourceHooks returns the Config's hooks for the pod sources, with a hook that reports panics to the guard.
 func (h Hooks) sourceHooks(n *Node) source.Hooks {
 	h.Sources.Panicked = n.guard.RecordPanic
 	return h.Sources
 }
 
-// statusHooks returns the hooks for the status store. Each of them first updates the node's deadlines or
-// history and then calls the hook of the Config.
+// statusHooks returns the hooks for the status store. Each of them first updates the deadlines or the history
+// of the node, and then calls the hook of the Config. Panics are reported to the guard.
 func (h Hooks) statusHooks(n *Node) status.Hooks {
 	return status.Hooks{
-		Accepted:  chainHooks2(n.handleAcceptedStatus, h.Statuses.Accepted),
+		Accepted:  chainHooks2(n.requestDeadlineUpdateAndRecordStatus, h.Statuses.Accepted),
 		Unchanged: chainHooks(func(uid types.UID) { n.journal.history.clearRefusal(uid) }, h.Statuses.Unchanged),
 		Refused:   chainHooks2(n.journal.recordRefusedStatus, h.Statuses.Refused),
 		Panicked:  n.guard.RecordPanic,
 	}
 }
 
-// senderHooks returns the hooks for the status sender, with a hook that reports panics to the guard.
+// senderHooks returns the Config's hooks for the status sender, with a hook that reports panics to the guard.
 func (h Hooks) senderHooks(n *Node) status.SenderHooks {
 	h.Sender.Panicked = n.guard.RecordPanic
 	return h.Sender
 }
 
-// plegHooks returns the hooks for the PLEG. They first call handleRelist or handleInspection of the node and
-// then the hook of the Config.
+// plegHooks returns the hooks for the PLEG. After a relist or an inspection they first call the node's own
+// function and then the hook of the Config. Panics are reported to the guard.
 func (h Hooks) plegHooks(n *Node) pleg.Hooks {
 	return pleg.Hooks{
-		Relisted: chainHooks(n.handleRelist, h.PLEG.Relisted), Inspected: chainHooks(n.handleInspection, h.PLEG.Inspected),
+		Relisted: chainHooks(n.recordRelistAndRequestHousekeeping, h.PLEG.Relisted), Inspected: chainHooks(n.wakeWorkerAfterInspection, h.PLEG.Inspected),
 		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.RecordPanic,
 	}
 }
 
-// proberHooks returns the hooks for the prober. Each check of a probe is first recorded in the journal.
+// proberHooks returns the hooks for the prober. Each check of a probe is recorded in the journal before the
+// hook of the Config is called. Panics are reported to the guard.
 func (h Hooks) proberHooks(n *Node) prober.Hooks {
 	return prober.Hooks{Probed: chainHooks(n.journal.recordProbeAttempt, h.Prober.Probed), Resumed: h.Prober.Resumed, Panicked: n.guard.RecordPanic}
 }
 
-// syncerHooks returns the hooks for the PodSyncer. Each action and back-off is first recorded in the journal.
+// syncerHooks returns the hooks for the PodSyncer. Each action and back-off is recorded in the journal before
+// the hook of the Config is called. Panics are reported to the guard.
 func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	return podsync.Hooks{
 		ActionDone: chainHooks(n.journal.recordSyncerAction, h.Syncer.ActionDone), RestartDelayed: chainHooks(n.journal.recordBackoff, h.Syncer.RestartDelayed),
@@ -113,14 +114,14 @@ func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	}
 }
 
-// imageHooks returns the hooks for the image manager. After each pull the collector of images checks the usage
-// of the disk again.
+// imageHooks returns the hooks for the image manager. After each pull they make the garbage collector of images
+// check the disk usage again, and then call the hook of the Config. Panics are reported to the guard.
 func (h Hooks) imageHooks(n *Node) images.Hooks {
 	return images.Hooks{Pulled: chainHooks(func(images.Pull) { n.imageCollector.Changed() }, h.Images.Pulled), Panicked: n.guard.RecordPanic}
 }
 
-// loopHooks returns the hooks for the sync loop. After each housekeeping they call handleHousekeeping of the
-// node and then the hook of the Config.
+// loopHooks returns the hooks for the sync loop. After each housekeeping they call the node's
+// cleanUpAfterHousekeeping and then the hook of the Config.
 func (h Hooks) loopHooks(n *Node) syncloop.Hooks {
-	return syncloop.Hooks{Cleanup: chainHooks2(n.handleHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
+	return syncloop.Hooks{Cleanup: chainHooks2(n.cleanUpAfterHousekeeping, h.Loop.Cleanup), Panicked: h.Loop.Panicked}
 }

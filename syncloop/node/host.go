@@ -77,8 +77,8 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 }
 
 // replace validates all pods, makes Fits and Allocated count them, and passes them to the source in place of
-// all pods that were applied before. If one of them is invalid, nothing changes. With an API server as source
-// it returns ErrJoined.
+// all pods that were applied before. If one of them is invalid, it changes nothing and returns an error for
+// each. With an API server as source it returns ErrJoined.
 func (h *hostPods) replace(pods []*v1.Pod) error {
 	if h.config.hasAPIServerSource() {
 		return ErrJoined
@@ -112,9 +112,9 @@ func (h *hostPods) delete(uid types.UID) {
 	h.handlers.Unassume(uid)
 }
 
-// preparePod returns a copy of a pod with its defaults, or an error if the pod is invalid, Run has returned, or
-// an API server delivers the pods. A pod that an earlier process may have accepted passes with a warning in the
-// log. The source owns the copy and all parts of the node share it, so it must not be modified afterwards.
+// preparePod returns a copy of a pod with its defaults. It returns an error if the pod is invalid, Run has
+// returned, or an API server delivers the pods. An invalid pod that the node may have accepted before passes,
+// with a warning in the log. The parts of the node share the copy, so it must not be modified.
 func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():
@@ -146,9 +146,9 @@ func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// mayHaveAcceptedBefore reports whether the node or an earlier process may have accepted the pod before: the node has
+// mayHaveAcceptedBefore reports whether the node or an earlier process may have accepted the pod: the node has
 // the UID, or is not ready yet. It returns false for a pod without a name and for a pod that no node can run.
-// Such a pod is accepted although it fails validation, so that a new rule stops no running pod.
+// The caller accepts such a pod although it fails validation, so that a new rule stops no running pod.
 func (h *hostPods) mayHaveAcceptedBefore(pod *v1.Pod) bool {
 	if pod.Name == "" || len(validation.ValidateAccepted(pod)) > 0 {
 		return false
@@ -165,7 +165,7 @@ func (h *hostPods) podAsApplied(pod *v1.Pod) *v1.Pod {
 }
 
 // setDefaults sets the defaults of an API server on a pod. An empty spec.nodeName becomes the name of this
-// node, and an empty UID becomes the result of UIDFromName.
+// node, and an empty UID of a pod with a name becomes the result of UIDFromName.
 func (h *hostPods) setDefaults(pod *v1.Pod) {
 	validation.Default(pod)
 	pod.Spec.NodeName = cmp.Or(pod.Spec.NodeName, h.config.Name)

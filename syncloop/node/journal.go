@@ -34,7 +34,7 @@ type journal struct {
 }
 
 // recordSyncerAction records an action of the PodSyncer in the history and in the timeline. For the start of a
-// container it also stores until when the next start waits; after a success it deletes that time.
+// container it also stores until when the next start is delayed, or clears that time if the error has none.
 func (j *journal) recordSyncerAction(r podsync.Result) {
 	j.addActionToTimeline(r)
 	e := explain.Entry{At: j.executor.Now(), What: "action", Text: string(r.Action) + " " + r.Target}
@@ -72,7 +72,8 @@ func (j *journal) recordProbeAttempt(a prober.Attempt) {
 	}})
 }
 
-// recordProbeChange adds an event to the history when a probe has changed from success to failure or back.
+// recordProbeChange adds an event to the history that a probe now succeeds or fails. The caller calls it only
+// when the result has changed.
 func (j *journal) recordProbeChange(r prober.Result) {
 	text := strings.ToLower(r.Kind.String()) + " probe of " + r.Container + " fails"
 	if r.Success {
@@ -84,8 +85,9 @@ func (j *journal) recordProbeChange(r prober.Result) {
 	j.history.addEntry(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// recordAcceptedStatus adds a new status of a pod to the timeline and clears the rejected status in the
-// history. If the pod is desired, it also calls Hooks.Status and adds the summary of the status to the history.
+// recordAcceptedStatus adds the new status of a pod to the timeline, and clears the stored reason of an earlier
+// rejected status. If the pod is desired, it also calls Hooks.Status and stores the summary of the status in
+// the history.
 func (j *journal) recordAcceptedStatus(uid types.UID, _ uint64) {
 	j.history.clearRefusal(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
@@ -130,11 +132,11 @@ func (j *journal) recordSync(s podworkers.Synced) {
 }
 
 // recordPhase adds the new phase of a pod's worker to the history and to the timeline. For the phase Finished
-// it first clears what the history has of the finished incarnation. For the phase Terminating it also adds the
-// newest status to the timeline.
+// it first clears the back-offs, probe results and last sync of the finished pod. For the phase Terminating it
+// also adds the newest status to the timeline.
 func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
-		j.history.clearFinishedIncarnation(uid)
+		j.history.clearAfterPodFinished(uid)
 	}
 	j.history.addEntry(uid, explain.Entry{At: j.executor.Now(), What: "phase", Text: phase.String()})
 	j.addToTimeline(uid, timeline.Record{Kind: timeline.KindPhase, Name: phase.String()})
@@ -143,8 +145,9 @@ func (j *journal) recordPhase(uid types.UID, phase lifecycle.Phase) {
 	}
 }
 
-// addToTimeline calls Config.Hooks.Timeline with a record; it does nothing without that hook. It also creates a
-// history for the pod, so that a later housekeeping can record the removal of the pod. Call it without a lock.
+// addToTimeline calls Config.Hooks.Timeline with a record and the present time; without that hook it does
+// nothing. Except for the removal of a pod, it also creates a history for the pod, so that a later housekeeping
+// can record its removal. The caller must hold no lock.
 func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -156,8 +159,8 @@ func (j *journal) addToTimeline(uid types.UID, r timeline.Record) {
 	j.config.Hooks.Timeline(uid, r)
 }
 
-// addActionToTimeline adds an action of the PodSyncer to the timeline, if there is a timeline hook. It names
-// the container only for actions on one container.
+// addActionToTimeline adds an action of the PodSyncer to the timeline, if there is a timeline hook. Only the
+// start, kill and hooks of a container name the container.
 func (j *journal) addActionToTimeline(r podsync.Result) {
 	if j.config.Hooks.Timeline == nil {
 		return
@@ -238,8 +241,7 @@ func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, me
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podUID returns the UID of the pod that an event is about. It returns false if the event is about another
-// object.
+// podUID returns the UID of the object of an event, and whether that object is a pod.
 func podUID(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {
 	case *v1.ObjectReference:

@@ -79,7 +79,7 @@ func (n *Node) List(options ListOptions) (pods []*v1.Pod, version uint64, err er
 }
 
 // findUIDsByName returns the UIDs of all pods of a name: desired pods, pods in the history, and pods in the
-// runtime. They are in the order of explain.Order.
+// runtime. They are in the order of explain.Order, which puts desired pods first.
 func (v *podsView) findUIDsByName(namespace, name string) []types.UID {
 	var uids []types.UID
 	for _, pod := range v.manager.GetPodsOfName(namespace, name) {

@@ -105,7 +105,7 @@ func New(config Config) (*Node, error) {
 		n.config.Recorder = timelineRecorder{n.journal, config.Recorder}
 	}
 	b := &builder{node: n}
-	for _, build := range []func() error{b.buildSourcesAndStatusStore, b.buildPLEG, b.buildDirectories, b.buildLogRotatorIfEnabled, b.buildSyncerAndWorkers, b.buildCollectors, b.buildLoop} {
+	for _, build := range []func() error{b.buildSourcesAndStatusStore, b.buildPLEG, b.buildFileStoresAndCollectors, b.buildLogRotatorIfEnabled, b.buildSyncerAndWorkers, b.buildCollectors, b.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -168,10 +168,10 @@ func (n *Node) RequestSync(uid types.UID) {
 	n.requestVolumeRefresh(uid)
 }
 
-// handleRelist records that the runtime was listed, which lets the loop start. It requests housekeeping if this
-// listing succeeds after a failed one, because pods may have waited for the runtime. Until the node is ready it
-// requests housekeeping after each listing, because an empty runtime causes no other housekeeping.
-func (n *Node) handleRelist(r pleg.Relisting) {
+// recordRelistAndRequestHousekeeping stores that the runtime was listed, which the loop waits for before it
+// starts, and whether the listing succeeded. It requests housekeeping if this listing succeeded after a failed
+// one, and after each listing until the node is ready.
+func (n *Node) recordRelistAndRequestHousekeeping(r pleg.Relisting) {
 	n.mu.Lock()
 	recovered := r.Err == nil && !n.mu.seen
 	n.mu.listed, n.mu.seen = true, r.Err == nil
@@ -181,9 +181,9 @@ func (n *Node) handleRelist(r pleg.Relisting) {
 	}
 }
 
-// handleInspection wakes the worker of an inspected pod and the log rotator. If the inspection succeeded and
-// the PodSyncer is a PodObserver, it also passes the observed status to the PodSyncer.
-func (n *Node) handleInspection(i pleg.Inspection) {
+// wakeWorkerAfterInspection wakes the worker of an inspected pod and the log rotator. If the inspection
+// succeeded and the PodSyncer is a PodObserver, it also passes the observed status to the PodSyncer.
+func (n *Node) wakeWorkerAfterInspection(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
 		if status, err := n.pleg.Get(i.UID); err == nil && status != nil {
@@ -204,10 +204,10 @@ func (n *Node) isReadyToStart() bool {
 	return listed && n.sources.AllDelivered()
 }
 
-// handleHousekeeping deletes the stored state of unknown pods after a housekeeping. If the housekeeping
-// succeeded and every source has delivered, it also starts the cleanup of directories. If the runtime can then
-// be listed too, the node becomes ready.
-func (n *Node) handleHousekeeping(_ time.Duration, err error) {
+// cleanUpAfterHousekeeping deletes what the node stores about unknown pods and stops their probes. If the
+// housekeeping succeeded and every source has delivered, it also starts the cleanup of directories. If the
+// runtime can then be listed too, the node becomes ready.
+func (n *Node) cleanUpAfterHousekeeping(_ time.Duration, err error) {
 	n.forgetPodsInSyncer()
 	for _, uid := range n.journal.history.forgetUnknownPods(n.cleaner.isDesiredOrHasWorker) {
 		n.journal.addToTimeline(uid, timeline.Record{Kind: timeline.KindGone})
@@ -238,18 +238,19 @@ func (n *Node) findRecordOwner(uid types.UID) (owner types.NamespacedName, known
 	return types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}, true
 }
 
-// handleAcceptedStatus requests an update of the pod's active deadline, which depends on the start time in the
-// status. It also records the new status in the journal.
-func (n *Node) handleAcceptedStatus(uid types.UID, version uint64) {
+// requestDeadlineUpdateAndRecordStatus requests an update of the pod's active deadline, which depends on the
+// start time in the status. It also records the new status in the journal.
+func (n *Node) requestDeadlineUpdateAndRecordStatus(uid types.UID, version uint64) {
 	n.deadlines.RequestUpdate(uid)
 	n.journal.recordAcceptedStatus(uid, version)
 }
 
-// handlePhase records the new phase of a pod's worker and notifies the deadlines, the handlers of the loop, the
-// watchers and the hook. For the phase Finished it also requests housekeeping.
-func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
+// recordPhaseAndNotify records the new phase of a pod's worker and that the pod had a worker. It notifies the
+// deadlines, the handlers of the loop, the watchers and the hook. For the phase Finished it also requests
+// housekeeping.
+func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
-	n.cleaner.recordHadWorker(uid)
+	n.cleaner.recordHadWorkerUntilGraceOver(uid)
 	n.deadlines.RequestUpdate(uid)
 	n.handlers.NotifyWorkerChange(uid)
 	if phase == lifecycle.Finished {
@@ -259,18 +260,18 @@ func (n *Node) handlePhase(uid types.UID, incarnation uint64, phase lifecycle.Ph
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 
-// handleSync records the result of a sync, and notifies the watchers, the collector of containers and the hook.
-// It notifies the watchers even if the status has not changed, because the spec may have changed.
-func (n *Node) handleSync(s podworkers.Synced) {
+// recordSyncAndNotify records the result of a sync, and notifies the watchers, the collector of containers and
+// the hook. It notifies the watchers even if the status has not changed, because the spec may have changed.
+func (n *Node) recordSyncAndNotify(s podworkers.Synced) {
 	n.journal.recordSync(s)
 	n.view.notifyWatchers(s.UID)
 	n.containerCollector.Changed(s.UID)
 	n.config.Hooks.Workers.Synced(s)
 }
 
-// handleForgottenPod requests housekeeping and a cleanup of directories after the workers have deleted a pod.
-// It also notifies the handlers of the loop, the watchers and the hook.
-func (n *Node) handleForgottenPod(uid types.UID) {
+// requestCleanupAndNotify requests housekeeping and a cleanup of directories after the workers have deleted a
+// pod. It also notifies the handlers of the loop, the watchers and the hook.
+func (n *Node) requestCleanupAndNotify(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
 	n.handlers.NotifyWorkerChange(uid)
 	n.loop.RequestHousekeeping()

@@ -28,7 +28,7 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// parts returns the name and the Run method of every part that the node has.
+// parts returns the name and the Run method of every part that the node has, except the status sender.
 func (n *Node) parts() []part {
 	parts := []part{
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
@@ -78,8 +78,8 @@ func (r *runningParts) String() string {
 }
 
 // runParts runs all parts until the last one has returned. If one of them fails, it stops the others and
-// records the error. After the end of ctx it waits at most for the drain timeout and a margin, and then returns
-// ErrNotDrained with the names of the parts that still run.
+// records the error. After the end of ctx it waits at most for the drain timeout and a margin, without limit if
+// the timeout is negative, and then returns ErrNotDrained with the names of the parts that still run.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left runningParts
 	group := executor.NewGroup(n.executor)

@@ -12,12 +12,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop"
 )
 
-// buildProbes builds the prober.
+// buildProbes builds the prober, which runs the probes of containers.
 func (b *builder) buildProbes() (err error) {
 	n := b.node
 	n.prober, err = prober.New(prober.Config{
 		Check:        b.probeChecker(),
-		Result:       n.handleProbeResult,
+		Result:       n.recordProbeChangeAndNotifyLoop,
 		DrainTimeout: n.config.Sync.DrainTimeout,
 		Clock:        n.config.Clock,
 		Jitter:       n.config.Jitter,
@@ -74,17 +74,17 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// handleProbeResult records in the history that a probe has changed between success and failure, and passes the
-// result to the sync loop.
-func (n *Node) handleProbeResult(r prober.Result) {
+// recordProbeChangeAndNotifyLoop records in the history that a probe has changed between success and failure,
+// and passes the result to the sync loop.
+func (n *Node) recordProbeChangeAndNotifyLoop(r prober.Result) {
 	n.journal.recordProbeChange(r)
 	n.loop.AddProbeResult(syncloop.ProbeResult{
 		UID: r.UID, ContainerID: r.ContainerID, Probe: syncloop.ProbeKind(r.Kind), Success: r.Success,
 	})
 }
 
-// canProbe reports whether containers of the pod may still run, as far as its worker knows. Housekeeping stops
-// the probes of other pods.
+// canProbe reports whether containers of the pod may still run according to its worker. Housekeeping stops the
+// probes of other pods.
 func (n *Node) canProbe(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }

@@ -49,9 +49,10 @@ func newSampler(now time.Time) *sampler {
 	return s
 }
 
-// getSample returns a sample of a pod that is not older than statsPeriod. If several callers need a new sample,
-// one takes it and the others wait for it. If the context of that caller ends, another caller takes the sample.
-func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
+// getRecentSample returns a sample of a pod's resource usage that is not older than statsPeriod. If several
+// callers need a new sample, one takes it and the others wait for it. If the context of that caller ends,
+// another caller takes the sample.
+func (s *sampler) getRecentSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID) (runtime.PodStats, error) {
 	for {
 		sample, mustTake := s.latestOrNewSample(e, uid)
 		if mustTake {
@@ -68,8 +69,8 @@ func (s *sampler) getSample(ctx context.Context, e executor.Executor, reader run
 }
 
 // latestOrNewSample returns the latest sample of a pod if it succeeded less than statsPeriod ago, or if another
-// caller is taking it. Otherwise it stores and returns an empty sample, and mustTake says that the caller must
-// fill it.
+// caller is taking it. If neither holds, it stores and returns an empty sample and true, and the caller must
+// fill the sample.
 func (s *sampler) latestOrNewSample(e executor.Executor, uid types.UID) (sample *podSample, mustTake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +83,9 @@ func (s *sampler) latestOrNewSample(e executor.Executor, uid types.UID) (sample 
 	return sample, true
 }
 
-// takeSample reads the stats of a pod from the runtime into sample, within statsTimeout, and then wakes the
-// waiting callers. It computes rates from the samples before. If ctx ended, the sample is marked as abandoned.
+// takeSample reads the resource usage of a pod from the runtime into sample, within statsTimeout, and then
+// wakes the callers that wait for it. It computes rates from the samples before. If ctx ended, the sample is
+// marked as abandoned.
 func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, sample *podSample) {
 	defer sample.done.Open()
 	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))
@@ -108,7 +110,7 @@ func (s *sampler) totalUsageOfSampledContainers() usage.Total {
 	return s.mu.samples.Total()
 }
 
-// forgetUnknownPods deletes the samples of pods for which isDesiredOrHasWorker returns false. A sample that a caller is
+// forgetUnknownPods deletes the samples of the pods for which isKnown returns false. A sample that a caller is
 // taking stays.
 func (s *sampler) forgetUnknownPods(isKnown func(types.UID) bool) {
 	s.mu.Lock()

@@ -46,11 +46,11 @@ func TestSampler_ACallerThatGivesUp(t *testing.T) {
 			defer cancel()
 			var group sync.WaitGroup
 			group.Go(func() {
-				_, err := s.getSample(ctx, e, reader, "uid")
+				_, err := s.getRecentSample(ctx, e, reader, "uid")
 				assert.ErrorIs(t, err, ctx.Err(), name)
 			})
 			synctest.Wait()
-			stats, err := s.getSample(t.Context(), e, reader, "uid")
+			stats, err := s.getRecentSample(t.Context(), e, reader, "uid")
 			require.NoError(t, err, name)
 			assert.Equal(t, uint64(7), *stats.Processes)
 			assert.Equal(t, time.Second, time.Since(began))

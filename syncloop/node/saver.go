@@ -55,7 +55,7 @@ func newSaver(guard *contain.Guard, clk clock.Clock) *saver {
 	return s
 }
 
-// lockPod waits until no other call changes the stored state of the pod, and then locks the pod. leave unlocks
+// lockPod locks the stored state of a pod, after it has waited until no other call has it locked. leave unlocks
 // it. lockPod returns an error if ctx ends or a simulated process crashes.
 func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err error) {
 	own := s.executor.NewLatch()
@@ -75,8 +75,8 @@ func (s *saver) lockPod(ctx context.Context, uid types.UID) (leave func(), err e
 	}
 }
 
-// tryLockPod locks the pod with the latch and returns nil. If another call has locked the pod, it returns that
-// call's latch, which opens when the pod is unlocked.
+// tryLockPod locks the stored state of a pod with the latch and returns nil. If another call has locked it,
+// tryLockPod returns that call's latch, which opens when the state is unlocked.
 func (s *saver) tryLockPod(uid types.UID, latch executor.Latch) (lockedBy executor.Latch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,9 +87,9 @@ func (s *saver) tryLockPod(uid types.UID, latch executor.Latch) (lockedBy execut
 	return nil
 }
 
-// applyNowOrRetryLater applies a change to the stored state of a pod at once. A success deletes the pending
-// change of the pod; after an error retry becomes the pending change. A change that was postponed meanwhile
-// stays.
+// applyNowOrRetryLater applies a change to the stored state of a pod at once. After a success the pending
+// change of the pod is deleted; after an error retry becomes the pending change. A pending change that was set
+// meanwhile stays.
 func (s *saver) applyNowOrRetryLater(uid types.UID, apply, retry func() error) error {
 	leave, err := s.lockPod(context.Background(), uid) // The other call returns eventually.
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *saver) applyNowOrRetryLater(uid types.UID, apply, retry func() error) e
 }
 
 // updatePendingAfterApply deletes the pending change of a pod, or replaces it by retry if the applied change
-// failed. It does nothing if the pending change is no longer before, because the newer change stays. wake
-// reports whether Run must wait for an earlier time.
+// failed. It does nothing if the pending change is no longer before, because a newer change must stay. wake is
+// true if it has set the time of the next retry, which Run must wait for.
 func (s *saver) updatePendingAfterApply(uid types.UID, before *pendingChange, failed bool, retry func() error) (wake bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *saver) updatePendingAfterApply(uid types.UID, before *pendingChange, fa
 	return wake
 }
 
-// setPendingChange makes apply the pending change of a pod, in place of an earlier one, and wakes Run. Run calls apply
-// at the given time.
+// setPendingChange makes apply the pending change of a pod and wakes Run. It replaces an earlier pending
+// change. Run calls apply at the given time.
 func (s *saver) setPendingChange(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
@@ -135,8 +135,8 @@ func (s *saver) setPendingChange(uid types.UID, at time.Time, apply func() error
 	s.wake.Signal()
 }
 
-// cancelPending deletes the pending change of a pod, and reports whether there was one.
-func (s *saver) cancelPending(uid types.UID) bool {
+// cancelPending deletes the pending change of a pod. wasPending is false if there was none.
+func (s *saver) cancelPending(uid types.UID) (wasPending bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, pending := s.mu.pending[uid]
@@ -199,9 +199,9 @@ func (s *saver) nextDue() (at time.Time, timed bool) {
 	return at, timed
 }
 
-// applyDueChanges applies the changes that are due, or all pending changes if evenIfNotDue is set. After a
-// failure it continues with the other pods. It then sets the time of the next retry, or resets the back-off if
-// no failed change is left.
+// applyDueChanges applies the changes that are due, or all pending changes if evenIfNotDue is true. A failure
+// does not stop it. It then sets the time of the next retry if one is needed, or resets the back-off if no
+// failed change is left.
 func (s *saver) applyDueChanges(evenIfNotDue bool) {
 	due, retriesFailed := s.duePods(evenIfNotDue)
 	failed := false
@@ -231,9 +231,8 @@ func (s *saver) hasFailedLocked() bool {
 	return false
 }
 
-// duePods returns the UIDs of the pods whose change is due, or of all pods with a pending change if
-// evenIfNotDue is set. They are sorted, so that simulations with the same seed are equal. retriesFailed reports
-// whether failed changes are retried now.
+// duePods returns the sorted UIDs of the pods whose change is due, or of all pods with a pending change if
+// evenIfNotDue is true. retriesFailed is true if the time for retrying failed changes has come.
 func (s *saver) duePods(evenIfNotDue bool) (due []types.UID, retriesFailed bool) {
 	now := s.executor.Now()
 	s.mu.Lock()
@@ -247,8 +246,9 @@ func (s *saver) duePods(evenIfNotDue bool) (due []types.UID, retriesFailed bool)
 	return due, retriesFailed
 }
 
-// applyPending applies the pending change of a pod. It does nothing if there is none, or if the change was
-// postponed to a later time and evenIfNotDue is false. A failed change stays pending, marked as failed.
+// applyPending applies the pending change of a pod and returns its error. It does nothing if there is none, or
+// if the change is not due and evenIfNotDue is false. A failed change stays pending, marked as failed, unless a
+// newer change has replaced it.
 func (s *saver) applyPending(uid types.UID, evenIfNotDue bool) error {
 	leave, err := s.lockPod(context.Background(), uid)
 	if err != nil {

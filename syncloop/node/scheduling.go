@@ -170,8 +170,8 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 	}
 }
 
-// validationReasons returns the faults for which Apply would reject a pod. It returns none for a pod that the
-// node or an earlier process may have accepted before.
+// validationReasons returns the faults for which Apply would reject a pod, as admission reasons. It returns
+// none for a pod that the node or an earlier process may have accepted before.
 func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAcceptedBefore(pod) {
@@ -192,7 +192,7 @@ func invalidReasons(faults field.ErrorList) (reasons []allocation.Reason) {
 	return reasons
 }
 
-// invalidReason converts a fault of a pod to an admission reason.
+// invalidReason converts a fault of a pod to an admission reason of the kind Invalid.
 func invalidReason(fault *field.Error) allocation.Reason {
 	return allocation.Reason{Kind: allocation.KindInvalid, Reason: reasonInvalid, Message: plain.Fields(field.ErrorList{fault}), Field: fault.Field}
 }
@@ -242,8 +242,8 @@ func (s *Scheduling) nodeInfoForAdmission() NodeInfo {
 	return info
 }
 
-// nodeInfoOrEmpty returns the state of the node as nodeInfoForAdmission does. It recovers a panic of
-// Config.Scheduling.View and then returns an empty NodeInfo.
+// nodeInfoOrEmpty returns the same as nodeInfoForAdmission, but an empty NodeInfo if Config.Scheduling.View
+// panics. The guard records the panic.
 func (s *Scheduling) nodeInfoOrEmpty() NodeInfo {
 	return contain.CallOrDefault(s.guard, "View.Node", NodeInfo{}, s.nodeInfoForAdmission)
 }

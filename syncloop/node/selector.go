@@ -28,7 +28,7 @@ type ListOptions struct {
 }
 
 // newMatcher returns a function that reports whether a pod matches the namespace, the label selector and the
-// field selector. The error is ErrFieldSelector for a field that the node cannot select by.
+// field selector. The error wraps ErrFieldSelector for a field that the node cannot select by.
 func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	byLabel, byField := o.LabelSelector, o.FieldSelector
 	if byLabel == nil {
@@ -61,8 +61,8 @@ func (o ListOptions) exactName() (namespace, name string, one bool) {
 	return namespace, name, one && namespace != ""
 }
 
-// transformField replaces the alias spec.host by spec.nodeName. It returns ErrFieldSelector for a field that
-// podFields does not have.
+// transformField replaces the alias spec.host by spec.nodeName. It returns an ErrFieldSelector for a field that
+// the node cannot select by.
 func transformField(field, value string) (string, string, error) {
 	if field == "spec.host" {
 		field = "spec.nodeName"
@@ -91,8 +91,8 @@ var fieldValues = map[string]func(*v1.Pod) string{
 	"status.nominatedNodeName": func(p *v1.Pod) string { return p.Status.NominatedNodeName },
 }
 
-// firstPodIP returns the first of the pod's addresses, or status.podIP if the list is empty. An API server
-// selects only by this address.
+// firstPodIP returns the first address in status.podIPs, or status.podIP if the list is empty. As at an API
+// server, the field selector status.podIP compares only this address.
 func firstPodIP(pod *v1.Pod) string {
 	if len(pod.Status.PodIPs) > 0 {
 		return pod.Status.PodIPs[0].IP

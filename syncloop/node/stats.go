@@ -70,7 +70,8 @@ func (c *Containers) Stats(ctx context.Context, uid types.UID) (PodStats, error)
 	return stats, stats.Err
 }
 
-// errStatsUnsupported returns the error for a runtime that does not measure pods.
+// errStatsUnsupported returns the error for a runtime that does not measure the resource usage of pods. It
+// wraps runtime.ErrUnsupported.
 func errStatsUnsupported() error {
 	return fmt.Errorf("node: stats of pods: %w", runtime.ErrUnsupported)
 }
@@ -99,9 +100,9 @@ func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	return stats, nil
 }
 
-// readPodStats returns the stats of one pod, from a sample that all callers share. It adds the start time of
-// the pod from its status, and the start time of each container from the PLEG if the runtime's stats do not
-// have it.
+// readPodStats returns the resource usage of one pod, from a recent sample that all callers share. It adds the
+// start time of the pod from its status, and the start time of each container from the PLEG if the sample does
+// not have it. A failed sample is in Err.
 func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReader, pod runtime.Pod) PodStats {
 	out := PodStats{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	c.status.ReadPodStatus(pod.UID, func(status *v1.PodStatus) {
@@ -109,7 +110,7 @@ func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReade
 			out.StartedAt = status.StartTime.Time
 		}
 	})
-	out.PodStats, out.Err = c.sampler.getSample(ctx, c.executor, reader, pod.UID)
+	out.PodStats, out.Err = c.sampler.getRecentSample(ctx, c.executor, reader, pod.UID)
 	seen, err := c.pleg.Get(pod.UID)
 	if err != nil {
 		return out
@@ -124,8 +125,8 @@ func (c *Containers) readPodStats(ctx context.Context, reader runtime.StatsReade
 	return out
 }
 
-// setNodeSums sets CPU, memory and network of the node stats to the sums over all pods. It sets the available
-// memory if Config.Scheduling.Capacity declares memory.
+// setNodeSums sets CPU, memory and network of the node stats to the sums over its pods, where CPU and network
+// include removed containers. It also sets the available memory if Config.Scheduling.Capacity declares memory.
 func (c *Containers) setNodeSums(stats *NodeStats) {
 	pods := make([]runtime.PodStats, len(stats.Pods))
 	for i, p := range stats.Pods {
@@ -139,7 +140,7 @@ func (c *Containers) setNodeSums(stats *NodeStats) {
 }
 
 // readImageFilesystem returns the usage of the file system of images. It returns nil if the runtime does not
-// report it or the read fails.
+// report it, reports no capacity, or the read fails or takes longer than statsTimeout.
 func (c *Containers) readImageFilesystem(ctx context.Context) *runtime.FilesystemStats {
 	disk := c.runtime.Features().ImageFilesystem
 	if disk == nil {

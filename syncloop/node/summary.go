@@ -54,15 +54,16 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	return s
 }
 
-// hasRunningContainer reports whether the status has a running container.
+// hasRunningContainer reports whether the status has a running init or regular container.
 func hasRunningContainer(pod *v1.Pod) bool {
 	running := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }
 
 // addInitContainers adds the restarts of the init containers to the summary, and sets the status from the first
-// unfinished one. It reports whether an init container is unfinished, and returns the number of ready sidecars.
-// In an initialized pod only the waiting or termination reason of a sidecar sets the status.
+// unfinished one. It returns whether an init container is unfinished, and the number of ready sidecars. In an
+// initialized pod it counts only restarts of sidecars, and only the reason of a waiting or terminated sidecar
+// sets the status.
 func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing bool, ready int) {
 	var before Summary // restarts that count only before the pod is initialized
 	for i := range pod.Status.InitContainerStatuses {
@@ -100,7 +101,7 @@ func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing
 	return initializing, ready
 }
 
-// countSidecars returns the number of sidecars in the spec of the pod. It counts sidecars that have no status
+// countSidecars returns the number of sidecars in the spec of the pod, including sidecars that have no status
 // yet.
 func countSidecars(pod *v1.Pod) (n int) {
 	for i := range pod.Spec.InitContainers {
@@ -109,8 +110,8 @@ func countSidecars(pod *v1.Pod) (n int) {
 	return n
 }
 
-// addRestarts adds n restarts to the summary. last is when the container terminated before its last restart;
-// the summary keeps the latest such time.
+// addRestarts adds n to the restarts in the summary. last is when the container terminated before its last
+// restart; the summary keeps the latest such time.
 func (s *Summary) addRestarts(n int32, last time.Time) {
 	s.Restarts += n
 	if last.After(s.LastRestart) {
@@ -119,7 +120,7 @@ func (s *Summary) addRestarts(n int32, last time.Time) {
 }
 
 // lastTerminationFinishedAt returns finishedAt of lastState.terminated, or the zero time if the container has
-// not restarted.
+// no such state.
 func lastTerminationFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		at = t.FinishedAt.Time
@@ -127,7 +128,7 @@ func lastTerminationFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	return at
 }
 
-// boolToInt returns 1 for true.
+// boolToInt returns 1 for true and 0 for false.
 func boolToInt(yes bool) int {
 	if yes {
 		return 1
@@ -135,8 +136,8 @@ func boolToInt(yes bool) int {
 	return 0
 }
 
-// isInitContainerDone reports whether an init container has exited with code 0, or a sidecar runs and has
-// started.
+// isInitContainerDone reports whether an init container or sidecar has exited with code 0, or a sidecar runs
+// and has started.
 func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	if c.State.Terminated != nil {
 		return c.State.Terminated.ExitCode == 0
@@ -144,9 +145,10 @@ func isInitContainerDone(c *v1.ContainerStatus, sidecar bool) bool {
 	return sidecar && c.State.Running != nil && c.Started != nil && *c.Started
 }
 
-// addRegularContainers adds the restarts of the regular containers, and returns how many containers are ready.
-// While the pod is initializing, it adds no restarts. The first container with a reason sets the status, unless
-// the pod is initializing or has its own reason.
+// addRegularContainers adds the restarts of the regular containers unless the pod is initializing, and returns
+// how many containers are ready. The first container with a waiting or termination reason sets the status,
+// unless the pod is initializing or has its own reason. For Completed beside a ready container the status is
+// Running or NotReady.
 func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready int) {
 	running, why := false, ""
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
@@ -175,8 +177,8 @@ func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready in
 	return ready
 }
 
-// containerReason returns the reason of a waiting or terminated container, as kubectl shows it. Without a
-// reason it returns the signal or the exit code. It returns "" for a running container.
+// containerReason returns the reason of a waiting or terminated container, as kubectl shows it. If a terminated
+// container has no reason, it returns the signal or the exit code. It returns "" for a running container.
 func containerReason(c *v1.ContainerStatus) string {
 	if w := c.State.Waiting; w != nil {
 		return w.Reason

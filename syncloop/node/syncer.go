@@ -114,7 +114,7 @@ func (n *Node) requestVolumeRefresh(uid types.UID) {
 	}
 }
 
-// buildSyncer builds the PodSyncer with Config.NewSyncer, or else the podsync.Syncer.
+// buildSyncer builds the PodSyncer with Config.NewSyncer. If the Config has none, it builds the podsync.Syncer.
 func (b *builder) buildSyncer() (err error) {
 	n := b.node
 	parts := SyncerParts{Runtime: n.config.Runtime, Status: n.status, Prober: n.prober, PLEG: n.pleg, Reference: b.referenceSyncerConfig()}

@@ -19,8 +19,8 @@ type specCache struct {
 }
 
 // replaceByEqualCached replaces the contents of spec by an equal cached spec, so that equal pods share memory.
-// It returns false if no cached spec is equal. All cached specs have passed validation.
-func (t *specCache) replaceByEqualCached(spec *v1.PodSpec) bool {
+// It changes nothing and returns false if no cached spec is equal. All cached specs have passed validation.
+func (t *specCache) replaceByEqualCached(spec *v1.PodSpec) (replaced bool) {
 	t.mu.Lock()
 	specs := t.mu.specs
 	t.mu.Unlock()
@@ -33,7 +33,7 @@ func (t *specCache) replaceByEqualCached(spec *v1.PodSpec) bool {
 	return false
 }
 
-// addInPlaceOfOldest caches a spec that has passed validation, in place of the oldest cached spec.
+// addInPlaceOfOldest caches a copy of a spec that has passed validation, in place of the oldest cached spec.
 func (t *specCache) addInPlaceOfOldest(spec *v1.PodSpec) {
 	own := *spec // A copy does not keep the rest of the pod in memory.
 	t.mu.Lock()

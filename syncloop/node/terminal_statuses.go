@@ -36,8 +36,9 @@ func (e *terminalStatuses) saveRecoveringPanic(pod *v1.Pod, status *v1.PodStatus
 	return e.TerminalStatuses.Save(pod, status)
 }
 
-// newSaveRetry returns a function that saves the status again. The function does nothing if the pod is then
-// neither desired nor has a worker, because a pod that is delivered again starts as a new pod.
+// newSaveRetry returns a function that saves a copy of the status again and logs the result. The function does
+// nothing if the pod is then neither desired nor has a worker, because a pod that is delivered again starts as
+// a new pod.
 func (e *terminalStatuses) newSaveRetry(pod *v1.Pod, status *v1.PodStatus) func() error {
 	kept := status.DeepCopy()
 	return func() error {
@@ -59,8 +60,8 @@ func (e *terminalStatuses) Drop(uid types.UID) error {
 	return e.applyNowOrRetryLater(uid, drop, drop)
 }
 
-// requestDrop makes Run delete the stored status of an earlier incarnation of the UID soon, and returns at
-// once. A later Save replaces the request.
+// requestDrop makes Run delete the stored status of an earlier pod with the UID soon, and returns at once. A
+// later save of the UID replaces the request. Run retries after an error, and logs the first one.
 func (e *terminalStatuses) requestDrop(uid types.UID) {
 	told := false
 	e.setPendingChange(uid, e.executor.Now(), func() error {
@@ -74,7 +75,8 @@ func (e *terminalStatuses) requestDrop(uid types.UID) {
 }
 
 // requestSave makes Run save the terminal status of a rejected pod soon, and returns at once. Run does not save
-// it if the pod is then neither desired nor has a worker. A later Drop replaces the request.
+// it if the pod is then neither desired nor has a worker. It retries after an error, and logs the first one. A
+// later drop of the UID replaces the request.
 func (e *terminalStatuses) requestSave(pod *v1.Pod, status v1.PodStatus) {
 	logged, kept := false, status.DeepCopy()
 	e.setPendingChange(pod.UID, e.executor.Now(), func() error {

@@ -48,7 +48,7 @@ func (s PodState) Summary() Summary { return Summarize(s.Pod, s.Terminating) }
 // the loop instead of blocking in it.
 func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 	return func(yield func(PodState) bool) {
-		w := n.view.newWatcher()
+		w := n.view.addWatcher()
 		defer n.view.removeWatcher(w)
 		for last := false; ; {
 			for _, state := range w.takeChangedStates(n.view) {
@@ -75,16 +75,16 @@ func (n *Node) Watch(ctx context.Context) iter.Seq[PodState] {
 // runtime knows. A terminal status is shown when no container of the pod runs.
 func (n *Node) Pods() []*v1.Pod {
 	desired := n.manager.GetPods() // Read first, so that a pod that is deleted meanwhile is in at least one of the lists.
-	pods := n.view.listUndesiredPods(desired)
+	pods := n.view.listTerminatingUndesiredPods(desired)
 	for _, pod := range desired {
 		pods = append(pods, n.view.podWithStatus(pod))
 	}
 	return pods
 }
 
-// podWithStatus returns a copy of the pod with its newest status. If the pod waits for admission or for an
-// earlier incarnation of its UID, the copy is Pending, because the stored status may belong to that
-// incarnation.
+// podWithStatus returns a copy of the pod with its newest status. If the pod waits for admission, the copy is
+// Pending with the reason of the wait. If the stored status belongs to an earlier pod with the same UID, the
+// copy is Pending.
 func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	pod = pod.DeepCopy()
 	s, ok := v.status.GetReportedPodStatus(pod.UID, v.mayHaveRunningContainers)
@@ -104,8 +104,9 @@ func (v *podsView) podWithStatus(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// isStatusOfEarlierIncarnation reports whether the newest status belongs to an earlier incarnation of the pod's
-// UID. Either that incarnation still terminates, or the present one has a worker and has no status yet.
+// isStatusOfEarlierIncarnation reports whether the newest status belongs to an earlier pod with the same UID.
+// Either that pod still terminates, or it has finished and the worker of the present pod has not written a
+// status yet.
 func isStatusOfEarlierIncarnation(view lifecycle.View, statusFinished bool) bool {
 	return view.RestartRequested || statusFinished && hasUnfinishedWorker(view)
 }
@@ -115,7 +116,7 @@ func viewMayHaveRunningContainers(view lifecycle.View) bool {
 	return view.Known && view.CouldHaveRunningContainers()
 }
 
-// hasUnfinishedWorker reports whether the pod has a worker that has not finished the termination of the pod.
+// hasUnfinishedWorker reports whether the pod has a worker and its containers have not all stopped for good.
 func hasUnfinishedWorker(view lifecycle.View) bool { return view.Known && !view.IsPodKnownTerminated() }
 
 // watcher is one call of Watch. changed has the pods that have changed since the last call of
@@ -128,15 +129,15 @@ type watcher struct {
 	shown    map[types.UID]PodState
 }
 
-// newWatcher adds and returns a watcher with a new event. Each change of a pod signals the event.
-func (v *podsView) newWatcher() *watcher {
+// addWatcher adds and returns a watcher with a new event. Each change of a pod signals the event.
+func (v *podsView) addWatcher() *watcher {
 	event := v.executor.NewEvent()
-	return v.newWatcherWithEvent(event, event.Signal)
+	return v.addWatcherWithEvent(event, event.Signal)
 }
 
-// newWatcherWithEvent adds and returns a watcher that waits for event. All present pods are new to the watcher,
+// addWatcherWithEvent adds and returns a watcher that waits for event. All desired pods are new to the watcher,
 // and each later change of a pod calls notify.
-func (v *podsView) newWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
+func (v *podsView) addWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)
 	w.statuses = v.status.Subscribe(notify)
@@ -168,8 +169,8 @@ func (v *podsView) notifyWatchers(uid types.UID) {
 	}
 }
 
-// takeChangedStates returns the state of each pod that has changed since the last call. It skips a pod whose state
-// is the same. The states share their contents and must not be modified.
+// takeChangedStates returns the state of each pod whose state has changed since the last call. The states share
+// their contents with the node and must not be modified.
 func (w *watcher) takeChangedStates(v *podsView) []PodState {
 	w.collectStatusUpdates()
 	var states []PodState
@@ -213,7 +214,7 @@ func (w *watcher) collectStatusUpdates() {
 }
 
 // storeOrDropShown stores the state that the caller has received for a pod. If that state is Gone, it deletes
-// all that the watcher has of the pod.
+// the stored state and status of the pod instead.
 func (w *watcher) storeOrDropShown(uid types.UID, state PodState) {
 	if state.Gone {
 		delete(w.shown, uid)
@@ -224,8 +225,8 @@ func (w *watcher) storeOrDropShown(uid types.UID, state PodState) {
 }
 
 // newPodState combines the desired pod, the worker's view and the newest status into the state that Watch
-// shows. An undesired pod keeps its last shown spec. It returns false if there is no spec, or if the state
-// equals the state shown before.
+// shows. A pod that is no longer desired keeps the spec in shown. It returns false if there is no spec, or if
+// the state equals the state shown before.
 func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
 	if !desired {
 		original = shown.original
@@ -259,9 +260,9 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 	return state, true
 }
 
-// setStatusVersionAndEpoch sets Version and StatusEpoch, the number of the incarnation to which the status
-// belongs, so that neither decreases. If the desired incarnation has no status yet, it also sets hasNoStatusYet, and
-// StatusEpoch is the number that the first status will have.
+// setStatusVersionAndEpoch sets Version and StatusEpoch so that neither is less than in the shown state.
+// StatusEpoch counts the pods that used the UID one after the other. If the desired pod has no status of its
+// own yet, it sets hasNoStatusYet, and StatusEpoch is the number that its first status will have.
 func (s *PodState) setStatusVersionAndEpoch(view lifecycle.View, desired bool, newest *status.Update, shown *PodState) {
 	s.Version, s.StatusEpoch = max(newest.Version, shown.Version), max(newest.StatusEpoch, shown.StatusEpoch)
 	forgotten := newest.Version == 0 && shown.Pod != nil && shown.Version > 0
@@ -276,10 +277,10 @@ func (s *PodState) setStatusVersionAndEpoch(view lifecycle.View, desired bool, n
 	}
 }
 
-// hideNewTerminalPhase replaces the terminal phase in the newest status of a pod by a non-terminal one, and
-// reports whether it did. It changes nothing if the same incarnation was already shown with a terminal phase.
-// The caller calls it while containers of the pod may run.
-func hideNewTerminalPhase(newest *status.Update, shown *PodState) bool {
+// hideNewTerminalPhase replaces the terminal phase in the newest status of a pod by a non-terminal one; hidden
+// is true if it did. It changes nothing if the same pod was already shown with a terminal phase. The caller
+// calls it while containers of the pod may run.
+func hideNewTerminalPhase(newest *status.Update, shown *PodState) (hidden bool) {
 	phase := newest.Status.Phase
 	if !podstatus.IsTerminal(phase) {
 		return false
@@ -292,8 +293,8 @@ func hideNewTerminalPhase(newest *status.Update, shown *PodState) bool {
 	return newest.Status.Phase != phase
 }
 
-// isSameAs reports whether two states are equal. It compares the spec by pointer and the status by version,
-// because neither is ever modified in place.
+// isSameAs reports whether two states are equal except for Pod, the object shown. It is enough to compare the
+// original pod by pointer and the status by version, because neither is ever modified in place.
 func (s PodState) isSameAs(other PodState) bool {
 	other.Pod = s.Pod
 	return s == other

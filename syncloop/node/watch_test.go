@@ -17,7 +17,7 @@ import (
 func TestWatcher_LeavesNothingBehind(t *testing.T) {
 	n, err := New(Config{})
 	require.NoError(t, err)
-	w := n.view.newWatcher()
+	w := n.view.addWatcher()
 	defer n.view.removeWatcher(w)
 	pod := &v1.Pod{}
 	pod.UID, pod.Name = "a", "a"
@@ -48,7 +48,7 @@ func (b *between) TakeAll(buf []status.Update) []status.Update {
 func watched(t *testing.T) (*Node, *watcher, *v1.Pod) {
 	n, err := New(Config{})
 	require.NoError(t, err)
-	w := n.view.newWatcher()
+	w := n.view.addWatcher()
 	t.Cleanup(func() { n.view.removeWatcher(w) })
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main"}}}}
 	pod.UID, pod.Name = "a", "a"
