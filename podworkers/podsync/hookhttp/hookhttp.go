@@ -64,8 +64,8 @@ func (g *Getter) Get(ctx context.Context, url string, header http.Header) error 
 	return err
 }
 
-// newRequest returns the request. A Host header sets the host of the request and does not change the
-// address in url.
+// newRequest returns a GET request with the headers. A Host header becomes the host of the request, and does
+// not change the address in url. Without a User-Agent header it sets Config.UserAgent.
 func (g *Getter) newRequest(ctx context.Context, url string, header http.Header) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -84,8 +84,8 @@ func (g *Getter) newRequest(ctx context.Context, url string, header http.Header)
 	return req, nil
 }
 
-// send sends one request and reads a part of the body, so that a server with a short body can finish
-// its response. Errors of the body are ignored.
+// send sends a request and returns an error if no response arrives. It reads and discards a part of the body,
+// so that a server with a short body can finish, and ignores errors of that.
 func (g *Getter) send(req *http.Request) error {
 	response, err := g.client.Do(req)
 	if err != nil {

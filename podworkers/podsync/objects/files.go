@@ -77,8 +77,9 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 	return s, nil
 }
 
-// readObject reads an object of a kind. If the object has a manifest, it decodes the manifest into the
-// object and returns no data. Otherwise it returns the keys and values of the object's directory.
+// readObject reads a ConfigMap or Secret from its manifest or its directory. It decodes a manifest into object
+// and returns no data. Without a manifest it returns the keys and values of the directory. If there is neither,
+// the error is ErrNotFound.
 func (f *Files) readObject(ctx context.Context, kind, namespace, name string, object any) (map[string][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (f *Files) readObject(ctx context.Context, kind, namespace, name string, ob
 	return data, err
 }
 
-// readKeyDir reads a directory that has a file for each key.
+// readKeyDir returns the content of a directory that has one file for each key. It skips names that begin with
+// "..". An invalid key, an unreadable file, or more than MaxBytes in total is an error.
 func readKeyDir(root *os.Root, dir string) (map[string][]byte, error) {
 	names, err := listDir(root, dir)
 	if err != nil {
@@ -137,8 +139,8 @@ func readKeyDir(root *os.Root, dir string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// withoutErrNotExist returns an error that is not fs.ErrNotExist. If a key disappears while it is read, the
-// object must not count as missing.
+// withoutErrNotExist returns err, or an error with the same text that is not fs.ErrNotExist. If a key
+// disappears during a read, the whole object must not count as missing.
 func withoutErrNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New(err.Error())
@@ -146,7 +148,8 @@ func withoutErrNotExist(err error) error {
 	return err
 }
 
-// listDir returns the names in a directory, at most maxKeys.
+// listDir returns the names in a directory, in no order. A path that is not a directory, and more than maxKeys
+// names, are errors.
 func listDir(root *os.Root, dir string) ([]string, error) {
 	f, err := osfile.OpenListWithin(root, dir)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
@@ -166,7 +169,8 @@ func listDir(root *os.Root, dir string) ([]string, error) {
 	return names, err
 }
 
-// readRegularFile reads a regular file. It returns an error if the file has more than limit bytes.
+// readRegularFile returns the content of a regular file. A file of another kind, or with more than limit bytes,
+// is an error.
 func readRegularFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenWithin(root, name)
 	if other, ok := contain.AsType[*osfile.KindError](err); ok {
@@ -179,10 +183,10 @@ func readRegularFile(root *os.Root, name string, limit int64) ([]byte, error) {
 	return readAtMost(f, limit)
 }
 
-// notRegularError is the error for a file of another kind.
+// notRegularError returns the error for a file that has the given kind and is not a regular file.
 func notRegularError(kind string) error { return fmt.Errorf("%s: expected a regular file", kind) }
 
-// readAtMost reads a file. It returns an error if the file has more than limit bytes.
+// readAtMost reads f to its end. It returns an error if f has more than limit bytes.
 func readAtMost(f io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {

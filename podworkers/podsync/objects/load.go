@@ -32,8 +32,8 @@ func (m *Map) Load(from fs.FS) error {
 	return errors.Join(faults...)
 }
 
-// listManifests returns the files <kind>/<namespace>/<name>.yaml in order. It skips files in the place
-// of a namespace.
+// listManifests returns the paths kind/namespace/name.yaml of all manifests of a kind, sorted. It skips files
+// that are not in a namespace directory. It returns nil if the directory of the kind does not exist.
 func listManifests(from fs.FS, kind string) (names []string, err error) {
 	namespaces, err := fs.ReadDir(from, kind)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,8 @@ func listManifests(from fs.FS, kind string) (names []string, err error) {
 	return names, errors.Join(faults...)
 }
 
-// loadManifest adds the object of one manifest.
+// loadManifest reads a manifest and applies its Secret or ConfigMap to the map. The path of the file decides
+// the kind, the namespace and the name; a manifest that contradicts it is an error.
 func (m *Map) loadManifest(files fs.FS, file string) error {
 	text, err := readManifestFile(files, file)
 	if err != nil {
@@ -90,8 +91,8 @@ func (m *Map) loadManifest(files fs.FS, file string) error {
 	return nil
 }
 
-// readManifestFile reads a regular file of at most maxManifest bytes. It checks the kind of the file
-// before it opens it, because the file system may be a directory of the host that has pipes.
+// readManifestFile returns the content of a regular file of at most maxManifest bytes. It checks the kind of
+// the file before it opens the file, because opening a pipe of the host would block.
 func readManifestFile(files fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(files, file)
 	if err != nil {
@@ -116,8 +117,9 @@ const (
 	maxMemory = 4 * MaxBytes
 )
 
-// decodeManifest decodes the manifest of one object. It is strict, except that it accepts numbers and
-// booleans as texts. The error has a line for each fault.
+// decodeManifest decodes a YAML or JSON document into object. Unknown fields and a second document are errors,
+// but numbers and booleans are accepted as strings. An empty file leaves object unchanged. The error has a line
+// for each fault.
 func decodeManifest(text []byte, object any) error {
 	file, faults := document.Read(text, document.Bounds{Bytes: maxManifest, Memory: maxMemory})
 	file.Loose = true
@@ -134,17 +136,19 @@ func decodeManifest(text []byte, object any) error {
 	return nil
 }
 
-// checkConfigMap returns an error if the manifest does not match its path, or has too much data.
+// checkConfigMap returns an error if the kind, namespace or name in the manifest differs from its path, or if
+// its data exceed MaxBytes.
 func checkConfigMap(m *v1.ConfigMap, namespace, name string) error {
 	return errors.Join(checkManifestIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
 }
 
-// checkSecret returns an error if the manifest does not match its path, or has too much data.
+// checkSecret returns an error if the kind, namespace or name in the manifest differs from its path, or if its
+// data exceed MaxBytes.
 func checkSecret(s *v1.Secret, namespace, name string) error {
 	return errors.Join(checkManifestIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
 }
 
-// dataSize returns the number of bytes of keys and values.
+// dataSize returns the number of bytes of all keys and values.
 func dataSize[V string | []byte](values map[string]V) (bytes int) {
 	for key, value := range values {
 		bytes += len(key) + len(value)
@@ -152,7 +156,8 @@ func dataSize[V string | []byte](values map[string]V) (bytes int) {
 	return bytes
 }
 
-// checkDataSize returns an error if an object is larger than an API server accepts.
+// checkDataSize returns an error if the size of an object's data exceeds MaxBytes, which an API server would
+// not accept.
 func checkDataSize(bytes int) error {
 	if bytes > MaxBytes {
 		return fmt.Errorf("its keys and values have %d bytes: expected at most %d", bytes, MaxBytes)
@@ -160,7 +165,8 @@ func checkDataSize(bytes int) error {
 	return nil
 }
 
-// checkManifestIdentity returns an error if the manifest has another kind, namespace or name than its path.
+// checkManifestIdentity returns an error if the kind, namespace or name in a manifest differs from the wanted
+// one. An empty value in the manifest is allowed.
 func checkManifestIdentity(kind, wantKind, namespace, wantNamespace, name, wantName string) error {
 	for _, pair := range [...][3]string{{"kind", kind, wantKind}, {"namespace", namespace, wantNamespace}, {"name", name, wantName}} {
 		if pair[1] != "" && pair[1] != pair[2] {

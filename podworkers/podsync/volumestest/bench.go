@@ -19,7 +19,8 @@ type caseEnv struct {
 	pods []types.UID
 }
 
-// tearDownPods tears down the pods of the case, also after its context has ended.
+// tearDownPods tears down the volumes of all pods that the case has created, also after its context has ended.
+// An error fails the case, but does not prevent the other pods from being torn down.
 func (b *caseEnv) tearDownPods() {
 	for _, uid := range b.pods {
 		if err := b.Volumes.TearDown(context.WithoutCancel(b.Context()), uid); err != nil {
@@ -28,8 +29,8 @@ func (b *caseEnv) tearDownPods() {
 	}
 }
 
-// newPod returns a pod with emptyDir volumes, and one container that mounts each of them at a path with
-// its name.
+// newPod returns a pod with an emptyDir volume for each name, and one container that mounts each volume at "/"
+// and its name. The case tears down the pod at its end.
 func (b *caseEnv) newPod(name string, volumes ...string) *v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace, p.UID = name, "volumestest", types.UID("volumestest-"+name)
@@ -43,7 +44,7 @@ func (b *caseEnv) newPod(name string, volumes ...string) *v1.Pod {
 	return p
 }
 
-// mustSetUp calls SetUp. The case fails if SetUp returns an error or changes the pod.
+// mustSetUp calls SetUp for a pod. It fails the case if SetUp returns an error or changes the pod.
 func (b *caseEnv) mustSetUp(p *v1.Pod) {
 	b.Helper()
 	before := p.DeepCopy()
@@ -51,8 +52,8 @@ func (b *caseEnv) mustSetUp(p *v1.Pod) {
 	b.checkUnchanged("SetUp", before, p)
 }
 
-// mustMounts returns the mounts of a container of the pod. The case fails if Mounts returns an error or
-// a wrong number of mounts, or changes the pod.
+// mustMounts returns the mounts of a container. It fails the case if Mounts returns an error, a wrong number of
+// mounts or a relative HostPath, or changes the pod.
 func (b *caseEnv) mustMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	b.Helper()
 	before := p.DeepCopy()
@@ -70,13 +71,13 @@ func (b *caseEnv) mustMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	return mounts
 }
 
-// volumePath returns the path on the host of the only volume of a pod.
+// volumePath returns the host path of the first mount of the pod's first container.
 func (b *caseEnv) volumePath(p *v1.Pod) string {
 	b.Helper()
 	return b.mustMounts(p, &p.Spec.Containers[0])[0].HostPath
 }
 
-// checkUnchanged fails the case if a call has changed the pod.
+// checkUnchanged fails the case if the pod after a call differs from the copy made before it.
 func (b *caseEnv) checkUnchanged(call string, before, after *v1.Pod) {
 	b.Helper()
 	if !reflect.DeepEqual(before, after) {
@@ -84,5 +85,5 @@ func (b *caseEnv) checkUnchanged(call string, before, after *v1.Pod) {
 	}
 }
 
-// expandNothing is an expand function for Mounts that returns its argument.
+// expandNothing returns its argument. It is the expand function for calls of Mounts without variables.
 func expandNothing(s string) (string, error) { return s, nil }

@@ -51,8 +51,8 @@ var fileCases = []Case{
 	}},
 }
 
-// volumeFileReader returns the implementation as a VolumeFileReader. A case that calls it is skipped
-// for Volumes that are none.
+// volumeFileReader returns the Volumes of the case as a VolumeFileReader. It panics if they are not; such cases
+// must be skipped.
 func (b *caseEnv) volumeFileReader() podsync.VolumeFileReader {
 	return b.Volumes.(podsync.VolumeFileReader)
 }

@@ -47,7 +47,8 @@ var setUpCases = []Case{
 	{Name: "setup/concurrent", Promise: "Pods are set up, mounted and torn down at the same time.", run: (*caseEnv).runConcurrentPods},
 }
 
-// runConcurrentPods sets up, mounts and tears down many pods at the same time.
+// runConcurrentPods sets up, mounts and tears down the volumes of 20 pods at the same time, and fails the case
+// at an error.
 func (b *caseEnv) runConcurrentPods() {
 	pods := make([]*v1.Pod, 20)
 	for i := range pods {
@@ -56,7 +57,7 @@ func (b *caseEnv) runConcurrentPods() {
 	errs := make([]error, len(pods))
 	var wg sync.WaitGroup
 	for i, p := range pods {
-		wg.Go(func() { errs[i] = b.setUpMountAndTearDown(p) })
+		wg.Go(func() { errs[i] = b.setUpMountAndTearDownPod(p) })
 	}
 	wg.Wait()
 	for i := range errs {
@@ -64,8 +65,8 @@ func (b *caseEnv) runConcurrentPods() {
 	}
 }
 
-// setUpMountAndTearDown calls SetUp, Mounts and TearDown for a pod.
-func (b *caseEnv) setUpMountAndTearDown(p *v1.Pod) error {
+// setUpMountAndTearDownPod calls SetUp, Mounts and TearDown for a pod, and returns the first error.
+func (b *caseEnv) setUpMountAndTearDownPod(p *v1.Pod) error {
 	if err := b.Volumes.SetUp(b.Context(), p); err != nil {
 		return err
 	}
@@ -75,13 +76,13 @@ func (b *caseEnv) setUpMountAndTearDown(p *v1.Pod) error {
 	return b.Volumes.TearDown(b.Context(), p.UID)
 }
 
-// writeFile writes a file into the only volume of a pod.
+// writeFile writes the file "file" into the first volume of a pod. It fails the case at an error.
 func (b *caseEnv) writeFile(p *v1.Pod) {
 	b.Helper()
 	b.Must(os.WriteFile(filepath.Join(b.volumePath(p), "file"), []byte("text"), 0o600), "writing into the volume")
 }
 
-// hasFile reports whether the file of writeFile exists.
+// hasFile reports whether the first volume of a pod has the file that writeFile writes.
 func (b *caseEnv) hasFile(p *v1.Pod) bool {
 	b.Helper()
 	_, err := os.Stat(filepath.Join(b.volumePath(p), "file"))

@@ -101,8 +101,9 @@ type resolution struct {
 	left     int // the bytes that the environment may still grow
 }
 
-// resolveAll sets all variables of a container: first the variables of services, then envFrom, then env. It then
-// expands the references in the command and the arguments.
+// resolveAll sets the variables of a container: first from services, then envFrom, then env, so that later ones
+// replace earlier ones. It then expands the references in the command and the arguments. It returns at the
+// first error.
 func (r *resolution) resolveAll() error {
 	if err := r.setServiceVariables(); err != nil {
 		return err
@@ -129,8 +130,8 @@ func (r *resolution) resolveAll() error {
 	return nil
 }
 
-// setVariableOfEnvVar sets the variable of one entry of env, from its value with expanded references or from
-// valueFrom. It sets nothing if an optional reference has no value.
+// setVariableOfEnvVar sets the variable of an env entry: from value, with its references expanded, or from
+// valueFrom. It sets nothing if an optional reference has no value. It returns an error if the name is invalid.
 func (r *resolution) setVariableOfEnvVar(v *v1.EnvVar) error {
 	if bad := validation.IsRelaxedEnvVarName(v.Name); len(bad) > 0 {
 		return fmt.Errorf("%w name: %s", ErrInvalid, strings.Join(bad, "; "))
@@ -150,8 +151,8 @@ func (r *resolution) setVariableOfEnvVar(v *v1.EnvVar) error {
 	return r.setVariable(v.Name, value)
 }
 
-// setVariable sets a variable, or replaces its value. It returns an error if the value has a NUL byte, or if
-// all values that were set together are too large.
+// setVariable sets a variable, or replaces its value. It returns an error if the value contains a NUL byte, or
+// if all values so far, including replaced ones, exceed the size limit.
 func (r *resolution) setVariable(name, value string) error {
 	if err := checkNoNUL(value); err != nil {
 		return err
@@ -169,7 +170,8 @@ func (r *resolution) setVariable(name, value string) error {
 	return nil
 }
 
-// checkNoNUL returns an error if a value has a NUL byte, because a process cannot receive it.
+// checkNoNUL returns an error if a value contains a NUL byte, because the value of an environment variable or
+// an argument cannot.
 func checkNoNUL(value string) error {
 	if strings.IndexByte(value, 0) >= 0 {
 		return fmt.Errorf("%w: it has a NUL byte", ErrInvalid)
@@ -177,9 +179,9 @@ func checkNoNUL(value string) error {
 	return nil
 }
 
-// setVariablesOfEnvFrom sets a variable for each key of the ConfigMap or Secret of an envFrom entry. It skips
-// keys that are no valid variable names and adds a warning with them. It sets nothing if the object is missing
-// and optional.
+// setVariablesOfEnvFrom sets a variable for each key of the ConfigMap or Secret in an envFrom entry. It skips
+// keys that are not valid variable names, and adds a warning about them. A missing object is an error, unless
+// it is optional.
 func (r *resolution) setVariablesOfEnvFrom(source *v1.EnvFromSource) error {
 	need, ok := envFromRef(source)
 	if !ok {
@@ -209,8 +211,7 @@ func (r *resolution) setVariablesOfEnvFrom(source *v1.EnvFromSource) error {
 	return nil
 }
 
-// resolveValueFrom returns the value that a valueFrom refers to. found is false if an optional reference has no
-// value.
+// resolveValueFrom returns the value of a valueFrom. found is false if an optional reference has no value.
 func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, found bool, err error) {
 	switch {
 	case from.FieldRef != nil:
@@ -227,8 +228,8 @@ func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, foun
 	return "", false, fmt.Errorf("%w: valueFrom has no source", ErrInvalid)
 }
 
-// valueOfObjectKey returns the value of the ConfigMap or Secret key that a variable refers to. found is false
-// if the object or the key is missing and optional.
+// valueOfObjectKey returns the value of a configMapKeyRef or secretKeyRef. found is false if the object or the
+// key is missing and the reference is optional. Without optional that is an error.
 func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, found bool, err error) {
 	need, key := objectKeyRef(from)
 	o, err := r.Objects.findObject(r.Pod.Namespace, need)
@@ -242,7 +243,8 @@ func (r *resolution) valueOfObjectKey(from *v1.EnvVarSource) (value string, foun
 	return value, ok, nil
 }
 
-// printableName returns a name for a message: control characters become "?", and at most 100 bytes remain.
+// printableName returns a name for a message: control characters and invalid UTF-8 become "?", and a name of
+// more than 100 bytes is cut and ends in "…".
 func printableName(name string) string {
 	const most = 100
 	if len(name) > most {

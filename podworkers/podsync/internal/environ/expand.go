@@ -7,9 +7,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// expandReferences replaces the references $(NAME) in a text. It subtracts the length of the result
-// from budget and fails if budget gets negative. It leaves references to unknown names as they are, and
-// calls reportUnknown, if it is not nil, with each of these names.
+// expandReferences returns the text with each $(NAME) replaced by the value of the variable, and each $$ by $.
+// Unknown names stay as they are; reportUnknown, if not nil, is called with each. It subtracts the length of
+// the result from budget, and returns an error if budget becomes negative.
 func expandReferences(text string, lookup func(string) (string, bool), budget *int, reportUnknown func(string)) (string, error) {
 	var b strings.Builder
 	write := func(s string) bool {
@@ -18,7 +18,7 @@ func expandReferences(text string, lookup func(string) (string, bool), budget *i
 		return *budget >= 0
 	}
 	for text != "" {
-		plain, name, rest := cutAtReference(text)
+		plain, name, rest := cutAtDollar(text)
 		ok := write(plain)
 		if name != "" && ok {
 			value, known := lookup(name)
@@ -38,9 +38,10 @@ func expandReferences(text string, lookup func(string) (string, bool), budget *i
 	return b.String(), nil
 }
 
-// cutAtReference cuts a text at its first reference. It returns the unescaped text before the
-// reference, the name in it, and the text after it. The name is empty if there is no reference.
-func cutAtReference(text string) (plain, name, rest string) {
+// cutAtDollar cuts a text at its first "$". For a reference $(NAME), plain is the text before it, name is NAME,
+// and rest is the text after it. In all other cases name is empty, and plain includes the "$", with $$ reduced
+// to one "$".
+func cutAtDollar(text string) (plain, name, rest string) {
 	i := strings.IndexByte(text, '$')
 	if i < 0 || i+1 == len(text) {
 		return text, "", ""
@@ -78,7 +79,7 @@ func ExpandStatic(command []string, env []v1.EnvVar) []string {
 }
 
 // expandWords returns the words with their references expanded, or nil for nil. It subtracts the length of the
-// results from budget.
+// results from budget. It returns an error if the budget is exceeded or a result contains a NUL byte.
 func expandWords(words []string, lookup func(string) (string, bool), budget *int) ([]string, error) {
 	if words == nil {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// envFieldValue returns the value of a fieldRef of a variable. It returns an error for all labels or all
-// annotations.
+// envFieldValue returns the value of a fieldRef for an environment variable. All labels or all annotations are
+// an error, because only a volume file can have them.
 func (r *resolution) envFieldValue(path string) (string, error) {
 	switch path {
 	case "spec.nodeName", "spec.host":
@@ -36,7 +36,7 @@ func (r *resolution) envFieldValue(path string) (string, error) {
 	return PodField(r.Pod, path)
 }
 
-// firstIP returns the first address, or an empty string.
+// firstIP returns the first address, or "" if there is none.
 func firstIP(ips []string) string {
 	if len(ips) == 0 {
 		return ""
@@ -72,7 +72,8 @@ func PodField(pod *v1.Pod, path string) (string, error) {
 	return "", fmt.Errorf("%w: there is no field %s", ErrInvalid, printableName(path))
 }
 
-// sortedKeyValueLines returns one line key="value" for each entry, sorted and separated by line breaks.
+// sortedKeyValueLines returns one line key="value" for each entry of the map, with a quoted value. The lines
+// are sorted and joined with line breaks.
 func sortedKeyValueLines(m map[string]string) string {
 	lines := make([]string, 0, len(m))
 	for key, value := range m {
@@ -100,8 +101,8 @@ func ResourceField(pod *v1.Pod, own string, ref *v1.ResourceFieldSelector, alloc
 	return divideRoundedUp(amount, ref.Divisor, of == string(v1.ResourceCPU))
 }
 
-// isReadableResource reports whether a resourceFieldRef may refer to a resource: limits or requests of CPU,
-// memory, ephemeral storage or a huge page size.
+// isReadableResource reports whether a resourceFieldRef may refer to kind.name, such as limits.cpu. Allowed are
+// limits and requests of CPU, memory, ephemeral storage and huge pages.
 func isReadableResource(kind, name string) bool {
 	if kind != "limits" && kind != "requests" {
 		return false
@@ -113,8 +114,9 @@ func isReadableResource(kind, name string) bool {
 	return strings.HasPrefix(name, v1.ResourceHugePagesPrefix) && len(name) > len(v1.ResourceHugePagesPrefix)
 }
 
-// resourceAmount returns the request or limit of a container; kind is "requests" or "limits". A limit that is
-// not set is the pod's limit, or else the node's allocatable amount, except for huge pages.
+// resourceAmount returns the request or limit of a container; kind is "requests" or "limits". A missing limit
+// is replaced by the limit of the pod or, except for huge pages, by the allocatable amount of the node. A
+// missing request is zero.
 func resourceAmount(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceName, allocatable v1.ResourceList) resource.Quantity {
 	if kind == "requests" {
 		return c.Resources.Requests[name]
@@ -129,8 +131,8 @@ func resourceAmount(pod *v1.Pod, c *v1.Container, kind string, name v1.ResourceN
 	return limit
 }
 
-// divideRoundedUp returns amount divided by divisor, rounded up, as text. A zero divisor means 1. If milli is
-// true, it divides thousandths, which CPU needs.
+// divideRoundedUp returns amount divided by divisor, rounded up to an integer, as text. A zero divisor means 1,
+// and a negative one is an error. If milli is true, it divides in thousandths, as CPU needs.
 func divideRoundedUp(amount, divisor resource.Quantity, milli bool) (string, error) {
 	if divisor.IsZero() {
 		divisor = *resource.NewQuantity(1, resource.DecimalSI)

@@ -46,12 +46,12 @@ func FileRefs(c *v1.Container) []FileRef {
 	return all
 }
 
-// fileRef returns the volume and path that a fileKeyRef refers to.
+// fileRef returns the volume name and the path of a fileKeyRef.
 func fileRef(ref *v1.FileKeySelector) FileRef { return FileRef{ref.VolumeName, ref.Path} }
 
-// valueOfFileKey returns the value of a fileKeyRef from the file that was read before. found is false if the
-// key is missing and optional. As in the kubelet, an empty value counts as missing, and a missing file is
-// always an error.
+// valueOfFileKey returns the value of a fileKeyRef from a file that the caller has read before. found is false
+// if the key is missing and optional. An empty value counts as missing, and a missing file is always an error,
+// as in the kubelet.
 func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
 	need := fileRef(ref)
 	file, read := r.Files[need]
@@ -75,9 +75,9 @@ func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, foun
 	return "", false, fmt.Errorf("the %s has no key %s: %w", need, printableName(ref.Key), runtime.ErrNotFound)
 }
 
-// parseFileValue returns the value of the first variable with this name in a file of lines NAME='value', or an
-// empty string if there is none. A value may span lines; blank lines and lines that begin with # are skipped.
-// An error names the number of an invalid line before the variable, and not its text, which may be secret.
+// parseFileValue returns the value of the first variable with a name in a file of lines NAME='value', or "" if
+// there is none. A value may span several lines. An error has the number of the invalid line and not its text,
+// which may be secret.
 func parseFileValue(data []byte, name string) (string, error) {
 	lines := lineScanner{Scanner: bufio.NewScanner(bytes.NewReader(data))}
 	for lines.scanLine() {
@@ -110,18 +110,19 @@ type lineScanner struct {
 	line int
 }
 
-// scanLine reads the next line and counts it. It returns false at the end of the file and after an error.
+// scanLine reads the next line and increments the line number. It returns false at the end of the file, and
+// after an error.
 func (l *lineScanner) scanLine() bool {
 	l.line++
 	return l.Scan()
 }
 
-// invalidLine returns an ErrInvalid with the number of the current line and the reason.
+// invalidLine returns an ErrInvalid with the number of the current line and the reason why.
 func (l *lineScanner) invalidLine(why string) error {
 	return fmt.Errorf("%w: line %d: %s", ErrInvalid, l.line, why)
 }
 
-// scanError returns an error if a line was too long to read. It returns nil at the end of the file.
+// scanError returns an error if a line was too long to read, and nil at the normal end of the file.
 func (l *lineScanner) scanError() error {
 	if l.Err() == nil {
 		return nil
@@ -129,8 +130,9 @@ func (l *lineScanner) scanError() error {
 	return l.invalidLine(fmt.Sprintf("it has %d bytes or more", bufio.MaxScanTokenSize))
 }
 
-// readQuotedValue returns the text between single quotes, and reads more lines until the closing quote. rest is
-// the line after the '='. It returns an empty value if rest begins with a blank.
+// readQuotedValue returns the text between single quotes, and reads further lines up to the closing quote. rest
+// is the text after the '='. If rest begins with a blank, the value is empty. Anything but a comment after the
+// closing quote is an error.
 func (l *lineScanner) readQuotedValue(rest string) (string, error) {
 	const quote = "'"
 	if strings.TrimLeft(rest, blanks) != rest {

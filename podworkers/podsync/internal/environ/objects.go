@@ -28,7 +28,7 @@ type ObjectRef struct {
 	Optional bool // the object may be missing
 }
 
-// describeIn returns the kind, namespace and name of the object for messages.
+// describeIn returns "Kind namespace/name" of the object for messages.
 func (n ObjectRef) describeIn(namespace string) string {
 	return string(n.Kind) + " " + printableName(namespace) + "/" + printableName(n.Name)
 }
@@ -83,8 +83,7 @@ func UniqueObjectRefs(needs []ObjectRef) []ObjectRef {
 	return out
 }
 
-// envFromRef returns the ConfigMap or Secret that an envFrom entry refers to. It returns false if the entry
-// refers to neither.
+// envFromRef returns the ConfigMap or Secret of an envFrom entry. It returns false if the entry has neither.
 func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	switch {
 	case s.ConfigMapRef != nil:
@@ -95,7 +94,8 @@ func envFromRef(s *v1.EnvFromSource) (ObjectRef, bool) {
 	return ObjectRef{}, false
 }
 
-// objectKeyRef returns the object and the key that a configMapKeyRef or secretKeyRef refers to.
+// objectKeyRef returns the object and the key of a configMapKeyRef or, if that is nil, of a secretKeyRef. One
+// of them must be set.
 func objectKeyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
 	if ref := from.ConfigMapKeyRef; ref != nil {
 		return ObjectRef{ConfigMap, ref.Name, isTrue(ref.Optional)}, ref.Key
@@ -104,7 +104,7 @@ func objectKeyRef(from *v1.EnvVarSource) (need ObjectRef, key string) {
 	return ObjectRef{Secret, ref.Name, isTrue(ref.Optional)}, ref.Key
 }
 
-// isTrue reports whether b is set and true.
+// isTrue reports whether b is not nil and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
 // object is the data of a ConfigMap or a Secret.
@@ -113,8 +113,8 @@ type object struct {
 	secret map[string][]byte
 }
 
-// findObject returns the data of the ConfigMap or Secret that ref names. If it is missing, findObject returns
-// nil without an error if ref is optional, and ErrNotFound otherwise.
+// findObject returns the data of the ConfigMap or Secret that ref names. If it is missing, the result is nil
+// without an error for an optional reference, and ErrNotFound for any other.
 func (o *Objects) findObject(namespace string, ref ObjectRef) (*object, error) {
 	if ref.Kind == ConfigMap {
 		if m := o.ConfigMaps[ref.Name]; m != nil {
@@ -129,8 +129,8 @@ func (o *Objects) findObject(namespace string, ref ObjectRef) (*object, error) {
 	return nil, fmt.Errorf("there is no %s: %w", ref.describeIn(namespace), runtime.ErrNotFound)
 }
 
-// sortedKeys returns the sorted keys of the object, each once. It leaves out the binaryData of a ConfigMap,
-// which gives no variables.
+// sortedKeys returns the keys of the object, sorted and without duplicates. The keys in the binaryData of a
+// ConfigMap are left out, because they give no variables.
 func (o *object) sortedKeys() []string {
 	keys := slices.Collect(maps.Keys(o.secret))
 	for key := range o.data {
@@ -142,8 +142,8 @@ func (o *object) sortedKeys() []string {
 	return keys
 }
 
-// valueOfKey returns the value of a key, and false if the object does not have the key. The stringData of a Secret
-// takes precedence over its data.
+// valueOfKey returns the value of a key, and whether the object has the key. The stringData of a Secret takes
+// precedence over its data.
 func (o *object) valueOfKey(key string) (string, bool) {
 	if value, ok := o.data[key]; ok {
 		return value, true

@@ -14,9 +14,9 @@ import (
 // apiServerService is the name of the API server's service. Its variables are in every container.
 const apiServerService = "kubernetes"
 
-// setServiceVariables sets the variables of the services with a cluster IP in the pod's namespace, unless
-// enableServiceLinks is false. It also sets the variables of the API server's service in the namespace default,
-// unless a service of that name in the pod's namespace takes precedence.
+// setServiceVariables sets the variables of the services that have a cluster IP: the services in the pod's
+// namespace, unless enableServiceLinks is false, and the service "kubernetes" in the namespace default. A
+// service in the pod's namespace takes precedence over that one.
 func (r *resolution) setServiceVariables() error {
 	chosen := map[string]*v1.Service{}
 	links := r.Pod.Spec.EnableServiceLinks
@@ -35,8 +35,8 @@ func (r *resolution) setServiceVariables() error {
 	return nil
 }
 
-// setVariablesOfService sets the variables of one service: its address and ports, and then each port in
-// the format of Docker links.
+// setVariablesOfService sets the variables of one service: NAME_SERVICE_HOST, NAME_SERVICE_PORT and its named
+// ports, and the variables of each port in the format of Docker links.
 func (r *resolution) setVariablesOfService(s *v1.Service) error {
 	upper := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 	var err error

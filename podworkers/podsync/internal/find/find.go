@@ -28,15 +28,16 @@ func FindObjects(ctx context.Context, source objectSource, namespace string, nee
 		return found, nil
 	}
 	for _, n := range needs {
-		if err := findOne(ctx, source, namespace, n, &found); err != nil && !errors.Is(err, runtime.ErrNotFound) {
+		if err := addReferencedObject(ctx, source, namespace, n, &found); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 			return environ.Objects{}, fmt.Errorf("%s %s/%s: %w", n.Kind, namespace, n.Name, err)
 		}
 	}
 	return found, nil
 }
 
-// findOne adds the object of one reference to found.
-func findOne(ctx context.Context, source objectSource, namespace string, ref environ.ObjectRef, found *environ.Objects) error {
+// addReferencedObject reads the ConfigMap or Secret of a reference from source and adds it to found. It adds
+// nothing, and returns the error of the read, if the read fails.
+func addReferencedObject(ctx context.Context, source objectSource, namespace string, ref environ.ObjectRef, found *environ.Objects) error {
 	if ref.Kind == environ.ConfigMap {
 		m, err := source.ConfigMap(ctx, namespace, ref.Name)
 		if err == nil && m != nil {
@@ -99,7 +100,7 @@ func BindClaims(ctx context.Context, claims claimSource, pod *v1.Pod) (bound *v1
 		if err != nil {
 			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
 		}
-		path, err := hostPathOf(source)
+		path, err := hostPathOfVolumeSource(source)
 		if err != nil {
 			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
 		}
@@ -114,9 +115,9 @@ func BindClaims(ctx context.Context, claims claimSource, pod *v1.Pod) (bound *v1
 	return bound, known, nil
 }
 
-// hostPathOf returns the hostPath that replaces a hostPath or local volume. The directory of a local
-// volume must exist.
-func hostPathOf(source *v1.PersistentVolumeSource) (*v1.HostPathVolumeSource, error) {
+// hostPathOfVolumeSource returns the hostPath volume to use for a PersistentVolume of type hostPath or local.
+// The directory of a local volume must exist. Any other type is an error.
+func hostPathOfVolumeSource(source *v1.PersistentVolumeSource) (*v1.HostPathVolumeSource, error) {
 	switch {
 	case source != nil && source.HostPath != nil:
 		return source.HostPath, nil

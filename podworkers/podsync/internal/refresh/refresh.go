@@ -53,8 +53,8 @@ type podState struct {
 	due              time.Time // when a refresh is due; zero: never
 }
 
-// podOrNew returns the state of a pod. It adds a new pod to the table.
-func (t *Table) podOrNew(uid types.UID) *podState {
+// getOrAddPod returns the refresh state of a pod. It adds an empty state if the table does not have the pod.
+func (t *Table) getOrAddPod(uid types.UID) *podState {
 	p := t.pods[uid]
 	if p != nil {
 		return p
@@ -70,7 +70,7 @@ func (t *Table) podOrNew(uid types.UID) *podState {
 // SetUpBegan records that a SetUp begins. If running is true the caller must cancel the running
 // refresh.
 func (t *Table) SetUpBegan(uid types.UID, now time.Time) (running bool) {
-	p := t.podOrNew(uid)
+	p := t.getOrAddPod(uid)
 	p.state, p.changesAtSetUp, p.setUpBegan, p.fromEarlierAgent = SettingUp, p.changes, now, false
 	return p.refreshing
 }
@@ -90,7 +90,7 @@ func (t *Table) SetUpEnded(uid types.UID, ok bool) (news bool) {
 // TearDownBegan records that a TearDown begins. If running is true the caller must cancel the running
 // refresh.
 func (t *Table) TearDownBegan(uid types.UID) (running bool) {
-	p := t.podOrNew(uid)
+	p := t.getOrAddPod(uid)
 	p.state = TearingDown
 	return p.refreshing
 }
@@ -109,7 +109,7 @@ func (t *Table) Remove(uid types.UID) {
 // may be sooner than before.
 func (t *Table) VolumesChanged(uid types.UID, now time.Time) (news bool) {
 	known := t.pods[uid] != nil
-	p := t.podOrNew(uid)
+	p := t.getOrAddPod(uid)
 	if p.state == TearingDown {
 		return false
 	}
@@ -175,8 +175,9 @@ func (t *Table) NextDue() (next time.Time) {
 	return next
 }
 
-// dueAt returns the time when a refresh of the pod may begin. Zero means that it may not begin before
-// the next change.
+// dueAt returns the time from which a refresh of the pod's files may begin. It is later than the planned time
+// while a SetUp of the volumes runs. Zero means that no refresh is planned, or that one is running or a
+// TearDown has begun.
 func (p *podState) dueAt() time.Time {
 	switch hangs := p.setUpBegan.Add(SetUpGrace); {
 	case p.refreshing || p.state == TearingDown:
@@ -187,8 +188,9 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCoveredChanges records, if succeeded is true, that the files of a pod show its first changes,
-// up to that number. A pod without other changes is no longer due.
+// recordCoveredChanges records, if succeeded is true, that the pod's files show its first changes, up to that
+// number. If the files then show all changes, it cancels the planned refresh, and deletes a pod whose volumes
+// only an earlier agent has set up.
 func (t *Table) recordCoveredChanges(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
 	if succeeded {

@@ -18,8 +18,8 @@ var annotationsWithoutEffect = map[string]string{
 	"security.alpha.kubernetes.io/unsafe-sysctls": "it has had no effect since Kubernetes 1.11: set spec.securityContext.sysctls",
 }
 
-// checkAnnotations adds to ignored each annotation of the pod that asks for a restriction which this node does
-// not apply, such as AppArmor or seccomp annotations without a profile.
+// checkAnnotations adds to ignored each annotation of the pod that has no effect on this node: annotations of a
+// known list, and seccomp or AppArmor annotations with an invalid or overridden profile.
 func (u *unsupportedFields) checkAnnotations() {
 	for _, key := range slices.Sorted(maps.Keys(u.checkedPod.Annotations)) {
 		why, known := annotationsWithoutEffect[key]
@@ -33,11 +33,11 @@ func (u *unsupportedFields) checkAnnotations() {
 	}
 }
 
-// annotationPath returns "metadata.annotations[key]", the path of an annotation for messages.
+// annotationPath returns "metadata.annotations[key]", the field path of an annotation for messages.
 func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }
 
-// checkAppArmorAnnotation adds an AppArmor annotation to ignored if the pod has no container of that name, or
-// if its value is no profile.
+// checkAppArmorAnnotation adds an AppArmor annotation to ignored if the pod has no container with the name, or
+// if the value is not empty and not a valid profile.
 func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
 	value := u.checkedPod.Annotations[key]
 	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)
@@ -49,8 +49,8 @@ func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
 	}
 }
 
-// checkSeccompAnnotation adds a seccomp annotation to ignored if its value is no profile, or if the container
-// or pod gets another profile.
+// checkSeccompAnnotation adds a seccomp annotation to ignored if its value is not a valid profile, or if the
+// pod or container runs with another profile.
 func (u *unsupportedFields) checkSeccompAnnotation(key string) {
 	var c *v1.Container
 	if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {

@@ -78,9 +78,9 @@ func (n *Node) DNSConfig(pod *v1.Pod, host runtime.DNS) (d runtime.DNS, warnings
 	return d, append(warnings, truncateDNS(&d)...), nil
 }
 
-// clusterFirstDNS returns the resolver configuration of a pod with dnsPolicy ClusterFirst: the DNS servers and
-// search domains of the cluster, and then the search domains of the host. It returns host if useClusterDNS is
-// false or the node has no cluster DNS.
+// clusterFirstDNS returns the resolver configuration for dnsPolicy ClusterFirst: the DNS servers and search
+// domains of the cluster, followed by the search domains of the host. It returns host unchanged if
+// useClusterDNS is false or the node has no cluster DNS.
 func (n *Node) clusterFirstDNS(pod *v1.Pod, useClusterDNS bool, host runtime.DNS) runtime.DNS {
 	if len(n.ClusterDNS) == 0 || !useClusterDNS {
 		return host
@@ -94,8 +94,8 @@ func (n *Node) clusterFirstDNS(pod *v1.Pod, useClusterDNS bool, host runtime.DNS
 	return d
 }
 
-// addPodDNSConfig adds the servers, search domains and options of spec.dnsConfig to a resolver configuration,
-// without duplicates.
+// addPodDNSConfig adds the servers, search domains and options of spec.dnsConfig to d, without duplicates. An
+// option replaces an option of d with the same name.
 func addPodDNSConfig(d *runtime.DNS, dnsConfig *v1.PodDNSConfig) {
 	d.Servers = uniqueStrings(append(d.Servers, dnsConfig.Nameservers...))
 	d.Searches = uniqueStrings(append(d.Searches, dnsConfig.Searches...))
@@ -110,7 +110,8 @@ func addPodDNSConfig(d *runtime.DNS, dnsConfig *v1.PodDNSConfig) {
 	d.Options = mergeDNSOptions(d.Options, options)
 }
 
-// mergeDNSOptions returns options with the added ones. An added option replaces an option of the same name.
+// mergeDNSOptions returns options followed by the added ones. An added option takes the place of an option with
+// the same name. It may change the slice options.
 func mergeDNSOptions(options, added []string) []string {
 	name := func(option string) string {
 		name, _, _ := strings.Cut(option, ":")
@@ -127,8 +128,8 @@ func mergeDNSOptions(options, added []string) []string {
 	return options
 }
 
-// truncateDNS removes servers and search domains beyond the limits of a resolver, and returns one warning for
-// each list that it cut.
+// truncateDNS removes, in place, the servers and search domains that exceed the limits of a resolver. It
+// returns one warning for each list that became shorter.
 func truncateDNS(d *runtime.DNS) (warnings []string) {
 	if len(d.Servers) > maxNameservers {
 		d.Servers = d.Servers[:maxNameservers]
@@ -147,7 +148,7 @@ func truncateDNS(d *runtime.DNS) (warnings []string) {
 	return warnings
 }
 
-// uniqueStrings returns each string once, in the order of the first occurrences.
+// uniqueStrings returns the strings without duplicates, in the order of their first occurrences.
 func uniqueStrings(words []string) []string {
 	seen := make(map[string]bool, len(words))
 	var out []string
@@ -207,7 +208,7 @@ func (n *Node) Hostnames(pod *v1.Pod) (Hostnames, error) {
 	return Hostnames{full, []string{full, host}}, nil
 }
 
-// podHostname returns spec.hostname, or the name of the pod cut to the length of a DNS label. It returns an
+// podHostname returns spec.hostname or, if that is empty, the pod's name cut to 63 characters. It returns an
 // error if spec.hostname is invalid.
 func podHostname(pod *v1.Pod) (string, error) {
 	if name := pod.Spec.Hostname; name != "" {

@@ -48,13 +48,14 @@ func ExpandProbes(pod *v1.Pod) *v1.Pod {
 	return expanded
 }
 
-// probesOf returns the liveness, readiness and startup probe of a container. A probe that is not set is nil.
+// probesOf returns the liveness, readiness and startup probe of a container, in this order. A missing probe is
+// nil.
 func probesOf(c *v1.Container) [3]*v1.Probe {
 	return [...]*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe}
 }
 
-// hasProbeCommandVariables reports whether the command of an exec probe contains a "$", so that it may refer to
-// a variable.
+// hasProbeCommandVariables reports whether the command of any exec probe of the container contains a "$", so
+// that it may refer to a variable.
 func hasProbeCommandVariables(c *v1.Container) bool {
 	for _, p := range probesOf(c) {
 		if p == nil || p.Exec == nil {

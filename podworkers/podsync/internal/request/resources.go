@@ -11,9 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// containerResources returns the CPU, memory, huge pages and OOM score of a container in the units of the
-// runtime. A container without a limit gets the pod's limit, so that a program in the container reads the limit
-// that applies.
+// containerResources returns the CPU, memory, huge pages and OOM score of a container as the runtime needs
+// them. For CPU and memory, a container without a limit gets the limit of its pod, so that programs in the
+// container see the limit that applies.
 func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
 	r := cpuAndMemoryResources(podspec.ContainerRequests(c), v1.ResourceList{
 		v1.ResourceCPU:    containerLimit(pod, c, v1.ResourceCPU),
@@ -24,8 +24,8 @@ func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime
 	return r
 }
 
-// sandboxResources returns the CPU, memory and huge pages of the whole pod, with its overhead, in the units of
-// the runtime. A resource has a limit only if the pod or each of its containers has one.
+// sandboxResources returns the CPU, memory and huge pages of the whole pod, with its overhead, as the runtime
+// needs them.
 func sandboxResources(pod *v1.Pod) runtime.Resources {
 	limits := podspec.Limits(pod)
 	r := cpuAndMemoryResources(podspec.Requests(pod), limits)
@@ -33,8 +33,8 @@ func sandboxResources(pod *v1.Pod) runtime.Resources {
 	return r
 }
 
-// cpuAndMemoryResources converts requests and limits of CPU and memory into CPU shares, a CPU quota and
-// a memory limit.
+// cpuAndMemoryResources converts requests and limits to CPU shares, a CPU quota and a memory limit. Without a
+// CPU limit there is no quota. The memory request has no effect.
 func cpuAndMemoryResources(requests, limits v1.ResourceList) runtime.Resources {
 	r := runtime.Resources{
 		CPUShares:   uint64(podresources.SharesFromMilliCPU(podresources.MilliCPU(requests))),
@@ -46,8 +46,8 @@ func cpuAndMemoryResources(requests, limits v1.ResourceList) runtime.Resources {
 	return r
 }
 
-// containerLimit returns the container's limit of a resource, or the pod's limit if the container has none. It
-// returns zero if neither is set.
+// containerLimit returns the container's limit of a resource or, if it is not set or zero, the limit of the
+// pod. It returns zero if neither is set.
 func containerLimit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource.Quantity {
 	own := c.Resources.Limits[name]
 	if own.IsZero() && pod.Spec.Resources != nil {
@@ -56,8 +56,8 @@ func containerLimit(pod *v1.Pod, c *v1.Container, name v1.ResourceName) resource
 	return own
 }
 
-// hugePageLimits returns the limits of huge pages in bytes by page size, for example "2Mi". It returns nil if
-// there are none.
+// hugePageLimits returns the huge page limits in bytes, by page size such as "2Mi". It returns nil if there are
+// none.
 func hugePageLimits(limits v1.ResourceList) map[string]uint64 {
 	var out map[string]uint64
 	for name, quantity := range limits {

@@ -41,17 +41,17 @@ func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, h
 		Sysctls:     sysctlsOf(spec.SecurityContext),
 		Security:    security,
 		Resources:   sandboxResources(pod),
-		LogDir:      n.logDir(pod),
+		LogDir:      n.podLogDir(pod),
 	}
 	req.Annotations[AnnotationPodHash] = podspec.PodHash(pod)
-	req.Annotations[AnnotationClaim] = claimAnnotationValue(pod)
+	req.Annotations[AnnotationClaim] = requestsAndHostPortsAnnotation(pod)
 	if class := spec.RuntimeClassName; class != nil && *class != "" {
 		req.Handler = n.Handlers[*class]
 	}
 	return req, warnings, nil
 }
 
-// sysctlsOf returns the sysctls of a pod by name, or nil if it has none.
+// sysctlsOf returns the sysctls in a pod's security context by name. It returns nil if there are none.
 func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	if own == nil || len(own.Sysctls) == 0 {
 		return nil
@@ -63,10 +63,10 @@ func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 	return out
 }
 
-// claimAnnotationValue returns the text of the sandbox annotation with the pod's resource requests and host
-// ports. It returns an empty string if the text is too long. An agent that restarts then counts the pod as one
-// without requests.
-func claimAnnotationValue(pod *v1.Pod) string {
+// requestsAndHostPortsAnnotation returns the value of the sandbox annotation with the pod's resource requests
+// and host ports, from which a restarted agent knows them. It returns "" if the value is too long; such an
+// agent then assumes that the pod has none.
+func requestsAndHostPortsAnnotation(pod *v1.Pod) string {
 	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {
 		return ""
@@ -74,7 +74,8 @@ func claimAnnotationValue(pod *v1.Pod) string {
 	return text
 }
 
-// withPodLabels returns a copy of labels, with the labels for the pod's name, namespace and UID added.
+// withPodLabels returns a copy of own with the labels for the pod's name, namespace and UID. These replace
+// labels of the same names.
 func withPodLabels(pod *v1.Pod, own map[string]string) map[string]string {
 	l := cloneOrMake(own)
 	l[LabelPodName], l[LabelPodNamespace], l[LabelPodUID] = pod.Name, pod.Namespace, string(pod.UID)
@@ -89,8 +90,8 @@ const maxMetadataBytes = 16 << 10
 // sourceAnnotation is podmanager.ConfigSourceAnnotation.
 const sourceAnnotation = "kubernetes.io/config.source"
 
-// isRestrictingAnnotation reports whether an annotation makes a network plugin or runtime restrict the pod: a
-// bandwidth, seccomp or AppArmor annotation. limitMetadata removes such an annotation only after all others.
+// isRestrictingAnnotation reports whether an annotation restricts the pod: it sets an ingress or egress
+// bandwidth, or a seccomp or AppArmor profile.
 func isRestrictingAnnotation(key string) bool {
 	switch key {
 	case "kubernetes.io/ingress-bandwidth", "kubernetes.io/egress-bandwidth", v1.SeccompPodAnnotationKey:
@@ -100,9 +101,9 @@ func isRestrictingAnnotation(key string) bool {
 		strings.HasPrefix(key, v1.SeccompContainerAnnotationKeyPrefix)
 }
 
-// limitMetadata returns a copy of labels or annotations with at most maxMetadataBytes. It removes the longest
-// ones first, and annotations that restrict the pod after all others. It never removes the annotation of the
-// pod's source, which a restarted agent needs.
+// limitMetadata returns a copy of labels or annotations without the longest ones, so that the rest has at most
+// maxMetadataBytes. Annotations that restrict the pod are removed last. The annotation of the pod's source is
+// never removed, even if the limit is exceeded, because a restarted agent needs it.
 func limitMetadata(m map[string]string) map[string]string {
 	kept, total := cloneOrMake(m), 0
 	for key, value := range m {
@@ -126,7 +127,7 @@ func limitMetadata(m map[string]string) map[string]string {
 	return kept
 }
 
-// cloneOrMake returns a copy of a map, or a new map for nil.
+// cloneOrMake returns a copy of a map, or a new empty map for nil.
 func cloneOrMake(m map[string]string) map[string]string {
 	if m == nil {
 		return make(map[string]string)
@@ -134,17 +135,17 @@ func cloneOrMake(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// logDir returns the log directory of a pod: LogRoot/namespace_name_uid. It returns an empty string if LogRoot
-// is not set.
-func (n *Node) logDir(pod *v1.Pod) string {
+// podLogDir returns the log directory of a pod: LogRoot/namespace_name_uid. It returns "" if LogRoot is not
+// set.
+func (n *Node) podLogDir(pod *v1.Pod) string {
 	if n.LogRoot == "" {
 		return ""
 	}
 	return path.Join(n.LogRoot, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 }
 
-// namespacesOf returns which namespaces of the host the pod uses, and whether its containers share the process
-// namespace.
+// namespacesOf returns which host namespaces (network, PID, IPC) a pod uses, and whether its containers share
+// one process namespace.
 func namespacesOf(spec *v1.PodSpec) runtime.Namespaces {
 	return runtime.Namespaces{
 		HostNetwork: spec.HostNetwork,
@@ -154,8 +155,8 @@ func namespacesOf(spec *v1.PodSpec) runtime.Namespaces {
 	}
 }
 
-// hostPortMappings returns the host ports of the pod's sidecars and regular containers. It returns nil for a
-// pod in the host network.
+// hostPortMappings returns the host ports of the pod's sidecars and regular containers, with TCP as the default
+// protocol. It returns nil for a pod in the host network.
 func hostPortMappings(pod *v1.Pod) []runtime.PortMapping {
 	var out []runtime.PortMapping
 	if pod.Spec.HostNetwork {

@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// sandboxSecurity returns the security settings of a sandbox. A group without a user is left out, because
-// runtimes reject it. The sandbox is privileged if one of the containers is.
+// sandboxSecurity returns the security settings for the sandbox of a pod. It leaves out a group without a user,
+// because runtimes reject it. The sandbox is privileged if an init or regular container is.
 func sandboxSecurity(pod *v1.Pod) runtime.Security {
 	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if out.User == nil {
@@ -26,8 +26,8 @@ func sandboxSecurity(pod *v1.Pod) runtime.Security {
 	return out
 }
 
-// podLevelSecurity returns the settings of the pod's security context, without seccomp and AppArmor profiles.
-// The fsGroup is one of the supplemental groups.
+// podLevelSecurity converts the security context of a pod: user, groups and SELinux options, without seccomp
+// and AppArmor. The fsGroup becomes a supplemental group. A nil context gives the zero value.
 func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
@@ -43,14 +43,14 @@ func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
 	return out
 }
 
-// hasStrictGroups reports whether supplementalGroupsPolicy is Strict. Processes then have only the groups that
-// the pod names, without the groups of the image.
+// hasStrictGroups reports whether supplementalGroupsPolicy is Strict. Then the runtime must not add the groups
+// that the image defines for the user.
 func hasStrictGroups(p *v1.PodSecurityContext) bool {
 	return p.SupplementalGroupsPolicy != nil && *p.SupplementalGroupsPolicy == v1.SupplementalGroupsPolicyStrict
 }
 
-// hasPrivilegedContainer reports whether a container of the pod is privileged. Runtimes create
-// privileged containers only in a privileged sandbox.
+// hasPrivilegedContainer reports whether an init or regular container of the pod is privileged. Runtimes create
+// such a container only in a privileged sandbox.
 func hasPrivilegedContainer(spec *v1.PodSpec) bool {
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
@@ -73,7 +73,7 @@ func (n *Node) ContainerSecurity(pod *v1.Pod, c *v1.Container, image Image) (run
 	if !out.Privileged { // Runtimes hide and protect only the requested paths.
 		out.MaskedPaths, out.ReadOnlyPaths = slices.Clone(maskedPaths), slices.Clone(readOnlyPaths)
 	}
-	if err := checkNotRoot(pod, c, &out, image); err != nil {
+	if err := checkRunAsNonRoot(pod, c, &out, image); err != nil {
 		return out, err
 	}
 	if out.Group != nil && out.User == nil {
@@ -106,8 +106,8 @@ func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
 	return mustRunAsNonRoot(pod, c) || out.Group != nil && out.User == nil
 }
 
-// imageUser returns the user of an image as a number or, if it is not a number, as a name. An image without a
-// user runs as root, 0.
+// imageUser returns the user of an image as a number in id or, if it is not numeric, as a name with a nil id. A
+// group after ":" is left out. An image without a user runs as 0.
 func imageUser(image Image) (id *int64, name string) {
 	name, _, _ = strings.Cut(image.User, ":")
 	if name == "" {
@@ -119,8 +119,9 @@ func imageUser(image Image) (id *int64, name string) {
 	return nil, name
 }
 
-// applyContainerSecurity replaces the security settings of the pod by the settings of a container: user, group
-// and SELinux options if the container sets them, and always privileges and capabilities.
+// applyContainerSecurity changes security, which has the settings of the pod, to the settings of a container.
+// User, group, SELinux options and capabilities change only if the container sets them. Privileged,
+// ReadOnlyRoot and NoNewPrivileges are always set.
 func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
 		security.User = own.RunAsUser
@@ -141,10 +142,10 @@ func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext)
 	}
 }
 
-// isTrue reports whether b is set and true.
+// isTrue reports whether b is not nil and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// capabilityNames converts capabilities to strings.
+// capabilityNames returns the names of capabilities as strings.
 func capabilityNames(capabilities []v1.Capability) []string {
 	var out []string
 	for _, c := range capabilities {
@@ -153,8 +154,8 @@ func capabilityNames(capabilities []v1.Capability) []string {
 	return out
 }
 
-// mustRunAsNonRoot reports whether runAsNonRoot is true for a container. The container's setting overrides the
-// pod's setting.
+// mustRunAsNonRoot reports whether runAsNonRoot is true for a container. The pod's value applies if the
+// container has none.
 func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	if own := c.SecurityContext; own != nil && own.RunAsNonRoot != nil {
 		return *own.RunAsNonRoot
@@ -162,9 +163,9 @@ func mustRunAsNonRoot(pod *v1.Pod, c *v1.Container) bool {
 	return pod.Spec.SecurityContext != nil && isTrue(pod.Spec.SecurityContext.RunAsNonRoot)
 }
 
-// checkNotRoot returns an error if runAsNonRoot is true and the container runs as root, or as an image user
-// that is not a number.
-func checkNotRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, image Image) error {
+// checkRunAsNonRoot returns an error if runAsNonRoot is true and the container would run as root. A user name
+// from the image that is not numeric is an error too, because it may be root.
+func checkRunAsNonRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, image Image) error {
 	if !mustRunAsNonRoot(pod, c) {
 		return nil
 	}
@@ -185,7 +186,7 @@ func checkNotRoot(pod *v1.Pod, c *v1.Container, security *runtime.Security, imag
 	return nil
 }
 
-// seccompProfile converts a seccomp profile for the runtime. It converts nil to the zero Profile.
+// seccompProfile converts a seccomp profile to a runtime Profile. Nil gives the zero Profile.
 func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
@@ -193,8 +194,9 @@ func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-// resolveSeccompPath makes the path of a Localhost seccomp profile absolute, below SeccompRoot. It returns an
-// error if the path is empty, absolute or contains "..". It does not change a profile of another type.
+// resolveSeccompPath changes the path of a Localhost seccomp profile, in place, to an absolute path in
+// SeccompRoot. It returns an error if the path is empty, absolute or contains "..". Profiles of other types do
+// not change.
 func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
 		return nil
@@ -206,7 +208,7 @@ func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	return nil
 }
 
-// appArmorProfile converts an AppArmor profile for the runtime. It converts nil to the zero Profile.
+// appArmorProfile converts an AppArmor profile to a runtime Profile. Nil gives the zero Profile.
 func appArmorProfile(p *v1.AppArmorProfile) runtime.Profile {
 	if p == nil {
 		return runtime.Profile{}
@@ -214,7 +216,7 @@ func appArmorProfile(p *v1.AppArmorProfile) runtime.Profile {
 	return newProfile(string(p.Type), p.LocalhostProfile)
 }
 
-// newProfile returns a Profile with a type, and with a path unless path is nil.
+// newProfile returns a runtime Profile with the type kind and, if path is not nil, the path.
 func newProfile(kind string, path *string) runtime.Profile {
 	out := runtime.Profile{Type: kind}
 	if path != nil {
@@ -223,7 +225,7 @@ func newProfile(kind string, path *string) runtime.Profile {
 	return out
 }
 
-// seLinuxOptions converts SELinux options for the runtime. It returns nil for nil.
+// seLinuxOptions converts SELinux options to the runtime's form. Nil gives nil.
 func seLinuxOptions(o *v1.SELinuxOptions) *runtime.SELinux {
 	if o == nil {
 		return nil

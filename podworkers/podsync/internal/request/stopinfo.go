@@ -31,9 +31,9 @@ type StopInfo struct {
 	DeletionGraceSeconds, SpecGraceSeconds *int64
 }
 
-// setStopAnnotations replaces the annotations that a later agent needs to stop a container without its spec:
-// grace periods, preStop hook, ports, termination message settings and stop order. It leaves out values that
-// are too long.
+// setStopAnnotations sets the annotations from which a later agent can stop a container without its spec: grace
+// periods, preStop hook, ports, termination message settings and stop order. It first deletes values of these
+// annotations. It leaves out a value that is empty or too long.
 func setStopAnnotations(annotations map[string]string, pod *v1.Pod, c *v1.Container) {
 	for _, name := range stopAnnotations {
 		delete(annotations, name)
@@ -62,7 +62,7 @@ func setStopAnnotations(annotations map[string]string, pod *v1.Pod, c *v1.Contai
 	}
 }
 
-// marshalOrEmpty returns v as JSON, or an empty string if v cannot be encoded.
+// marshalOrEmpty returns v as JSON, or "" if v cannot be encoded.
 func marshalOrEmpty(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -90,8 +90,8 @@ func StopInfoOf(pod *v1.Pod, incarnation uint64, name string, rec *runtime.Conta
 	return parseStopInfo(rec.Annotations)
 }
 
-// parseStopInfo returns the values of the annotations that setStopAnnotations has set. It ignores invalid
-// values, because another program may have created the container.
+// parseStopInfo returns the values of the annotations that setStopAnnotations has set, as far as StopInfo has
+// them. It ignores invalid values, because another program may have created the container.
 func parseStopInfo(annotations map[string]string) StopInfo {
 	info := StopInfo{
 		DeletionGraceSeconds: parseSeconds(annotations[AnnotationDeletionGracePeriod]),
@@ -111,7 +111,8 @@ func parseStopInfo(annotations map[string]string) StopInfo {
 	return info
 }
 
-// parseSeconds returns the number of seconds in a text, or nil if the text is no number or the number is negative.
+// parseSeconds parses a number of seconds. It returns nil if the text is not a number or the number is
+// negative.
 func parseSeconds(text string) *int64 {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
 		return &n
@@ -119,8 +120,8 @@ func parseSeconds(text string) *int64 {
 	return nil
 }
 
-// unmarshalBounded parses JSON into a value and reports whether that succeeded. It returns false for a text
-// that is empty or too long.
+// unmarshalBounded parses JSON into the value that into points to, and returns whether that succeeded. It
+// returns false without parsing if the text is empty or too long.
 func unmarshalBounded(text string, into any) bool {
 	return text != "" && len(text) <= stopAnnotationLimit && json.Unmarshal([]byte(text), into) == nil
 }
@@ -137,8 +138,9 @@ const (
 	maxStopOrder = 1000
 )
 
-// stopOrderOf returns the position of a container when the pod stops: sidecars stop after the other containers,
-// in reverse order of the spec. A container that is not in the spec stops with the first.
+// stopOrderOf returns the position of a container in the order in which the containers of a pod stop. Sidecars
+// have positive positions, the last one in the spec the lowest. Any other container has StopOrderFirst, and an
+// ephemeral one StopOrderEphemeral.
 func stopOrderOf(pod *v1.Pod, name string) int {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name && podspec.IsSidecar(c) {

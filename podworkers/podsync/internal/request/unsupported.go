@@ -72,29 +72,31 @@ type unsupportedFields struct {
 	rejected, ignored []Problem
 }
 
-// rejectIf adds a field to rejected if found is true. A pod with a rejected field does not run.
+// rejectIf adds a field with the reason why to rejected, if found is true. A pod with a rejected field does not
+// run.
 func (u *unsupportedFields) rejectIf(found bool, field, why string) {
 	if found {
 		u.rejected = append(u.rejected, Problem{field, why})
 	}
 }
 
-// ignoreIf adds a field to ignored if found is true. A pod with an ignored field runs without its effect.
+// ignoreIf adds a field with the reason why to ignored, if found is true. A pod with an ignored field runs, and
+// the field has no effect.
 func (u *unsupportedFields) ignoreIf(found bool, field, why string) {
 	if found {
 		u.ignored = append(u.ignored, Problem{field, why})
 	}
 }
 
-// checkDroppedFields adds the fields that the decoder has dropped because only newer Kubernetes versions have
-// them. A field that is known to matter is rejected unless a container of the pod has started. Any other field
-// is ignored.
+// checkDroppedFields adds the fields that the decoder dropped because only newer Kubernetes versions have them.
+// It rejects a field of a known list, unless a container of the pod was already created. It ignores any other
+// field.
 func (u *unsupportedFields) checkDroppedFields() {
 	names := u.checkedPod.Annotations[podfields.Annotation]
 	if names == "" {
 		return
 	}
-	started := hasStartedContainer(u.checkedPod)
+	started := hasCreatedContainer(u.checkedPod)
 	for field := range strings.SplitSeq(names, ",") {
 		since, listed := podfields.Newer(field)
 		why := "a field of Kubernetes " + since + " that this version does not have"
@@ -106,15 +108,17 @@ func (u *unsupportedFields) checkDroppedFields() {
 	}
 }
 
-// hasStartedContainer reports whether the status shows that a regular or init container of the pod was created.
-func hasStartedContainer(pod *v1.Pod) bool {
+// hasCreatedContainer reports whether the pod status shows that an init or regular container was created: a
+// container ID or a last termination.
+func hasCreatedContainer(pod *v1.Pod) bool {
 	made := func(c v1.ContainerStatus) bool {
 		return c.ContainerID != "" || c.LastTerminationState.Terminated != nil
 	}
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, made) || slices.ContainsFunc(pod.Status.InitContainerStatuses, made)
 }
 
-// checkPodSpec adds to rejected the unsupported fields of the pod spec itself.
+// checkPodSpec adds the unsupported pod-level fields of the spec to rejected. Containers, security contexts and
+// image volumes have their own checks.
 func (u *unsupportedFields) checkPodSpec() {
 	s := &u.checkedPod.Spec
 	u.rejectIf(len(s.Volumes) > 0 && !u.features.Volumes, "spec.volumes", "volumes are not mounted")
@@ -128,8 +132,8 @@ func (u *unsupportedFields) checkPodSpec() {
 	u.rejectIf(len(s.HostAliases) > 0 && !u.features.Hosts, "spec.hostAliases", "the hosts file is not written")
 }
 
-// checkImageVolumes adds to rejected the image volumes and the mounts with a subPath of an image that the
-// runtime cannot mount.
+// checkImageVolumes adds to rejected the image volumes that the runtime cannot mount, and the mounts with a
+// subPath if it mounts only whole images. It rejects nothing if the runtime's support is unknown.
 func (u *unsupportedFields) checkImageVolumes() {
 	if !u.features.Volumes || u.features.Runtime.ImageMounts == runtime.ImageMountsAll || u.features.Runtime.ImageMounts == runtime.ImageMountsUnknown {
 		return
@@ -146,8 +150,8 @@ func (u *unsupportedFields) checkImageVolumes() {
 	}
 }
 
-// checkImageSubPaths adds to rejected each subPath and subPathExpr of a mount of an image volume. images has
-// the names of the image volumes.
+// checkImageSubPaths adds to rejected each subPath and subPathExpr in a mount of an image volume, for every
+// container of the pod. images has the names of the image volumes.
 func (u *unsupportedFields) checkImageSubPaths(images map[string]bool) {
 	of := func(field string, mounts []v1.VolumeMount) {
 		for i := range mounts {
@@ -168,7 +172,8 @@ func (u *unsupportedFields) checkImageSubPaths(images map[string]bool) {
 	}
 }
 
-// checkPodSecurity adds the unsupported fields of the pod's security context to rejected or ignored.
+// checkPodSecurity adds the unsupported fields of the pod's security context to rejected or ignored. It does
+// nothing if s is nil.
 func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	if s == nil {
 		return
@@ -181,8 +186,8 @@ func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	u.ignoreIf(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
-// checkContainer adds the unsupported fields of a container, with its probes, hooks and variables, to rejected
-// or ignored.
+// checkContainer adds the unsupported fields of a container, including its probes, hooks and environment, to
+// rejected or ignored. field is the path of the container.
 func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	field += "."
 	u.checkProbe(field+"livenessProbe", c.LivenessProbe)
@@ -204,7 +209,8 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	}
 }
 
-// checkProbe adds a probe to rejected if probes of its kind are not supported.
+// checkProbe adds a probe to rejected if the agent makes no probes, or cannot make exec or gRPC probes. It does
+// nothing if p is nil.
 func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
@@ -217,7 +223,7 @@ func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	}
 }
 
-// checkHooks adds the postStart and the preStop hook to rejected if hooks of their kind are not supported.
+// checkHooks adds the postStart hook and the preStop hook to rejected, if their kinds are not supported.
 func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	if l != nil {
 		u.checkHook(field+"postStart", l.PostStart)
@@ -225,7 +231,8 @@ func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	}
 }
 
-// checkHook adds a hook to rejected if hooks of its kind are not supported.
+// checkHook adds a hook to rejected if the agent cannot run exec or HTTP hooks. It always rejects a tcpSocket
+// hook.
 func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
@@ -238,7 +245,8 @@ func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	}
 }
 
-// checkEnvironment adds to rejected the environment variables whose references can never be resolved.
+// checkEnvironment adds to rejected the environment variables of a container that can never be resolved, and
+// fileKeyRefs if files in volumes are not read.
 func (u *unsupportedFields) checkEnvironment(field string, c *v1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom

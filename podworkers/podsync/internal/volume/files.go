@@ -62,8 +62,8 @@ func TokenRefs(pod *v1.Pod) (all []environ.TokenRef) {
 	return all
 }
 
-// tokenRefOf returns the audience and lifetime of the token that a projected source requests. The default
-// lifetime is one hour. It returns the zero value for a source of another kind.
+// tokenRefOf returns the audience and the lifetime of the service account token that a projected source
+// requests. The default lifetime is one hour. A source of another kind gives the zero value.
 func tokenRefOf(s v1.VolumeProjection) environ.TokenRef {
 	const usual = 60 * 60
 	if s.ServiceAccountToken == nil {
@@ -76,11 +76,11 @@ func tokenRefOf(s v1.VolumeProjection) environ.TokenRef {
 	return need
 }
 
-// isTrue reports whether b is set and true.
+// isTrue reports whether b is not nil and true.
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// sourcesOf returns the sources of a volume's files, in the form of a projected volume. It returns nil for a
-// volume of another kind.
+// sourcesOf returns the sources of a configMap, secret, downwardAPI or projected volume, in the form of a
+// projected volume. It returns nil for a volume of another kind.
 func sourcesOf(v *v1.Volume) []v1.VolumeProjection {
 	switch KindOf(v) {
 	case ConfigMap:
@@ -101,8 +101,8 @@ func sourcesOf(v *v1.Volume) []v1.VolumeProjection {
 	return nil
 }
 
-// defaultModeOf returns the defaultMode of a volume with files. It returns nil if it is not set or the volume
-// has no files.
+// defaultModeOf returns the defaultMode of a configMap, secret, downwardAPI or projected volume. It returns nil
+// if the mode is not set or the volume is of another kind.
 func defaultModeOf(v *v1.Volume) *int32 {
 	switch KindOf(v) {
 	case ConfigMap:
@@ -137,7 +137,8 @@ func Files(pod *v1.Pod, v *v1.Volume, objects environ.Objects, allocatable v1.Re
 	return out, checkNoNestedFiles(out)
 }
 
-// checkNoNestedFiles returns an error if the path of a file is also a directory in the path of another file.
+// checkNoNestedFiles returns an error if one file has the path "a" and another file a path such as "a/b", for
+// which "a" must be a directory.
 func checkNoNestedFiles(files []File) error {
 	names := make(map[string]bool, len(files))
 	for _, f := range files {
@@ -163,8 +164,8 @@ type fileCollector struct {
 	size        int
 }
 
-// addSource adds the files of one source of a volume: a ConfigMap, a Secret, the downward API or a token. It
-// returns an error for a source of another kind.
+// addSource adds the files of one source of a projected volume: a ConfigMap, a Secret, downward API items or a
+// service account token. It returns an error for a source of another kind.
 func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	switch {
 	case s.ConfigMap != nil:
@@ -173,7 +174,7 @@ func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 		if m != nil {
 			data = mergeData(m.BinaryData, m.Data)
 		}
-		return w.addObject(environ.ObjectRef{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isTrue(s.ConfigMap.Optional)},
+		return w.addObjectKeys(environ.ObjectRef{Kind: environ.ConfigMap, Name: s.ConfigMap.Name, Optional: isTrue(s.ConfigMap.Optional)},
 			m != nil, data, s.ConfigMap.Items)
 	case s.Secret != nil:
 		o := w.objects.Secrets[s.Secret.Name]
@@ -181,7 +182,7 @@ func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 		if o != nil {
 			data = mergeData(o.Data, o.StringData)
 		}
-		return w.addObject(environ.ObjectRef{Kind: environ.Secret, Name: s.Secret.Name, Optional: isTrue(s.Secret.Optional)},
+		return w.addObjectKeys(environ.ObjectRef{Kind: environ.Secret, Name: s.Secret.Name, Optional: isTrue(s.Secret.Optional)},
 			o != nil, data, s.Secret.Items)
 	case s.DownwardAPI != nil:
 		return w.addDownwardAPI(s.DownwardAPI.Items)
@@ -191,7 +192,8 @@ func (w *fileCollector) addSource(s v1.VolumeProjection) error {
 	return fmt.Errorf("%s is not supported", strings.Join(nonNilFieldNames(s), " and "))
 }
 
-// mergeData returns the binary and the text data of an object in one map. The text wins if both have a key.
+// mergeData returns a new map with the binary and the text data of an object. If both have a key, the text is
+// used.
 func mergeData(data map[string][]byte, text map[string]string) map[string][]byte {
 	all := make(map[string][]byte, len(data)+len(text))
 	maps.Copy(all, data)
@@ -201,9 +203,9 @@ func mergeData(data map[string][]byte, text map[string]string) map[string][]byte
 	return all
 }
 
-// addObject adds a file for each listed key of a ConfigMap or Secret, or for each key if none is listed. It
-// returns an error if the object or a listed key is missing, unless the reference is optional.
-func (w *fileCollector) addObject(ref environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
+// addObjectKeys adds a file for each item, or for each key of the object if there are no items. A missing
+// object or key is an error, unless the reference is optional.
+func (w *fileCollector) addObjectKeys(ref environ.ObjectRef, exists bool, data map[string][]byte, items []v1.KeyToPath) error {
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, w.pod.Namespace, ref.Name)
 	if !exists {
 		if ref.Optional {
@@ -231,9 +233,9 @@ func (w *fileCollector) addObject(ref environ.ObjectRef, exists bool, data map[s
 	return nil
 }
 
-// addToken adds the file of a service account token. If the pod has an fsGroup, the mode allows only the owner
-// and that group to read it. If all containers run as one user, that user becomes the owner and alone may read
-// it. (VC-20)
+// addToken adds the file of a service account token. With an fsGroup, the mode allows only the owner and the
+// group to read it. Without one, if all containers run as one user, only that user owns and reads it. In all
+// other cases it has the default mode (VC-20).
 func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	const private = 0o600
 	token, ok := w.objects.Tokens[tokenRefOf(s)]
@@ -254,8 +256,8 @@ func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	return nil
 }
 
-// commonRunAsUser returns the runAsUser that all containers of a pod have. It returns nil if they differ or one
-// has none.
+// commonRunAsUser returns the runAsUser that all containers of the pod have, of any kind. It returns nil if the
+// users differ, or a container has none.
 func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	first := true
 	for c := range podspec.AllAndEphemeralContainers(pod) {
@@ -274,7 +276,7 @@ func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	return common
 }
 
-// addDownwardAPI adds a file for each downward API item.
+// addDownwardAPI adds a file for each downward API item. It returns an error at the first invalid item.
 func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	for i := range items {
 		text, err := downwardAPIFileContent(w.pod, &items[i], w.allocatable)
@@ -288,7 +290,8 @@ func (w *fileCollector) addDownwardAPI(items []v1.DownwardAPIVolumeFile) error {
 	return nil
 }
 
-// downwardAPIFileContent returns the value of the fieldRef or resourceFieldRef of a downward API item.
+// downwardAPIFileContent returns the value of the fieldRef or resourceFieldRef in a downward API item. An item
+// with neither is an error.
 func downwardAPIFileContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.ResourceList) (string, error) {
 	switch {
 	case item.FieldRef != nil:
@@ -299,8 +302,8 @@ func downwardAPIFileContent(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocat
 	return "", errors.New("it has neither fieldRef nor resourceFieldRef")
 }
 
-// addFile adds a file, and replaces a file of an earlier source at the same path. Without a mode the file gets
-// the default mode of the volume. It returns an error if the path is invalid or the volume has too many bytes
+// addFile adds a file at a path, and replaces a file of an earlier source there. Without a mode the file gets
+// the default mode of the volume. It returns an error if the path is invalid, or the volume has too many bytes
 // or files.
 func (w *fileCollector) addFile(path string, data []byte, mode *int32) error {
 	clean, err := cleanFilePath(path)

@@ -46,8 +46,8 @@ func HostsFile(pod *v1.Pod, ips, names []string, host []byte) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// writeHostsEntry writes one line of a hosts file with an address and its names. It returns an error if the
-// address or a name is invalid or there are no names.
+// writeHostsEntry writes one line of a hosts file with an address and its names. It returns an error, and
+// writes nothing, if the address or a name is invalid or there are no names.
 func writeHostsEntry(b *strings.Builder, ip string, names []string) error {
 	if len(validation.IsValidIP(nil, ip)) > 0 {
 		return fmt.Errorf("%q is no address", ip)

@@ -37,8 +37,8 @@ func PageSize(pod *v1.Pod, medium v1.StorageMedium) (int64, error) {
 	return requested[0], nil
 }
 
-// mediumPageSize returns the huge page size in bytes that a medium such as HugePages-2Mi names. It returns zero
-// if the medium names no size.
+// mediumPageSize returns the huge page size in bytes from an emptyDir medium such as "HugePages-2Mi". It
+// returns 0 if the medium does not begin with "HugePages-", and an error if the size after it is invalid.
 func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix))
 	if !ok {
@@ -51,8 +51,8 @@ func mediumPageSize(medium v1.StorageMedium) (int64, error) {
 	return q.Value(), nil
 }
 
-// requestedPageSizes returns the sorted sizes of the huge pages that the pod or its containers request, each
-// once.
+// requestedPageSizes returns the huge page sizes in bytes that the pod or its init and regular containers
+// request, sorted and without duplicates.
 func requestedPageSizes(pod *v1.Pod) []int64 {
 	sizes := map[int64]bool{}
 	of := func(r *v1.ResourceRequirements) {

@@ -54,7 +54,8 @@ func (k Kind) HasFiles() bool {
 // IsClaim reports whether the volume is bound to a claim.
 func (k Kind) IsClaim() bool { return k == Claim || k == Ephemeral }
 
-// nonNilFieldNames returns the JSON names of the non-nil fields of a struct that has only pointers.
+// nonNilFieldNames returns the JSON names of the fields that are not nil. union must be a struct whose fields
+// are all pointers.
 func nonNilFieldNames(union any) []string {
 	var set []string
 	v := reflect.ValueOf(union)

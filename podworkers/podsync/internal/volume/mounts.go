@@ -32,8 +32,8 @@ func Mounts(pod *v1.Pod, c *v1.Container, expand func(string) (string, error)) (
 	return out, nil
 }
 
-// convertMount returns the checked and converted form of one volumeMount, with its Index unset. Mounts of
-// images and of volumes with files are always read-only.
+// convertMount checks a volumeMount and converts it for the runtime, without the Index. Mounts of images, and
+// of volumes whose files the agent writes, are always read-only.
 func convertMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, error)) (out Mount, err error) {
 	if out.Volume = VolumeByName(pod, m.Name); out.Volume == nil {
 		return Mount{}, fmt.Errorf("the pod has no volume %q", m.Name)
@@ -61,8 +61,8 @@ func convertMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, e
 	return out, nil
 }
 
-// resolveSubPath returns the cleaned subPath of a volumeMount, or its subPathExpr with expanded references. It
-// returns "." if neither is set.
+// resolveSubPath returns the cleaned subPath of a volumeMount or, if set, its subPathExpr with the references
+// expanded. It returns "." if neither is set.
 func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, error) {
 	if m.SubPathExpr == "" {
 		p, err := CleanSubPath(m.SubPath)
@@ -81,8 +81,8 @@ func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (str
 	return p, nil
 }
 
-// convertMountPropagation converts the mountPropagation of a volumeMount for the runtime. If it is not set, the
-// result is private.
+// convertMountPropagation converts the mountPropagation of a volumeMount for the runtime. The default is
+// private. An unknown value is an error.
 func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	if m.MountPropagation == nil {
 		return runtime.PropagationPrivate, nil
@@ -99,8 +99,9 @@ func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 	}
 }
 
-// convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount for the runtime. It returns an error
-// if recursive read-only is requested and the mount is not readOnly or has a mountPropagation.
+// convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount for the runtime. The default is
+// disabled. It returns an error if the value is unknown, or if recursive read-only is requested for a mount
+// that is not readOnly or has a mountPropagation.
 func convertRecursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	if m.RecursiveReadOnly == nil {
 		return runtime.RecursiveReadOnlyDisabled, nil

@@ -44,11 +44,11 @@ func CleanSubPath(p string) (string, error) {
 	return path.Clean(p), nil
 }
 
-// hasDotDot reports whether one of the elements of a path is "..".
+// hasDotDot reports whether a path has an element "..".
 func hasDotDot(p string) bool { return slices.Contains(strings.Split(p, "/"), "..") }
 
-// cleanFilePath returns the shortest form of a file's path in a volume. It returns an error for the volume's
-// root, for a path that leads out of the volume, and for a path that begins with "..".
+// cleanFilePath returns the shortest form of the path of a file in a volume. It returns an error if the path is
+// invalid, is the volume itself, leads out of the volume, or begins with "..".
 func cleanFilePath(p string) (string, error) {
 	clean, err := CleanSubPath(p)
 	switch {
@@ -75,8 +75,8 @@ func ReadableFile(pod *v1.Pod, name, p string) (string, error) {
 	return cleanFilePath(p)
 }
 
-// cleanMountPath returns the shortest absolute form of a mountPath. It returns an error if the path is empty or
-// has "..", a colon or a NUL byte.
+// cleanMountPath returns the shortest form of a mountPath as an absolute path. It returns an error if the path
+// is empty or contains an element "..", a colon or a NUL byte.
 func cleanMountPath(p string) (string, error) {
 	switch {
 	case p == "":

@@ -48,7 +48,7 @@ type problemFinder struct {
 	features Features
 }
 
-// addProblemIfError adds err as a problem of a field, unless err is nil.
+// addProblemIfError adds the text of err as a problem of a field. It does nothing if err is nil.
 func (f *problemFinder) addProblemIfError(field string, err error) {
 	if err != nil {
 		f.found = append(f.found, Problem{field, err.Error()})
@@ -60,7 +60,7 @@ func (f *problemFinder) addProblem(field, format string, args ...any) {
 	f.found = append(f.found, Problem{field, fmt.Sprintf(format, args...)})
 }
 
-// checkVolume adds the problems of a volume's fields, or one problem if volumes of its kind are not supported.
+// checkVolume adds the problems of one volume of the pod. A volume of an unsupported kind is one problem.
 func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
 	kind := KindOf(v)
 	field += "." + string(kind)
@@ -80,8 +80,8 @@ func (f *problemFinder) checkVolume(pod *v1.Pod, v *v1.Volume, field string) {
 	}
 }
 
-// sourceFieldPath returns the field path of one source of a volume. For a volume that is not projected this is
-// the path of the volume.
+// sourceFieldPath returns the field path of one source of a volume: "field.sources[index]" for a projected
+// volume, and field for any other volume.
 func sourceFieldPath(kind Kind, field string, index int) string {
 	if kind != Projected {
 		return field
@@ -89,7 +89,8 @@ func sourceFieldPath(kind Kind, field string, index int) string {
 	return fmt.Sprintf("%s.sources[%d]", field, index)
 }
 
-// checkEmptyDir adds a problem if the medium is unknown or the sizeLimit is negative.
+// checkEmptyDir adds a problem if the medium of an emptyDir is unknown, and one if its sizeLimit is negative.
+// It does nothing if e is nil.
 func (f *problemFinder) checkEmptyDir(e *v1.EmptyDirVolumeSource, field string) {
 	if e == nil {
 		return
@@ -110,7 +111,8 @@ var hostPathTypes = []v1.HostPathType{
 	v1.HostPathFile, v1.HostPathSocket, v1.HostPathCharDev, v1.HostPathBlockDev,
 }
 
-// checkHostPath adds a problem if the path is not absolute, has ".." or a NUL byte, or if the type is unknown.
+// checkHostPath adds a problem if the path of a hostPath volume is not absolute or contains an element ".." or
+// a NUL byte, and one if its type is unknown.
 func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) {
 	switch {
 	case !strings.HasPrefix(h.Path, "/"):
@@ -125,8 +127,8 @@ func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) 
 	}
 }
 
-// checkSource adds the problems of one source of a volume's files: its kind, and the paths, modes and downward
-// API references of its items.
+// checkSource adds the problems of one source of a volume's files: its number of kinds, an unsupported kind,
+// and invalid paths, modes and downward API references of its items.
 func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field string) {
 	set := nonNilFieldNames(s)
 	if len(set) != 1 {
@@ -156,7 +158,8 @@ func (f *problemFinder) checkSource(pod *v1.Pod, s v1.VolumeProjection, field st
 	}
 }
 
-// itemsOfSource returns the items of a source. For the downward API they have a path and a mode and no key.
+// itemsOfSource returns the items of a ConfigMap, Secret or downward API source. Downward API items have only a
+// path and a mode. A source of another kind has no items.
 func itemsOfSource(s v1.VolumeProjection) []v1.KeyToPath {
 	switch {
 	case s.ConfigMap != nil:
@@ -173,7 +176,7 @@ func itemsOfSource(s v1.VolumeProjection) []v1.KeyToPath {
 	return items
 }
 
-// checkMode adds a problem if a file mode is not between 0 and 0777.
+// checkMode adds a problem if a file mode is set and not between 0 and 0777.
 func (f *problemFinder) checkMode(field string, mode *int32) {
 	if mode != nil && (*mode < 0 || *mode > 0o777) {
 		f.addProblem(field, "%d is not between 0 and 0777", *mode)
@@ -181,7 +184,7 @@ func (f *problemFinder) checkMode(field string, mode *int32) {
 }
 
 // checkContainerMounts adds the problems of a container's volumeMounts: unknown volumes, invalid or duplicate
-// mountPaths, and invalid options. It adds a problem if there are volumeDevices, which are not supported.
+// mountPaths, and invalid options. Any volumeDevices are a problem too, because they are not supported.
 func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[string]bool, field string) {
 	taken := make(map[string]int, len(c.VolumeMounts))
 	for i := range c.VolumeMounts {
@@ -203,8 +206,8 @@ func (f *problemFinder) checkContainerMounts(c *v1.Container, volumeNames map[st
 	}
 }
 
-// checkMount adds the problems of the options of one volumeMount: subPath, subPathExpr, mountPropagation and
-// recursiveReadOnly.
+// checkMount adds the problems of subPath, subPathExpr, mountPropagation and recursiveReadOnly in one
+// volumeMount. Bidirectional propagation is a problem for a container that is not privileged.
 func (f *problemFinder) checkMount(c *v1.Container, m *v1.VolumeMount, field string) {
 	_, err := CleanSubPath(m.SubPath)
 	f.addProblemIfError(field+".subPath", err)
@@ -222,7 +225,7 @@ func (f *problemFinder) checkMount(c *v1.Container, m *v1.VolumeMount, field str
 	f.addProblemIfError(field+".recursiveReadOnly", err)
 }
 
-// isPrivileged reports whether privileged is true in the security context of a container.
+// isPrivileged reports whether the security context of a container sets privileged to true.
 func isPrivileged(c *v1.Container) bool {
 	return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
 }

@@ -92,7 +92,8 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// checkFiles returns an error if the files of the pod's volumes could not be written.
+// checkFiles returns an error if the volumes of the pod could not be set up: a ConfigMap, Secret, token or
+// claim is missing, a huge page size is invalid, or the files cannot be built. It writes nothing.
 func (v *Volumes) checkFiles(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.FindObjects(ctx, v.cfg.Objects, pod.Namespace, volume.ObjectRefs(pod))
 	if err == nil {
@@ -233,7 +234,7 @@ func (v *Volumes) WriteVolumeFile(uid types.UID, volume, path, text string, err 
 	v.mu.files[uid][volumeFile{volume, path}] = fileContent{[]byte(text), err}
 }
 
-// podPath returns a path in the directory of a pod.
+// podPath returns the path of names in the directory of a pod. It creates nothing.
 func (v *Volumes) podPath(uid types.UID, names ...string) string {
 	return path.Join(append([]string{v.cfg.Root, "pods", string(uid)}, names...)...)
 }
