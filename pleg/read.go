@@ -113,7 +113,7 @@ func (p *PLEG) Pods() []runtime.Pod {
 	return p.mu.table.currentPods()
 }
 
-// currentPods returns the pods of the newest listing, with newer inspections replacing the listed pods. With a
+// currentPods returns the pods of the newest listing, updated with the inspections that began later. With a
 // working event stream, listings are half a minute apart, and housekeeping must not use the old list. The
 // result is cached until the next successful inspection or listing.
 func (t *table) currentPods() []runtime.Pod {

@@ -65,8 +65,8 @@ func (p *PLEG) recordListBegin() (number uint64, began time.Time, prev []runtime
 }
 
 // storeList stores a successful listing and returns how many pods have a cached status that differs from it. It
-// requests inspections of those pods, and logs if the previous listing had failed. The lists are compared
-// without the lock, because listings do not overlap.
+// requests inspections of those pods and of pods that wait for a retry, and logs if the previous listing had
+// failed. The lists are compared without the lock, because listings do not overlap.
 func (p *PLEG) storeList(number uint64, began time.Time, prev, next []runtime.Pod) (mismatched int) {
 	var sameOrder bool
 	p.changed, sameOrder = diff.Lists(p.changed[:0], prev, next)

@@ -30,7 +30,7 @@ func (p *PLEG) Run(ctx context.Context) error {
 	return nil
 }
 
-// runOnce starts the listing and the inspections that are due in goroutines. It then waits until the next one
+// runOnce starts, in goroutines, the listing and the inspections that are due. It then waits until the next one
 // is due or the loop is woken. It returns an error when ctx has ended.
 func (p *PLEG) runOnce(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
@@ -144,7 +144,7 @@ type listSchedule struct {
 }
 
 // beginListIfDue records that a listing begins and returns true, if one is due. If none is due, it returns the
-// time of the next listing, or zero if a listing is in flight. Listings are the longer time safety apart if the
+// time of the next listing, or zero if a listing is in flight. The period between listings is safety if the
 // event stream makes frequent listings unnecessary.
 func (r *listSchedule) beginListIfDue(now time.Time, period, safety time.Duration) (due bool, next time.Time) {
 	if r.inFlight {
@@ -213,8 +213,9 @@ func (p *PLEG) Healthy() (bool, error) {
 	return schedule.checkLastListing(now, p.cfg.RelistThreshold)
 }
 
-// checkLastListing reports whether the last successful listing began at most threshold ago. If not, it returns
-// an error with the age of that listing, the state of the newer one, and the newer one's failure (B-174).
+// checkLastListing reports whether the last successful listing began at most threshold ago. If it began
+// earlier, or if there was none, the error says how long ago, whether a listing is running, and why the last
+// one failed (B-174).
 func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (healthy bool, err error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {

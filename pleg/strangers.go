@@ -70,8 +70,8 @@ func (s *strangerLimits) isListDue(now time.Time, period time.Duration) (due boo
 }
 
 // handleEvent requests an inspection of the pod that a runtime event names. The inspection is delayed if the
-// pod has too many events. For an unknown pod, the event only schedules an extra listing if too many such pods
-// were named.
+// pod has too many events. If the pod is unknown and events have named too many unknown pods, handleEvent
+// schedules an extra listing instead.
 func (t *table) handleEvent(uid types.UID, now time.Time) {
 	r := t.records[uid]
 	if r == nil {

@@ -53,8 +53,8 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	}
 }
 
-// handleEvent records that the event stream works, requests an inspection of the pod that the event names, and
-// wakes the loop. The rest of the event is not used (F65, F66).
+// handleEvent records that the event stream works, requests an inspection of the pod that the event names, if
+// any, and wakes the loop. The rest of the event is not used (F65, F66).
 func (p *PLEG) handleEvent(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()

@@ -266,8 +266,9 @@ type inspectionResult struct {
 }
 
 // storeInspection stores the result of an inspection: the status, or the error. It returns the waiters to
-// release and the events to send. It queues the pod again if a newer inspection is requested, and schedules a
-// retry after an error. A result that is older than the stored one is discarded (I24).
+// release and the events to send. It queues the pod again if a newer inspection is requested. It schedules a
+// retry after an error, and if the result may be incomplete or events are held back. A result that is older
+// than the stored one is discarded (I24).
 func (t *table) storeInspection(r *record, number uint64, status *runtime.PodStatus, err error, timedOut bool, now time.Time) inspectionResult {
 	t.releaseInspectionSlot(r)
 	if number <= r.inspectedNumber {
@@ -301,9 +302,10 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 	return out
 }
 
-// storeStatus stores a successfully read status of a pod and returns the resulting events. Containers that were
-// exited stay exited. An equal status keeps the old pointer. toWarn has the IDs of exited containers that the
-// runtime reports as not exited; it is empty if the last warning had the same first ID.
+// storeStatus stores a successfully read status of a pod, clears its error, and returns the resulting events.
+// Exited containers stay exited, and an equal status keeps the old pointer. If the newest listing differs, the
+// pod is added to t.mismatched. toWarn has the IDs of exited containers that the runtime reports as not exited;
+// it is empty if the last warning had the same first ID.
 func (t *table) storeStatus(r *record, status *runtime.PodStatus) (_ Events, toWarn []string) {
 	status, revived := diff.Amend(r.status, status)
 	if len(revived) > 0 && revived[0] == r.lastWarnedRevival {
@@ -356,7 +358,7 @@ func (r *record) takeSatisfiedWaiters() []*waiter {
 }
 
 // scheduleRetry adds a pod to the retry queue, unless it is in that queue or queued for inspection already. All
-// pods in the retry queue are inspected together, retryDelay after the first was added.
+// pods in the retry queue are inspected together, at the latest retryDelay after the first was added.
 func (t *table) scheduleRetry(r *record, now time.Time) {
 	if r.inRetryQueue || r.queued {
 		return

@@ -47,9 +47,9 @@ type slotHolder struct {
 // enqueue adds a stop call to the end of the sandbox's queue.
 func (l *sandboxQueue) enqueue(stopNumber uint64) { l.waiting = append(l.waiting, stopNumber) }
 
-// tryAcquire lets a stop call begin if it is the first in the sandbox's queue and fewer than the maximum run.
-// Calls that have run for the maximum time are not counted any longer. If the call is first and must wait, next
-// is when it may begin at the latest; next is zero if it is not first.
+// tryAcquire lets a stop call begin if it is the first in the sandbox's queue and the number of running calls
+// is below the limit. Calls that have run for the maximum time are not counted any longer. If the call is first
+// and must wait, next is when it may begin at the latest; next is zero if it is not first.
 func (l *sandboxQueue) tryAcquire(stopNumber uint64, now time.Time) (ok bool, next time.Time) {
 	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return !p.until.After(now) })
 	switch {
@@ -126,9 +126,9 @@ func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	return stop, wake
 }
 
-// tryAcquireAndWakeNext lets a stop call begin if it is first in the sandbox's queue and fewer than the maximum
-// run, and then wakes the next one. If it may not begin, ok is false. next is then when it may begin at the
-// latest, or zero if it is not first.
+// tryAcquireAndWakeNext lets a stop call begin if it is first in the sandbox's queue and the number of running
+// calls is below the limit, and then wakes the next one. If it may not begin, ok is false. next is then when it
+// may begin at the latest, or zero if it is not first.
 func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stopNumber uint64) (ok bool, next time.Time) {
 	now := q.executor.Now()
 	q.mu.Lock()

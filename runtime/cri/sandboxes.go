@@ -49,8 +49,8 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 }
 
 // explainRunSandboxFailure replaces the error of a failed RunPodSandbox by a more exact one: the sandbox
-// exists, its name is reserved, or the network is not ready. It returns err unchanged if it finds no reason.
-// The gRPC code does not show the reason.
+// exists, perhaps with another owner, or its name is reserved, or the network is not ready. It returns err
+// unchanged if it finds no reason. The gRPC code does not show the reason.
 func (r *Runtime) explainRunSandboxFailure(ctx context.Context, req *runtime.RunSandboxRequest, err error) error {
 	const verb = "RunPodSandbox"
 	if isInconclusive(ctx, err) {

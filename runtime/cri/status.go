@@ -31,7 +31,8 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 }
 
 // fetchPodStatus fetches the status of every listed sandbox and container of a pod concurrently. It leaves out
-// each one that was removed meanwhile. If none is left, the status has only the UID.
+// each one that was removed meanwhile, and returns an error if a call fails for another reason. If none is
+// left, the status has only the UID.
 func (r *Runtime) fetchPodStatus(ctx context.Context, listed runtime.Pod) (*runtime.PodStatus, error) {
 	sandboxes, containers := len(listed.Sandboxes), len(listed.Containers)
 	st := &runtime.PodStatus{

@@ -34,9 +34,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, req runtime.RemoveImageReques
 	return err
 }
 
-// pullImage stores an image as present and returns its ID. It returns an error if the name is empty, a pull
-// error is set for the image, or the container's script says fail=image. The last also counts as a start of the
-// container.
+// pullImage stores an image as present and returns its ID. It returns an error if the runtime is not ready, the
+// name is empty, a pull error is set for the image, or the container's script says fail=image. The last also
+// counts as a start of the container.
 func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (string, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {
@@ -59,7 +59,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 }
 
 // imageStatus returns a present image. It returns ErrNotFound if the image is absent, or if the container's
-// script says fail=image.
+// script says fail=image, and ErrNotReady if the runtime is not ready.
 func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {

@@ -22,9 +22,9 @@ func runShell(ctx context.Context, p *Process) int32 {
 	return p.runInteractiveShell(ctx)
 }
 
-// runCommands runs parsed shell commands and returns the last exit code. It stops and returns 0 at an unknown
-// program. It also returns 0 after the last command if complete is false, because the parser did not understand
-// the rest of the text.
+// runCommands runs parsed shell commands up to exit, exec or the end of ctx, and returns the last exit code. At
+// an unknown program it stops and returns 0. It also returns 0 if it reaches the end and complete is false,
+// because the parser did not understand the rest of the text.
 func (p *Process) runCommands(ctx context.Context, commands []shellCommand, complete bool) int32 {
 	s := interpreter{p: p}
 	for _, c := range commands {
@@ -49,8 +49,9 @@ type interpreter struct {
 	exited bool  // after exit or exec
 }
 
-// runCommandUnlessSkipped runs one shell command and stores its exit code. A command after && or || is skipped
-// if the last exit code requires that. It returns false if the program is unknown.
+// runCommandUnlessSkipped runs one shell command and stores its exit code; exit and exec also end the shell. A
+// command after && or || is skipped if the last exit code requires that. trap, set and cd do nothing. It
+// returns false if the program is unknown.
 func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellCommand) bool {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true

@@ -30,8 +30,8 @@ func (r *Runtime) Resources(id string) (runtime.Resources, bool) {
 	return res, true
 }
 
-// updateContainer sets the resources of a container that are not zero in the request. It returns an error if
-// the container is unknown or has exited, or if the runtime is not ready.
+// updateContainer sets each resource of a container for which the request has a non-zero value. It returns an
+// error if the container is unknown or has exited, or if the runtime is not ready.
 func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

@@ -176,7 +176,8 @@ var errUnknownWord = errors.New("not a word of a script")
 // isPrintKey reports whether a script key is print or begins with print@.
 func isPrintKey(key string) bool { return key == "print" || strings.HasPrefix(key, "print@") }
 
-// parsePrint appends the log line of a print=TEXT or print@DURATION=TEXT word to the Run.
+// parsePrint appends the log line of a print=TEXT or print@DURATION=TEXT word to the Run. It returns an error
+// if the duration or the text is invalid.
 func (r *Run) parsePrint(key, value string) (err error) {
 	var line Line
 	if _, after, ok := strings.Cut(key, "@"); ok {

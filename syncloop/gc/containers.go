@@ -109,9 +109,9 @@ func (c *Containers) Step(ctx context.Context) {
 	c.retryQueue.attemptDuePods(ctx, c.config.MaxRemovals, c.collectPod)
 }
 
-// collectPod removes the dead containers and unused sandboxes of one pod that the policy chooses. The PLEG's
-// cached status decides whether to call the runtime, and the status from the runtime decides what to remove. It
-// removes nothing once Living returns false for the pod.
+// collectPod removes the dead containers and unused sandboxes of one pod that the policy chooses, and returns
+// when more become removable. The PLEG's cached status decides whether to call the runtime, and the status from
+// the runtime decides what to remove. It removes nothing once Living returns false for the pod.
 func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResult {
 	if !c.config.Living(uid) {
 		return attemptResult{}

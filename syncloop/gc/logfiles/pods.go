@@ -137,8 +137,8 @@ func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRe
 }
 
 // moveRecordedToTrashIfGone moves a recorded directory to the trash directory of its root if isGone returns
-// true. If it is not certain that this node created the directory, only the record is deleted. goneAndMoved is
-// true if the move was tried.
+// true. If it is not certain that this node created the directory, only the record is deleted. If err is nil,
+// goneAndMoved reports whether the directory is no longer at its old place.
 func (d *Dir) moveRecordedToTrashIfGone(ctx context.Context, root *os.Root, r directoryRecord, isGone func(types.UID) bool) (goneAndMoved bool, err error) {
 	defer d.locks.Lock(r.UID)()
 	if !isGone(r.UID) {
