@@ -117,8 +117,9 @@ func TestSlots_NotHeldWhileWaitingForAStatus(t *testing.T) {
 	assert.Equal(t, []types.UID{"b"}, uidsOf(node))
 }
 
-// graceFromSeconds converts an optional number of seconds into a Grace. nil becomes a Grace that is not set.
-func graceFromSeconds(node *Stepper, parts int, wait time.Duration) Reply {
+// replyThatSleepsWithoutSlot returns a reply in which concurrent parts of the call sleep without a slot: one wait, two
+// waits, and so on.
+func replyThatSleepsWithoutSlot(node *Stepper, parts int, wait time.Duration) Reply {
 	return Reply{Do: func(ctx context.Context, _ Call) {
 		seam := executor.Over(node.Clock())
 		executor.Each(seam, 0, parts, func(i int) {
@@ -129,7 +130,7 @@ func graceFromSeconds(node *Stepper, parts int, wait time.Duration) Reply {
 
 func TestSlots_WithoutSlotLetsOthersWork(t *testing.T) {
 	node := simulation(t, Config{MaxTerminations: 1})
-	node.Syncer.Script("", syncTerminatingPod, graceFromSeconds(node, 3, 10*time.Second))
+	node.Syncer.Script("", syncTerminatingPod, replyThatSleepsWithoutSlot(node, 3, 10*time.Second))
 	pods, _ := many(4)
 	node.Create(pods...)
 	node.RunUntilIdle()
@@ -166,7 +167,7 @@ func traceOf(events []Event) *Trace {
 // A cancelled call does not wait for a slot; it only returns.
 func TestSlots_WithoutSlot_ACancelledCallDoesNotWait(t *testing.T) {
 	node := simulation(t, Config{MaxSyncs: 1})
-	node.Syncer.Script("a", syncPod, graceFromSeconds(node, 1, time.Hour))
+	node.Syncer.Script("a", syncPod, replyThatSleepsWithoutSlot(node, 1, time.Hour))
 	node.Syncer.Script("b", syncPod, Reply{Blocks: true, IgnoresContext: true})
 	node.Create(Pod("a"))
 	node.RunUntilIdle()

@@ -12,7 +12,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// checkContainers checks all containers of a pod, and names and host ports across them.
+// checkContainers checks that a pod has a container, and all its containers: each by itself, their names across
+// all kinds, and the host ports of containers and sidecars for conflicts.
 func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at *field.Path) {
 	if len(spec.Containers) == 0 {
 		f.addRequired(at.Child("containers"), "expected at least one container")
@@ -21,7 +22,7 @@ func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at
 	for i := range spec.InitContainers {
 		c, at := &spec.InitContainers[i], at.Child("initContainers").Index(i)
 		f.checkContainer(c, volumes, names, at)
-		f.checkInitContainer(c, at)
+		f.checkOrdinaryInitContainer(c, at)
 		if podspec.IsSidecar(c) {
 			f.checkHostPorts(c, spec.HostNetwork, ports, at)
 		}
@@ -38,8 +39,8 @@ func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at
 	}
 }
 
-// checkEphemeralContainer checks an ephemeral container. It may have no probes, hooks, ports,
-// resources or restart policy.
+// checkEphemeralContainer checks an ephemeral container. It adds an error for probes, hooks, ports, resources
+// or a restart policy, and for a target container that targets (the other containers of the pod) does not have.
 func (f *findings) checkEphemeralContainer(e *v1.EphemeralContainer, targets map[string]*field.Path, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
 	c := v1.Container(e.EphemeralContainerCommon)
 	f.checkContainer(&c, volumes, names, at)
@@ -65,8 +66,8 @@ func (f *findings) checkEphemeralContainer(e *v1.EphemeralContainer, targets map
 	}
 }
 
-// checkContainer checks the fields that containers of all kinds have. volumes has the volume names
-// of the pod; names has the first container of each name.
+// checkContainer checks the fields that containers of all kinds have. volumes has the names of the pod's
+// volumes. names has the path of the first container of each name; the container is added to it.
 func (f *findings) checkContainer(c *v1.Container, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
 	f.requireName(at.Child("name"), c.Name, dnsLabelFormat)
 	if first, ok := names[c.Name]; ok && c.Name != "" {
@@ -81,11 +82,11 @@ func (f *findings) checkContainer(c *v1.Container, volumes map[string]bool, name
 	f.checkEnv(c.Env, at.Child("env"))
 	f.checkMounts(c, volumes, at)
 	f.checkResources(&c.Resources, at.Child("resources"))
-	f.checkProbes(c, at)
+	f.checkProbesAndHooks(c, at)
 	f.checkSecurityContext(c.SecurityContext, at.Child("securityContext"))
 }
 
-// checkImage checks the name of an image.
+// checkImage adds an error if the name of an image is empty or has spaces or control characters.
 func (f *findings) checkImage(at *field.Path, image string) {
 	if image == "" {
 		f.addRequired(at, "expected the name of an image")
@@ -94,9 +95,9 @@ func (f *findings) checkImage(at *field.Path, image string) {
 	}
 }
 
-// checkInitContainer checks that an ordinary init container has no probes and hooks. Only a sidecar
-// may have them.
-func (f *findings) checkInitContainer(c *v1.Container, at *field.Path) {
+// checkOrdinaryInitContainer checks the restart rules of an init container, and that it has no probes and
+// hooks. A sidecar (an init container with restartPolicy Always) is not checked, because it may have them.
+func (f *findings) checkOrdinaryInitContainer(c *v1.Container, at *field.Path) {
 	if podspec.IsSidecar(c) {
 		return
 	}
@@ -116,7 +117,7 @@ func (f *findings) checkInitContainer(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkRestartRules checks the restart policy and the restart rules of one container.
+// checkRestartRules checks the restart policy and the restart rules of one container. Rules need a policy.
 func (f *findings) checkRestartRules(c *v1.Container, at *field.Path) {
 	if c.RestartPolicy != nil {
 		checkOneOf(f, at.Child("restartPolicy"), *c.RestartPolicy,
@@ -139,7 +140,8 @@ func (f *findings) checkRestartRules(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkPorts checks the ports of one container.
+// checkPorts checks the numbers, protocols, host addresses and names of the ports of one container. The names
+// must be unique in the container.
 func (f *findings) checkPorts(ports []v1.ContainerPort, at *field.Path) {
 	seen := map[string]int{}
 	for i, p := range ports {
@@ -162,8 +164,8 @@ func (f *findings) checkPorts(ports []v1.ContainerPort, at *field.Path) {
 	}
 }
 
-// checkHostPorts checks that no two ports of a pod use the same port of the host. taken has the
-// ports of the containers before this one.
+// checkHostPorts adds an error for a host port that an earlier port of the pod uses, and, with hostNetwork, for
+// one that differs from the container port. taken has the host ports so far; the container's are added to it.
 func (f *findings) checkHostPorts(c *v1.Container, hostNetwork bool, taken map[string]*field.Path, at *field.Path) {
 	for i, p := range c.Ports {
 		ports := at.Child("ports")
@@ -184,7 +186,8 @@ func (f *findings) checkHostPorts(c *v1.Container, hostNetwork bool, taken map[s
 	}
 }
 
-// checkEnv checks the environment variables of one container.
+// checkEnv checks the names of the environment variables of one container, and that each has at most one
+// source. It checks references to pod fields and resources, but not references to other objects.
 func (f *findings) checkEnv(env []v1.EnvVar, at *field.Path) {
 	for i, e := range env {
 		at := at.Index(i)
@@ -208,13 +211,13 @@ func (f *findings) checkEnv(env []v1.EnvVar, at *field.Path) {
 	}
 }
 
-// requireExactlyOne adds an error unless exactly one field is set. given has the fields and whether
-// each is set.
-func (f *findings) requireExactlyOne(at *field.Path, what string, given map[string]bool) {
+// requireExactlyOne adds an error unless exactly one field is set. isSet has all names to choose from, each
+// with whether it is set; what names the choice in the error.
+func (f *findings) requireExactlyOne(at *field.Path, what string, isSet map[string]bool) {
 	var set, all []string
-	for _, name := range sortedKeys(given) {
+	for _, name := range sortedKeys(isSet) {
 		all = append(all, name)
-		if given[name] {
+		if isSet[name] {
 			set = append(set, name)
 		}
 	}
@@ -227,7 +230,8 @@ func (f *findings) requireExactlyOne(at *field.Path, what string, given map[stri
 	}
 }
 
-// checkMounts checks the volume mounts and volume devices of one container.
+// checkMounts checks the volume mounts and volume devices of one container: each needs a volume of the pod and
+// a path. No two volume mounts may have the same path.
 func (f *findings) checkMounts(c *v1.Container, volumes map[string]bool, at *field.Path) {
 	paths := map[string]int{}
 	for i, m := range c.VolumeMounts {
@@ -259,7 +263,7 @@ func (f *findings) checkMounts(c *v1.Container, volumes map[string]bool, at *fie
 	}
 }
 
-// checkVolumeName checks that the pod has a volume of this name.
+// checkVolumeName adds an error if name is empty or volumes, the names of the pod's volumes, does not have it.
 func (f *findings) checkVolumeName(at *field.Path, name string, volumes map[string]bool) {
 	if name == "" {
 		f.addRequired(at, "expected the name of a volume")
@@ -268,7 +272,8 @@ func (f *findings) checkVolumeName(at *field.Path, name string, volumes map[stri
 	}
 }
 
-// checkSubPath checks that a path is relative and stays within the volume.
+// checkSubPath adds an error if a path is absolute or has an element "..", so that it could leave the volume.
+// An empty path is allowed.
 func (f *findings) checkSubPath(at *field.Path, sub string) {
 	if sub == "" {
 		return
@@ -278,7 +283,7 @@ func (f *findings) checkSubPath(at *field.Path, sub string) {
 	}
 }
 
-// hasParentElement reports whether a path has an element "..".
+// hasParentElement reports whether a path has an element "..". It treats '\' as '/', as on Windows.
 func hasParentElement(p string) bool {
 	for part := range strings.SplitSeq(strings.ReplaceAll(p, `\`, "/"), "/") {
 		if part == ".." {
@@ -288,21 +293,22 @@ func hasParentElement(p string) bool {
 	return false
 }
 
-// checkSecurityContext checks the security context of a container.
+// checkSecurityContext checks the user, group and profiles in the security context of a container, and that a
+// privileged container does not forbid privilege escalation.
 func (f *findings) checkSecurityContext(s *v1.SecurityContext, at *field.Path) {
 	if s == nil {
 		return
 	}
-	checkAtLeast(f, at.Child("runAsUser"), s.RunAsUser, 0)
-	checkAtLeast(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
+	checkAtLeastAndInt32(f, at.Child("runAsUser"), s.RunAsUser, 0)
+	checkAtLeastAndInt32(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
 	f.checkProfiles(s.SeccompProfile, s.AppArmorProfile, at)
 	if s.Privileged != nil && *s.Privileged && s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation {
 		f.onlyIfRead(at.Child("privileged")).addInvalid(at.Child("allowPrivilegeEscalation"), false, "expected true with privileged")
 	}
 }
 
-// checkResources checks that requests do not exceed limits, and that extended resources and huge
-// pages have equal requests and limits.
+// checkResources checks that quantities are valid and that requests do not exceed limits. Extended resources
+// need a limit that equals the request; for huge pages, request and limit must be equal if both are set.
 func (f *findings) checkResources(r *v1.ResourceRequirements, at *field.Path) {
 	f.checkQuantities(r.Limits, at.Child("limits"))
 	f.checkQuantities(r.Requests, at.Child("requests"))
@@ -322,8 +328,8 @@ func (f *findings) checkResources(r *v1.ResourceRequirements, at *field.Path) {
 	}
 }
 
-// checkQuantities checks that quantities are not negative, and that all except cpu are whole
-// numbers.
+// checkQuantities checks the names of the resources in list, that quantities are not negative, and that all
+// except cpu are whole numbers.
 func (f *findings) checkQuantities(list v1.ResourceList, at *field.Path) {
 	for _, name := range sortedKeys(list) {
 		quantity, at := list[name], at.Key(string(name))
@@ -337,7 +343,8 @@ func (f *findings) checkQuantities(list v1.ResourceList, at *field.Path) {
 	}
 }
 
-// checkResourceName checks the name of a resource.
+// checkResourceName adds an error if a resource name has a wrong format, or belongs to Kubernetes (see
+// isNativeResource) and is not cpu, memory, ephemeral-storage or huge pages.
 func (f *findings) checkResourceName(name v1.ResourceName, at *field.Path) {
 	f.checkFormat(at, string(name), qualifiedNameFormat)
 	if isNativeResource(name) && !isHugePages(name) && name != v1.ResourceCPU && name != v1.ResourceMemory && name != v1.ResourceEphemeralStorage {
@@ -345,13 +352,13 @@ func (f *findings) checkResourceName(name v1.ResourceName, at *field.Path) {
 	}
 }
 
-// isNativeResource reports whether a resource belongs to Kubernetes itself, and is not an extended
-// resource of a device plugin.
+// isNativeResource reports whether a resource belongs to Kubernetes itself: its name has no domain or a domain
+// of kubernetes.io. Other names are extended resources of device plugins.
 func isNativeResource(name v1.ResourceName) bool {
 	return !strings.Contains(string(name), "/") || strings.Contains(string(name), "kubernetes.io/")
 }
 
-// isHugePages reports whether a resource is huge pages of some size.
+// isHugePages reports whether a resource is huge pages of some size: its name begins with "hugepages-".
 func isHugePages(name v1.ResourceName) bool {
 	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }

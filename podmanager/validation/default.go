@@ -37,27 +37,28 @@ func Default(pod *v1.Pod) {
 		defaultContainer(&c, spec.HostNetwork)
 		spec.EphemeralContainers[i].EphemeralContainerCommon = v1.EphemeralContainerCommon(c)
 	}
-	if spec.Resources != nil && !haveRequests(spec.Containers) {
+	if spec.Resources != nil && !haveAnyRequest(spec.Containers) {
 		defaultRequests(spec.Resources)
 	}
 }
 
-// setIfZero sets a field to value if it is zero.
-func setIfZero[T comparable](field *T, value T) {
+// setIfZero sets a field to defaultValue if the field has its zero value.
+func setIfZero[T comparable](field *T, defaultValue T) {
 	var zero T
 	if *field == zero {
-		*field = value
+		*field = defaultValue
 	}
 }
 
-// setIfNil sets a pointer field to value if it is nil.
-func setIfNil[T any](field **T, value T) {
+// setIfNil makes a pointer field point to defaultValue if the field is nil.
+func setIfNil[T any](field **T, defaultValue T) {
 	if *field == nil {
-		*field = &value
+		*field = &defaultValue
 	}
 }
 
-// defaultContainer sets the defaults of one container.
+// defaultContainer sets the API server's defaults in the fields of one container that are not set. With
+// hostNetwork, a missing host port becomes the container port.
 func defaultContainer(c *v1.Container, hostNetwork bool) {
 	setIfZero(&c.ImagePullPolicy, defaultPullPolicy(c.Image))
 	setIfZero(&c.TerminationMessagePath, v1.TerminationMessagePathDefault)
@@ -89,8 +90,8 @@ func defaultContainer(c *v1.Container, hostNetwork bool) {
 	}
 }
 
-// defaultPullPolicy returns Always for an image with the tag latest or without a tag and digest,
-// and otherwise IfNotPresent.
+// defaultPullPolicy returns Always for an image without a digest whose tag is latest or missing. For other
+// images it returns IfNotPresent.
 func defaultPullPolicy(image string) v1.PullPolicy {
 	if strings.Contains(image, "@") {
 		return v1.PullIfNotPresent // A digest cannot change.
@@ -102,7 +103,7 @@ func defaultPullPolicy(image string) v1.PullPolicy {
 	return v1.PullAlways
 }
 
-// defaultRequests sets each request that is missing to the limit.
+// defaultRequests sets the request for each resource that has a limit and no request to that limit.
 func defaultRequests(r *v1.ResourceRequirements) {
 	for name, limit := range r.Limits {
 		if _, ok := r.Requests[name]; ok {
@@ -115,8 +116,8 @@ func defaultRequests(r *v1.ResourceRequirements) {
 	}
 }
 
-// haveRequests reports whether any of the containers has a request.
-func haveRequests(containers []v1.Container) bool {
+// haveAnyRequest reports whether at least one of the containers has a resource request.
+func haveAnyRequest(containers []v1.Container) bool {
 	return slices.ContainsFunc(containers, func(c v1.Container) bool { return len(c.Resources.Requests) > 0 })
 }
 
@@ -153,7 +154,8 @@ func defaultFieldRef(ref *v1.ObjectFieldSelector) {
 	}
 }
 
-// defaultVolume sets the defaults of one volume. A volume without a source is an emptyDir.
+// defaultVolume sets the API server's defaults in the fields of one volume that are not set. A volume without a
+// source becomes an emptyDir.
 func defaultVolume(v *v1.VolumeSource) {
 	if *v == (v1.VolumeSource{}) {
 		v.EmptyDir = &v1.EmptyDirVolumeSource{}

@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// checkEnvFiles checks the environment variables that come from files. The files must be in an
-// emptyDir volume of the pod.
+// checkEnvFiles checks the environment variables of all containers that come from a file (fileKeyRef). The file
+// must be in an emptyDir volume of the pod.
 func (f *findings) checkEnvFiles(spec *v1.PodSpec, at *field.Path) {
 	volumes := podspec.NewIndex(spec.Volumes, func(v *v1.Volume) string { return v.Name })
 	for i := range spec.InitContainers {

@@ -19,7 +19,8 @@ type findings struct {
 	unread []string // the fields whose values could not be read
 }
 
-// addError adds an error unless the value of the field could not be read.
+// addError adds an error, unless the value of the field could not be read or there are maxErrors errors
+// already.
 func (f *findings) addError(kind field.ErrorType, at *field.Path, value any, format string, args ...any) {
 	if len(f.errs) >= maxErrors {
 		return
@@ -29,7 +30,8 @@ func (f *findings) addError(kind field.ErrorType, at *field.Path, value any, for
 	}
 }
 
-// isFieldRead reports whether the value of a field, and of all fields inside it, could be read.
+// isFieldRead reports whether the value of a field could be read. It returns false also if a field around it or
+// inside it could not be read.
 func (f *findings) isFieldRead(at *field.Path) bool {
 	if len(f.unread) == 0 {
 		return true
@@ -38,45 +40,45 @@ func (f *findings) isFieldRead(at *field.Path) bool {
 	return !slices.ContainsFunc(f.unread, func(u string) bool { return isWithin(path, u) || isWithin(u, path) })
 }
 
-// addRequired adds an error for a missing value.
+// addRequired adds an error of type Required: the value of the field is missing.
 func (f *findings) addRequired(at *field.Path, format string, args ...any) {
 	f.addError(field.ErrorTypeRequired, at, "", format, args...)
 }
 
-// addForbidden adds an error for a value that must not be set.
+// addForbidden adds an error of type Forbidden: the field must not be set here.
 func (f *findings) addForbidden(at *field.Path, format string, args ...any) {
 	f.addError(field.ErrorTypeForbidden, at, "", format, args...)
 }
 
-// addInvalid adds an error for a value that breaks a rule.
+// addInvalid adds an error of type Invalid: the value breaks a rule.
 func (f *findings) addInvalid(at *field.Path, value any, format string, args ...any) {
 	f.addError(field.ErrorTypeInvalid, at, value, format, args...)
 }
 
-// addNotSupported adds an error for a value that is not in the list of allowed values.
+// addNotSupported adds an error of type NotSupported: the value is none of the allowed values.
 func (f *findings) addNotSupported(at *field.Path, value any, format string, args ...any) {
 	f.addError(field.ErrorTypeNotSupported, at, value, format, args...)
 }
 
-// addDuplicate adds an error for a value that an earlier item has.
+// addDuplicate adds an error of type Duplicate: an earlier item has the same value.
 func (f *findings) addDuplicate(at *field.Path, value any, format string, args ...any) {
 	f.addError(field.ErrorTypeDuplicate, at, value, format, args...)
 }
 
-// addNotFound adds an error for a value that names something that the pod does not have.
+// addNotFound adds an error of type NotFound: the value names a thing that the pod does not have.
 func (f *findings) addNotFound(at *field.Path, value any, format string, args ...any) {
 	f.addError(field.ErrorTypeNotFound, at, value, format, args...)
 }
 
-// addWithoutValue adds an error whose message does not show the value.
+// addWithoutValue adds an error of the given type whose message does not show the value of the field.
 func (f *findings) addWithoutValue(kind field.ErrorType, at *field.Path, format string, args ...any) {
 	f.addError(kind, at, field.OmitValueType{}, format, args...)
 }
 
-// onlyIfRead returns the findings for an error that depends on other fields. If one of those fields
-// could not be read, it returns findings that the caller discards, so that the error is dropped.
-func (f *findings) onlyIfRead(needs ...*field.Path) *findings {
-	for _, n := range needs {
+// onlyIfRead returns f if all neededFields could be read. If not, it returns other findings, which the caller
+// drops. An error that depends on an unread field is therefore not reported.
+func (f *findings) onlyIfRead(neededFields ...*field.Path) *findings {
+	for _, n := range neededFields {
 		if !f.isFieldRead(n) {
 			return &findings{}
 		}
@@ -84,7 +86,8 @@ func (f *findings) onlyIfRead(needs ...*field.Path) *findings {
 	return f
 }
 
-// isWithin reports whether a field path equals whole or is a part of it. An empty whole is the pod.
+// isWithin reports whether a field path equals whole or is inside it. An empty whole is the pod, which contains
+// every path.
 func isWithin(path, whole string) bool {
 	rest, ok := strings.CutPrefix(path, whole)
 	return ok && (rest == "" || whole == "" || rest[0] == '.' || rest[0] == '[')
@@ -115,17 +118,18 @@ var (
 )
 
 // requireName adds an error if a name is empty or does not have the format.
-func (f *findings) requireName(at *field.Path, name string, r textFormat) {
+func (f *findings) requireName(at *field.Path, name string, format textFormat) {
 	if name == "" {
 		f.addRequired(at, "expected a name")
 		return
 	}
-	f.checkFormat(at, name, r)
+	f.checkFormat(at, name, format)
 }
 
-// checkFormat adds an error if a text does not have the format.
-func (f *findings) checkFormat(at *field.Path, s string, r textFormat) {
-	if len(r.validate(s)) > 0 {
-		f.addInvalid(at, s, "expected %s", r.expected)
+// checkFormat adds an error if a text does not have the format. Whether an empty text is valid depends on the
+// format.
+func (f *findings) checkFormat(at *field.Path, s string, format textFormat) {
+	if len(format.validate(s)) > 0 {
+		f.addInvalid(at, s, "expected %s", format.expected)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// addNewFaults adds the errors for which an API server rejects a new pod although a node could run
-// it. A pod that an earlier version of this package has accepted keeps running: see
-// ValidateAccepted.
-func (f *findings) addNewFaults(pod *v1.Pod) {
+// addFaultsOfNewPod adds the errors for which an API server rejects a new pod although a node could run it. It
+// adds none for a field that has an error already. A pod that an earlier process has accepted keeps running in
+// spite of them: see ValidateAccepted.
+func (f *findings) addFaultsOfNewPod(pod *v1.Pod) {
 	known := make(map[string]bool, len(f.errs))
 	for _, err := range f.errs {
 		known[err.Field] = true
@@ -25,31 +25,32 @@ func (f *findings) addNewFaults(pod *v1.Pod) {
 	f.errs = f.errs[:before+len(added)]
 }
 
-// checkNewPod runs the checks for new pods.
+// checkNewPod runs the checks that only new pods must pass (pods that no earlier process has accepted). It
+// covers annotations, spec, placement, volumes, containers of all kinds and pod resources.
 func (f *findings) checkNewPod(pod *v1.Pod) {
 	f.checkAnnotations(pod, field.NewPath("metadata", "annotations"))
 	spec, at := &pod.Spec, field.NewPath("spec")
-	f.checkNewPodSpec(spec, at)
+	f.checkPodLevelFieldsOfNewPod(spec, at)
 	f.checkPlacement(spec, at)
-	f.checkNewVolumes(spec, at)
+	f.checkVolumesOfNewPod(spec, at)
 	for i := range spec.InitContainers {
 		c, at := &spec.InitContainers[i], at.Child("initContainers").Index(i)
-		f.checkNewContainer(spec, c, at)
-		f.checkNewInitContainer(c, at)
+		f.checkContainerOfNewPod(spec, c, at)
+		f.checkInitContainerOfNewPod(c, at)
 	}
 	for i := range spec.Containers {
-		f.checkNewContainer(spec, &spec.Containers[i], at.Child("containers").Index(i))
+		f.checkContainerOfNewPod(spec, &spec.Containers[i], at.Child("containers").Index(i))
 	}
 	for i := range spec.EphemeralContainers {
 		c, at := v1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon), at.Child("ephemeralContainers").Index(i)
-		f.checkNewContainer(spec, &c, at)
-		f.checkNewEphemeralContainer(&c, at)
+		f.checkContainerOfNewPod(spec, &c, at)
+		f.checkEphemeralContainerOfNewPod(&c, at)
 	}
 	f.checkPodResources(spec, at.Child("resources"))
 }
 
-// checkAnnotations checks the AppArmor and seccomp annotations. If an annotation and a field both
-// set a profile, the profiles must be equal.
+// checkAnnotations checks the AppArmor and seccomp annotations. If an annotation and a field both set a
+// profile, the profiles must be equal.
 func (f *findings) checkAnnotations(pod *v1.Pod, at *field.Path) {
 	for _, key := range sortedKeys(pod.Annotations) {
 		value, at := pod.Annotations[key], at.Key(key)
@@ -66,7 +67,9 @@ func (f *findings) checkAnnotations(pod *v1.Pod, at *field.Path) {
 	}
 }
 
-// checkAppArmorAnnotation checks the AppArmor annotation of the container with a name.
+// checkAppArmorAnnotation checks the AppArmor annotation with this value for the container with this name. The
+// container must exist, the value must be a profile or empty, and it must equal the profile of the container's
+// or pod's security context, if one is set.
 func (f *findings) checkAppArmorAnnotation(pod *v1.Pod, name, value string, at *field.Path) {
 	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(pod), name)
 	if c == nil {
@@ -94,7 +97,8 @@ func (f *findings) checkAppArmorAnnotation(pod *v1.Pod, name, value string, at *
 	}
 }
 
-// checkSeccompAnnotation checks a seccomp annotation. given is the profile in the fields, or nil.
+// checkSeccompAnnotation adds an error if the value of a seccomp annotation is no valid profile or differs from
+// given, the profile in the security context. If given is nil, any valid profile is allowed.
 func (f *findings) checkSeccompAnnotation(value string, given *v1.SeccompProfile, at *field.Path) {
 	profile := podspec.ParseSeccomp(value)
 	if profile == nil {
@@ -123,9 +127,10 @@ func podSeccompProfile(pod *v1.Pod) *v1.SeccompProfile {
 	return pod.Spec.SecurityContext.SeccompProfile
 }
 
-// checkNewPodSpec checks the rules for new pods on the fields outside containers and volumes: DNS, readiness
-// gates, OS, user namespace, overhead and security.
-func (f *findings) checkNewPodSpec(spec *v1.PodSpec, at *field.Path) {
+// checkPodLevelFieldsOfNewPod checks, in a new pod (one that no earlier process has accepted), spec fields
+// outside containers, volumes and placement: host name, DNS, readiness gates, runtime class, OS, host
+// namespaces, overhead and the pod's security context.
+func (f *findings) checkPodLevelFieldsOfNewPod(spec *v1.PodSpec, at *field.Path) {
 	if spec.HostPID && spec.ShareProcessNamespace != nil && *spec.ShareProcessNamespace {
 		f.onlyIfRead(at.Child("hostPID")).addInvalid(at.Child("shareProcessNamespace"), true, "expected false with hostPID")
 	}
@@ -159,11 +164,12 @@ func (f *findings) checkNewPodSpec(spec *v1.PodSpec, at *field.Path) {
 			f.addInvalid(at, &quantity, "expected a whole number")
 		}
 	}
-	f.checkNewResources(&v1.ResourceRequirements{Limits: spec.Overhead}, at.Child("overhead"), at.Child("overhead"), false)
-	f.checkNewPodSecurity(spec, at.Child("securityContext"))
+	f.checkResourcesOfNewPod(&v1.ResourceRequirements{Limits: spec.Overhead}, at.Child("overhead"), at.Child("overhead"), false)
+	f.checkPodSecurityOfNewPod(spec, at.Child("securityContext"))
 }
 
-// checkHostnameOverride checks the field hostnameOverride.
+// checkHostnameOverride checks that hostnameOverride is a DNS name of at most 64 characters, and that neither
+// setHostnameAsFQDN nor hostNetwork is set with it.
 func (f *findings) checkHostnameOverride(spec *v1.PodSpec, at *field.Path) {
 	if spec.HostnameOverride == nil {
 		return
@@ -188,7 +194,8 @@ const (
 	maxSearchLength  = 2048
 )
 
-// checkDNSConfig checks the resolver configuration of the pod.
+// checkDNSConfig checks the numbers of name servers and search domains in the pod's dnsConfig, the format and
+// length of the search domains, and that every option has a name.
 func (f *findings) checkDNSConfig(c *v1.PodDNSConfig, at *field.Path) {
 	if c == nil {
 		return
@@ -217,16 +224,18 @@ func (f *findings) checkDNSConfig(c *v1.PodDNSConfig, at *field.Path) {
 var searchDomainFormat = textFormat{validation.IsDNS1123SubdomainWithUnderscore,
 	"at most 253 lower case letters, digits, '-', '_' and '.', with a letter or digit at both ends of each part"}
 
-// checkNewPodSecurity checks the security context of the pod, including its sysctls.
-func (f *findings) checkNewPodSecurity(spec *v1.PodSpec, at *field.Path) {
+// checkPodSecurityOfNewPod checks, in a new pod (one that no earlier process has accepted), the change
+// policies, the AppArmor profile name and the sysctls of the pod's security context. A sysctl of a namespace
+// that the pod shares with the host is an error.
+func (f *findings) checkPodSecurityOfNewPod(spec *v1.PodSpec, at *field.Path) {
 	s := spec.SecurityContext
 	if s == nil {
 		return
 	}
-	oneOfIfSet(f, at.Child("fsGroupChangePolicy"), s.FSGroupChangePolicy, v1.FSGroupChangeOnRootMismatch, v1.FSGroupChangeAlways)
-	oneOfIfSet(f, at.Child("supplementalGroupsPolicy"), s.SupplementalGroupsPolicy, v1.SupplementalGroupsPolicyMerge, v1.SupplementalGroupsPolicyStrict)
-	oneOfIfSet(f, at.Child("seLinuxChangePolicy"), s.SELinuxChangePolicy, v1.SELinuxChangePolicyRecursive, v1.SELinuxChangePolicyMountOption)
-	f.checkNewAppArmor(s.AppArmorProfile, at)
+	checkOneOfIfSet(f, at.Child("fsGroupChangePolicy"), s.FSGroupChangePolicy, v1.FSGroupChangeOnRootMismatch, v1.FSGroupChangeAlways)
+	checkOneOfIfSet(f, at.Child("supplementalGroupsPolicy"), s.SupplementalGroupsPolicy, v1.SupplementalGroupsPolicyMerge, v1.SupplementalGroupsPolicyStrict)
+	checkOneOfIfSet(f, at.Child("seLinuxChangePolicy"), s.SELinuxChangePolicy, v1.SELinuxChangePolicyRecursive, v1.SELinuxChangePolicyMountOption)
+	f.checkAppArmorProfileName(s.AppArmorProfile, at)
 	for i, sysctl := range s.Sysctls {
 		at := at.Child("sysctls").Index(i).Child("name")
 		if sysctl.Name != "" {
@@ -241,8 +250,8 @@ func (f *findings) checkNewPodSecurity(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// oneOfIfSet adds an error if a value is set and is none of the allowed values.
-func oneOfIfSet[T ~string](f *findings, at *field.Path, got *T, values ...T) {
+// checkOneOfIfSet adds an error if a value is set and is none of the allowed values.
+func checkOneOfIfSet[T ~string](f *findings, at *field.Path, got *T, values ...T) {
 	if got != nil {
 		checkOneOf(f, at, *got, values...)
 	}
@@ -256,8 +265,8 @@ var sysctlFormat = textFormat{func(name string) []string {
 	return nil
 }, "at most 253 lower case letters, digits, '-', '_', '.' and '/', with a letter or digit at both ends of each part"}
 
-// isInvalidSysctlPart reports whether one part of a sysctl name has characters that are not
-// allowed.
+// isInvalidSysctlPart reports whether one part of a sysctl name has other characters than lower case letters,
+// digits, '-' and '_', or has no letter or digit at either end. It panics if part is empty.
 func isInvalidSysctlPart(part string) bool {
 	plain := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 	for i := range len(part) {
@@ -268,9 +277,9 @@ func isInvalidSysctlPart(part string) bool {
 	return !plain(part[0]) || !plain(part[len(part)-1])
 }
 
-// sysctlNamespace returns the namespace of the pod that a sysctl belongs to: net, ipc or the empty
-// string. The first '.' or '/' of a name is the separator; the other character belongs to the
-// names.
+// sysctlNamespace returns the pod namespace to which a sysctl belongs: "net", "ipc", or "" for any other. The
+// separator of the name is '.' or '/', whichever is first; the other one is part of a name, as in
+// net/ipv4/conf/eth0.1.
 func sysctlNamespace(name string) string {
 	if i := strings.IndexAny(name, "./"); i >= 0 && name[i] == '/' {
 		name = strings.NewReplacer("/", ".", ".", "/").Replace(name)
@@ -287,8 +296,9 @@ func sysctlNamespace(name string) string {
 // maxProfileLength is the maximum length of an AppArmor profile name, which is a path.
 const maxProfileLength = 4095
 
-// checkNewAppArmor checks the name of an AppArmor profile.
-func (f *findings) checkNewAppArmor(a *v1.AppArmorProfile, at *field.Path) {
+// checkAppArmorProfileName adds an error if the localhost profile of an AppArmor profile begins or ends with a
+// space or is too long.
+func (f *findings) checkAppArmorProfileName(a *v1.AppArmorProfile, at *field.Path) {
 	if a == nil || a.LocalhostProfile == nil {
 		return
 	}

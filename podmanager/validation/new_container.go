@@ -18,14 +18,16 @@ const (
 	maxExitCodes    = 255
 )
 
-// checkNewContainer checks the fields that containers of all kinds have.
-func (f *findings) checkNewContainer(spec *v1.PodSpec, c *v1.Container, at *field.Path) {
-	f.checkNewEnv(c, at)
-	f.checkNewMounts(c, at)
-	f.checkNewResources(&c.Resources, at.Child("resources"), at.Child("resources", "limits"), false)
+// checkContainerOfNewPod checks, in a container of any kind of a new pod (one that no earlier process has
+// accepted), environment, mounts, resources, resize policies, security context and hooks, and the number of
+// restart rules and exit codes.
+func (f *findings) checkContainerOfNewPod(spec *v1.PodSpec, c *v1.Container, at *field.Path) {
+	f.checkEnvOfNewPod(c, at)
+	f.checkMountsOfNewPod(c, at)
+	f.checkResourcesOfNewPod(&c.Resources, at.Child("resources"), at.Child("resources", "limits"), false)
 	f.checkResizePolicies(spec, c.ResizePolicy, at.Child("resizePolicy"))
-	f.checkNewSecurityContext(spec, c.SecurityContext, at.Child("securityContext"))
-	f.checkNewLifecycle(spec, c.Lifecycle, at.Child("lifecycle"))
+	f.checkSecurityContextOfNewPod(spec, c.SecurityContext, at.Child("securityContext"))
+	f.checkLifecycleOfNewPod(spec, c.Lifecycle, at.Child("lifecycle"))
 	if n := len(c.RestartPolicyRules); n > maxRestartRules {
 		f.addWithoutValue(field.ErrorTypeTooMany, at.Child("restartPolicyRules"), "%d rules: expected at most %d", n, maxRestartRules)
 	}
@@ -36,8 +38,10 @@ func (f *findings) checkNewContainer(spec *v1.PodSpec, c *v1.Container, at *fiel
 	}
 }
 
-// checkNewInitContainer checks the fields that only init containers restrict.
-func (f *findings) checkNewInitContainer(c *v1.Container, at *field.Path) {
+// checkInitContainerOfNewPod checks an init container of a new pod (one that no earlier process has accepted).
+// For a sidecar it checks the restart rules. For an ordinary init container it checks its host ports and that
+// no resize policy restarts it.
+func (f *findings) checkInitContainerOfNewPod(c *v1.Container, at *field.Path) {
 	if podspec.IsSidecar(c) {
 		f.checkRestartRules(c, at)
 		return
@@ -50,8 +54,9 @@ func (f *findings) checkNewInitContainer(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkNewEphemeralContainer checks the fields that only ephemeral containers restrict.
-func (f *findings) checkNewEphemeralContainer(c *v1.Container, at *field.Path) {
+// checkEphemeralContainerOfNewPod adds an error if an ephemeral container of a new pod (one that no earlier
+// process has accepted) has resize policies, restart rules, resource claims or a sub path.
+func (f *findings) checkEphemeralContainerOfNewPod(c *v1.Container, at *field.Path) {
 	for _, given := range []struct {
 		name string
 		is   bool
@@ -75,8 +80,10 @@ func (f *findings) checkNewEphemeralContainer(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkNewEnv checks the sources of environment variables.
-func (f *findings) checkNewEnv(c *v1.Container, at *field.Path) {
+// checkEnvOfNewPod checks, in a container of a new pod (one that no earlier process has accepted), the prefixes
+// and sources of envFrom, and in env the names and keys of ConfigMaps and Secrets and the divisors of
+// resources.
+func (f *findings) checkEnvOfNewPod(c *v1.Container, at *field.Path) {
 	for i, from := range c.EnvFrom {
 		at := at.Child("envFrom").Index(i)
 		if from.Prefix != "" {
@@ -107,13 +114,13 @@ func (f *findings) checkNewEnv(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkObjectName checks the name of a ConfigMap or a Secret.
+// checkObjectName adds an error if the name of a ConfigMap or Secret is empty or is not a DNS subdomain.
 func (f *findings) checkObjectName(at *field.Path, name string) {
 	f.requireName(at, name, dnsSubdomainFormat)
 }
 
-// completeNamePrefix completes a name that ends with '-', because an API server accepts such a
-// prefix of a name in envFrom.
+// completeNamePrefix appends "a" in place of the '-' at the end of a name, so that the name is valid. An API
+// server accepts such a prefix of a name in envFrom. It returns other names unchanged.
 func completeNamePrefix(name string) string {
 	if begin, ok := strings.CutSuffix(name, "-"); ok && begin != "" && !strings.HasSuffix(begin, ".") {
 		return begin + "a"
@@ -126,7 +133,8 @@ var objectKeyFormat = textFormat{validation.IsConfigMapKey, "at most 253 letters
 // byteDivisors are the allowed divisors for resources that are counted in bytes.
 var byteDivisors = []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
 
-// checkDivisor checks the divisor of a resource field.
+// checkDivisor adds an error if the divisor of a resource field is none of the allowed ones: 1m and 1 for cpu,
+// byteDivisors for other resources. A missing divisor is allowed.
 func (f *findings) checkDivisor(r *v1.ResourceFieldSelector, at *field.Path) {
 	if r == nil || r.Divisor.IsZero() {
 		return
@@ -140,13 +148,14 @@ func (f *findings) checkDivisor(r *v1.ResourceFieldSelector, at *field.Path) {
 	}
 }
 
-// checkNewMounts checks mount propagation, recursive read-only mounts, and conflicts with volume
-// devices.
-func (f *findings) checkNewMounts(c *v1.Container, at *field.Path) {
+// checkMountsOfNewPod checks, in a container of a new pod (one that no earlier process has accepted), mount
+// propagation and recursive read-only mounts. A mount must not have the volume or the path of one of the
+// container's volume devices.
+func (f *findings) checkMountsOfNewPod(c *v1.Container, at *field.Path) {
 	privileged := c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
 	for i, m := range c.VolumeMounts {
 		at := at.Child("volumeMounts").Index(i)
-		oneOfIfSet(f, at.Child("mountPropagation"), m.MountPropagation, v1.MountPropagationNone, v1.MountPropagationHostToContainer, v1.MountPropagationBidirectional)
+		checkOneOfIfSet(f, at.Child("mountPropagation"), m.MountPropagation, v1.MountPropagationNone, v1.MountPropagationHostToContainer, v1.MountPropagationBidirectional)
 		if m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional && !privileged {
 			f.addForbidden(at.Child("mountPropagation"), "expected Bidirectional in a privileged container only")
 		}
@@ -162,13 +171,14 @@ func (f *findings) checkNewMounts(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkRecursiveReadOnly checks the field recursiveReadOnly of a mount.
+// checkRecursiveReadOnly checks the value of recursiveReadOnly of a mount. IfPossible and Enabled need a mount
+// that is read-only and has no mount propagation.
 func (f *findings) checkRecursiveReadOnly(m v1.VolumeMount, at *field.Path) {
 	mode := m.RecursiveReadOnly
 	if mode == nil {
 		return
 	}
-	oneOfIfSet(f, at.Child("recursiveReadOnly"), mode, v1.RecursiveReadOnlyDisabled, v1.RecursiveReadOnlyIfPossible, v1.RecursiveReadOnlyEnabled)
+	checkOneOfIfSet(f, at.Child("recursiveReadOnly"), mode, v1.RecursiveReadOnlyDisabled, v1.RecursiveReadOnlyIfPossible, v1.RecursiveReadOnlyEnabled)
 	if *mode != v1.RecursiveReadOnlyIfPossible && *mode != v1.RecursiveReadOnlyEnabled {
 		return
 	}
@@ -180,8 +190,9 @@ func (f *findings) checkRecursiveReadOnly(m v1.VolumeMount, at *field.Path) {
 	}
 }
 
-// checkResizePolicies checks the resize policies of a container. A node without in-place resize
-// ignores them.
+// checkResizePolicies checks the resources and restart policies in the resize policies of a container. No
+// resource may occur twice, and a pod that never restarts may not restart a container for a resize. A node
+// without in-place resize ignores the policies.
 func (f *findings) checkResizePolicies(spec *v1.PodSpec, policies []v1.ContainerResizePolicy, at *field.Path) {
 	seen := map[string]int{}
 	for i, p := range policies {
@@ -195,13 +206,14 @@ func (f *findings) checkResizePolicies(spec *v1.PodSpec, policies []v1.Container
 	}
 }
 
-// checkNewSecurityContext checks the security context of a container.
-func (f *findings) checkNewSecurityContext(spec *v1.PodSpec, s *v1.SecurityContext, at *field.Path) {
+// checkSecurityContextOfNewPod checks, in a container of a new pod (one that no earlier process has accepted),
+// the AppArmor profile name and procMount. A container with CAP_SYS_ADMIN must not forbid privilege escalation.
+func (f *findings) checkSecurityContextOfNewPod(spec *v1.PodSpec, s *v1.SecurityContext, at *field.Path) {
 	if s == nil {
 		return
 	}
-	f.checkNewAppArmor(s.AppArmorProfile, at)
-	oneOfIfSet(f, at.Child("procMount"), s.ProcMount, v1.DefaultProcMount, v1.UnmaskedProcMount)
+	f.checkAppArmorProfileName(s.AppArmorProfile, at)
+	checkOneOfIfSet(f, at.Child("procMount"), s.ProcMount, v1.DefaultProcMount, v1.UnmaskedProcMount)
 	if s.ProcMount != nil && *s.ProcMount == v1.UnmaskedProcMount && (spec.HostUsers == nil || *spec.HostUsers) {
 		f.onlyIfRead(field.NewPath("spec", "hostUsers")).addInvalid(at.Child("procMount"), string(*s.ProcMount), "expected Default without hostUsers false")
 	}
@@ -210,8 +222,10 @@ func (f *findings) checkNewSecurityContext(spec *v1.PodSpec, s *v1.SecurityConte
 	}
 }
 
-// checkNewLifecycle checks the hooks and the stop signal of one container.
-func (f *findings) checkNewLifecycle(spec *v1.PodSpec, l *v1.Lifecycle, at *field.Path) {
+// checkLifecycleOfNewPod checks, in a container of a new pod (one that no earlier process has accepted), that
+// no sleep hook is longer than the grace period, and that the stop signal is one of the pod's OS. A stop signal
+// needs spec.os.name.
+func (f *findings) checkLifecycleOfNewPod(spec *v1.PodSpec, l *v1.Lifecycle, at *field.Path) {
 	if l == nil {
 		return
 	}
@@ -243,7 +257,7 @@ func (f *findings) checkNewLifecycle(spec *v1.PodSpec, l *v1.Lifecycle, at *fiel
 	}
 }
 
-// isLinuxSignal reports whether the API has a Linux signal of this name.
+// isLinuxSignal reports whether s is a Linux signal that the Kubernetes API allows, with the prefix SIG.
 func isLinuxSignal(s v1.Signal) bool {
 	name := strings.TrimPrefix(string(s), "SIG")
 	if name == string(s) {
@@ -259,7 +273,7 @@ func isLinuxSignal(s v1.Signal) bool {
 		SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX`), name)
 }
 
-// isNumberUpTo reports whether a text is a number from 1 to most, without leading zeros.
+// isNumberUpTo reports whether a text is a decimal number from 1 to most without leading zeros.
 func isNumberUpTo(text string, most int) bool {
 	n := 0
 	for _, r := range text {
@@ -271,9 +285,10 @@ func isNumberUpTo(text string, most int) bool {
 	return n >= 1 && n <= most && text[0] != '0'
 }
 
-// checkNewResources checks the names and units of requests and limits, and that huge pages come
-// with cpu or memory. cpuOrMemory: a container of the pod requests cpu or memory.
-func (f *findings) checkNewResources(r *v1.ResourceRequirements, at, limits *field.Path, cpuOrMemory bool) {
+// checkResourcesOfNewPod checks, in a new pod (one that no earlier process has accepted), the resource names
+// and the units of huge pages. Huge pages need a limit, and cpu or memory beside them. cpuOrMemory is true if a
+// container of the pod requests cpu or memory, which then is enough.
+func (f *findings) checkResourcesOfNewPod(r *v1.ResourceRequirements, at, limits *field.Path, cpuOrMemory bool) {
 	var huge bool
 	for _, list := range []struct {
 		of v1.ResourceList
@@ -283,7 +298,7 @@ func (f *findings) checkNewResources(r *v1.ResourceRequirements, at, limits *fie
 			quantity := list.of[name]
 			cpuOrMemory = cpuOrMemory || name == v1.ResourceCPU || name == v1.ResourceMemory
 			huge = huge || isHugePages(name)
-			f.checkResourceMultiple(name, quantity, list.at.Key(string(name)))
+			f.checkResourceNameAndPageMultiple(name, quantity, list.at.Key(string(name)))
 		}
 	}
 	for _, name := range sortedKeys(r.Requests) {
@@ -296,9 +311,10 @@ func (f *findings) checkNewResources(r *v1.ResourceRequirements, at, limits *fie
 	}
 }
 
-// checkResourceMultiple checks the name of one resource, and for huge pages that the amount is a
-// multiple of the page size.
-func (f *findings) checkResourceMultiple(name v1.ResourceName, quantity resource.Quantity, at *field.Path) {
+// checkResourceNameAndPageMultiple checks one resource. For huge pages it checks the page size in the name and
+// that the amount is a multiple of it. For an extended resource it checks the length and the beginning of the
+// domain.
+func (f *findings) checkResourceNameAndPageMultiple(name v1.ResourceName, quantity resource.Quantity, at *field.Path) {
 	switch {
 	case isHugePages(name):
 		page, err := podspec.ParseQuantity(strings.TrimPrefix(string(name), v1.ResourceHugePagesPrefix))

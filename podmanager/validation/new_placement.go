@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkPlacement checks node selectors, node affinity, tolerations and scheduling gates.
+// checkPlacement checks the node selector, the tolerations, the scheduling gates and the node affinity of a
+// pod. It does not check the affinity to other pods.
 func (f *findings) checkPlacement(spec *v1.PodSpec, at *field.Path) {
 	for _, key := range sortedKeys(spec.NodeSelector) {
 		at := at.Child("nodeSelector").Key(key)
@@ -28,7 +29,8 @@ func (f *findings) checkPlacement(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// checkToleration checks one toleration.
+// checkToleration checks the key, operator, value and effect of one toleration, and that tolerationSeconds is
+// used with the effect NoExecute only.
 func (f *findings) checkToleration(t *v1.Toleration, at *field.Path) {
 	if t.Key != "" {
 		f.checkFormat(at.Child("key"), t.Key, qualifiedNameFormat)
@@ -55,7 +57,8 @@ func (f *findings) checkToleration(t *v1.Toleration, at *field.Path) {
 	}
 }
 
-// checkNodeAffinity checks the required node affinity. Only schedulers read preferences.
+// checkNodeAffinity checks the terms of the required node affinity; there must be at least one. It does not
+// check preferences, because only schedulers read them.
 func (f *findings) checkNodeAffinity(a *v1.NodeAffinity, at *field.Path) {
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		at := at.Child("requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
@@ -68,7 +71,8 @@ func (f *findings) checkNodeAffinity(a *v1.NodeAffinity, at *field.Path) {
 	}
 }
 
-// checkNodeSelectorTerm checks one term of a node selector.
+// checkNodeSelectorTerm checks the label expressions of one node selector term, and its field expressions,
+// which may only compare metadata.name with one value.
 func (f *findings) checkNodeSelectorTerm(term *v1.NodeSelectorTerm, at *field.Path) {
 	for i, r := range term.MatchExpressions {
 		at := at.Child("matchExpressions").Index(i)
@@ -91,7 +95,8 @@ func (f *findings) checkNodeSelectorTerm(term *v1.NodeSelectorTerm, at *field.Pa
 	}
 }
 
-// checkNodeOperatorValues checks the operator of a requirement and the number of its values.
+// checkNodeOperatorValues checks the operator of a node selector requirement, and that the number of its values
+// fits the operator.
 func (f *findings) checkNodeOperatorValues(r v1.NodeSelectorRequirement, at *field.Path) {
 	at, operator := at.Child("values"), at.Child("operator")
 	switch r.Operator {

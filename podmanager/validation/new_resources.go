@@ -7,7 +7,9 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// checkPodResources checks the resources of the pod as a whole. The containers must fit into them.
+// checkPodResources checks the resources of the pod as a whole (spec.resources), if they are set. The requests
+// of all containers together, and the limit of each container, must fit into them; for huge pages also the sum
+// of the limits.
 func (f *findings) checkPodResources(spec *v1.PodSpec, at *field.Path) {
 	r := spec.Resources
 	if r == nil {
@@ -17,7 +19,7 @@ func (f *findings) checkPodResources(spec *v1.PodSpec, at *field.Path) {
 		f.addForbidden(at.Child("claims"), "expected none for a pod as a whole")
 	}
 	requests, limits := podspec.SumResources(spec)
-	f.checkNewResources(r, at, at.Child("limits"), hasResource(requests, v1.ResourceCPU) || hasResource(requests, v1.ResourceMemory))
+	f.checkResourcesOfNewPod(r, at, at.Child("limits"), hasResource(requests, v1.ResourceCPU) || hasResource(requests, v1.ResourceMemory))
 	for _, list := range []struct {
 		name string
 		of   v1.ResourceList
@@ -50,7 +52,7 @@ func (f *findings) checkPodResources(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// hasResource reports whether a list has a resource.
+// hasResource reports whether a list has an entry for a resource, also one of zero.
 func hasResource(list v1.ResourceList, name v1.ResourceName) bool {
 	_, ok := list[name]
 	return ok

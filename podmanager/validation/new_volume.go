@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkNewVolumes checks the sources of volumes.
-func (f *findings) checkNewVolumes(spec *v1.PodSpec, at *field.Path) {
+// checkVolumesOfNewPod checks, in a new pod (one that no earlier process has accepted), the object names, file
+// modes and paths of Secret, ConfigMap, downward API, projected and claim volumes.
+func (f *findings) checkVolumesOfNewPod(spec *v1.PodSpec, at *field.Path) {
 	for i := range spec.Volumes {
 		v, at := &spec.Volumes[i].VolumeSource, at.Child("volumes").Index(i)
 		if s := v.Secret; s != nil {
@@ -24,10 +25,10 @@ func (f *findings) checkNewVolumes(spec *v1.PodSpec, at *field.Path) {
 			f.checkKeyPaths(c.Items, at.Child("items"))
 		}
 		if d := v.DownwardAPI; d != nil {
-			f.checkNewDownwardFiles(d.Items, at.Child("downwardAPI", "items"))
+			f.checkDownwardFilesOfNewPod(d.Items, at.Child("downwardAPI", "items"))
 		}
 		if p := v.Projected; p != nil {
-			f.checkNewProjected(spec, p, at.Child("projected"))
+			f.checkProjectedOfNewPod(spec, p, at.Child("projected"))
 		}
 		if c := v.PersistentVolumeClaim; c != nil {
 			f.requireValue(at.Child("persistentVolumeClaim", "claimName"), c.ClaimName, "expected the name of a claim")
@@ -35,14 +36,15 @@ func (f *findings) checkNewVolumes(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// requireValue adds an error if a value is empty.
+// requireValue adds an error with the text expected if a value is empty.
 func (f *findings) requireValue(at *field.Path, value, expected string) {
 	if value == "" {
 		f.addRequired(at, "%s", expected)
 	}
 }
 
-// checkKeyPaths checks the keys of a volume and the paths of their files.
+// checkKeyPaths checks the items of a ConfigMap or Secret volume: each needs a key, a path that stays within
+// the volume and does not begin with "..", and a valid file mode.
 func (f *findings) checkKeyPaths(items []v1.KeyToPath, at *field.Path) {
 	for i, item := range items {
 		at := at.Index(i)
@@ -54,16 +56,18 @@ func (f *findings) checkKeyPaths(items []v1.KeyToPath, at *field.Path) {
 	}
 }
 
-// checkUnreserved adds an error for a path that begins with "..". The node reserves such names for
-// the links with which it updates a volume.
+// checkUnreserved adds an error for a path that begins with "..", because the node reserves such names for the
+// links with which it updates a volume. A path with an element ".." is left to checkSubPath.
 func (f *findings) checkUnreserved(at *field.Path, path string) {
 	if strings.HasPrefix(path, "..") && !hasParentElement(path) {
 		f.addInvalid(at, path, "expected a path that does not begin with '..'")
 	}
 }
 
-// checkNewDownwardFiles checks the files of a downward API volume.
-func (f *findings) checkNewDownwardFiles(files []v1.DownwardAPIVolumeFile, at *field.Path) {
+// checkDownwardFilesOfNewPod checks the files of a downward API volume in a new pod (one that no earlier
+// process has accepted). A path must not begin with "..", and a resource needs a container name and a valid
+// divisor.
+func (f *findings) checkDownwardFilesOfNewPod(files []v1.DownwardAPIVolumeFile, at *field.Path) {
 	for i, file := range files {
 		at := at.Index(i)
 		f.checkUnreserved(at.Child("path"), file.Path)
@@ -80,8 +84,10 @@ const (
 	maxTokenSeconds = 1 << 32
 )
 
-// checkNewProjected checks the sources of one projected volume. No two may write the same file.
-func (f *findings) checkNewProjected(spec *v1.PodSpec, p *v1.ProjectedVolumeSource, at *field.Path) {
+// checkProjectedOfNewPod checks the sources of one projected volume in a new pod (one that no earlier process
+// has accepted): names, keys, paths and tokens. No two ConfigMap, Secret or downward API items may write the
+// same file.
+func (f *findings) checkProjectedOfNewPod(spec *v1.PodSpec, p *v1.ProjectedVolumeSource, at *field.Path) {
 	seen := map[string]*field.Path{}
 	file := func(at *field.Path, path string) {
 		if path == "" {
@@ -111,7 +117,7 @@ func (f *findings) checkNewProjected(spec *v1.PodSpec, p *v1.ProjectedVolumeSour
 		}
 		if s.DownwardAPI != nil {
 			at := at.Child("downwardAPI", "items")
-			f.checkNewDownwardFiles(s.DownwardAPI.Items, at)
+			f.checkDownwardFilesOfNewPod(s.DownwardAPI.Items, at)
 			for i, item := range s.DownwardAPI.Items {
 				file(at.Index(i).Child("path"), item.Path)
 			}
@@ -122,7 +128,8 @@ func (f *findings) checkNewProjected(spec *v1.PodSpec, p *v1.ProjectedVolumeSour
 	}
 }
 
-// checkServiceAccountToken checks the projection of a service account token.
+// checkServiceAccountToken checks the lifetime and the path in the projection of a service account token. The
+// pod must have a serviceAccountName.
 func (f *findings) checkServiceAccountToken(spec *v1.PodSpec, t *v1.ServiceAccountTokenProjection, at *field.Path) {
 	if seconds := t.ExpirationSeconds; seconds != nil && (*seconds < minTokenSeconds || *seconds > maxTokenSeconds) {
 		f.addInvalid(at.Child("expirationSeconds"), *seconds, "expected %d to %d", minTokenSeconds, maxTokenSeconds)

@@ -31,7 +31,7 @@ func ValidatePartial(pod *v1.Pod, unread []string) field.ErrorList {
 	if pod == nil {
 		return field.ErrorList{field.Required(field.NewPath("spec"), "expected a pod")}
 	}
-	return findings{unread: unread}.collectErrors(pod, (*findings).checkPodSpec, (*findings).addNewFaults)
+	return findings{unread: unread}.collectErrors(pod, (*findings).checkPodSpec, (*findings).addFaultsOfNewPod)
 }
 
 // ValidateNotMirror returns an error for a mirror pod. A mirror pod shows a static pod at an API
@@ -60,8 +60,8 @@ func ValidateAcceptedPartial(pod *v1.Pod, unread []string) field.ErrorList {
 	return findings{unread: unread}.collectErrors(pod, (*findings).checkPodSpec)
 }
 
-// collectErrors returns the errors that the metadata check and the given checks find. A pod with a
-// quantity that cannot be compared gets only that error.
+// collectErrors returns the errors that the metadata check and the given checks find. If a quantity of the pod
+// is too extreme to compare, such as 1e2000000000, it returns only that error.
 func (f findings) collectErrors(pod *v1.Pod, checks ...func(*findings, *v1.Pod)) field.ErrorList {
 	if err := podspec.CheckQuantities(pod); err != nil { // Comparing such a quantity panics or takes too long.
 		at, _, _ := strings.Cut(err.Error(), ": ")
@@ -75,7 +75,7 @@ func (f findings) collectErrors(pod *v1.Pod, checks ...func(*findings, *v1.Pod))
 	return f.errs
 }
 
-// checkPodSpec checks the spec of a pod.
+// checkPodSpec checks the spec of a pod with the rules for new and accepted pods.
 func (f *findings) checkPodSpec(pod *v1.Pod) { f.checkSpec(&pod.Spec, field.NewPath("spec")) }
 
 // ValidateMetadata is [Validate] for one of many pods of a template, after the spec of another one
@@ -90,7 +90,7 @@ func ValidateMetadata(pod *v1.Pod) field.ErrorList {
 // maxAnnotations is the maximum total size of annotations, as in the API.
 const maxAnnotations = 256 << 10
 
-// checkMetadata checks name, namespace, UID, labels and annotations.
+// checkMetadata checks the name, namespace, UID, labels and annotations of a pod. An empty UID is allowed.
 func (f *findings) checkMetadata(pod *v1.Pod, at *field.Path) {
 	f.requireName(at.Child("name"), pod.Name, dnsSubdomainFormat)
 	f.requireName(at.Child("namespace"), pod.Namespace, dnsLabelFormat)
@@ -111,23 +111,24 @@ func (f *findings) checkMetadata(pod *v1.Pod, at *field.Path) {
 	}
 }
 
-// checkSpec checks the spec of a pod.
+// checkSpec checks the spec of a pod with the rules for new and accepted pods: policies, host names, security
+// context, resources, volumes, containers and environment files.
 func (f *findings) checkSpec(spec *v1.PodSpec, at *field.Path) {
 	checkOneOf(f, at.Child("restartPolicy"), spec.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
 	checkOneOf(f, at.Child("dnsPolicy"), spec.DNSPolicy, v1.DNSClusterFirst, v1.DNSClusterFirstWithHostNet, v1.DNSDefault, v1.DNSNone)
-	checkAtLeast(f, at.Child("terminationGracePeriodSeconds"), spec.TerminationGracePeriodSeconds, 0)
-	checkAtLeast(f, at.Child("activeDeadlineSeconds"), spec.ActiveDeadlineSeconds, 1)
+	checkAtLeastAndInt32(f, at.Child("terminationGracePeriodSeconds"), spec.TerminationGracePeriodSeconds, 0)
+	checkAtLeastAndInt32(f, at.Child("activeDeadlineSeconds"), spec.ActiveDeadlineSeconds, 1)
 	f.checkHostNames(spec, at)
 	f.checkPodSecurityContext(spec.SecurityContext, at.Child("securityContext"))
 	if spec.Resources != nil {
 		f.checkResources(spec.Resources, at.Child("resources"))
 	}
-	volumes := f.checkVolumes(spec.Volumes, at.Child("volumes"))
+	volumes := f.checkVolumesAndCollectNames(spec.Volumes, at.Child("volumes"))
 	f.checkContainers(spec, volumes, at)
 	f.checkEnvFiles(spec, at)
 }
 
-// checkOneOf adds an error if a value is none of the allowed values.
+// checkOneOf adds an error if got is none of the allowed values. The error lists them.
 func checkOneOf[T ~string](f *findings, at *field.Path, got T, allowed ...T) {
 	if slices.Contains(allowed, got) {
 		return
@@ -141,15 +142,16 @@ func checkOneOf[T ~string](f *findings, at *field.Path, got T, allowed ...T) {
 	f.addNotSupported(at, string(got), "expected one of %s", strings.Join(words, ", "))
 }
 
-// checkAtLeast adds an error if a number is less than least, or so large that a sum with it could
-// overflow. Nil is allowed.
-func checkAtLeast[T int32 | int64](f *findings, at *field.Path, got *T, least T) {
+// checkAtLeastAndInt32 adds an error if a number is less than least or greater than the largest int32, so that
+// no sum can overflow. Nil is allowed.
+func checkAtLeastAndInt32[T int32 | int64](f *findings, at *field.Path, got *T, least T) {
 	if got != nil && (*got < least || int64(*got) > math.MaxInt32) {
 		f.addInvalid(at, *got, "expected %d to %d", least, math.MaxInt32)
 	}
 }
 
-// checkHostNames checks the host names, host aliases and name servers of the pod.
+// checkHostNames checks the host name, subdomain, host aliases and name servers of the pod. The DNS policy None
+// needs a name server.
 func (f *findings) checkHostNames(spec *v1.PodSpec, at *field.Path) {
 	for _, name := range []struct{ field, value string }{{"hostname", spec.Hostname}, {"subdomain", spec.Subdomain}} {
 		if name.value != "" {
@@ -173,23 +175,24 @@ func (f *findings) checkHostNames(spec *v1.PodSpec, at *field.Path) {
 	}
 }
 
-// checkIP checks that a text is an IP address.
+// checkIP adds an error if a text is not an IP address. An empty text is an error too.
 func (f *findings) checkIP(at *field.Path, ip string) {
 	if _, err := netip.ParseAddr(ip); err != nil {
 		f.addInvalid(at, ip, "expected an IP address")
 	}
 }
 
-// checkPodSecurityContext checks the security context of the pod.
+// checkPodSecurityContext checks the users, groups, profiles and sysctl names in the security context of the
+// pod. No sysctl may occur twice.
 func (f *findings) checkPodSecurityContext(s *v1.PodSecurityContext, at *field.Path) {
 	if s == nil {
 		return
 	}
-	checkAtLeast(f, at.Child("runAsUser"), s.RunAsUser, 0)
-	checkAtLeast(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
-	checkAtLeast(f, at.Child("fsGroup"), s.FSGroup, 0)
+	checkAtLeastAndInt32(f, at.Child("runAsUser"), s.RunAsUser, 0)
+	checkAtLeastAndInt32(f, at.Child("runAsGroup"), s.RunAsGroup, 0)
+	checkAtLeastAndInt32(f, at.Child("fsGroup"), s.FSGroup, 0)
 	for i := range s.SupplementalGroups {
-		checkAtLeast(f, at.Child("supplementalGroups").Index(i), &s.SupplementalGroups[i], 0)
+		checkAtLeastAndInt32(f, at.Child("supplementalGroups").Index(i), &s.SupplementalGroups[i], 0)
 	}
 	f.checkProfiles(s.SeccompProfile, s.AppArmorProfile, at)
 	seen := map[string]int{}
@@ -204,8 +207,8 @@ func (f *findings) checkPodSecurityContext(s *v1.PodSecurityContext, at *field.P
 	}
 }
 
-// checkProfiles checks seccomp and AppArmor profiles. A profile of an unknown type is an error: the
-// runtime would apply another profile than the author wanted.
+// checkProfiles checks seccomp and AppArmor profiles, if they are set. A profile of an unknown type is an
+// error, because the runtime would apply another profile than the author wanted.
 func (f *findings) checkProfiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArmorProfile, at *field.Path) {
 	if s := seccomp; s != nil {
 		at := at.Child("seccompProfile")
@@ -222,26 +225,28 @@ func (f *findings) checkProfiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArm
 	}
 }
 
-// checkLocalhostProfile checks that localhostProfile is set if, and only if, the type is Localhost.
-func (f *findings) checkLocalhostProfile(wanted bool, profile *string, from *field.Path) {
+// checkLocalhostProfile checks that the localhostProfile of a profile is set if, and only if, the profile has
+// the type Localhost.
+func (f *findings) checkLocalhostProfile(isTypeLocalhost bool, profile *string, from *field.Path) {
 	at, needs := from.Child("localhostProfile"), []*field.Path{from.Child("type")}
-	if wanted && (profile == nil || *profile == "") {
+	if isTypeLocalhost && (profile == nil || *profile == "") {
 		f.onlyIfRead(needs...).addRequired(at, "expected one with type Localhost")
-	} else if !wanted && profile != nil {
+	} else if !isTypeLocalhost && profile != nil {
 		f.onlyIfRead(needs...).addForbidden(at, "expected none without type Localhost")
 	}
 }
 
-// checkUnique adds an error if an earlier item has the same name.
-func (f *findings) checkUnique(at *field.Path, name string, seen map[string]int, i int, what string) {
+// checkUnique adds an error if an earlier item of the list has the same name. A new name is stored in seen with
+// the item's index. An empty name is never a duplicate.
+func (f *findings) checkUnique(at *field.Path, name string, seen map[string]int, index int, list string) {
 	if first, ok := seen[name]; ok && name != "" {
-		f.addDuplicate(at, name, "%s[%d] has the same name", what, first)
+		f.addDuplicate(at, name, "%s[%d] has the same name", list, first)
 		return
 	}
-	seen[name] = i
+	seen[name] = index
 }
 
-// sortedKeys returns the keys of a map in order.
+// sortedKeys returns the keys of a map in ascending order.
 func sortedKeys[K ~string, V any](m map[K]V) []K {
 	keys := make([]K, 0, len(m))
 	for k := range m {

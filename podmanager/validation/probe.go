@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkProbes checks the probes and hooks of one container.
-func (f *findings) checkProbes(c *v1.Container, at *field.Path) {
+// checkProbesAndHooks checks the three probes and the two hooks of one container. Liveness and startup probes
+// need exactly one success, and a readiness probe may have no grace period.
+func (f *findings) checkProbesAndHooks(c *v1.Container, at *field.Path) {
 	f.checkProbe(c.LivenessProbe, true, at.Child("livenessProbe"))
 	f.checkProbe(c.StartupProbe, true, at.Child("startupProbe"))
 	f.checkProbe(c.ReadinessProbe, false, at.Child("readinessProbe"))
@@ -22,7 +23,8 @@ func (f *findings) checkProbes(c *v1.Container, at *field.Path) {
 	}
 }
 
-// checkProbe checks one probe. requireSingleSuccess: successThreshold must be 1.
+// checkProbe checks the handler and the numbers of one probe, if it is set. With requireSingleSuccess the
+// successThreshold must be 1.
 func (f *findings) checkProbe(p *v1.Probe, requireSingleSuccess bool, at *field.Path) {
 	if p == nil {
 		return
@@ -30,15 +32,15 @@ func (f *findings) checkProbe(p *v1.Probe, requireSingleSuccess bool, at *field.
 	f.requireExactlyOne(at, "a way to probe", map[string]bool{
 		"exec": p.Exec != nil, "httpGet": p.HTTPGet != nil, "tcpSocket": p.TCPSocket != nil, "grpc": p.GRPC != nil,
 	})
-	checkAtLeast(f, at.Child("initialDelaySeconds"), &p.InitialDelaySeconds, 0)
-	checkAtLeast(f, at.Child("timeoutSeconds"), &p.TimeoutSeconds, 1)
-	checkAtLeast(f, at.Child("periodSeconds"), &p.PeriodSeconds, 1)
-	checkAtLeast(f, at.Child("failureThreshold"), &p.FailureThreshold, 1)
-	checkAtLeast(f, at.Child("terminationGracePeriodSeconds"), p.TerminationGracePeriodSeconds, 1)
+	checkAtLeastAndInt32(f, at.Child("initialDelaySeconds"), &p.InitialDelaySeconds, 0)
+	checkAtLeastAndInt32(f, at.Child("timeoutSeconds"), &p.TimeoutSeconds, 1)
+	checkAtLeastAndInt32(f, at.Child("periodSeconds"), &p.PeriodSeconds, 1)
+	checkAtLeastAndInt32(f, at.Child("failureThreshold"), &p.FailureThreshold, 1)
+	checkAtLeastAndInt32(f, at.Child("terminationGracePeriodSeconds"), p.TerminationGracePeriodSeconds, 1)
 	if requireSingleSuccess && p.SuccessThreshold != 1 {
 		f.addInvalid(at.Child("successThreshold"), p.SuccessThreshold, "expected 1 for this kind of probe")
 	} else {
-		checkAtLeast(f, at.Child("successThreshold"), &p.SuccessThreshold, 1)
+		checkAtLeastAndInt32(f, at.Child("successThreshold"), &p.SuccessThreshold, 1)
 	}
 	f.checkCommand(p.Exec, at.Child("exec"))
 	f.checkHTTPGet(p.HTTPGet, at.Child("httpGet"))
@@ -59,7 +61,7 @@ func (f *findings) checkHook(h *v1.LifecycleHandler, at *field.Path) {
 	f.checkHTTPGet(h.HTTPGet, at.Child("httpGet"))
 	f.checkTCPSocket(h.TCPSocket, at.Child("tcpSocket"))
 	if h.Sleep != nil {
-		checkAtLeast(f, at.Child("sleep", "seconds"), &h.Sleep.Seconds, 0)
+		checkAtLeastAndInt32(f, at.Child("sleep", "seconds"), &h.Sleep.Seconds, 0)
 	}
 }
 
@@ -89,8 +91,8 @@ func (f *findings) checkHTTPGet(get *v1.HTTPGetAction, at *field.Path) {
 	}
 }
 
-// checkPortRef checks the number or the name of a port. A name that no port of the container has is
-// allowed, as in the API server: the ports of an image need no entry. The probe then fails.
+// checkPortRef checks that a port is a number from 1 to 65535 or has the format of a port name. The container
+// need not have a port of that name, as in the API server; a probe then fails at run time.
 func (f *findings) checkPortRef(port intstr.IntOrString, at *field.Path) {
 	if port.Type == intstr.Int {
 		if port.IntVal < 1 || port.IntVal > 65535 {

@@ -52,17 +52,17 @@ type referenceFindings struct {
 	available Available
 }
 
-// checkConfigMap adds an error for a reference to a config map if config maps are not available.
+// checkConfigMap adds an error if isReference is true and the pod may not use config maps.
 func (f *referenceFindings) checkConfigMap(isReference bool, at *field.Path) {
 	f.forbidReference(isReference && !f.available.ConfigMaps, at, "a config map")
 }
 
-// checkSecret adds an error for a reference to a secret if secrets are not available.
+// checkSecret adds an error if isReference is true and the pod may not use secrets.
 func (f *referenceFindings) checkSecret(isReference bool, at *field.Path) {
 	f.forbidReference(isReference && !f.available.Secrets, at, "a secret")
 }
 
-// forbidReference adds an error if isReference is true. what names the object.
+// forbidReference adds an error if isReference is true. what names the object in the error.
 func (f *referenceFindings) forbidReference(isReference bool, at *field.Path, what string) {
 	if isReference {
 		f.addWithoutValue(field.ErrorTypeForbidden, at, "refers to %s: expected none, since a static pod has no objects of an API server", what)
@@ -90,7 +90,7 @@ func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.
 	f.checkConfigMap(v.ConfigMap != nil, at.Child("configMap"))
 	f.forbidReference(v.PersistentVolumeClaim != nil, at.Child("persistentVolumeClaim"), "a volume claim")
 	f.forbidReference(v.Ephemeral != nil, at.Child("ephemeral"), "a volume claim")
-	f.checkDriverSecrets(v, at)
+	f.checkDriverReferences(v, at)
 	if v.Projected == nil {
 		return
 	}
@@ -104,8 +104,9 @@ func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.
 	}
 }
 
-// checkDriverSecrets adds errors for the secrets that volume drivers use.
-func (f *referenceFindings) checkDriverSecrets(v *v1.VolumeSource, at *field.Path) {
+// checkDriverReferences adds an error for each secret that a volume driver needs, and for the endpoints of
+// GlusterFS. It does so also if secrets are available.
+func (f *referenceFindings) checkDriverReferences(v *v1.VolumeSource, at *field.Path) {
 	f.forbidReference(v.CSI != nil && v.CSI.NodePublishSecretRef != nil, at.Child("csi", "nodePublishSecretRef"), "a secret")
 	f.forbidReference(v.FlexVolume != nil && v.FlexVolume.SecretRef != nil, at.Child("flexVolume", "secretRef"), "a secret")
 	f.forbidReference(v.ISCSI != nil && v.ISCSI.SecretRef != nil, at.Child("iscsi", "secretRef"), "a secret")

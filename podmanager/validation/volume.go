@@ -9,23 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkVolumes checks the volumes of a pod and returns their names.
-func (f *findings) checkVolumes(volumes []v1.Volume, at *field.Path) map[string]bool {
+// checkVolumesAndCollectNames checks the volumes of a pod, and returns the set of their names.
+func (f *findings) checkVolumesAndCollectNames(volumes []v1.Volume, at *field.Path) map[string]bool {
 	seen, names := map[string]int{}, map[string]bool{}
 	for i := range volumes {
 		v, at := &volumes[i], at.Index(i)
 		f.requireName(at.Child("name"), v.Name, dnsLabelFormat)
 		f.checkUnique(at.Child("name"), v.Name, seen, i, "volumes")
 		names[v.Name] = true
-		f.requireExactlyOne(at, "a source", setFields(v.VolumeSource))
+		f.requireExactlyOne(at, "a source", jsonNamesOfSetFields(v.VolumeSource))
 		f.checkVolume(&v.VolumeSource, at)
 	}
 	return names
 }
 
-// setFields returns the JSON names of the pointer fields of a struct that are set. A volume has
-// thirty possible sources, too many to list.
-func setFields(union any) map[string]bool {
+// jsonNamesOfSetFields returns the JSON names of those fields of a struct that are not nil. All fields must be
+// pointers or the like.
+func jsonNamesOfSetFields(union any) map[string]bool {
 	v, set := reflect.ValueOf(union), map[string]bool{}
 	for i := range v.NumField() {
 		if !v.Field(i).IsNil() {
@@ -35,7 +35,8 @@ func setFields(union any) map[string]bool {
 	return set
 }
 
-// checkVolume checks the volume sources that a node without an API server can provide.
+// checkVolume checks the volume sources that a node can provide without an API server: hostPath, emptyDir,
+// downward API, projected, NFS and image. It ignores other sources.
 func (f *findings) checkVolume(v *v1.VolumeSource, at *field.Path) {
 	if v.HostPath != nil {
 		f.checkHostPath(v.HostPath, at.Child("hostPath"))
@@ -95,14 +96,15 @@ func (f *findings) checkProjected(p *v1.ProjectedVolumeSource, at *field.Path) {
 	f.checkFileMode(at.Child("defaultMode"), p.DefaultMode)
 	for i, s := range p.Sources {
 		at := at.Child("sources").Index(i)
-		f.requireExactlyOne(at, "a source", setFields(s))
+		f.requireExactlyOne(at, "a source", jsonNamesOfSetFields(s))
 		if s.DownwardAPI != nil {
 			f.checkDownwardFiles(s.DownwardAPI.Items, at.Child("downwardAPI", "items"))
 		}
 	}
 }
 
-// checkDownwardFiles checks the files of the downward API. Every path must stay within the volume.
+// checkDownwardFiles checks the files of a downward API volume: each needs a path within the volume, a valid
+// mode, and a pod field or a resource as its one source.
 func (f *findings) checkDownwardFiles(files []v1.DownwardAPIVolumeFile, at *field.Path) {
 	for i, file := range files {
 		at := at.Index(i)
@@ -125,7 +127,7 @@ func (f *findings) checkFileMode(at *field.Path, mode *int32) {
 	}
 }
 
-// jsonName returns the JSON name of a struct field.
+// jsonName returns the name of a struct field in its json tag.
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
@@ -141,7 +143,8 @@ var (
 	keyedDownwardFields = []string{"metadata.labels", "metadata.annotations"}
 )
 
-// checkFieldRef checks that a fieldRef names a field that is allowed.
+// checkFieldRef adds an error if a fieldRef names neither an allowed field nor one label or annotation, or has
+// another apiVersion than v1. A nil ref is allowed.
 func (f *findings) checkFieldRef(ref *v1.ObjectFieldSelector, at *field.Path, allowed []string) {
 	if ref == nil {
 		return
