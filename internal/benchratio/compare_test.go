@@ -35,7 +35,7 @@ func compare(t *testing.T, recorded string) ([]string, error) {
 	stdin := os.Stdin
 	defer func() { os.Stdin = stdin; _ = in.Close() }()
 	os.Stdin = in
-	return run(name, false)
+	return compareOrRecord(name, false)
 }
 
 // TestRun: up to 1.5 times the recorded figure passes. A larger figure, or a missing benchmark, fails. The smallest
@@ -81,9 +81,9 @@ func TestUpdate(t *testing.T) {
 	require.NoError(t, err)
 	results, err := parseOutput(strings.NewReader(output))
 	require.NoError(t, err)
-	text, err := r.update(results)
+	text, err := r.updatedText(results)
 	require.NoError(t, err)
 	assert.Equal(t, "# first\n\nratio podworkers.Dispatch podworkers.Spawn 4.00\nallocs podworkers.Lifecycle 6091.00\n# last\n", text)
-	_, err = r.update(nil)
+	_, err = r.updatedText(nil)
 	assert.EqualError(t, err, "ratio podworkers.Dispatch podworkers.Spawn: the run has no podworkers.Dispatch")
 }

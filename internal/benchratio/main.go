@@ -26,7 +26,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: benchratio [-record] FILE <output of go test -bench")
 		os.Exit(2)
 	}
-	faults, err := run(flag.Arg(0), *record)
+	faults, err := compareOrRecord(flag.Arg(0), *record)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "benchratio:", err)
 		os.Exit(2)
@@ -39,8 +39,10 @@ func main() {
 	}
 }
 
-// run compares the results on standard input with the recorded figures, or records them if record is true.
-func run(file string, record bool) (faults []string, err error) {
+// compareOrRecord reads results from standard input. If record is true, it writes them to the file. Else it
+// prints each recorded figure beside the new one, and returns a fault for each figure that is too large or
+// missing.
+func compareOrRecord(file string, record bool) (faults []string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -54,14 +56,14 @@ func run(file string, record bool) (faults []string, err error) {
 		return nil, err
 	}
 	if record {
-		updated, err := recorded.update(results)
+		updated, err := recorded.updatedText(results)
 		if err != nil {
 			return nil, err
 		}
 		return nil, os.WriteFile(file, []byte(updated), 0o644)
 	}
 	for _, c := range recorded.figures() {
-		now, err := c.measureIn(results)
+		now, err := c.computeFrom(results)
 		if err != nil {
 			faults = append(faults, err.Error())
 			continue

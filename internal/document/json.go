@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// readJSON parses every document of a JSON stream, and leaves out null documents. After a syntax error, or if a
-// bound is exceeded, it returns no documents. A YAML parser would not do, because YAML does not have all
-// escapes of JSON.
+// readJSON parses all documents of a JSON stream and leaves out null documents. After a syntax error, or if a
+// bound is exceeded, it returns no documents. A YAML parser cannot replace it, because YAML lacks some escapes
+// of JSON.
 func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
@@ -97,8 +97,8 @@ func (r *jsonReader) readList(v *Value, depth int) error {
 	return toUnexpectedEOF(err)
 }
 
-// readObject reads the fields of an object and its closing brace into v. If a field is there twice, it adds a
-// fault and keeps the last value.
+// readObject reads the fields of an object and its closing brace into v. If the object has a field twice, it
+// adds a fault and keeps the last value.
 func (r *jsonReader) readObject(v *Value, depth int) error {
 	seen, position := map[string]int{}, map[string]int{}
 	for r.dec.More() {
@@ -126,8 +126,8 @@ func (r *jsonReader) readObject(v *Value, depth int) error {
 // errUnexpectedEOF means that the file ends within a document.
 var errUnexpectedEOF = errors.New("unexpected EOF")
 
-// nextToken reads the next token. It returns errUnexpectedEOF if the text ends within a token, and io.EOF if it
-// ends before one.
+// nextToken reads the next token. It returns errUnexpectedEOF if the text ends within a token, io.EOF if the
+// text ends before a token, and syntax errors unchanged.
 func (r *jsonReader) nextToken() (json.Token, error) {
 	token, err := r.dec.Token()
 	var syntax *json.SyntaxError
@@ -154,8 +154,8 @@ func (r *jsonReader) lineAtOffset(offset int64) int {
 	return r.line
 }
 
-// lineOfError returns the line at which the parser failed: the line of a syntax error, the last line if the
-// text ended too early, and otherwise the line read last.
+// lineOfError returns the line for an error of the parser: the line of a syntax error, the last line if the
+// text ended too early, and the line read last for any other error.
 func (r *jsonReader) lineOfError(err error) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

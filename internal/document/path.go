@@ -108,14 +108,14 @@ func (v *Value) Path(field string) *Path {
 			end := max(strings.IndexAny(rest+".", ".["), 0)
 			next, rest = p.Field(rest[:end]), rest[end:]
 		}
-		p, at = next, next.childOf(at)
+		p, at = next, next.childIn(at)
 	}
 	return p
 }
 
-// parseSubscript parses a subscript such as [0] or [key] at the beginning of text. It returns the path of that
-// part below p, and the rest of the text. The subscript is a map key if v is an object or the subscript is no
-// number, and otherwise a list index.
+// parseSubscript parses a subscript such as [0] or [key] at the beginning of text. It returns p extended by the
+// subscript, and the rest of the text. The subscript is a map key if v is an object or the subscript is no
+// number; any other subscript is a list index.
 func (v *Value) parseSubscript(p *Path, text string) (next *Path, rest string) {
 	if v != nil && v.Kind == Object {
 		return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
@@ -127,8 +127,9 @@ func (v *Value) parseSubscript(p *Path, text string) (next *Path, rest string) {
 	return p.Entry(strings.TrimSuffix(text[1:], "]")), ""
 }
 
-// childOf returns the field or item of parent that the last step of p names, or nil.
-func (p *Path) childOf(parent *Value) *Value {
+// childIn returns the field or the item of parent that the last step of p names. It returns nil if parent has
+// none.
+func (p *Path) childIn(parent *Value) *Value {
 	switch {
 	case p.name != "" || p.isMapKey:
 		return parent.Get(p.name)

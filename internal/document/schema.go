@@ -33,14 +33,15 @@ func newSchema(doc *Value, file *File) *schema {
 	return &schema{doc: doc, file: file}
 }
 
-// addFault adds a fault of the value at a path. It does nothing if there are more than MaxFaults faults.
+// addFault adds a fault of the value at a path. It does nothing if the list already has more than MaxFaults
+// faults.
 func (s *schema) addFault(at *Path, format string, args ...any) {
 	if len(s.faults) <= MaxFaults {
 		s.faults = append(s.faults, Fault{Line: at.Line(s.doc), Field: at.String(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
 
-// allFaults returns all faults; the unknown fields are last.
+// allFaults returns all faults. The faults of unknown fields are last.
 func (s *schema) allFaults() Faults {
 	if len(s.unknownFields) == 0 {
 		return s.faults
@@ -48,15 +49,15 @@ func (s *schema) allFaults() Faults {
 	return append(s.faults, s.unknownFields...)
 }
 
-// addTypeFault adds a fault, because the value is not of the expected kind, and lists the value as missing. It
-// always returns nil, so that the caller can return that in place of the value.
+// addTypeFault adds the fault that the value is not of the expected kind, and adds its path to the missing
+// values. It always returns nil, so that the caller can return that in place of the value.
 func (s *schema) addTypeFault(at *Path, v *Value, expected string) *Value {
 	s.addFault(at, "%s: expected %s", v.Describe(), expected)
 	return s.addMissing(at)
 }
 
-// addMissing adds the path to the list of values that the result does not contain, up to maxMissing. It always
-// returns nil, so that the caller can return that in place of the value.
+// addMissing adds the path to the list of values that the result does not contain, up to maxMissing paths. It
+// always returns nil, so that the caller can return that in place of the value.
 func (s *schema) addMissing(at *Path) *Value {
 	if len(s.missing) < maxMissing {
 		s.missing = append(s.missing, at)
@@ -67,8 +68,8 @@ func (s *schema) addMissing(at *Path) *Value {
 // maxMissing bounds the list of missing values.
 const maxMissing = 1000
 
-// reserveMemoryOrAddFault adds bytes to the memory of the file, and reports whether the sum is within the
-// bound. The first time that the sum exceeds the bound it adds a fault.
+// reserveMemoryOrAddFault adds bytes to the memory that the values of the file need, and returns true if the
+// sum is within the bound. The first time that the sum exceeds the bound it adds a fault.
 func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) bool {
 	if s.file.memoryExceeded {
 		return false
@@ -82,9 +83,10 @@ func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) bool {
 	return false
 }
 
-// checkValue compares v with type t and returns v without its faulty parts. It returns nil if nothing of v can
-// be used. A null is valid for every type, because it means that a field is not set.
-func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
+// checkValue compares v with type t and returns v without its faulty parts, for which it adds faults. It
+// returns nil if nothing of v can be used. A null is valid for every type, because it means that a field is not
+// set.
+func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.unreadable {
 		return s.addMissing(at) // The reader has reported the fault.
 	}
@@ -101,7 +103,7 @@ func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
 		return nil
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return s.checkUnmarshaler(v, t, at)
+		return s.checkByUnmarshaling(v, t, at)
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -128,9 +130,9 @@ func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) *Value {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// checkUnmarshaler checks a value by calling the UnmarshalJSON method of its type, such as a quantity or a
-// time. It returns nil if the value is faulty.
-func (s *schema) checkUnmarshaler(v *Value, t reflect.Type, at *Path) *Value {
+// checkByUnmarshaling checks a value by calling the UnmarshalJSON method of its type, such as a quantity or a
+// time. It returns v, or it adds a fault and returns nil.
+func (s *schema) checkByUnmarshaling(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	expected := "another form"
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
@@ -156,8 +158,9 @@ func (s *schema) checkUnmarshaler(v *Value, t reflect.Type, at *Path) *Value {
 }
 
 // checkStruct checks each field of an object against the fields of a struct, and returns the object without
-// faulty and unknown fields. A field of a newer API version is always a fault, because it may restrict the pod.
-func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
+// faulty and unknown fields. An unknown field adds a fault, in lenient files too if a newer API version has the
+// field, because it may restrict the pod.
+func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
 	}
@@ -187,8 +190,8 @@ func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) *Value {
 	})
 }
 
-// mapFields returns the object with the value of each field converted. Fields for which convert returns nil are
-// removed.
+// mapFields returns an object with the converted values of v's fields. It leaves out fields for which convert
+// returns nil. It returns v itself if no value changes.
 func mapFields(v *Value, convert func(Field) *Value) *Value {
 	kept := make([]Field, 0, len(v.Fields))
 	same := true
@@ -205,7 +208,8 @@ func mapFields(v *Value, convert func(Field) *Value) *Value {
 	return (&Value{Kind: Object, Line: v.Line, Fields: kept}).computeTotals()
 }
 
-// fieldIgnoringCase returns a known field that differs from name only in upper and lower case.
+// fieldIgnoringCase returns a known field whose name equals name if case is ignored, and false if no field
+// does.
 func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string, ok bool) {
 	for k := range known {
 		if strings.EqualFold(k, name) {
@@ -216,8 +220,8 @@ func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string
 }
 
 // checkMap checks the values of an object against the element type of a map, and returns the object without
-// faulty values.
-func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) *Value {
+// faulty values. If v is no object, it adds a fault and returns nil.
+func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
 	}
@@ -232,8 +236,9 @@ func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) *Value {
 }
 
 // checkSlice checks the items of a list, and returns the list with null in place of faulty items. For a slice
-// of bytes the value must be base64 text.
-func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
+// of bytes the value must be base64 text. It returns nil if v is no list, or after the file has exceeded the
+// memory bound.
+func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if t.Elem().Kind() == reflect.Uint8 {
 		if _, err := base64.StdEncoding.DecodeString(v.Text); v.Kind != Text || err != nil {
 			return s.addTypeFault(at, v, "base64 text")
@@ -261,7 +266,7 @@ func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) *Value {
 
 // checkItem checks an item of a list, which must not be null. It returns a null in place of a faulty item, so
 // that the other items keep their indexes.
-func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) *Value {
+func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) (usable *Value) {
 	null := (&Value{Line: item.Line}).computeTotals()
 	if item.Kind == Null && !item.unreadable {
 		s.addTypeFault(at, item, "a value (a list has no empty items)")
@@ -276,9 +281,9 @@ func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) *Value {
 	return null
 }
 
-// checkText returns the value if it is a string. If the file is Loose, it converts a boolean or number to a
-// string. Any other value is a fault, and the result is nil.
-func (s *schema) checkText(v *Value, at *Path) *Value {
+// checkText returns the value if it is a string. If the file is Loose, it converts a boolean or a number to a
+// string. For any other value it adds a fault and returns nil.
+func (s *schema) checkText(v *Value, at *Path) (usable *Value) {
 	switch v.Kind {
 	case Text:
 		return v
@@ -291,9 +296,9 @@ func (s *schema) checkText(v *Value, at *Path) *Value {
 	return s.addTypeFault(at, v, "a string")
 }
 
-// checkInt returns the value if it is an integer of the given number of bits. Otherwise it adds a fault and
+// checkInt returns the value if it is an integer that fits into the number of bits. If not, it adds a fault and
 // returns nil.
-func (s *schema) checkInt(v *Value, bits int, at *Path) *Value {
+func (s *schema) checkInt(v *Value, bits int, at *Path) (usable *Value) {
 	if v.Kind != Number {
 		return s.addTypeFault(at, v, "a whole number")
 	}

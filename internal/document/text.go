@@ -10,8 +10,8 @@ import (
 // tree of a file of commas is a hundred times as large as the file.
 const maxValueMarkers = maxValues
 
-// readDocuments parses every document in the text of a file. It parses a text that begins with { or [ as JSON,
-// and as YAML if that fails. It parses any other text as YAML.
+// readDocuments parses all documents in the text of a file. It parses a text that begins with { or [ as JSON,
+// and as YAML if that fails. If both fail, it returns the faults of JSON. It parses any other text as YAML.
 func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	data, faults := validateAndTrimBOM(data, b)
 	if faults != nil {
@@ -34,7 +34,7 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 }
 
 // validateAndTrimBOM returns the text without a byte order mark. It returns a fault if the text is too large,
-// is not UTF-8, has a NUL byte, or may have too many values.
+// is UTF-16 or not UTF-8, has a NUL byte, or may have too many values.
 func validateAndTrimBOM(data []byte, b Bounds) ([]byte, Faults) {
 	fault := func(line int, format string, args ...any) ([]byte, Faults) {
 		return nil, Faults{{Line: line, Reason: fmt.Sprintf(format, args...), Syntax: true}}
@@ -73,8 +73,8 @@ func indexOfInvalidUTF8(data []byte) int {
 	return -1
 }
 
-// countValueMarkers counts the characters that can begin a value or separate values. The number of values is
-// not larger than that.
+// countValueMarkers counts the characters that can begin or separate values. A text cannot have more values
+// than this number.
 func countValueMarkers(data []byte) (n int) {
 	for _, b := range data {
 		switch b {

@@ -77,8 +77,9 @@ func (v *Value) findField(name string) *Field {
 	return &v.Fields[i]
 }
 
-// computeTotals sets height, size and bytes of v from its items and fields, and returns v. The sums stop
-// growing just above the bounds, because aliases of aliases grow exponentially.
+// computeTotals sets height (levels of nesting), size (number of values) and bytes of v from its items and
+// fields, and returns v. The sums stop growing just above the bounds, because aliases of aliases grow
+// exponentially.
 func (v *Value) computeTotals() *Value {
 	v.height, v.size, v.bytes = 1, 1, int64(len(v.Text))
 	for _, item := range v.Items {
@@ -91,14 +92,15 @@ func (v *Value) computeTotals() *Value {
 	return v
 }
 
-// addTotals adds the height, size and bytes of a part to v.
+// addTotals adds the size and the bytes of a part to v, and raises the height of v above the part.
 func (v *Value) addTotals(part *Value) {
 	v.height = max(v.height, part.height+1)
 	v.size = min(v.size+part.size, maxValues+1)
 	v.bytes = min(v.bytes+part.bytes, maxByteSum)
 }
 
-// innermostLine returns the line of the innermost value for which exceeds returns true.
+// innermostLine returns the line of an innermost part of v for which exceeds returns true: no part of that part
+// exceeds too. It returns the line of v if no part exceeds.
 func (v *Value) innermostLine(exceeds func(*Value) bool) int {
 	for {
 		inner := slices.IndexFunc(v.Items, exceeds)
@@ -153,7 +155,7 @@ func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byt
 }
 
 // appendHTMLSafeJSONString appends s in quotes as a JSON string, as encoding/json does: it also escapes <, >
-// and &. It converts a piece at a time, so that it needs little more memory than the string.
+// and &. It converts s in pieces, so that it needs little more memory than the string.
 func appendHTMLSafeJSONString(to []byte, s string) []byte {
 	const piece = 4 << 10
 	to = append(to, '"')
@@ -207,8 +209,8 @@ func (v *Value) Describe() string {
 	return v.Kind.String()
 }
 
-// canonicalNumber formats a JSON number, so that equal numbers have the same text: integers in decimal, other
-// numbers in the shortest form. A number beyond the range of float64 is an error.
+// canonicalNumber formats a JSON number, so that equal numbers have the same text: 64-bit integers in decimal,
+// other numbers in the shortest form. It returns an error for a number outside the range of float64.
 func canonicalNumber(literal string) (string, error) {
 	if n, err := strconv.ParseInt(literal, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), nil

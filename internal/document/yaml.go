@@ -15,9 +15,9 @@ import (
 	"github.com/podkeel/podkeel/internal/plain"
 )
 
-// readYAML parses every document of a YAML stream, and leaves out empty ones. It returns the documents in spite
-// of faults such as duplicate keys. After a syntax error, too many faults, or if a bound is exceeded, it
-// returns no documents.
+// readYAML parses all documents of a YAML stream and leaves out empty ones. Faults such as duplicate keys do
+// not drop the documents. After a syntax error, too many faults, or if a bound is exceeded, it returns no
+// documents.
 func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	r := yamlReader{bounds: b}
@@ -38,8 +38,8 @@ func readYAML(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	}
 }
 
-// decodeYAMLRecovering decodes the next document. It turns a panic of the YAML library into an error, so that
-// no manifest can crash the agent.
+// decodeYAMLRecovering decodes the next document. It recovers a panic of the YAML library and returns it as an
+// error, so that no manifest can crash the agent.
 func decodeYAMLRecovering(dec *yaml.Decoder, node *yaml.Node) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -52,7 +52,7 @@ func decodeYAMLRecovering(dec *yaml.Decoder, node *yaml.Node) (err error) {
 // yamlErrorText matches a syntax error. The library gives the line only in the text of the error.
 var yamlErrorText = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
-// syntaxFault turns an error of the YAML library into a fault with its line.
+// syntaxFault converts an error of the YAML library to a fault. The fault has the line if the error names one.
 func syntaxFault(err error) Fault {
 	f := Fault{Reason: err.Error(), Syntax: true}
 	if m := yamlErrorText.FindStringSubmatch(f.Reason); m != nil {
@@ -74,15 +74,16 @@ type yamlReader struct {
 	duplicates Faults // at most MaxFaults; they do not make a document unreadable
 }
 
-// addFault adds a fault on the line of a node. It does nothing if there are more than MaxFaults faults.
+// addFault adds a fault on the line of a node. It does nothing if the list already has more than MaxFaults
+// faults.
 func (r *yamlReader) addFault(n *yaml.Node, format string, args ...any) {
 	if len(r.faults) <= MaxFaults {
 		r.faults = append(r.faults, Fault{Line: n.Line, Reason: fmt.Sprintf(format, args...), Syntax: true})
 	}
 }
 
-// readDocument converts one document. v is nil if the document is empty. ok is false if a bound is exceeded,
-// and the fault is added.
+// readDocument converts one document to a value. v is nil if the document is empty. If a bound is exceeded, it
+// adds a fault and returns false.
 func (r *yamlReader) readDocument(n *yaml.Node) (v *Value, ok bool) {
 	if n.Kind == yaml.DocumentNode {
 		if len(n.Content) == 0 {
@@ -103,8 +104,8 @@ func (r *yamlReader) readDocument(n *yaml.Node) (v *Value, ok bool) {
 	return v, true
 }
 
-// readNode converts a node to a value. A faulty node becomes a null that is marked as unreadable, and a fault
-// is added. Beyond maxDepth it returns a placeholder, which the check of the bounds rejects.
+// readNode converts a node to a value. For a faulty node it adds a fault and returns a null with the flag
+// unreadable. Beyond maxDepth it returns a placeholder, which Bounds.checkDocument rejects.
 func (r *yamlReader) readNode(n *yaml.Node, depth int) *Value {
 	if depth > maxDepth+1 {
 		return (&Value{Line: n.Line, height: maxDepth + 1, size: 1})
@@ -132,8 +133,8 @@ func (r *yamlReader) readNode(n *yaml.Node, depth int) *Value {
 	return v
 }
 
-// resolveAlias returns the value of the anchor that an alias names. An alias within its own anchor is a fault
-// and becomes an unreadable null.
+// resolveAlias returns the value of the anchor that an alias names. For an alias within its own anchor it adds
+// a fault and returns a null with the flag unreadable.
 func (r *yamlReader) resolveAlias(n *yaml.Node) *Value {
 	if v := r.anchors[n.Alias]; v != nil {
 		return v
@@ -142,8 +143,9 @@ func (r *yamlReader) resolveAlias(n *yaml.Node) *Value {
 	return (&Value{Line: n.Line, unreadable: true}).computeTotals()
 }
 
-// readMapping reads the fields of an object into v. Of duplicate keys it keeps the last. Fields written in the
-// object override the fields of merge keys (<<), and earlier merge keys override later ones.
+// readMapping reads the fields of an object into v. It adds a fault for a duplicate key and keeps the last
+// value. Fields written in the object override fields from merge keys (<<), and earlier merge keys override
+// later ones. It stops with a fault if merge keys add too many fields.
 func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	seen, position := map[string]int{}, map[string]int{}
 	var merged []*Value
@@ -180,8 +182,8 @@ func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	}
 }
 
-// mergedObjects returns the objects that a merge key (<<) names: one, or a list of them. If one is not an
-// object, it adds a fault and returns nil.
+// mergedObjects returns the objects that v, the value of a merge key (<<), lists: v itself or the items of v.
+// If one is not an object, it adds a fault and returns nil.
 func (r *yamlReader) mergedObjects(key *yaml.Node, v *Value) []*Value {
 	candidates := []*Value{v}
 	if v.Kind == List {
@@ -197,7 +199,7 @@ func (r *yamlReader) mergedObjects(key *yaml.Node, v *Value) []*Value {
 }
 
 // readScalar sets the kind and the text of v from a scalar node. Unquoted words such as yes and off are
-// booleans, as in YAML 1.1. An unknown tag is a fault, and v becomes unreadable.
+// booleans, as in YAML 1.1. For an unknown tag it adds a fault and sets the flag unreadable of v.
 func (r *yamlReader) readScalar(n *yaml.Node, v *Value) {
 	switch tag := n.ShortTag(); tag {
 	case "!!null":
@@ -215,8 +217,8 @@ func (r *yamlReader) readScalar(n *yaml.Node, v *Value) {
 	}
 }
 
-// readTypedScalar sets v from a scalar that YAML resolves to a boolean or a number. NaN, infinity and text that
-// cannot be decoded are faults, and v becomes unreadable.
+// readTypedScalar sets v from a scalar that YAML resolves to a boolean or a number. For NaN, infinity and text
+// that cannot be decoded it adds a fault and sets the flag unreadable of v.
 func (r *yamlReader) readTypedScalar(n *yaml.Node, v *Value) {
 	var decoded any
 	if err := n.Decode(&decoded); err != nil {

@@ -42,7 +42,7 @@ func CgroupVersion(path string) int {
 }
 
 // isKernelFile reports whether the file is in /proc, /sys or another file system whose content the kernel
-// generates while it is read. A read of such a file may block. It returns false on systems other than Linux.
+// generates while it is read. A read of such a file may block. On systems other than Linux it returns false.
 func isKernelFile(f *os.File) bool {
 	fs, ok := fstatfs(f)
 	return ok && runtime.GOOS == "linux" && slices.Contains(kernelMagics[:], fs.magic)

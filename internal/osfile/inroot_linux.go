@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRegularInRoot resolves a path with dir as its root directory, and opens it for reading only if it is a regular
-// file. The error is errors.ErrUnsupported if the kernel has no openat2 or does not permit it.
-func openRegularInRoot(dir *os.Root, path string) (*os.File, error) {
+// openRegularFollowingLinksInRoot opens a regular file for reading. It follows symbolic links, also absolute
+// ones, as if dir were the root directory. The error is errors.ErrUnsupported if the kernel has no openat2 or
+// does not permit it, or on a system other than Linux.
+func openRegularFollowingLinksInRoot(dir *os.Root, path string) (*os.File, error) {
 	root, err := dir.Open(".")
 	if err != nil {
 		return nil, err
@@ -42,8 +43,9 @@ func openRegularInRoot(dir *os.Root, path string) (*os.File, error) {
 	return verifyRegular(f, seen)
 }
 
-// openPathInRoot resolves a path with root as its root directory, and returns a descriptor of it with O_PATH,
-// which does not open the file itself.
+// openPathInRoot resolves a path as if root were the root directory, and returns an O_PATH descriptor, which
+// cannot read the file. It follows symbolic links inside root. It retries while other processes rename or
+// mount.
 func openPathInRoot(root int, path string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// openRegularInRoot returns errors.ErrUnsupported: this system cannot resolve a path in another root directory.
-func openRegularInRoot(*os.Root, string) (*os.File, error) { return nil, errors.ErrUnsupported }
+// openRegularFollowingLinksInRoot returns errors.ErrUnsupported: this system cannot resolve a path in another root directory.
+func openRegularFollowingLinksInRoot(*os.Root, string) (*os.File, error) { return nil, errors.ErrUnsupported }

@@ -11,7 +11,7 @@ import (
 // mountChecker opens directories unless they are on another device.
 type mountChecker struct{}
 
-// newMountChecker returns a mountChecker.
+// newMountChecker returns a mountChecker that uses the system calls.
 func newMountChecker() mountChecker { return mountChecker{} }
 
 // openUnlessMount opens a directory in parent. The error is ErrMount if it is on another device.

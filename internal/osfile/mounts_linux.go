@@ -14,12 +14,12 @@ import (
 type mountChecker struct {
 	// openat2 opens a directory in parent unless it is in another mount.
 	openat2 func(parent int, name string) (int, error)
-	// mountID returns the ID of the mount that holds an open file.
+	// mountIDFromProc returns the ID of the mount that holds an open file.
 	mountID func(fd int) (uint64, error)
 }
 
-// newMountChecker returns a mountChecker that calls the system.
-func newMountChecker() mountChecker { return mountChecker{openat2: openat2, mountID: mountID} }
+// newMountChecker returns a mountChecker that uses the system calls.
+func newMountChecker() mountChecker { return mountChecker{openat2: openat2, mountID: mountIDFromProc} }
 
 // openUnlessMount opens a directory in parent. If the directory is in another mount, it is not opened and the error is
 // ErrMount.
@@ -37,8 +37,8 @@ func (t mountChecker) openUnlessMount(parent *os.File, name string) (*os.File, e
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// openat2 opens a directory in parent, which must not be a link. It fails with EXDEV if the directory is in
-// another mount.
+// openat2 opens a directory in parent without following symbolic links. It fails with EXDEV if the directory is
+// in another mount. It retries while other processes rename or mount.
 func openat2(parent int, name string) (fd int, err error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -57,9 +57,9 @@ func openat2(parent int, name string) (fd int, err error) {
 	return fd, err
 }
 
-// openComparingMountIDs opens a directory in parent as openUnlessMount does, for a kernel without openat2: it
-// compares the mount IDs. It first opens the directory with O_PATH, because a normal open could trigger an
-// automount.
+// openComparingMountIDs opens a directory in parent like openUnlessMount, for a kernel without openat2: it
+// returns ErrMount if the mount IDs differ. It first opens the directory with O_PATH, because a normal open
+// could trigger an automount.
 func (t mountChecker) openComparingMountIDs(parent int, name string) (int, error) {
 	place, err := openat(parent, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {
@@ -89,9 +89,9 @@ func openat(parent int, name string, flags int) (fd int, err error) {
 	return fd, err
 }
 
-// mountID returns the mount ID of an open file from /proc/self/fdinfo. The error is ErrMountsUnknown if that
-// file has no mount ID.
-func mountID(fd int) (uint64, error) {
+// mountIDFromProc returns the mount ID of an open file from /proc/self/fdinfo. The error is ErrMountsUnknown if
+// the file there cannot be read or has no mount ID.
+func mountIDFromProc(fd int) (uint64, error) {
 	const longest = 4096
 	f, err := os.Open("/proc/self/fdinfo/" + strconv.Itoa(fd))
 	if err != nil {
@@ -105,10 +105,10 @@ func mountID(fd int) (uint64, error) {
 	return parseMountID(text)
 }
 
-// parseMountID returns the number in the line "mnt_id:    42". Without such a line the error is
-// ErrMountsUnknown.
-func parseMountID(text []byte) (uint64, error) {
-	for line := range bytes.Lines(text) {
+// parseMountID returns the number from the line "mnt_id:    42". The error is ErrMountsUnknown if no line has
+// such a number.
+func parseMountID(fdinfo []byte) (uint64, error) {
+	for line := range bytes.Lines(fdinfo) {
 		if value, ok := bytes.CutPrefix(line, []byte("mnt_id:")); ok {
 			if id, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64); err == nil {
 				return id, nil

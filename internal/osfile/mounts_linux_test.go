@@ -213,12 +213,12 @@ func TestMountID(t *testing.T) {
 	assert.EqualValues(t, 4711, id)
 	_, err = parseMountID([]byte("mnt_id:\tx"))
 	require.ErrorIs(t, err, ErrMountsUnknown)
-	_, err = mountID(-1)
+	_, err = mountIDFromProc(-1)
 	require.ErrorIs(t, err, ErrMountsUnknown)
 	f, err := os.Open(t.TempDir())
 	require.NoError(t, err)
 	defer f.Close()
-	_, err = mountID(int(f.Fd()))
+	_, err = mountIDFromProc(int(f.Fd()))
 	require.NoError(t, err)
 }
 

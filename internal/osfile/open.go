@@ -34,7 +34,7 @@ func (e *KindError) Unwrap() error { return e.Want }
 // ErrNotDirectory at once, without opening it.
 func OpenDir(path string) (*os.Root, error) {
 	dir, err := os.OpenRoot(directoryOnlyPath(path))
-	return dir, explainOpenError(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
+	return dir, replaceIfNotDirectory(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
 // OpenSubdir opens a directory in parent. The name is one element of a path. If it is not a directory, or is a link to
@@ -52,7 +52,7 @@ func OpenSubdir(parent *os.Root, name string) (*os.Root, error) {
 	}
 	dir, err := parent.OpenRoot(directoryOnlyPath(name))
 	if err != nil {
-		return nil, explainOpenError(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
+		return nil, replaceIfNotDirectory(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
@@ -86,12 +86,13 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 	return dir, nil
 }
 
-// directoryOnlyPath appends "/." to a path. The system can then open the path only if it is a directory.
+// directoryOnlyPath appends "/." to a path. The operating system can open the result only if the path is a
+// directory.
 func directoryOnlyPath(path string) string { return path + string(os.PathSeparator) + "." }
 
-// explainOpenError returns the error of an open with the given path. It replaces the cause by a KindError if
-// stat shows that the path is not a directory. For a nil error it returns nil.
-func explainOpenError(err error, path string, stat func() (fs.FileInfo, error)) error {
+// replaceIfNotDirectory returns err as an open error with the given path. It replaces the cause by a KindError
+// if stat shows that the path is not a directory. For a nil error it returns nil.
+func replaceIfNotDirectory(err error, path string, stat func() (fs.FileInfo, error)) error {
 	if err == nil {
 		return nil
 	}
@@ -151,7 +152,7 @@ func OpenWithin(dir *os.Root, path string) (*os.File, error) {
 // file OpenInRoot returns ErrNotRegular at once, without opening it. Some systems cannot resolve links in this way:
 // systems other than Linux, Linux before 5.6, or a seccomp profile. There a link that begins with "/" is an error.
 func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
-	f, err := openRegularInRoot(dir, path)
+	f, err := openRegularFollowingLinksInRoot(dir, path)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return OpenWithin(dir, path)
 	}
@@ -159,7 +160,7 @@ func OpenInRoot(dir *os.Root, path string) (*os.File, error) {
 }
 
 // openIfRegular opens a file for reading if stat reports a regular file, and checks the opened file again.
-// Another regular file may replace the file between the two calls, as editors and mounted ConfigMaps do.
+// Between the two calls another regular file may replace the file, as editors and mounted ConfigMaps do.
 func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
 	seen, err := stat()
 	if err != nil {
@@ -176,8 +177,8 @@ func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, erro
 }
 
 // verifyRegular returns f if it is a regular file and the same file as expected; a nil expected allows any
-// regular file. Otherwise it closes f and returns an error. A file of the kernel, as in /proc, is not regular
-// here.
+// regular file. It closes f and returns an error for any other file. A file that the kernel generates, as in
+// /proc, is an error too.
 func verifyRegular(f *os.File, expected fs.FileInfo) (*os.File, error) {
 	opened, err := f.Stat()
 	switch {
@@ -211,13 +212,14 @@ func OpenList(path string) (*os.File, error) {
 func OpenListWithin(parent *os.Root, path string) (*os.File, error) {
 	dir, err := parent.OpenRoot(directoryOnlyPath(path))
 	if err != nil {
-		return nil, explainOpenError(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
+		return nil, replaceIfNotDirectory(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
 	}
 	defer dir.Close()
 	return dir.Open(".")
 }
 
-// isPathElement reports whether a name is a single element of a path, and neither empty nor "." nor "..".
+// isPathElement reports whether a name can be one element of a path: it is not empty, not "." or "..", and has
+// no slash, backslash or NUL.
 func isPathElement(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
 }

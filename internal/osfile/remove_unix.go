@@ -40,8 +40,8 @@ func removeAll(ctx context.Context, dir *os.Root, name string) error {
 	return r.removeEntry(dir, name)
 }
 
-// removeEntry removes the entry with the name and everything below it. The name may also be the Path of a
-// Discarded, an entry in the subdirectory .trash.
+// removeEntry removes an entry of dir and everything below it. The name may also be ".trash/NAME", the path of
+// an entry that Discard has moved to the subdirectory .trash.
 func (r *removal) removeEntry(dir *os.Root, name string) error {
 	if path.Dir(name) == trashDir {
 		trash, err := openTrashIfExists(dir)
@@ -62,8 +62,8 @@ func (r *removal) removeEntry(dir *os.Root, name string) error {
 	return r.removeTree(parent, name, 0)
 }
 
-// removeTree removes an entry and everything below it. It first tries to remove it as a file. A missing entry
-// is no error.
+// removeTree removes an entry and everything below it. It first tries to remove it as a file, and then as a
+// directory. A missing entry is no error. It does not cross a mount.
 func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
@@ -78,14 +78,14 @@ func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	return err
 }
 
-// removeDirectory removes a directory and everything below it, unless it is a mount. If the tree is too deep,
-// or too many files are open, it moves the directory to the top of the tree instead. If the entry is not a
-// directory, it returns unlinkErr, the error of removing it as a file.
+// removeDirectory removes a directory and everything below it, unless it is a mount (ErrMount). If the tree is
+// too deep, or too many files are open, it moves the directory to the top of the tree instead. If the entry is
+// not a directory, it returns unlinkErr, the error from removing it as a file.
 func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlinkErr error) error {
 	if depth >= maxDepth {
 		return r.moveToTop(parent, name)
 	}
-	r.callBeforeSyscall()
+	r.callTestHook()
 	dir, err := r.mounts.openUnlessMount(parent, name)
 	switch {
 	case errors.Is(err, unix.ENOENT):
@@ -123,8 +123,8 @@ func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlin
 	return err
 }
 
-// removeEntries removes the entries of a directory, and returns the first error. After an error it continues
-// with the other entries, unless the error stops the whole removal.
+// removeEntries removes the entries of a directory and everything below them. After an error it continues with
+// the other entries, and returns the first error. It returns at once if stopsRemoval is true for an error.
 func (r *removal) removeEntries(dir *os.File, depth int) error {
 	var first error
 	for {
@@ -147,8 +147,8 @@ func (r *removal) removeEntries(dir *os.File, depth int) error {
 	}
 }
 
-// prependToErrorPath puts the name of the directory in front of the path of a PathError. Another error is
-// returned unchanged.
+// prependToErrorPath puts the name of a directory in front of the path in a PathError, which it changes. It
+// returns any other error unchanged.
 func prependToErrorPath(name string, err error) error {
 	if where, ok := err.(*fs.PathError); ok {
 		where.Path = path.Join(name, where.Path)
@@ -156,18 +156,18 @@ func prependToErrorPath(name string, err error) error {
 	return err
 }
 
-// stopsRemoval reports whether an error stops the whole removal: a mount, unknown mounts, or the end of the
-// context.
+// stopsRemoval reports whether an error stops a whole removal: a mount, unknown mounts, or a context that has
+// ended.
 func stopsRemoval(err error) bool {
 	return errors.Is(err, ErrMount) || errors.Is(err, ErrMountsUnknown) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// moveToTop moves a directory to the top of the tree, where it is removed later, because it is too deep or too
-// many files are open. Its new name is random, so that it cannot collide with a name of an earlier removal. The
+// moveToTop moves a directory to the top directory of the removal, which removes it later, because it is too
+// deep or too many files are open. It gets a random name, so that it cannot collide with an earlier one. The
 // error is ErrMount if the directory is a mount.
 func (r *removal) moveToTop(parent *os.File, name string) error {
-	r.callBeforeSyscall()
+	r.callTestHook()
 	err := unix.Renameat(int(parent.Fd()), name, int(r.top.Fd()), "deep-"+rand.Text())
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
@@ -179,10 +179,10 @@ func (r *removal) moveToTop(parent *os.File, name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// unlink removes one file, or one empty directory with the flag AT_REMOVEDIR. The error is ErrMount if
+// unlink removes one file, or, with the flag AT_REMOVEDIR, one empty directory. The error is ErrMount if
 // something is mounted on it.
 func (r *removal) unlink(parent *os.File, name string, flags int) error {
-	r.callBeforeSyscall()
+	r.callTestHook()
 	err := retryOnEINTR(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
 	if err == nil {
 		return nil
@@ -193,15 +193,15 @@ func (r *removal) unlink(parent *os.File, name string, flags int) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// callBeforeSyscall calls beforeSyscall, which only tests set.
-func (r *removal) callBeforeSyscall() {
+// callTestHook calls beforeSyscall if it is set. Only tests set it.
+func (r *removal) callTestHook() {
 	if r.beforeSyscall != nil {
 		r.beforeSyscall()
 	}
 }
 
-// retryOnEINTR repeats a call until it returns an error other than EINTR, or nil. EINTR means that a signal has
-// interrupted the call.
+// retryOnEINTR repeats a call while it returns EINTR, which means that a signal has interrupted it. It returns
+// the result of the last call.
 func retryOnEINTR(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// statfs returns the type and the sizes of the file system that contains a path, and false if the system call fails.
+// statfs returns the type and the sizes of the file system that contains a path. It returns false if the system
+// call fails, or on a system that does not support it.
 func statfs(path string) (fileSystem, bool) {
 	var fs syscall.Statfs_t
 	if syscall.Statfs(path, &fs) != nil {
@@ -16,8 +17,8 @@ func statfs(path string) (fileSystem, bool) {
 	return fileSystemFrom(&fs), true
 }
 
-// fstatfs returns the type and the sizes of the file system that contains an open file, and false if the system call
-// fails. It does not call the file's method Fd, which would make the file blocking.
+// fstatfs returns the type and the sizes of the file system that contains an open file, and false if it cannot.
+// It does not call the file's method Fd, which would make the file blocking.
 func fstatfs(f *os.File) (fileSystem, bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -32,7 +33,7 @@ func fstatfs(f *os.File) (fileSystem, bool) {
 	return fileSystemFrom(&fs), true
 }
 
-// fileSystemFrom converts the result of statfs: the type, and the capacity and the free space in bytes.
+// fileSystemFrom converts the result of statfs to the type, and the capacity and the available space in bytes.
 func fileSystemFrom(fs *syscall.Statfs_t) fileSystem {
 	size := uint64(fs.Bsize)
 	return fileSystem{magic: int64(fs.Type), capacity: fs.Blocks * size, free: fs.Bavail * size}

@@ -92,8 +92,8 @@ func ListTrash(dir *os.Root) ([]Discarded, error) {
 	return all, nil
 }
 
-// openTrashIfExists opens the trash: the subdirectory .trash with the entries that Discard has moved there. It
-// returns nil without an error if there is none. It retries if a concurrent call replaces the directory.
+// openTrashIfExists opens the subdirectory .trash, to which Discard moves entries. It returns nil without an
+// error if the subdirectory does not exist. It retries if a concurrent call replaces the subdirectory.
 func openTrashIfExists(dir *os.Root) (trash *os.Root, err error) {
 	const attempts = 10
 	for range attempts {
@@ -133,8 +133,8 @@ func EmptyTrash(ctx context.Context, dir *os.Root, matchesOwner func(owner strin
 	return failures, err
 }
 
-// removeTrashEntry removes one entry of the subdirectory .trash. It first calls beforeRemove, if that is not
-// nil. If beforeRemove fails, the entry stays.
+// removeTrashEntry removes one entry of the subdirectory .trash. It first calls beforeRemove if that is not
+// nil. If beforeRemove returns an error, it returns the error and does not remove the entry.
 func removeTrashEntry(ctx context.Context, dir *os.Root, path string, beforeRemove func(path string) error) error {
 	if beforeRemove != nil {
 		if err := beforeRemove(path); err != nil {

@@ -25,7 +25,7 @@ func FindInPod(body []byte) ([]Found, error) {
 		if err := envelope.Unmarshal(raw); err != nil {
 			return nil, err
 		}
-		return findInProtobuf(envelope.Raw)
+		return unknownFieldsInProtobufPod(envelope.Raw)
 	}
 	var f finder
 	err := f.collectInValue(json.NewDecoder(bytes.NewReader(body)), nil, 0)
@@ -39,7 +39,7 @@ func FindInPods(body []byte) (map[int][]Found, error) {
 		if err := envelope.Unmarshal(raw); err != nil {
 			return nil, err
 		}
-		return findInProtobufList(envelope.Raw)
+		return unknownFieldsInProtobufList(envelope.Raw)
 	}
 	all := map[int][]Found{}
 	list := json.NewDecoder(bytes.NewReader(body))
@@ -97,7 +97,7 @@ const maxDepth = 1000
 var errTooDeep = errors.New("the values are nested too deep")
 
 // collectInValue reads the next JSON value and collects the set fields in it that only newer API versions have.
-// at is the path of the value, nil for the pod. A value that is nested too deeply is an error.
+// at is the path of the value, nil for the pod. It returns an error for a value that is nested too deeply.
 func (f *finder) collectInValue(d *json.Decoder, at *pathStep, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep
@@ -120,8 +120,8 @@ func (f *finder) collectInValue(d *json.Decoder, at *pathStep, depth int) error 
 	return nil
 }
 
-// collectInField reads the value of the field at the path at. It collects the field if only newer API versions
-// have it and the value is not null. If the field is known, it collects the newer fields inside the value.
+// collectInField reads the value of the field at the path at. If only newer API versions have the field, it
+// collects the field, unless the value is null. For any other field it collects such fields inside the value.
 func (f *finder) collectInField(d *json.Decoder, at *pathStep, depth int) error {
 	if !IsName(at.name) {
 		return f.collectInValue(d, at, depth)
@@ -141,7 +141,7 @@ func (f *finder) collectInField(d *json.Decoder, at *pathStep, depth int) error 
 	return nil
 }
 
-// readExpectedDelim reads the next JSON token and returns an error unless it is the delimiter begin.
+// readExpectedDelim reads the next JSON token. It returns an error if the token is not the delimiter begin.
 func readExpectedDelim(d *json.Decoder, begin json.Delim) error {
 	token, err := d.Token()
 	if err == nil && token != begin {
@@ -151,7 +151,7 @@ func readExpectedDelim(d *json.Decoder, begin json.Delim) error {
 }
 
 // forEachField calls visit for each field of a JSON object, and reads the closing brace. The caller has read
-// the opening brace, and visit must read the value.
+// the opening brace, and visit must read the value. It stops at the first error.
 func forEachField(d *json.Decoder, visit func(name string) error) error {
 	for d.More() {
 		name, err := d.Token()
@@ -167,7 +167,7 @@ func forEachField(d *json.Decoder, visit func(name string) error) error {
 }
 
 // forEachItem calls visit for each item of a JSON array, and reads the closing bracket. The caller has read the
-// opening bracket, and visit must read the item.
+// opening bracket, and visit must read the item. It stops at the first error.
 func forEachItem(d *json.Decoder, visit func(i int) error) error {
 	for i := 0; d.More(); i++ {
 		if err := visit(i); err != nil {

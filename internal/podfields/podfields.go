@@ -44,8 +44,7 @@ var newerNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// stripIndexes removes the indexes and map keys in the brackets of a path: spec.containers[0].name becomes
-// spec.containers[].name.
+// stripIndexes empties the brackets in a path: spec.containers[0].name becomes spec.containers[].name.
 func stripIndexes(path string) string {
 	var out strings.Builder
 	for rest := path; ; {
@@ -70,11 +69,12 @@ func Paths(t reflect.Type) []string {
 	return found
 }
 
-// collectPaths returns the paths of the fields of t, and of the types in it, with prefix in front. ancestors
-// are the types around t. A type inside itself is not visited again.
+// collectPaths returns the set of the JSON paths of the fields of t and of the types in it, with prefix in
+// front. Unexported fields, and types with an UnmarshalJSON method, have no paths. ancestors are the types
+// around t. It does not visit a type inside itself again.
 func collectPaths(t reflect.Type, prefix string, ancestors []reflect.Type) map[string]bool {
 	found := map[string]bool{}
-	t, list := elementType(t)
+	t, list := stripPointersAndSlices(t)
 	if list {
 		prefix += "[]"
 	}
@@ -100,8 +100,9 @@ func collectPaths(t reflect.Type, prefix string, ancestors []reflect.Type) map[s
 	return found
 }
 
-// elementType returns the type without pointers and slices. list reports whether it was a slice.
-func elementType(t reflect.Type) (elem reflect.Type, list bool) {
+// stripPointersAndSlices returns the element type below all pointers and slices of t. list reports whether t
+// had a slice.
+func stripPointersAndSlices(t reflect.Type) (elem reflect.Type, list bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		list = list || t.Kind() == reflect.Slice
 		t = t.Elem()
@@ -109,7 +110,7 @@ func elementType(t reflect.Type) (elem reflect.Type, list bool) {
 	return t, list
 }
 
-// hasUnmarshalJSON reports whether the type has an UnmarshalJSON method.
+// hasUnmarshalJSON reports whether a pointer to the type has an UnmarshalJSON method.
 func hasUnmarshalJSON(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }

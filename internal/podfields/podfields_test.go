@@ -120,10 +120,10 @@ func inEnvelope(t testing.TB, kind string, message []byte) []byte {
 	return append([]byte("k8s\x00"), text...)
 }
 
-// findInProtobuf lists the fields of a pod's spec that the Go types of this build lack, in the order of the
-// message, at most 100. A field that [Newer] knows has its name in the path. Another field has its number, as
-// in spec.#99.
-func findInProtobuf(t testing.TB, pod []byte) []podfields.Found {
+// unknownFieldsInProtobufPod lists the fields of a pod's spec in a protobuf message that the Go types of this
+// build lack, in the order of the message, at most 100. A field that [Newer] knows has its name in the path.
+// Another field has its number, as in spec.#99.
+func unknownFieldsInProtobufPod(t testing.TB, pod []byte) []podfields.Found {
 	found, err := podfields.FindInPod(inEnvelope(t, "Pod", pod))
 	require.NoError(t, err)
 	return found
@@ -140,7 +140,7 @@ func TestFindInPod(t *testing.T) {
 	} {
 		text := slices.Concat(before, newer)
 		require.NoError(t, (&v1.Pod{}).Unmarshal(text), name)
-		assert.Equal(t, want, findInProtobuf(t, text), name)
+		assert.Equal(t, want, unknownFieldsInProtobufPod(t, text), name)
 		lists, err := podfields.FindInPods(inEnvelope(t, "PodList", slices.Concat(before, tagged(2), tagged(2, text...))))
 		require.NoError(t, err)
 		assert.Equal(t, map[int][]podfields.Found{0: nil, 1: want}, lists, name)
@@ -180,7 +180,7 @@ func TestFindInProtobuf(t *testing.T) {
 	}}}
 	plain, err := pod.Marshal()
 	require.NoError(t, err)
-	assert.Empty(t, findInProtobuf(t, plain))
+	assert.Empty(t, unknownFieldsInProtobufPod(t, plain))
 
 	mount := slices.Concat(tagged(1, 'v'), tagged(8, []byte("noexec")...), tagged(8, []byte("nodev")...))
 	emptyDir := tagged(1, append([]byte{}, 'M')...)
@@ -196,7 +196,7 @@ func TestFindInProtobuf(t *testing.T) {
 		{Path: "spec.containers[0].volumeMounts[1].bindMountOptions", Since: "1.37"},
 		{Path: "spec.evictionResponders", Since: "1.37"},
 		{Path: "spec.#99"},
-	}, findInProtobuf(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
+	}, unknownFieldsInProtobufPod(t, slices.Concat(tagged(2, spec...), tagged(3, tagged(99, 'x')...), tagged(77, 'x'))), "the status is of nodes")
 }
 
 func FuzzFindWire(f *testing.F) {

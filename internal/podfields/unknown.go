@@ -18,7 +18,7 @@ func Unknown(pod *v1.Pod) []string {
 		return nil
 	}
 	u := unknownFinder{listed: parsedClasses()}
-	u.findInValue(reflect.ValueOf(&pod.Spec).Elem(), "spec")
+	u.collectInValue(reflect.ValueOf(&pod.Spec).Elem(), "spec")
 	return u.found
 }
 
@@ -51,9 +51,9 @@ func UnlistedFields(t reflect.Type, listed map[string]map[string]byte) []string 
 	seen := map[reflect.Type]bool{}
 	var visit func(t reflect.Type)
 	visit = func(t reflect.Type) {
-		t, _ = elementType(t)
+		t, _ = stripPointersAndSlices(t)
 		if t.Kind() == reflect.Map {
-			t, _ = elementType(t.Elem())
+			t, _ = stripPointersAndSlices(t.Elem())
 		}
 		if t.Kind() != reflect.Struct || hasUnmarshalJSON(t) || seen[t] {
 			return
@@ -80,39 +80,40 @@ type unknownFinder struct {
 	found  []string
 }
 
-// findInValue collects the set fields in a value that the table of known fields does not list.
-func (u *unknownFinder) findInValue(v reflect.Value, path string) {
+// collectInValue collects the set fields in a value that the table of known fields does not list. It does not
+// search in maps, nor in types with an UnmarshalJSON method.
+func (u *unknownFinder) collectInValue(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			u.findInValue(v.Elem(), path)
+			u.collectInValue(v.Elem(), path)
 		}
 	case reflect.Slice:
-		if of, _ := elementType(v.Type()); of.Kind() == reflect.Struct {
+		if of, _ := stripPointersAndSlices(v.Type()); of.Kind() == reflect.Struct {
 			for i := range v.Len() {
-				u.findInValue(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+				u.collectInValue(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
 			}
 		}
 	case reflect.Struct:
 		if !hasUnmarshalJSON(v.Type()) {
-			u.findInStruct(v, path)
+			u.collectInStruct(v, path)
 		}
 	}
 }
 
-// findInStruct collects the set fields of a struct that the table of known fields does not list. It searches in
-// those fields that the table marks as honoured.
-func (u *unknownFinder) findInStruct(v reflect.Value, path string) {
+// collectInStruct collects the set fields of a struct that the table of known fields does not list. It also
+// searches in the values of those fields that the table marks as honoured.
+func (u *unknownFinder) collectInStruct(v reflect.Value, path string) {
 	for i := range v.NumField() {
 		name, field := JSONName(v.Type().Field(i)), v.Field(i)
 		class, known := u.listed[v.Type().Name()][name]
 		switch {
 		case name == "":
-			u.findInValue(field, path)
+			u.collectInValue(field, path)
 		case !known && !field.IsZero() && len(u.found) < maxFound:
 			u.found = append(u.found, path+"."+name)
 		case class == classHonoured:
-			u.findInValue(field, path+"."+name)
+			u.collectInValue(field, path+"."+name)
 		}
 	}
 }

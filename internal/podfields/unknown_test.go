@@ -20,8 +20,8 @@ func TestClasses_Complete(t *testing.T) {
 	types := map[string]reflect.Type{}
 	var look func(t reflect.Type)
 	look = func(t reflect.Type) {
-		if t, _ = elementType(t); t.Kind() == reflect.Map {
-			t, _ = elementType(t.Elem())
+		if t, _ = stripPointersAndSlices(t); t.Kind() == reflect.Map {
+			t, _ = stripPointersAndSlices(t.Elem())
 		}
 		if t.Kind() == reflect.Struct && types[t.Name()] == nil {
 			types[t.Name()] = t
@@ -71,7 +71,7 @@ func TestClasses_AgreeWithFIELDS(t *testing.T) {
 
 // refusedPart returns the first field of a path whose class refuses the pod.
 func refusedPart(t reflect.Type, path []string) string {
-	t, _ = elementType(t)
+	t, _ = stripPointersAndSlices(t)
 	if len(path) == 0 || t.Kind() != reflect.Struct {
 		return ""
 	}
@@ -82,7 +82,7 @@ func refusedPart(t reflect.Type, path []string) string {
 		}
 		owner := t
 		for _, i := range f.Index[:len(f.Index)-1] {
-			owner, _ = elementType(owner.Field(i).Type)
+			owner, _ = stripPointersAndSlices(owner.Field(i).Type)
 		}
 		if parsedClasses()[owner.Name()][name] == '!' {
 			return owner.Name() + "." + name
@@ -123,13 +123,13 @@ func TestUnknown(t *testing.T) {
 		Number: new(int32), Responders: mounts[:1],
 	}
 	u := unknownFinder{listed: listed}
-	u.findInValue(reflect.ValueOf(&spec).Elem(), "spec")
+	u.collectInValue(reflect.ValueOf(&spec).Elem(), "spec")
 	assert.Equal(t, []string{
 		"spec.volumeMounts[1].bindMountOptions", "spec.containers[1].volumeMounts[1].bindMountOptions", "spec.number", "spec.evictionResponders",
 	}, u.found)
 
 	u = unknownFinder{listed: listed}
-	u.findInValue(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
+	u.collectInValue(reflect.ValueOf(&newerSpec{Containers: []*newerContainer{nil, {Mounts: mounts[:1]}}}).Elem(), "spec")
 	assert.Empty(t, u.found, "what is not set is not missed")
 	assert.Empty(t, Unknown(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}))
 }

@@ -12,18 +12,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// findInProtobuf lists the fields of a pod's spec that the Go types of this build lack, in the order of the
-// message, at most 100. A field that [Newer] knows has its name in the path. Another field has its number, as
-// in spec.#99.
-func findInProtobuf(pod []byte) ([]Found, error) {
+// unknownFieldsInProtobufPod lists the fields of a pod's spec in a protobuf message that the Go types of this
+// build lack, in the order of the message, at most 100. A field that [Newer] knows has its name in the path.
+// Another field has its number, as in spec.#99.
+func unknownFieldsInProtobufPod(pod []byte) ([]Found, error) {
 	w := protobufScanner{types: messageFields()}
 	w.collectInMessage(podType, pod, nil)
 	return w.found, w.err
 }
 
-// findInProtobufList lists, for each pod of a list, the fields that findInProtobuf finds. The keys are indexes
-// in the list.
-func findInProtobufList(list []byte) (map[int][]Found, error) {
+// unknownFieldsInProtobufList returns the result of unknownFieldsInProtobufPod for each pod of a pod list. The
+// keys are indexes in the list.
+func unknownFieldsInProtobufList(list []byte) (map[int][]Found, error) {
 	all := map[int][]Found{}
 	for item := 0; len(list) > 0; {
 		number, value, rest, ok := NextField(list)
@@ -34,7 +34,7 @@ func findInProtobufList(list []byte) (map[int][]Found, error) {
 		if number != itemsNumber {
 			continue
 		}
-		found, err := findInProtobuf(value)
+		found, err := unknownFieldsInProtobufPod(value)
 		if err != nil {
 			return all, err
 		}
@@ -63,8 +63,8 @@ type messageField struct {
 	message reflect.Type
 }
 
-// addMessageFields adds the fields of a protobuf message, and of the messages in it, to all, by type and field
-// number.
+// addMessageFields adds a map from field numbers to fields to all, for the protobuf message type t and for each
+// message type in it.
 func addMessageFields(t reflect.Type, all map[reflect.Type]map[int]messageField) {
 	if all[t] != nil {
 		return
@@ -77,7 +77,7 @@ func addMessageFields(t reflect.Type, all map[reflect.Type]map[int]messageField)
 		if err != nil {
 			continue
 		}
-		of, list := elementType(f.Type)
+		of, list := stripPointersAndSlices(f.Type)
 		field := messageField{name: JSONName(f), list: list}
 		if of.Kind() == reflect.Struct && !hasUnmarshalJSON(of) {
 			field.message = of
@@ -101,7 +101,8 @@ type pathStep struct {
 	index  int // in a list, or -1
 }
 
-// pathAndPattern returns the path up to this step, and the same path with [] in place of each index.
+// pathAndPattern returns the path up to this step, and the same path with [] in place of each index. It returns
+// "" and "" for a nil step.
 func (s *pathStep) pathAndPattern() (path, pattern string) {
 	if s == nil {
 		return "", ""
@@ -114,8 +115,8 @@ func (s *pathStep) pathAndPattern() (path, pattern string) {
 	return path, pattern
 }
 
-// collectInMessage collects the fields of a message, and of the messages in it, that the Go types lack. Of a
-// pod it reads only the spec. It sets w.err if the text is not protobuf.
+// collectInMessage collects the fields of a message, and of the messages in it, that the Go types lack. In a
+// pod it reads only the spec. It sets w.err if the text is not protobuf. It stops after maxFound fields.
 func (w *protobufScanner) collectInMessage(t reflect.Type, text []byte, at *pathStep) {
 	var items [64]int
 	for len(text) > 0 && len(w.found) < maxFound {
@@ -143,8 +144,9 @@ func (w *protobufScanner) collectInMessage(t reflect.Type, text []byte, at *path
 	}
 }
 
-// addUnknownField collects a field, of the message at the path at, that the Go types lack. Its path has the
-// name of the field if that is known, and otherwise the number. A field that is repeated is collected once.
+// addUnknownField collects a field that the Go types lack. at is the path of its message. The path of the field
+// ends with its name if a newer API version is known to have it, and with its number if not. It collects a
+// repeated field once.
 func (w *protobufScanner) addUnknownField(number int, at *pathStep) {
 	path, pattern := at.pathAndPattern()
 	names := make([]string, 0, 1)

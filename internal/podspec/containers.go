@@ -67,16 +67,16 @@ func FindContainer(all iter.Seq[*v1.Container], name string) *v1.Container {
 
 // InitContainer returns the init container with the name, or nil.
 func InitContainer(pod *v1.Pod, name string) *v1.Container {
-	return findByName(pod.Spec.InitContainers, name)
+	return findContainerByName(pod.Spec.InitContainers, name)
 }
 
 // RegularContainer returns the regular container with the name, or nil.
 func RegularContainer(pod *v1.Pod, name string) *v1.Container {
-	return findByName(pod.Spec.Containers, name)
+	return findContainerByName(pod.Spec.Containers, name)
 }
 
-// findByName returns a pointer to the first container in the list that has the name, or nil.
-func findByName(list []v1.Container, name string) *v1.Container {
+// findContainerByName returns a pointer to the first container in the list that has the name, or nil.
+func findContainerByName(list []v1.Container, name string) *v1.Container {
 	for i := range list {
 		if list[i].Name == name {
 			return &list[i]

@@ -42,7 +42,7 @@ func (x *Index[T]) Find(name string, hint int) *T {
 }
 
 // findInMap returns the first element with the name, or nil. The first call builds a map from names to
-// positions, because a long list is slow to search.
+// positions, because a search in a long list is slow.
 func (x *Index[T]) findInMap(name string) *T {
 	if x.positions == nil {
 		x.positions = make(map[string]int, len(x.list))

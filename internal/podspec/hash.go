@@ -38,20 +38,20 @@ func PodHash(pod *v1.Pod) string {
 // every pod.
 func MatchesPodHash(pod *v1.Pod, hash string) bool {
 	s := hashCommands(pod)
-	return !s.isOtherHash(hashV1, hash) && !addRestartPolicies(pod, s).isOtherHash(hashV2, hash)
+	return !s.recordedHashDiffers(hashV1, hash) && !addRestartPolicies(pod, s).recordedHashDiffers(hashV2, hash)
 }
 
 // ContainerHashChanged reports whether the name or image of a container has changed since the hash was recorded. An
 // empty hash, or one of another version, counts as unchanged.
 func ContainerHashChanged(c *v1.Container, recorded string) bool {
-	return hashContainer(c).isOtherHash(hashV1, recorded)
+	return hashContainer(c).recordedHashDiffers(hashV1, recorded)
 }
 
 // hashContainer returns the hash of a container's name and image.
 func hashContainer(c *v1.Container) hashSum { return newHashSum().addString(c.Name).addString(c.Image) }
 
-// hashCommands returns the hash of the names, commands and arguments of a pod's init and regular containers, in
-// order.
+// hashCommands returns the hash of the names, commands and arguments of a pod's init containers and regular
+// containers, in order.
 func hashCommands(pod *v1.Pod) hashSum {
 	h := newHashSum()
 	for _, containers := range [...][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -63,7 +63,7 @@ func hashCommands(pod *v1.Pod) hashSum {
 	return h
 }
 
-// addRestartPolicies returns the hash sum after the restart policies and restart rules of a pod and its
+// addRestartPolicies returns sum extended by the restart policies and restart rules of a pod and its
 // containers. An empty policy counts as Always for the pod. A container without a policy adds an empty text.
 func addRestartPolicies(pod *v1.Pod, sum hashSum) hashSum {
 	policy := pod.Spec.RestartPolicy
@@ -91,7 +91,7 @@ const fnvPrime = 1099511628211
 // newHashSum returns the initial value of an FNV-1a hash.
 func newHashSum() hashSum { return 14695981039346656037 }
 
-// addString returns the FNV-1a hash after the bytes of s and a zero byte, which separates s from the next
+// addString returns the FNV-1a hash extended by the bytes of s and a zero byte, which separates s from the next
 // string.
 func (h hashSum) addString(s string) hashSum {
 	for i := range len(s) {
@@ -100,8 +100,8 @@ func (h hashSum) addString(s string) hashSum {
 	return h * fnvPrime
 }
 
-// addStrings returns the hash after the length of the list and its strings. Without the length, moving a word
-// from the end of one list to the start of the next would not change the hash.
+// addStrings returns the hash extended by the length of the list and its strings. Without the length, moving a
+// word from the end of one list to the start of the next would not change the hash.
 func (h hashSum) addStrings(list []string) hashSum {
 	h = h.addInt(len(list))
 	for _, s := range list {
@@ -110,7 +110,8 @@ func (h hashSum) addStrings(list []string) hashSum {
 	return h
 }
 
-// addRestartRules returns the hash after the number of rules, and the action and the exit codes of each rule.
+// addRestartRules returns the hash extended by the number of rules, and the action and the exit codes of each
+// rule.
 func (h hashSum) addRestartRules(list []v1.ContainerRestartRule) hashSum {
 	h = h.addInt(len(list))
 	for i := range list {
@@ -125,27 +126,27 @@ func (h hashSum) addRestartRules(list []v1.ContainerRestartRule) hashSum {
 	return h
 }
 
-// addInt returns the hash after the decimal text of a number.
+// addInt returns the hash extended by the decimal text of a number.
 func (h hashSum) addInt(n int) hashSum { return h.addString(strconv.Itoa(n)) }
 
 // String returns the sum in hexadecimal, as it stands behind the version prefix.
 func (h hashSum) String() string { return strconv.FormatUint(uint64(h), 16) }
 
-// isOtherHash reports whether the recorded hash has the prefix version and another value than h. It returns
-// false for an empty or invalid hash and for one of another version: such a hash does not show that the fields
-// have changed, so it must not restart a container.
-func (h hashSum) isOtherHash(version, recorded string) bool {
+// recordedHashDiffers reports whether the recorded hash has the prefix version and another value than h. It
+// returns false for an empty or invalid hash, and for a hash with another prefix: such a hash does not show
+// that the fields have changed, so it must not restart a container.
+func (h hashSum) recordedHashDiffers(version, recorded string) bool {
 	digits, ok := strings.CutPrefix(recorded, version)
-	if !ok || h.hasDigits(digits) {
+	if !ok || h.equalsDigits(digits) {
 		return false
 	}
 	recordedSum, err := strconv.ParseUint(digits, 16, 64)
 	return err == nil && hashSum(recordedSum) != h
 }
 
-// hasDigits reports whether digits is the text that String returns. It is faster than the parser in
-// isOtherHash, which also accepts leading zeros and capital letters.
-func (h hashSum) hasDigits(digits string) bool {
+// equalsDigits reports whether digits is the text that String returns. It is faster than the parser in
+// recordedHashDiffers, which also accepts leading zeros and capital letters.
+func (h hashSum) equalsDigits(digits string) bool {
 	for i := len(digits) - 1; i >= 0; i-- {
 		if digits[i] != "0123456789abcdef"[h%16] {
 			return false

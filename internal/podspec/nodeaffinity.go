@@ -32,7 +32,7 @@ func (n Node) Matches(terms []v1.NodeSelectorTerm) (bool, error) {
 }
 
 // matchesTerm reports whether the node matches every expression and every field of the term. An empty term
-// matches no node. A faulty expression is an error, and the result is then false.
+// matches no node. It returns false and an error if an expression is faulty.
 func (n Node) matchesTerm(term *v1.NodeSelectorTerm) (bool, error) {
 	ok := len(term.MatchExpressions)+len(term.MatchFields) > 0
 	var errs []error
@@ -60,8 +60,8 @@ var labelOperators = map[v1.NodeSelectorOperator]selection.Operator{
 	v1.NodeSelectorOpLt:           selection.LessThan,
 }
 
-// matchesExpression reports whether the labels of the node meet one requirement. An unknown operator or an
-// invalid key or value is an error.
+// matchesExpression reports whether the labels of the node meet one requirement. It returns an error for an
+// unknown operator and an invalid key or value.
 func (n Node) matchesExpression(e *v1.NodeSelectorRequirement) (bool, error) {
 	operator, ok := labelOperators[e.Operator]
 	if !ok {
@@ -74,8 +74,8 @@ func (n Node) matchesExpression(e *v1.NodeSelectorRequirement) (bool, error) {
 	return requirement.Matches(n.Labels), nil
 }
 
-// matchesField reports whether the node meets a requirement on one of its fields. The only field is
-// metadata.name, with one value and the operator In or NotIn. Anything else is an error.
+// matchesField reports whether the node meets a requirement on its field metadata.name, with one value and the
+// operator In or NotIn. It returns an error for any other requirement.
 func (n Node) matchesField(e *v1.NodeSelectorRequirement) (bool, error) {
 	switch {
 	case e.Key != "metadata.name":

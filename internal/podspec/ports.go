@@ -44,9 +44,9 @@ func HostPorts(pod *v1.Pod) []HostPort {
 	return ports
 }
 
-// hostPort returns the host port that a container port uses; its Port is 0 if the container port uses none.
-// With hostNetwork a missing host port is the container port. A missing address is the wildcard address, and a
-// missing protocol is TCP.
+// hostPort returns the host port that a container port uses. The Port in the result is 0 if the container port
+// uses none. With hostNetwork a missing host port is the container port. A missing address, or ::, is the
+// wildcard address, and a missing protocol is TCP.
 func hostPort(p v1.ContainerPort, hostNetwork bool) HostPort {
 	h := HostPort{IP: p.HostIP, Protocol: p.Protocol, Port: p.HostPort}
 	if hostNetwork && h.Port == 0 {

@@ -5,18 +5,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// anyQuantityMatches reports whether a quantity of the pod meets the condition. It may also return true for a
-// pod without such a quantity. It reads each field by name, because a search by reflection would take most of
-// the time of CheckQuantities.
-func anyQuantityMatches(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
+// mayHaveQuantity reports whether the pod may have a quantity that meets the condition. It is surely so only if
+// the result is false: in fields that it cannot check it assumes one. It reads each field by name, as a search
+// by reflection would be slow.
+func mayHaveQuantity(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
 	w := quantityCondition(condition)
-	return w.matchesInSpec(&pod.Spec) || w.matchesInStatus(&pod.Status)
+	return w.matchesInSpec(&pod.Spec) || w.matchesOrUncheckableInStatus(&pod.Status)
 }
 
 // quantityCondition is a condition on a quantity. Its methods report whether a quantity in a part of a pod meets it.
 type quantityCondition func(resource.Quantity) bool
 
-// matchesInSpec reports whether a quantity of the spec meets the condition.
+// matchesInSpec reports whether a quantity of the pod's spec meets the condition: in the overhead, resources,
+// volumes and containers.
 func (w quantityCondition) matchesInSpec(spec *v1.PodSpec) bool {
 	found := w.matchesInList(spec.Overhead) || spec.Resources != nil && w.matchesInRequirements(spec.Resources)
 	for i := range spec.Volumes {
@@ -34,12 +35,13 @@ func (w quantityCondition) matchesInSpec(spec *v1.PodSpec) bool {
 	return found
 }
 
-// matchesInContainer reports whether a quantity of the container meets the condition.
+// matchesInContainer reports whether a quantity of the container meets the condition: a limit, a request, or a
+// divisor in its environment variables.
 func (w quantityCondition) matchesInContainer(c *v1.Container) bool {
 	return w.matchesInRequirements(&c.Resources) || w.matchesInEnv(c.Env)
 }
 
-// matchesInEnv reports whether the divisor of a resourceFieldRef in the environment variables meets the
+// matchesInEnv reports whether the divisor of a resourceFieldRef in one of the environment variables meets the
 // condition.
 func (w quantityCondition) matchesInEnv(env []v1.EnvVar) bool {
 	for i := range env {
@@ -50,8 +52,8 @@ func (w quantityCondition) matchesInEnv(env []v1.EnvVar) bool {
 	return false
 }
 
-// matchesDivisor reports whether the divisor of a resourceFieldRef meets the condition. It returns false for
-// nil.
+// matchesDivisor reports whether the divisor of a resourceFieldRef meets the condition. It returns false if ref
+// is nil.
 func (w quantityCondition) matchesDivisor(ref *v1.ResourceFieldSelector) bool {
 	return ref != nil && w(ref.Divisor)
 }
@@ -81,7 +83,8 @@ func (w quantityCondition) matchesInVolume(v *v1.Volume) bool {
 	return false
 }
 
-// matchesInDownwardAPIFiles reports whether the divisor of one of the files meets the condition.
+// matchesInDownwardAPIFiles reports whether the divisor of a resourceFieldRef in one of the files meets the
+// condition.
 func (w quantityCondition) matchesInDownwardAPIFiles(items []v1.DownwardAPIVolumeFile) bool {
 	for i := range items {
 		if w.matchesDivisor(items[i].ResourceFieldRef) {
@@ -91,9 +94,9 @@ func (w quantityCondition) matchesInDownwardAPIFiles(items []v1.DownwardAPIVolum
 	return false
 }
 
-// matchesInStatus reports whether a quantity of the status meets the condition. It also returns true if the
-// status has a field that it cannot check.
-func (w quantityCondition) matchesInStatus(s *v1.PodStatus) bool {
+// matchesOrUncheckableInStatus reports whether a quantity of the status meets the condition, or the status has
+// a field that it cannot check.
+func (w quantityCondition) matchesOrUncheckableInStatus(s *v1.PodStatus) bool {
 	if w.matchesInList(s.AllocatedResources) || s.Resources != nil && w.matchesInRequirements(s.Resources) {
 		return true
 	}

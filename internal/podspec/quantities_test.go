@@ -18,8 +18,8 @@ func TestCheckQuantities_EveryQuantityOfTheType(t *testing.T) {
 	for _, place := range places {
 		pod := reflect.New(reflect.TypeFor[v1.Pod]())
 		put(pod.Elem(), place, reflect.ValueOf(resource.MustParse("1e2000000000")))
-		require.NotEmpty(t, tooLargeQuantityPath(pod), place)
-		assert.ErrorIs(t, CheckQuantities(pod.Interface().(*v1.Pod)), ErrQuantity, "%v", tooLargeQuantityPath(pod))
+		require.NotEmpty(t, pathOfTooLargeQuantity(pod), place)
+		assert.ErrorIs(t, CheckQuantities(pod.Interface().(*v1.Pod)), ErrQuantity, "%v", pathOfTooLargeQuantity(pod))
 	}
 	assert.NoError(t, CheckQuantities(nil))
 }

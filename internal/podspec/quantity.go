@@ -39,32 +39,32 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 // CheckQuantities returns an error that wraps ErrQuantity and names the first quantity of a pod that cannot be computed
 // with, such as 1e2000000000. Adding, comparing or rounding it would take all memory and minutes.
 func CheckQuantities(pod *v1.Pod) error {
-	if pod == nil || !anyQuantityMatches(pod, func(q resource.Quantity) bool { return colonIfTooLarge(q) != "" }) {
+	if pod == nil || !mayHaveQuantity(pod, func(q resource.Quantity) bool { return colonIfTooLarge(q) != "" }) {
 		return nil
 	}
-	if at := tooLargeQuantityPath(reflect.ValueOf(pod)); at != "" {
+	if at := pathOfTooLargeQuantity(reflect.ValueOf(pod)); at != "" {
 		return fmt.Errorf("%s %w", at[1:], ErrQuantity)
 	}
 	return nil
 }
 
-// tooLargeQuantityPath returns the path of the first quantity in v whose exponent or number of digits is too
-// large to compute with, followed by a colon. It returns "" if there is none.
-func tooLargeQuantityPath(v reflect.Value) (path string) {
+// pathOfTooLargeQuantity returns the path of the first quantity in v whose exponent or number of digits is too
+// large to compute with. The path ends with a colon. It returns "" if v has no such quantity.
+func pathOfTooLargeQuantity(v reflect.Value) (path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return tooLargeQuantityPath(v.Elem())
+			return pathOfTooLargeQuantity(v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if path = tooLargeQuantityPath(v.Index(i)); path != "" {
+			if path = pathOfTooLargeQuantity(v.Index(i)); path != "" {
 				return fmt.Sprintf("[%d]%s", i, path)
 			}
 		}
 	case reflect.Map:
 		for it := v.MapRange(); it.Next(); {
-			if path = tooLargeQuantityPath(it.Value()); path != "" {
+			if path = pathOfTooLargeQuantity(it.Value()); path != "" {
 				return fmt.Sprintf("[%v]%s", it.Key(), path)
 			}
 		}
@@ -74,7 +74,7 @@ func tooLargeQuantityPath(v reflect.Value) (path string) {
 		}
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				if path = tooLargeQuantityPath(v.Field(i)); path != "" {
+				if path = pathOfTooLargeQuantity(v.Field(i)); path != "" {
 					name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 					return strings.TrimSuffix("."+name, ".") + path
 				}
@@ -84,8 +84,8 @@ func tooLargeQuantityPath(v reflect.Value) (path string) {
 	return ""
 }
 
-// colonIfTooLarge returns ":" for a quantity whose exponent or number of digits is too large to compute with,
-// and "" otherwise. It does not format the quantity, because formatting could take as long as computing.
+// colonIfTooLarge returns ":" if the exponent or the number of digits of a quantity is too large to compute
+// with, and "" if not. It does not format the quantity, because formatting could take as long as computing.
 func colonIfTooLarge(q resource.Quantity) string {
 	if q == (resource.Quantity{}) {
 		return ""

@@ -46,9 +46,9 @@ func Limits(pod *v1.Pod) v1.ResourceList {
 // ContainerRequests returns the requests of one container. A missing request is the limit. The caller owns the list.
 func ContainerRequests(c *v1.Container) v1.ResourceList { return containerRequests(c).DeepCopy() }
 
-// peakUsage returns the most that the containers of a pod need at one time, where resourcesOf returns the needs
-// of one container. That is the sum of regular containers and sidecars, or the need of one init container
-// beside the sidecars before it, if that is more.
+// peakUsage returns the most that the containers of a pod need at one time. resourcesOf returns the needs of
+// one container. The result is, for each resource, the sum of the regular containers and sidecars, or the need
+// of one init container with the sidecars before it, whichever is larger.
 func peakUsage(spec *v1.PodSpec, resourcesOf func(*v1.Container) v1.ResourceList) v1.ResourceList {
 	total := v1.ResourceList{}
 	for i := range spec.Containers {
@@ -74,7 +74,7 @@ func peakUsage(spec *v1.PodSpec, resourcesOf func(*v1.Container) v1.ResourceList
 // containerLimits returns the limits of a container. The caller must not change the list.
 func containerLimits(c *v1.Container) v1.ResourceList { return c.Resources.Limits }
 
-// containerRequests returns the requests of a container, with its limits for missing requests. The caller must not
+// containerRequests returns the requests of a container. A missing request is the limit. The caller must not
 // change the list.
 func containerRequests(c *v1.Container) v1.ResourceList {
 	if len(c.Resources.Limits) == 0 {
@@ -87,8 +87,8 @@ func containerRequests(c *v1.Container) v1.ResourceList {
 	return list
 }
 
-// allContainersLimit reports whether every init and regular container has a limit other than zero for the
-// resource. A container without a limit may use everything on the node.
+// allContainersLimit reports whether every init container and regular container has a limit for the resource
+// that is not zero. A container without a limit may use everything on the node.
 func allContainersLimit(spec *v1.PodSpec, name v1.ResourceName) bool {
 	for i := range spec.Containers {
 		if q, ok := spec.Containers[i].Resources.Limits[name]; !ok || q.IsZero() {
@@ -114,8 +114,8 @@ func IsPodLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// replaceWithPodLevel sets the quantities in total to the values of podLevel, for the resources that
-// spec.resources may contain.
+// replaceWithPodLevel sets the quantities in total to the quantities in podLevel, for the resources that
+// spec.resources may contain. It changes total.
 func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	for name, q := range podLevel {
 		if IsPodLevelResource(name) {
@@ -124,7 +124,7 @@ func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	}
 }
 
-// addResources adds the quantities of more to total. It does not change more.
+// addResources adds the quantities of more to total, which it changes. It does not change more.
 func addResources(total, more v1.ResourceList) {
 	for name, q := range more {
 		if sum, ok := total[name]; ok {
@@ -137,7 +137,8 @@ func addResources(total, more v1.ResourceList) {
 	}
 }
 
-// raiseToLarger sets each quantity in total to the one in other if that is larger or missing in total.
+// raiseToLarger sets each quantity in total to the quantity in other if the latter is larger or total has none.
+// It changes total.
 func raiseToLarger(total, other v1.ResourceList) {
 	for name, q := range other {
 		if have, ok := total[name]; !ok || have.Cmp(q) < 0 {
@@ -168,12 +169,13 @@ func ClaimForPod(pod *v1.Pod) Claim {
 		c.Requests = onePodSlot
 		return c
 	}
-	c.setPodSlot()
+	c.setPodsRequestToOne()
 	return c
 }
 
-// setPodSlot sets the request of the resource "pods" to 1, because every pod takes one place on the node.
-func (c *Claim) setPodSlot() {
+// setPodsRequestToOne sets the request for the resource "pods" to 1, because every pod takes one place on the
+// node.
+func (c *Claim) setPodsRequestToOne() {
 	c.Requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 }
 
@@ -199,6 +201,6 @@ func ParseClaim(text string) Claim {
 	if c.Requests == nil {
 		c.Requests = v1.ResourceList{}
 	}
-	c.setPodSlot()
+	c.setPodsRequestToOne()
 	return c
 }

@@ -46,9 +46,9 @@ func sidecar(requests, limits string) v1.Container {
 	return c
 }
 
-// peakUsage returns the most that the containers of a pod need at one time, where resourcesOf returns the needs
-// of one container. That is the sum of regular containers and sidecars, or the need of one init container
-// beside the sidecars before it, if that is more.
+// peakUsage returns the most that the containers of a pod need at one time. resourcesOf returns the needs of
+// one container. The result is, for each resource, the sum of the regular containers and sidecars, or the need
+// of one init container with the sidecars before it, whichever is larger.
 func peakUsage(requests, limits string) *v1.ResourceRequirements {
 	return &v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
 }

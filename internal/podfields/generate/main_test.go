@@ -50,7 +50,7 @@ var newer = map[string]newerField{
 	"spec.a": {"1.37", 1},
 	"spec.b": {"1.38", 2},
 }
-`, string(generateSource(map[string]newerField{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
+`, string(mustGenerateSource(map[string]newerField{"spec.b": {"1.38", 2}, "spec.a": {"1.37", 1}})))
 }
 
 func TestMinorVersion(t *testing.T) {

@@ -26,8 +26,8 @@ type typeDecl struct {
 	hasUnmarshalJSON bool
 }
 
-// readPackage adds the types of the package in a directory.
-func (s packageTypes) readPackage(dir, importPath string) error {
+// addPackage parses the Go files in a directory and stores their types under importPath. It skips test files.
+func (s packageTypes) addPackage(dir, importPath string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("cannot read the sources of %s: %w", importPath, err)
@@ -67,7 +67,7 @@ func (s packageTypes) readPackage(dir, importPath string) error {
 	return nil
 }
 
-// importPaths returns the imports of a file by their local names.
+// importPaths returns a map from the local names to the paths of a file's imports.
 func importPaths(file *ast.File) map[string]string {
 	imports := map[string]string{}
 	for _, i := range file.Imports {
@@ -81,7 +81,7 @@ func importPaths(file *ast.File) map[string]string {
 	return imports
 }
 
-// typeName returns the name of a type or of a pointer to it, or "".
+// typeName returns the name of a type or of a pointer to it. It returns "" for any other type expression.
 func typeName(e ast.Expr) string {
 	if star, ok := e.(*ast.StarExpr); ok {
 		e = star.X
@@ -92,7 +92,8 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// fieldPaths returns the paths of all fields of a type, formatted as podfields.Paths does, with their protobuf numbers.
+// fieldPaths returns the paths of all fields of a type with their protobuf numbers. The paths have the format
+// of podfields.Paths. It returns an error if the package has no such type.
 func (s packageTypes) fieldPaths(importPath, name string) (map[string]int, error) {
 	t, ok := s[importPath][name]
 	if !ok {
@@ -111,7 +112,7 @@ type typeContext struct {
 	ancestors  []string // the types around it, to detect recursion
 }
 
-// addExprPaths adds the paths of the fields of a type expression.
+// addExprPaths adds the paths of the fields of a type expression, and of the types in it, to found.
 func (s packageTypes) addExprPaths(found map[string]int, e ast.Expr, at typeContext) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -130,8 +131,8 @@ func (s packageTypes) addExprPaths(found map[string]int, e ast.Expr, at typeCont
 	}
 }
 
-// addNamedTypePaths adds the paths of the fields of a named type. Types of packages that were not read, such as
-// quantities, have no fields.
+// addNamedTypePaths adds the paths of the fields of a named type to found. It adds nothing for a type inside
+// itself, with an UnmarshalJSON method, or of a package that was not read, such as a quantity.
 func (s packageTypes) addNamedTypePaths(found map[string]int, importPath, name string, at typeContext) {
 	t, ok := s[importPath][name]
 	full := importPath + "." + name
@@ -141,7 +142,8 @@ func (s packageTypes) addNamedTypePaths(found map[string]int, importPath, name s
 	s.addExprPaths(found, t.expr, typeContext{path: at.path, importPath: importPath, imports: t.imports, ancestors: append(slices.Clone(at.ancestors), full)})
 }
 
-// addFieldPaths adds the path of a struct field and of the fields in its type.
+// addFieldPaths adds the path of a struct field, and the paths of the fields in its type, to found. It skips
+// unexported fields and fields that are not in JSON.
 func (s packageTypes) addFieldPaths(found map[string]int, f *ast.Field, at typeContext) {
 	tag := reflect.StructTag("")
 	if f.Tag != nil {
@@ -164,7 +166,7 @@ func (s packageTypes) addFieldPaths(found map[string]int, f *ast.Field, at typeC
 	s.addExprPaths(found, f.Type, at)
 }
 
-// protobufNumber returns the protobuf number in a struct tag, or 0.
+// protobufNumber returns the protobuf field number in a struct tag, or 0 if the tag has none.
 func protobufNumber(tag reflect.StructTag) int {
 	parts := strings.Split(tag.Get("protobuf"), ",")
 	n, _ := strconv.Atoi(parts[min(1, len(parts)-1)])
