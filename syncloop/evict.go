@@ -5,6 +5,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -16,6 +17,7 @@ type WaitingEviction struct {
 	Reason, Message string
 	Condition       v1.PodCondition
 	// GraceSeconds is the grace period if the pod turns out to be running; nil is the pod's own grace period.
+	// If a pod is evicted twice, the shortest counts.
 	GraceSeconds *int64
 	// Completion is resolved when no container of the pod runs, or with an error if that is not known. nil:
 	// the caller does not wait.
@@ -25,6 +27,7 @@ type WaitingEviction struct {
 // eviction is the eviction of a waiting pod that the loop has not handled yet.
 type eviction struct {
 	first       WaitingEviction
+	grace       lifecycle.Grace          // the shortest of all requests
 	completions []*podworkers.Completion // one for each caller
 }
 
@@ -124,7 +127,7 @@ func (h *Handlers) startWorkerOfRunningWaitingPod(pod *v1.Pod) {
 	defer h.updatePodAllocation(pod.UID)
 	kill := h.config.Workers.Kill(podworkers.UpdatePodOptions{Pod: pod, StartTime: h.config.Clock.Now(), KillPodOptions: &podworkers.KillPodOptions{
 		Evict: true, PodStatusFunc: podworkers.Fail(e.first.Reason, e.first.Message, e.first.Condition),
-		PodTerminationGracePeriodSecondsOverride: e.first.GraceSeconds,
+		PodTerminationGracePeriodSecondsOverride: e.grace.ToAPI(),
 	}})
 	for _, c := range e.completions {
 		c.Follow(kill)

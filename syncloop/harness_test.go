@@ -199,6 +199,10 @@ func (w *workers) UpdatePod(o podworkers.UpdatePodOptions) error {
 			Static:        podmanager.IsStaticPod(o.Pod),
 			Deleted:       o.Pod.DeletionTimestamp != nil,
 			TerminalPhase: o.Pod.Status.Phase == v1.PodFailed || o.Pod.Status.Phase == v1.PodSucceeded,
+			SpecGrace:     lifecycle.GraceFromAPI(o.Pod.Spec.TerminationGracePeriodSeconds),
+		}
+		if o.KillPodOptions != nil {
+			u.Kill.Grace = lifecycle.GraceFromAPI(o.KillPodOptions.PodTerminationGracePeriodSecondsOverride)
 		}
 	}
 	_, err := w.table.Update(u, &w.out)

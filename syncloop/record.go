@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -198,8 +199,8 @@ func (t *sharedPods) takeEvictionAndClearDeferral(uid types.UID) (evicted *evict
 }
 
 // addEviction stores the eviction of a waiting pod, so that the pod does not start. A second request for the
-// pod only adds its Completion. It stores nothing and returns false if the pod does not wait or the loop has
-// stopped.
+// pod only adds its Completion and can shorten the grace period. It stores nothing and returns false if the pod
+// does not wait or the loop has stopped.
 func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits bool) {
 	t.updateEntry(uid, func(p *sharedPod) {
 		if waits = p.deferral != nil && !t.mu.stopped; !waits {
@@ -209,6 +210,7 @@ func (t *sharedPods) addEviction(uid types.UID, request WaitingEviction) (waits 
 			p.eviction = &eviction{first: request}
 			t.mu.evicted++
 		}
+		p.eviction.grace = p.eviction.grace.Min(lifecycle.GraceFromAPI(request.GraceSeconds))
 		if request.Completion != nil {
 			p.eviction.completions = append(p.eviction.completions, request.Completion)
 		}

@@ -1,6 +1,7 @@
 package syncloop_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +51,39 @@ func TestEvictWaiting_IsAlwaysResolved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of several evictions of a waiting pod, the first has the reason, and the shortest grace period applies if the
+// pod turns out to be running.
+func TestEvictWaiting_I6_ShortestGrace(t *testing.T) {
+	w := newHarness()
+	w.chain = append(w.chain, syncloop.AdmitPodCount(1))
+	for _, words := range [][]string{{"add", "a"}, {"work", "a"}, {"remove", "a"}} {
+		w.command(t, words)
+	}
+	pod := parsePod(t, []string{"b"})
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{pod})
+	for _, grace := range []*int64{nil, new(int64(9)), new(int64(3)), nil, new(int64(7))} {
+		assert.True(t, w.handlers.EvictWaiting("b", syncloop.WaitingEviction{Reason: "Evicted", GraceSeconds: grace}))
+	}
+	w.running = []runtime.Pod{parseRunning(t, "b=running")}
+	w.handlers.HandleWaiting(t.Context())
+	assert.Equal(t, lifecycle.Seconds(3), w.workers.View("b").Grace)
+}
+
+// F11: the grace period of a terminating pod ends in the future, also if a duration cannot hold the number of seconds.
+func TestTerminatingPods_F11_HugeGrace(t *testing.T) {
+	w := newHarness()
+	pod := parsePod(t, []string{"a"})
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(math.MaxInt64))
+	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{pod})
+	w.workers.work("a", lifecycle.Succeeded)
+	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{pod})
+	w.command(t, []string{"cleanup"})
+	p, terminating := w.handlers.TerminatingPod("a")
+	assert.True(t, terminating)
+	assert.True(t, p.Until.After(p.Since.AddDate(70, 0, 0)), "%s %s", p.Since, p.Until)
 }
 
 // TestWaiting_StatusFollowsThePreviousIncarnation: while the previous incarnation terminates, the status belongs
