@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -9,6 +10,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // HandlePodAdditions implements SyncHandler. It stores all pods in the manager before it starts any of them.
@@ -37,20 +39,27 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 	h.updateAllocationsOfChangedWorkers()
 	a := &addition{Handlers: h, running: h.runningPodUIDs(), earlierPods: h.podsOfEarlierAgent()}
 	ordered := h.sortAdditions(pods, a.running)
-	for _, pod := range ordered {
+	desired := slices.Clone(ordered)
+	for i, pod := range ordered {
 		if h.readRecord(pod.UID).removedBySource { // The saved status belongs to the removed pod.
 			h.config.DropTerminalStatus(pod.UID)
 		}
 		h.ensureRecord(pod.UID).removedBySource = false
-		h.config.Manager.AddPod(pod)
+		if !podmanager.IsMirrorPod(pod) {
+			ordered[i] = a.withAllocatedResourcesIfRunning(withoutResizeConditions(pod))
+		}
+		h.config.Manager.AddPod(ordered[i])
 	}
 	var mirrors []*v1.Pod
-	for _, pod := range ordered {
+	for i, pod := range ordered {
 		if podmanager.IsMirrorPod(pod) {
 			mirrors = append(mirrors, pod)
 			continue
 		}
 		a.addPod(pod)
+		if !allocation.SameResources(pod, desired[i]) {
+			a.requestResize(pod, desired[i])
+		}
 	}
 	h.forEachPodMarkPanicked(mirrors, h.updateStaticPodOfMirror)
 }
@@ -60,6 +69,15 @@ type addition struct {
 	*Handlers
 	running     map[types.UID]bool // by UID: the pods that run
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
+}
+
+// withAllocatedResourcesIfRunning returns a pod that an earlier agent has started with the resources that this
+// agent has saved for it, and any other pod as it is.
+func (a *addition) withAllocatedResourcesIfRunning(pod *v1.Pod) *v1.Pod {
+	if !a.earlierPods[pod.UID] && !a.running[pod.UID] {
+		return pod
+	}
+	return a.withSavedResources(pod)
 }
 
 // addPod admits one pod and contains a panic of the host program's functions. After a first panic the next

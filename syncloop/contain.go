@@ -7,6 +7,7 @@ import (
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // containPanics wraps the log, the event recorder and those functions of the host program that return no error
@@ -23,6 +24,18 @@ func (c *HandlersConfig) containPanics() *contain.Guard {
 	fromAPIServer := c.FromAPIServer
 	c.FromAPIServer = func(pod *v1.Pod) bool {
 		return contain.CallOrDefault(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })
+	}
+	c.Resizes.Save = contain.Hook2(g, "Resizes.Save", c.Resizes.Save)
+	supported, refuse, allocated := c.Resizes.Supported, c.Resizes.Refuse, c.Resizes.Allocated
+	c.Resizes.Supported = func() bool { return contain.CallOrDefault(g, "Resizes.Supported", false, supported) }
+	c.Resizes.Refuse = func(before, desired *v1.Pod) string {
+		return contain.CallOrDefault(g, "Resizes.Refuse", resizeUnsupported, func() string { return refuse(before, desired) })
+	}
+	c.Resizes.Allocated = func(pod *v1.Pod) (resources allocation.PodResources, found bool) {
+		if g.Call("Resizes.Allocated", func() { resources, found = allocated(pod) }) != nil {
+			return allocation.PodResources{}, false
+		}
+		return resources, found
 	}
 	closed := c.Closed
 	c.Closed = func() bool { return contain.CallOrDefault(g, "Closed", false, closed) }

@@ -60,6 +60,8 @@ type HandlersConfig struct {
 	// static pods, nor for rejections of a node that is Closed. It must not block or change the pod. nil is
 	// not called.
 	SaveTerminalStatus func(pod *v1.Pod, status v1.PodStatus)
+	// Resizes says how admitted pods get other resources. The zero value resizes none.
+	Resizes Resizes
 	// Closed reports whether the node starts no new pods. A pod without a worker then gets a worker only for
 	// its termination. It is called on the loop and by Fits. nil: the node is never closed.
 	Closed func() bool
@@ -151,6 +153,10 @@ func (c *HandlersConfig) complete() error {
 	contain.SetDefault(&c.FromAPIServer, func(*v1.Pod) bool { return false })
 	contain.SetDefault(&c.DropTerminalStatus, func(types.UID) {})
 	contain.SetDefault(&c.SaveTerminalStatus, func(*v1.Pod, v1.PodStatus) {})
+	contain.SetDefault(&c.Resizes.Supported, func() bool { return false })
+	contain.SetDefault(&c.Resizes.Refuse, func(_, _ *v1.Pod) string { return "" })
+	contain.SetDefault(&c.Resizes.Allocated, func(*v1.Pod) (allocation.PodResources, bool) { return allocation.PodResources{}, false })
+	contain.SetDefault(&c.Resizes.Save, func(*v1.Pod, allocation.PodResources) {})
 	contain.SetDefault(&c.Closed, func() bool { return false })
 	c.Clock = cmp.Or[clock.PassiveClock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))

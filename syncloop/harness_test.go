@@ -60,22 +60,27 @@ func (w *harness) evicted() {
 	}
 }
 
-func newHarness() *harness {
+func newHarness() *harness { return newConfiguredHarness(func(*syncloop.HandlersConfig) {}) }
+
+// newConfiguredHarness returns a harness whose Handlers have a changed config.
+func newConfiguredHarness(change func(config *syncloop.HandlersConfig)) *harness {
 	w := &harness{broken: map[string]int{}, evictions: map[types.UID]*podworkers.Completion{}}
 	w.manager = &manager{Store: podmanager.New(), harness: w}
 	w.workers = &workers{harness: w, table: lifecycle.New(), deaf: map[types.UID]bool{}, kills: map[types.UID]*podworkers.Completion{}}
 	w.status = &statuses{harness: w, byUID: map[types.UID]v1.PodStatus{}}
 	w.sources = &sources{names: []string{"api", "file"}, incomplete: map[string]bool{}, unseen: map[string]bool{}}
 	ask := syncloop.PodAdmitFunc(w.admit)
-	var err error
-	w.handlers, err = syncloop.NewHandlers(syncloop.HandlersConfig{
+	config := syncloop.HandlersConfig{
 		Manager: w.manager, Workers: w.workers, Status: w.status, Runtime: w, Sources: w.sources,
 		Admit: []syncloop.PodAdmitHandler{ask}, OrphanGrace: -1, Discard: w.discard, FromAPIServer: func(pod *v1.Pod) bool { return w.guarded && !podmanager.IsStaticPod(pod) }, TerminalStatus: w.ended, Recorder: w, Log: w.log(),
 		DropTerminalStatus: func(uid types.UID) { w.note("drop how a former %s ended", uid) },
 		SaveTerminalStatus: func(pod *v1.Pod, status v1.PodStatus) {
 			w.note("keep %s for the next agent: %s %s", pod.UID, status.Phase, status.Reason)
 		},
-	})
+	}
+	change(&config)
+	var err error
+	w.handlers, err = syncloop.NewHandlers(config)
 	if err != nil {
 		panic(err)
 	}

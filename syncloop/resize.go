@@ -1,73 +1,202 @@
 package syncloop
 
 import (
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// storePods stores changed pods in the manager and returns them as stored. A pod from an API server is stored
-// with the resources it was admitted with, because a resize is not supported.
+// Resizes configures how Handlers resize admitted pods. The zero value resizes none.
+//
+// The Manager has each pod with its allocated resources, not with the resources that its source desires. If the
+// desired resources differ, the allocation table decides whether the pod gets them. Until then the stored pod
+// has the condition PodResizePending. A pod that gets them has the condition PodResizeInProgress; the PodSyncer
+// publishes that condition until the containers have the new resources.
+type Resizes struct {
+	// Supported reports whether the runtime can update the resources of a running container. If it cannot, each
+	// resize of a pod of an API server is Infeasible, and changed resources of another pod count from the next
+	// start of each container. It is called on the loop for each changed spec, and must not block. nil: it
+	// cannot.
+	Supported func() bool
+	// Refuse returns why this pod cannot get other resources, or "". A refused resize is Infeasible. It is
+	// called on the loop for each changed spec, and must not block or change the pods. nil refuses none.
+	Refuse func(allocated, desired *v1.Pod) (message string)
+	// Allocated returns the resources that an earlier agent has saved for a pod. It is called on the loop when
+	// a source adds a pod that runs, and must not block. nil: none are saved.
+	Allocated func(pod *v1.Pod) (allocation.PodResources, bool)
+	// Save saves the allocated resources of a pod for Allocated of the next agent. It is called on the loop
+	// when the pod requests other resources, and when it gets them. It must not block. nil is not called.
+	Save func(pod *v1.Pod, allocated allocation.PodResources)
+}
+
+// resizeUnsupported is the refusal of a node whose runtime cannot update a running container.
+const resizeUnsupported = "this node does not resize pods in place"
+
+// storePods stores changed pods in the manager and returns them as stored. An admitted pod whose resources have
+// changed is stored with its allocated resources, and requests the new ones. storePods then decides about the
+// resize requests. It updates the workers of other pods that get their resources, but not the workers of these
+// pods, which the caller updates.
 func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
+	uids := make(map[types.UID]bool, len(pods))
 	for i, pod := range pods {
-		stored[i] = h.withAdmittedResources(pod)
-		h.config.Manager.UpdatePod(stored[i])
+		stored[i] = h.storePod(pod)
+		uids[pod.UID] = true
+	}
+	if h.decideResizes(uids) {
+		for i, pod := range stored {
+			if now, found := h.config.Manager.GetPodByUID(pod.UID); found && !podmanager.IsMirrorPod(pod) {
+				stored[i] = now
+			}
+		}
 	}
 	return stored
 }
 
-// withAdmittedResources returns a copy of a pod from an API server with the resources of its stored version. If
-// that changes the pod, the copy gets the condition PodResizePending with reason Infeasible, and the first time
-// an event is recorded. A mirror pod or a pod of another source is returned unchanged; an unknown or waiting
-// pod keeps its new resources.
-func (h *Handlers) withAdmittedResources(pod *v1.Pod) *v1.Pod {
-	if podmanager.IsMirrorPod(pod) || !h.config.FromAPIServer(pod) {
-		return pod
-	}
-	pod = pod.DeepCopy()
-	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
-	before, known := h.config.Manager.GetPodByUID(pod.UID)
-	if !known || h.awaitsAdmission(pod.UID) || !restoreResources(before, pod) {
-		return pod
-	}
-	if podstatus.FindCondition(before.Status.Conditions, v1.PodResizePending) == nil {
-		h.config.Recorder.Event(pod, v1.EventTypeWarning, "ResizeInfeasible", resizeInfeasible)
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{
-		Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonInfeasible, Message: resizeInfeasible, ObservedGeneration: pod.Generation,
-	})
-	return pod
-}
-
-const resizeInfeasible = "this node does not resize pods in place"
-
-// restoreResources sets the container and pod resources in pod to those in before. differ is true if a request
-// or limit was different.
-func restoreResources(before, pod *v1.Pod) (differ bool) {
-	keep := func(now *v1.ResourceRequirements, was v1.ResourceRequirements) {
-		differ = differ || !equalResources(now.Requests, was.Requests) || !equalResources(now.Limits, was.Limits)
-		*now = was
-	}
-	for _, lists := range [...][2][]v1.Container{{pod.Spec.InitContainers, before.Spec.InitContainers}, {pod.Spec.Containers, before.Spec.Containers}} {
-		for i := range min(len(lists[0]), len(lists[1])) {
-			keep(&lists[0][i].Resources, lists[1][i].Resources)
+// storePod stores one changed pod in the manager and returns it as stored. If the resources of an admitted pod
+// have changed, it stores the pod with its allocated resources and its resize conditions, and requests the
+// resize.
+func (h *Handlers) storePod(desired *v1.Pod) *v1.Pod {
+	stored := desired
+	if !podmanager.IsMirrorPod(desired) {
+		stored = withoutResizeConditions(desired)
+		if before, known := h.config.Manager.GetPodByUID(desired.UID); known && !h.isRejectedOrWaiting(desired.UID) {
+			stored = h.withAllocatedResources(before, stored)
 		}
 	}
-	if now, was := pod.Spec.Resources, before.Spec.Resources; now != nil && was != nil {
-		keep(now, *was)
-	} else if now != was {
-		pod.Spec.Resources, differ = was, true
-	}
-	return differ
+	h.config.Manager.UpdatePod(stored)
+	return stored
 }
 
-// equalResources reports whether two resource lists have the same names and equal quantities.
-func equalResources(a, b v1.ResourceList) bool {
-	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
+// withAllocatedResources returns the desired pod with the resources and the resize conditions of its stored
+// version. If the desired resources differ from them, it requests the resize; otherwise it cancels the request
+// of the pod and drops its condition PodResizePending. If the runtime cannot resize, it returns a pod that is not
+// from an API server as it is.
+func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
+	if !h.config.FromAPIServer(desired) && !h.config.Resizes.Supported() {
+		return desired
+	}
+	stored, differs := allocation.PodResourcesOf(before).ApplyTo(desired)
+	pending := differs && h.requestResize(before, desired)
+	if !pending {
+		h.table.CancelResize(desired.UID)
+	}
+	kept := slices.DeleteFunc(slices.Clone(before.Status.Conditions), func(c v1.PodCondition) bool {
+		return c.Type != v1.PodResizeInProgress && (c.Type != v1.PodResizePending || !pending)
+	})
+	if len(kept) == 0 {
+		return stored
+	}
+	copied := *stored
+	copied.Status.Conditions = append(slices.Clone(stored.Status.Conditions), kept...)
+	return &copied
+}
+
+// requestResize requests the desired resources for an admitted pod, and saves the allocated ones first. It
+// returns false if the pod is terminating or not admitted, and then requests nothing.
+func (h *Handlers) requestResize(allocated, desired *v1.Pod) bool {
+	had, _ := h.table.ResizeState(desired.UID)
+	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation}
+	message := resizeUnsupported
+	if h.config.Resizes.Supported() {
+		message = h.config.Resizes.Refuse(allocated, desired)
+	}
+	if message != "" {
+		request.Refusal = allocation.Answer{Reason: v1.PodReasonInfeasible, Message: message}
+	}
+	if desired.DeletionTimestamp != nil || !h.table.RequestResize(request, h.config.Clock.Now()) {
+		return false
+	}
+	if had == allocation.NoResize {
+		h.config.Resizes.Save(desired, allocation.PodResourcesOf(allocated))
+	}
+	return true
+}
+
+// withoutResizeConditions returns the pod, or a copy of it without the resize conditions that the node has
+// written before.
+func withoutResizeConditions(pod *v1.Pod) *v1.Pod {
+	isResize := func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress }
+	if !slices.ContainsFunc(pod.Status.Conditions, isResize) {
+		return pod
+	}
+	copied := *pod
+	copied.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), isResize)
+	return &copied
+}
+
+// decideResizes lets the allocation table decide about the resize requests, and reports whether it has decided
+// about any. It stores each such pod with its new condition, and with the resources if the pod gets them,
+// records an event, and updates the worker of the pod unless except has it. Before every source has delivered,
+// it decides nothing, because pods that run may not have been counted yet.
+func (h *Handlers) decideResizes(except map[types.UID]bool) (decided bool) {
+	if !h.config.Sources.AllSeen() {
+		return false
+	}
+	for _, e := range h.table.DecideResizes(nil) {
+		decided = true
+		err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, except[e.UID]) })
+		if err != nil {
+			h.config.Log.Error("the decision about a resize panicked", "uid", e.UID, "err", err)
+		}
+	}
+	return decided
+}
+
+// applyResizeDecision stores a pod with the decision about its resize request, records an event, and updates the
+// worker of the pod unless the caller does that.
+func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) {
+	before, found := h.config.Manager.GetPodByUID(e.UID)
+	if !found {
+		return
+	}
+	condition := v1.PodCondition{Type: v1.PodResizePending, Status: v1.ConditionTrue, ObservedGeneration: e.Generation, Message: e.Answer.Message}
+	stored, eventType, event := before, v1.EventTypeWarning, ""
+	switch e.Kind {
+	case allocation.AllocateResize:
+		allocated := allocation.PodResourcesOf(e.Pod.Pod)
+		stored, _ = allocated.ApplyTo(before)
+		h.config.Resizes.Save(stored, allocated)
+		condition = v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: e.Generation}
+		eventType, event = v1.EventTypeNormal, podstatus.EventResizeStarted
+	case allocation.DeferResize:
+		condition.Reason, event = v1.PodReasonDeferred, podstatus.EventResizeDeferred
+	case allocation.RefuseResize:
+		condition.Reason, event = v1.PodReasonInfeasible, podstatus.EventResizeInfeasible
+	}
+	stored = withResizeCondition(stored, condition)
+	h.config.Manager.UpdatePod(stored)
+	h.config.Recorder.Event(stored, eventType, event, podstatus.ResizeEventMessage(event, e.Pod.Pod, e.Generation, e.Answer.Message))
+	h.config.Log.Info("decided about a resize", "pod", podmanager.FullName(stored), "uid", e.UID, "decision", e.Kind.String(), "generation", e.Generation, "message", e.Answer.Message)
+	if !callerUpdates {
+		mirror, _ := h.config.Manager.GetMirrorPodByPod(stored)
+		h.updateWorker(podworkers.SyncPodUpdate, stored, mirror)
+	}
+}
+
+// withResizeCondition returns a copy of a pod in which the condition replaces the condition of its type.
+// PodResizeInProgress also replaces PodResizePending, because the pod now has the resources that it requested.
+func withResizeCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
+	copied := *pod
+	copied.Status.Conditions = append(slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool {
+		return c.Type == condition.Type || c.Type == v1.PodResizePending && condition.Type == v1.PodResizeInProgress
+	}), condition)
+	return &copied
+}
+
+// withSavedResources returns a pod that runs with the resources that an earlier agent has saved for it. It
+// returns the pod itself if none are saved or they are equal.
+func (h *Handlers) withSavedResources(pod *v1.Pod) *v1.Pod {
+	saved, found := h.config.Resizes.Allocated(pod)
+	if !found {
+		return pod
+	}
+	allocated, _ := saved.ApplyTo(pod)
+	return allocated
 }

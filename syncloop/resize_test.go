@@ -1,32 +1,86 @@
 package syncloop_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// sized returns a pod whose container requests an amount of cpu, as parsePod makes it.
-func sized(t *testing.T, cpu string, words ...string) *v1.Pod {
-	p := parsePod(t, append([]string{"a"}, words...))
+// podWithCPU returns a pod whose container requests an amount of cpu, as parsePod makes it.
+func podWithCPU(t *testing.T, uid, cpu string, words ...string) *v1.Pod {
+	p := parsePod(t, append([]string{uid, "name=" + uid}, words...))
 	p.Spec.Containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{
 		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)},
 	}}}
 	return p
 }
 
-// TestHandlers_RZ5_ResizeIsInfeasible: a pod of an API server keeps the resources that it was admitted with.
-// Its condition reports the resize as infeasible until the old resources are desired again, and one event
-// reports it.
+// withGeneration sets the generation of a pod.
+func withGeneration(pod *v1.Pod, generation int64) *v1.Pod {
+	pod.Generation = generation
+	return pod
+}
+
+// resizeHarness is a node with 4 cpus whose runtime resizes containers, and its saved allocations.
+type resizeHarness struct {
+	*harness
+	t     *testing.T
+	saved map[types.UID]string
+}
+
+func newResizeHarness(t *testing.T) *resizeHarness {
+	w := &resizeHarness{t: t, saved: map[types.UID]string{}}
+	w.harness = newConfiguredHarness(func(c *syncloop.HandlersConfig) {
+		c.Admit = []syncloop.PodAdmitHandler{syncloop.AdmitResources(v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")})}
+		c.Resizes = syncloop.Resizes{
+			Supported: func() bool { return true },
+			Allocated: func(pod *v1.Pod) (allocation.PodResources, bool) {
+				cpu, found := w.saved[pod.UID]
+				if !found {
+					return allocation.PodResources{}, false
+				}
+				return allocation.PodResourcesOf(podWithCPU(t, string(pod.UID), cpu)), true
+			},
+			Save: func(pod *v1.Pod, allocated allocation.PodResources) {
+				c := allocated.Containers["c"]
+				w.saved[pod.UID] = c.Requests.Cpu().String()
+			},
+		}
+	})
+	return w
+}
+
+// stored returns the cpu and the resize conditions of a pod in the manager.
+func (w *resizeHarness) stored(uid types.UID) string {
+	pod, found := w.manager.GetPodByUID(uid)
+	require.True(w.t, found)
+	text := pod.Spec.Containers[0].Resources.Requests.Cpu().String()
+	for _, c := range pod.Status.Conditions {
+		text += fmt.Sprintf(" %s %s generation %d", c.Type, c.Reason, c.ObservedGeneration)
+	}
+	return text
+}
+
+func (w *resizeHarness) add(pods ...*v1.Pod)    { w.handlers.HandlePodAdditions(w.t.Context(), pods) }
+func (w *resizeHarness) update(pods ...*v1.Pod) { w.handlers.HandlePodUpdates(w.t.Context(), pods) }
+
+// TestHandlers_RZ5_ResizeIsInfeasible: a pod of a node that does not resize keeps the resources that it was
+// admitted with. Its condition reports the resize as infeasible until the old resources are desired again, and
+// one event reports it.
 func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 	w := newHarness()
 	w.guarded = true
-	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{sized(t, "1")})
+	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
 	w.took()
 	stored := func() (cpu string, pending *v1.PodCondition) {
 		pod, ok := w.manager.GetPodByUID("a")
@@ -34,8 +88,7 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 		return pod.Spec.Containers[0].Resources.Requests.Cpu().String(), podstatus.FindCondition(pod.Status.Conditions, v1.PodResizePending)
 	}
 
-	resized := sized(t, "2")
-	resized.Generation = 7
+	resized := withGeneration(podWithCPU(t, "a", "2"), 7)
 	w.handlers.HandlePodUpdates(t.Context(), []*v1.Pod{resized})
 	cpu, pending := stored()
 	assert.Equal(t, "1", cpu)
@@ -45,7 +98,9 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 		Message: "this node does not resize pods in place", ObservedGeneration: 7,
 	}, *pending)
 	assert.Equal(t, []string{
-		"Event a Warning ResizeInfeasible: this node does not resize pods in place", "UpdatePod a", "worker of a: update",
+		"UpdatePod a", "UpdatePod a",
+		`Event a Warning ResizeInfeasible: Pod resize Infeasible: {"containers":[{"name":"c","resources":{"requests":{"cpu":"2"}}}],"generation":7,"error":"this node does not resize pods in place"}`,
+		"worker of a: update",
 	}, w.took())
 	assert.Equal(t, "2", resized.Spec.Containers[0].Resources.Requests.Cpu().String(), "the argument is not changed")
 
@@ -53,16 +108,118 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 	cpu, pending = stored()
 	assert.Equal(t, "1", cpu)
 	assert.NotNil(t, pending)
-	assert.Equal(t, []string{"UpdatePod a"}, w.took(), "said once")
+	assert.Equal(t, []string{"UpdatePod a"}, w.took(), "one event only")
 
-	back := sized(t, "1000m")
+	back := podWithCPU(t, "a", "1000m")
 	back.Status.Conditions = []v1.PodCondition{*pending, {Type: "foreign"}}
 	w.handlers.HandlePodUpdates(t.Context(), []*v1.Pod{back})
 	_, pending = stored()
-	assert.Nil(t, pending, "also where the server still shows it")
+	assert.Nil(t, pending, "also if the API server still shows it")
 
-	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{sized(t, "1", "name=f", "source=file")})
-	w.handlers.HandlePodUpdates(t.Context(), []*v1.Pod{sized(t, "3", "name=f", "source=file")})
-	cpu, _ = stored()
-	assert.Equal(t, "3", cpu, "a static pod is what its source says")
+	w.handlers.HandlePodAdditions(t.Context(), []*v1.Pod{podWithCPU(t, "f", "1", "source=file")})
+	w.handlers.HandlePodUpdates(t.Context(), []*v1.Pod{podWithCPU(t, "f", "3", "source=file")})
+	file, _ := w.manager.GetPodByUID("f")
+	assert.Equal(t, "3", file.Spec.Containers[0].Resources.Requests.Cpu().String(), "the resources of a static pod count from the next start")
+}
+
+// TestHandlers_RZ25_DeferredResize: a request above the free resources is deferred. The pod gets the resources
+// when another pod has gone, and its worker is updated once for each decision.
+func TestHandlers_RZ25_DeferredResize(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
+	w.took()
+	w.update(withGeneration(podWithCPU(t, "a", "3"), 2))
+	assert.Equal(t, "1 PodResizePending Deferred generation 2", w.stored("a"))
+	assert.Equal(t, "1", w.saved["a"], "a restarted agent must not take the desired resources for the allocated ones")
+	assert.Equal(t, []string{
+		"UpdatePod a", "UpdatePod a",
+		`Event a Warning ResizeDeferred: Pod resize Deferred: {"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2,"error":"the node has not enough cpu: requested 3, used 2, capacity 4"}`,
+		"worker of a: update",
+	}, w.took())
+
+	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
+	w.took()
+	w.handlers.HandleWaiting(t.Context())
+	assert.Equal(t, "3 PodResizeInProgress  generation 2", w.stored("a"))
+	assert.Equal(t, "3", w.saved["a"])
+	assert.Equal(t, []string{
+		"UpdatePod a",
+		`Event a Normal ResizeStarted: Pod resize started: {"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}],"generation":2}`,
+		"worker of a: update",
+	}, w.took())
+	w.handlers.HandleWaiting(t.Context())
+	assert.Empty(t, w.took())
+
+	w.add(podWithCPU(t, "d", "2"))
+	_, admitted := w.manager.GetPodByUID("d")
+	require.True(t, admitted)
+	assert.Contains(t, w.took(), "Event d Warning OutOfcpu: the node has not enough cpu: requested 2, used 3, capacity 4", "the allocated resources count")
+}
+
+// TestHandlers_RZ46_SecondResize: a second request while the first is in progress has both conditions, each with
+// the generation that it speaks of (RZ-49).
+func TestHandlers_RZ46_SecondResize(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "2"))
+	w.update(withGeneration(podWithCPU(t, "a", "2"), 2))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
+	w.update(withGeneration(podWithCPU(t, "a", "3"), 3))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Deferred generation 3", w.stored("a"))
+	w.update(withGeneration(podWithCPU(t, "a", "5"), 4))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2 PodResizePending Infeasible generation 4", w.stored("a"))
+	w.update(withGeneration(podWithCPU(t, "a", "2"), 5))
+	assert.Equal(t, "2 PodResizeInProgress  generation 2", w.stored("a"))
+}
+
+// TestHandlers_ResizeBesideUpdate: the rest of an update counts at once, while its resources wait. The
+// decrease of another pod in the same batch makes room for it.
+func TestHandlers_ResizeBesideUpdate(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "b", "3"))
+	w.took()
+	grown := podWithCPU(t, "a", "2")
+	grown.Labels = map[string]string{"new": "label"}
+	w.update(grown, podWithCPU(t, "b", "1"))
+	pod, _ := w.manager.GetPodByUID("a")
+	assert.Equal(t, "label", pod.Labels["new"])
+	assert.Equal(t, "2 PodResizeInProgress  generation 0", w.stored("a"))
+	assert.Equal(t, "1 PodResizeInProgress  generation 0", w.stored("b"))
+	var updates []string
+	for _, note := range w.took() {
+		if note == "worker of a: update" || note == "worker of b: update" {
+			updates = append(updates, note)
+		}
+	}
+	assert.Equal(t, []string{"worker of a: update", "worker of b: update"}, updates, "each worker is updated once")
+}
+
+// TestHandlers_RZ14_ResizeAfterRestart: a restarted agent starts from the saved resources, and requests the
+// desired ones.
+func TestHandlers_RZ14_ResizeAfterRestart(t *testing.T) {
+	w := newResizeHarness(t)
+	w.saved["a"] = "1"
+	w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateRunning}}}}
+	w.sources.unseen["api"] = true
+	w.add(withGeneration(podWithCPU(t, "a", "4"), 9))
+	assert.Equal(t, "1", w.stored("a"), "nothing is decided before all sources have delivered")
+	w.add(podWithCPU(t, "b", "1"))
+	delete(w.sources.unseen, "api")
+	w.handlers.HandleWaiting(t.Context())
+	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("a"))
+
+	w.saved["d"] = "1"
+	w.add(podWithCPU(t, "d", "2"))
+	assert.Equal(t, "2", w.stored("d"), "a pod that does not run is admitted with the desired resources")
+}
+
+// TestHandlers_ResizeOfUnstartedPod: a rejected pod has no resize request, and a deleted pod keeps its resources
+// without one.
+func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "5"), podWithCPU(t, "b", "1"))
+	w.update(podWithCPU(t, "a", "1"))
+	assert.Equal(t, "1", w.stored("a"))
+	w.update(podWithCPU(t, "b", "2", "deleted"))
+	assert.Equal(t, "1", w.stored("b"))
+	assert.Empty(t, w.saved)
 }

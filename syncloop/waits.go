@@ -256,6 +256,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 		h.requestHousekeeping() // Housekeeping makes the table ask the handler again.
 	}
 	limit, limited := h.table.NextLimit()
+	h.decideResizes(nil)
 	for _, e := range effects {
 		pod := h.readRecord(e.UID).waiter.pod
 		if err := h.guard.Call("SyncHandler.HandleWaiting", func() { h.applyWaitingDecision(pod, e) }); err != nil {
