@@ -171,11 +171,11 @@ func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time
 type byteCounter struct{ bytes atomic.Int64 }
 
 // countingWriter returns a writer that adds the number of written bytes to the counter and passes the bytes to
-// the writer to. If to is nil, the bytes are discarded.
-func (c *byteCounter) countingWriter(to io.Writer) io.Writer {
+// the given writer. If that writer is nil, the bytes are discarded.
+func (c *byteCounter) countingWriter(writer io.Writer) io.Writer {
 	return writerFunc(func(p []byte) (int, error) {
 		c.bytes.Add(int64(len(p)))
-		return cmp.Or[io.Writer](to, io.Discard).Write(p)
+		return cmp.Or[io.Writer](writer, io.Discard).Write(p)
 	})
 }
 

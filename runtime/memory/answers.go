@@ -81,8 +81,8 @@ func ParseAnswers(text string) (Answers, error) {
 }
 
 // parseAnswer parses the words of one scripted probe or hook answer, such as ok for=5s. It returns an error if
-// the words have no kind, name a key twice, or contain an unknown word. Only the last answer of a sequence may
-// omit for=.
+// the words have no kind, repeat a key, or cannot be parsed. It also returns an error if for= is missing and
+// isLast is false, because no answer could follow.
 func parseAnswer(words []string, isLast bool) (Answer, error) {
 	if len(words) == 0 {
 		return Answer{}, errors.New("it is empty")

@@ -119,8 +119,8 @@ func (c *container) startRun(now time.Time, run *Run) {
 }
 
 // exitOnTerm simulates a TERM signal. A container normally exits now with code 143, or with its own code if its
-// Run is graceful. One that ignores TERM is killed after the grace period. It is killed now if there is no
-// grace period or it does not run yet.
+// Run is graceful. A container that ignores TERM is killed after the grace period. Any container is killed now
+// if there is no grace period or it does not run yet.
 func (c *container) exitOnTerm(now time.Time, grace time.Duration) {
 	switch {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.

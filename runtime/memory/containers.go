@@ -37,7 +37,7 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 
 // createContainer creates a container in state created and returns its ID. It returns an error for a faulty
 // script, a scripted failure, an unusable sandbox, image or mount, or a PID target, or if the runtime is not
-// ready.
+// ready. A scripted failure counts as a start.
 func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainerRequest) (string, error) {
 	m := r.m
 	now, err := m.lockIfReady()
@@ -66,7 +66,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	kept := m.internSpecLocked(&req)
 	c := &container{
 		id: m.newIDLocked(req.Pod.UID), name: req.Name, pod: s.pod, sandbox: s,
-		ref: podRefOrEqual(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
+		ref: reusePodRefIfEqual(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
 	}
 	s.pod.insertContainer(c)
 	m.mu.containers[c.id] = c
@@ -195,7 +195,8 @@ func (m *machine) startContainerLocked(id string, now time.Time) (*container, er
 }
 
 // nextRunLocked returns the Run (duration, output, exit) for the next start of a container, from its script or,
-// without a script, from its command. An equal Run that was returned recently is reused to save memory.
+// without a script, from its command. It returns an error if the script is faulty. An equal Run that was
+// returned recently is reused to save memory.
 func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	script, ok, err := m.findScriptLocked(*c.ref, c.name, c.spec.annotations, c.sandbox.annotations)
 	if err != nil {

@@ -88,9 +88,9 @@ func (r *Runtime) leaveSessionAndStopIfLast(ctx context.Context, c *container, t
 	return failed
 }
 
-// exitContainerAfterSession makes a running container exit with the exit code of its interactive command. If
-// err is not nil, because all clients detached or the command panicked, the container continues to run. A panic
-// is stored for the clients of the session.
+// exitContainerAfterSession ends an attach session and makes a running container exit with the exit code of its
+// interactive command. If err is not nil, because all clients detached or the command panicked, the container
+// continues to run. A panic is stored for the clients of the session.
 func (r *Runtime) exitContainerAfterSession(c *container, t *attachSession, code int32, err error) {
 	now := r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()

@@ -56,8 +56,9 @@ func (r *Runtime) ExecStream(ctx context.Context, req runtime.ExecStreamRequest,
 	})
 }
 
-// execStream runs a command in a running container, connected with the streams of the caller. It returns exit
-// code 0 without doing anything if no program has the name of the command.
+// execStream runs a command in a running container, connected with the streams of the caller, and returns its
+// exit code. It returns exit code 0 without doing anything if the program is unknown, and an error if the
+// container does not run.
 func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest, streams runtime.Streams) (exitCode int32, err error) {
 	if len(req.Command) == 0 {
 		return 0, errors.New("memory: the command is empty")

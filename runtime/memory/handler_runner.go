@@ -19,8 +19,8 @@ func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest)
 }
 
 // answerHandlerCall counts a probe or hook call, waits as long as the scripted answer takes, and returns the
-// answer's result. An answer of kind hang waits until ctx ends. It returns an error if the container does not
-// run or exits while the call waits.
+// answer's result. An answer of kind hang waits until ctx ends. It returns an error if the purpose is unknown,
+// or if the container does not run or exits while the call waits.
 func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	c, a, until, err := r.m.countCallAndChooseAnswer(req)
 	if err != nil {
@@ -40,7 +40,8 @@ func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerR
 
 // countCallAndChooseAnswer counts a RunHandler call and returns the running container and the answer that is
 // valid now. The returned time is when the call must return. A zero time means at once, or never for an answer
-// of kind hang.
+// of kind hang. It returns an error, and counts nothing, if the container does not run or the purpose is
+// unknown.
 func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
 	now, err := m.lockIfReady()
 	if err != nil {

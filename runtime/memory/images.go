@@ -108,7 +108,7 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 
 // findScriptedImageFailureLocked returns the name of a container whose script says fail=image for its next
 // start, and true if it finds such a container. It checks the named container, or all containers of the pod if
-// container is empty. Scripts do not affect the image of a volume.
+// container is empty. Faulty scripts are ignored, and scripts do not affect the image of a volume.
 func (m *machine) findScriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
 	if ref.UID == "" || volume != "" {
 		return "", false
@@ -126,8 +126,9 @@ func (m *machine) findScriptedImageFailureLocked(ref runtime.PodRef, container, 
 	return "", false
 }
 
-// containersWithScriptLocked returns the names of the pod's containers that have a script, from SetScript calls
-// and from annotations, sorted. If container is not empty, it returns only that name, without a check.
+// containersWithScriptLocked returns the sorted names of the pod's containers that have a script, from
+// annotations and from SetScript calls that name a container. If container is not empty, it returns only that
+// name, without a check.
 func (m *machine) containersWithScriptLocked(ref runtime.PodRef, container string, annotations map[string]string) []string {
 	if container != "" {
 		return []string{container}

@@ -98,8 +98,9 @@ func (s *interpreter) runCommandLookup(args []string) bool {
 	return true
 }
 
-// runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal. It returns the
-// last exit code after the command exit, at the end of the input or when ctx ends.
+// runInteractiveShell runs the commands of its input line by line, with a prompt on a terminal. A line with
+// unsupported syntax prints an error and sets exit code 2. It returns the last exit code after exit or exec, at
+// the end of the input or when ctx ends.
 func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	s := interpreter{p: p}
 	p.console.SetInterruptHandler(nil)
@@ -123,8 +124,8 @@ func (p *Process) runInteractiveShell(ctx context.Context) int32 {
 	return s.code
 }
 
-// runInterruptibleCommand runs a command that Ctrl-C interrupts without an exit of the shell. If the program is
-// unknown, it prints an error and sets exit code 127.
+// runInterruptibleCommand runs a command that Ctrl-C interrupts without an exit of the shell; the exit code is
+// then 130. If the program is unknown, it prints an error and sets exit code 127.
 func (s *interpreter) runInterruptibleCommand(ctx context.Context, c shellCommand) {
 	inner, cancel := executor.WithCancel(ctx)
 	defer cancel()

@@ -129,8 +129,8 @@ func compareLineTime(l Line, since time.Duration) int {
 	return 1
 }
 
-// logLines returns all log lines of the container's Run, past and future, sorted by time. If the Run prints
-// nothing, that is one line that describes it. The result is cached.
+// logLines returns all log lines of the container, past and future, sorted by time. If its Run prints nothing,
+// the log is one line that describes the Run. The result is cached.
 func (c *container) logLines() []Line {
 	used := c.ensureExtras()
 	if used.lines != nil {

@@ -48,9 +48,9 @@ func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *contain
 	return m.mu.recentSpecs.replaceOldest(&own)
 }
 
-// podRefOrEqual returns earlier if its value equals ref, to save memory. If it differs or is nil, podRefOrEqual
+// reusePodRefIfEqual returns earlier if its value equals ref, to save memory. If it differs or is nil, reusePodRefIfEqual
 // returns a pointer to a copy of ref.
-func podRefOrEqual(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
+func reusePodRefIfEqual(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	if earlier != nil && *earlier == ref {
 		return earlier
 	}

@@ -203,8 +203,8 @@ func (m *machine) newRuntime(clk clock.Clock) *Runtime {
 	return r
 }
 
-// lockAndPublish locks the simulated machine, publishes all container state changes that are due, and returns
-// the current time.
+// lockAndPublish locks the simulated machine, publishes all container state changes that are due (sends their
+// events and discards cached lists), and returns the current time.
 func (m *machine) lockAndPublish() time.Time {
 	m.mu.Lock()
 	now := m.clock.Now()
@@ -212,8 +212,9 @@ func (m *machine) lockAndPublish() time.Time {
 	return now
 }
 
-// lockIfReady locks the simulated machine, publishes all container state changes that are due, and returns the
-// current time. If the runtime is not ready, it unlocks the machine and returns ErrNotReady.
+// lockIfReady locks the simulated machine, publishes all container state changes that are due, as
+// lockAndPublish does, and returns the current time. If the runtime is not ready, it unlocks the machine and
+// returns ErrNotReady.
 func (m *machine) lockIfReady() (time.Time, error) {
 	now := m.lockAndPublish()
 	if s := m.mu.status; !s.RuntimeReady {
@@ -234,8 +235,8 @@ func (m *machine) unlockAndSignal() {
 	}
 }
 
-// publishDueChangesLocked publishes every container state change that is due by now, and schedules the next
-// change of each such container.
+// publishDueChangesLocked publishes every container state change that is due by now (sends its event and
+// discards cached lists), and schedules the next change of each such container.
 func (m *machine) publishDueChangesLocked(now time.Time) {
 	for len(m.mu.changes) > 0 && !m.mu.changes[0].nextChange.After(now) {
 		c := m.mu.changes[0]

@@ -75,8 +75,8 @@ func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 }
 
 // networkStats returns the total bytes that all containers of the ready sandbox have received and sent. Exited
-// containers are included, so the counters decrease only when a container is removed. It returns nil if the pod
-// uses the host network or has no such container.
+// containers are included, so that the counters do not decrease at an exit. It returns nil if the pod uses the
+// host network or has no such container.
 func (p *pod) networkStats(now time.Time) *runtime.NetworkStats {
 	var rx, tx uint64
 	var own bool

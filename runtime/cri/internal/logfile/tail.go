@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/runtime/cri/internal/crilog"
 )
 
-// offsetOfLastLines returns the offset in the file at which the last n log lines begin. It reads backwards from
-// the end, no further than necessary, and stops if ctx ends. The parts of one long line, also of an incomplete
-// one, count as one line.
+// offsetOfLastLines returns the offset in the file at which the last n log lines begin, or 0 if there are no
+// more than n lines. It reads backwards from the end, no further than necessary, and stops if ctx ends. The
+// parts of one long line count as one line; an incomplete line counts too.
 func offsetOfLastLines(ctx context.Context, f io.ReaderAt, size int64, n int) (int64, error) {
 	s := backwardSearch{n: n, start: size, size: size}
 	// head is the beginning of the block behind the current one. It completes a line that

@@ -78,8 +78,8 @@ func (in *inputBuffer) appendAndSignal(data []byte, err error) {
 	in.dataAdded.Signal()
 }
 
-// handleAndStripInterrupts calls the interrupt handler for every Ctrl-C in keys. It returns the keys after the
-// last Ctrl-C, and with that Ctrl-C if no handler is set. It discards everything that was typed before it.
+// handleAndStripInterrupts calls the interrupt handler for every Ctrl-C in keys, and discards all keys that
+// were typed before it. It returns the keys after the last Ctrl-C, including that Ctrl-C if no handler is set.
 func (in *inputBuffer) handleAndStripInterrupts(keys []byte) []byte {
 	for i := 0; i < len(keys); i++ {
 		if keys[i] != keyInterrupt {

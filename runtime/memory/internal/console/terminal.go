@@ -51,8 +51,9 @@ func (t *lineTerminal) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// handleKey echoes a key and edits the line: Enter completes it, Ctrl-C replaces it by an empty one, Backspace
-// deletes a character. Ctrl-D completes the line, and returns true if it is empty.
+// handleKey edits the line by one key and echoes the change: Enter completes the line, Ctrl-C replaces it by an
+// empty one, Backspace deletes a character. Ctrl-D completes the line; if the line is empty, handleKey returns
+// true. A key beyond maxLineBytes is ignored.
 func (t *lineTerminal) handleKey(key byte) (isEOF bool) {
 	switch {
 	case key == '\r' || key == '\n':
