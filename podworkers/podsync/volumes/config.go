@@ -35,8 +35,9 @@ type Config struct {
 	HostsFile string
 }
 
-// complete fills in the defaults and returns an error that lists everything that is wrong.
-func (c *Config) complete() error {
+// setDefaultsAndValidate sets the default of HostsFile, and returns an error that lists each path in the Config
+// that is not absolute.
+func (c *Config) setDefaultsAndValidate() error {
 	var faults []error
 	if !filepath.IsAbs(c.Root) {
 		faults = append(faults, fmt.Errorf("Root is no absolute path: %q", c.Root))

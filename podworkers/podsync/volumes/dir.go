@@ -57,7 +57,7 @@ var (
 
 // New returns a Dir. It does not access the disk.
 func New(cfg Config) (*Dir, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
 	return &Dir{cfg: cfg}, nil
@@ -72,8 +72,8 @@ func (d *Dir) Problems(pod *v1.Pod) []podsync.Problem {
 	return out
 }
 
-// openPodsDir opens the directory that has the directories of all pods. It returns fs.ErrNotExist if the
-// directory does not exist.
+// openPodsDir opens the parent directory of all pod directories. It returns fs.ErrNotExist if that directory
+// does not exist.
 func (d *Dir) openPodsDir() (*os.Root, error) {
 	root, err := osfile.OpenDir(d.cfg.Root)
 	if err != nil {
@@ -83,9 +83,9 @@ func (d *Dir) openPodsDir() (*os.Root, error) {
 	return osfile.OpenSubdir(root, podsDir)
 }
 
-// openOrMakePodDir opens the directory of a pod, and creates it and its parents if they are missing. If it
-// belongs to another pod with this UID and allowed is true, it discards that directory and creates a new one;
-// if allowed is false, it returns an error. The caller holds the lock of the UID.
+// openOrMakePodDir opens the directory of a pod, and creates it if it is missing. If the directory belongs to a
+// former pod with this UID, it moves it to the trash directory and creates a new one, or returns an error if
+// allowed is false. The caller holds the lock of the UID.
 func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return nil, false, err
@@ -103,11 +103,11 @@ func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Roo
 		return nil, false, err
 	}
 	defer pods.Close()
-	return openOwnedPodDir(pods, pod, allowed)
+	return openOrReplaceOwnedPodDir(pods, pod, allowed)
 }
 
-// openPodSubdir opens the directory of a pod, or the directory at the path below in it. It returns
-// fs.ErrNotExist if the directory does not exist.
+// openPodSubdir opens the directory of a pod or, if below is not empty, the directory at that path in it. It
+// creates nothing, and returns fs.ErrNotExist if a directory is missing.
 func (d *Dir) openPodSubdir(uid types.UID, below ...string) (*os.Root, error) {
 	if err := podspec.CheckUID(uid); err != nil {
 		return nil, err
@@ -142,12 +142,13 @@ func (d *Dir) OwnerOf(uid types.UID) (owner types.NamespacedName, found bool) {
 	return owner, true
 }
 
-// podPath returns the path on the host of a file or directory in a pod's directory.
+// podPath returns the host path of names in the directory of a pod. It creates nothing.
 func (d *Dir) podPath(uid types.UID, names ...string) string {
 	return filepath.Join(append([]string{d.cfg.Root, podsDir, string(uid)}, names...)...)
 }
 
-// makeAndOpenSubdir creates the missing directories of the path names below parent, and opens the last one.
+// makeAndOpenSubdir opens the directory at the path names below parent, and creates the missing directories of
+// that path. It follows no symbolic link.
 func makeAndOpenSubdir(parent *os.Root, names ...string) (*os.Root, error) {
 	dir := parent
 	for i, name := range names {

@@ -31,9 +31,9 @@ const (
 	immutable = "..fixed-" // the prefix of a version whose objects are immutable
 )
 
-// writeVolumeFilesIfChanged writes the files of a volume into a new directory, and then changes the link to the
-// current directory in one step, so a reader sees all old files or all new ones. It writes nothing if the files
-// have not changed, are immutable, or are newer than this call's objects.
+// writeVolumeFilesIfChanged writes the files of a volume into a new directory, and then switches the link to it
+// in one step, so that a reader sees all old files or all new ones. It writes no files if they have not
+// changed, are immutable, or come from newer objects than this call has.
 func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume) error {
 	dir, err := s.openFilesDir(ctx, v)
 	if err != nil {
@@ -64,8 +64,9 @@ func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume)
 	return linkFilesAndRemoveOld(ctx, dir, name, files)
 }
 
-// openFilesDir opens the directory of a volume with files. It creates the directory if it is missing. If
-// SecretsInMemory is set, it also mounts a tmpfs there, except for a configMap volume.
+// openFilesDir opens the directory of a volume with files, and creates it if it is missing. If
+// Config.SecretsInMemory is set and the volume is not a configMap, it first mounts a tmpfs there, unless files
+// or a mount already exist.
 func (s *setUpCall) openFilesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
 	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func (s *setUpCall) openFilesDir(ctx context.Context, v *v1.Volume) (*os.Root, e
 }
 
 // versionDirName returns the name of the directory for one version of a volume's files: a prefix, and a hash of
-// their paths, content, modes and owners. The prefix shows whether the objects are immutable.
+// the files' paths, contents, modes, owners and group. The prefix says whether all objects of the volume are
+// immutable.
 func (s *setUpCall) versionDirName(v *v1.Volume, files []volume.File, group int) string {
 	h := sha256.New()
 	for _, f := range files {
@@ -96,8 +98,8 @@ func (s *setUpCall) versionDirName(v *v1.Volume, files []volume.File, group int)
 	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// isImmutable reports whether a volume has only ConfigMaps and Secrets as sources, and all of them are
-// immutable.
+// isImmutable reports whether all sources of a volume are ConfigMaps and Secrets that exist and are immutable.
+// It returns false if the volume has no such source, or also downward API items or tokens.
 func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	of := v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{*v}}}
 	needs := volume.ObjectRefs(&of)
@@ -116,8 +118,8 @@ func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	return len(needs) > 0 && !volume.HasDownwardAPI(v) && len(volume.TokenRefs(&of)) == 0
 }
 
-// writeVersionDir creates a directory with the given files and their parent directories. It first removes the
-// remains of an earlier, incomplete attempt under that name.
+// writeVersionDir creates the directory version in dir with the given files and their parent directories. It
+// first deletes a directory that an interrupted call has left under this name.
 func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []volume.File, group int) error {
 	if err := osfile.RemoveAll(ctx, dir, version); err != nil {
 		return err
@@ -142,8 +144,8 @@ func writeVersionDir(ctx context.Context, dir *os.Root, version string, files []
 	return nil
 }
 
-// makeDirInVersion creates a directory with mode 0755 and the given group. With a group it also sets the setgid
-// bit.
+// makeDirInVersion creates a directory with mode 0755 for the files of a volume. If group is not negative, it
+// also sets the group and the setgid bit.
 func makeDirInVersion(dir *os.Root, name string, group int) error {
 	if err := dir.Mkdir(name, privateDirMode); err != nil {
 		return err
@@ -151,8 +153,8 @@ func makeDirInVersion(dir *os.Root, name string, group int) error {
 	return setGroupAndMode(dir, name, 0o755|setgidBitIfGroup(group), group)
 }
 
-// writeFileInVersion creates one file of a volume with its content, owner, group and mode. With a group, the
-// owner and the group may also read it.
+// writeFileInVersion creates one file of a volume with its content, owner and mode. If group is not negative,
+// it sets the group, and the owner and the group may read the file.
 func writeFileInVersion(dir *os.Root, name string, f volume.File, group int) error {
 	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -174,8 +176,8 @@ func writeFileInVersion(dir *os.Root, name string, f volume.File, group int) err
 	return setGroupAndMode(dir, name, mode, group)
 }
 
-// replaceSymlink creates a symbolic link, or replaces an existing one in one step. It does nothing if the link
-// has the target already.
+// replaceSymlink makes name a symbolic link to target. It replaces an existing file of this name in one step,
+// and does nothing if the link already has the target.
 func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) error {
 	if current, err := dir.Readlink(name); err == nil && current == target {
 		return nil
@@ -189,8 +191,8 @@ func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) erro
 	return dir.Rename(linkMade, name)
 }
 
-// linkFilesAndRemoveOld creates a link at the top of the volume for each file or directory of the current
-// version. It removes everything else in the volume, also older versions.
+// linkFilesAndRemoveOld creates a link at the top of the volume for each top-level file or directory of the
+// current version. It deletes everything else in the volume, including older versions.
 func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion string, files []volume.File) error {
 	visible := map[string]bool{dataLink: true, currentVersion: true}
 	for _, f := range files {
@@ -217,7 +219,7 @@ func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion str
 	return nil
 }
 
-// entryNames returns the sorted names of the files in a directory.
+// entryNames returns the sorted names of all files and directories in a directory.
 func entryNames(dir *os.Root) ([]string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -229,10 +231,10 @@ func entryNames(dir *os.Root) ([]string, error) {
 	return entries, err
 }
 
-// openOwnedPodDir opens or creates the directory of a pod, and writes the pod's name into its owner file. If
-// the file names another pod with this UID, it discards the directory and creates a new one, or returns
-// ErrVolumesOfAnotherPod if allowed is false. A directory without an owner file counts as the pod's.
-func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
+// openOrReplaceOwnedPodDir opens or creates the directory of a pod, and writes the pod's namespace and name
+// into its owner file, if that is missing. If the file names another pod, it moves the directory to the trash
+// directory and creates a new one, or returns ErrVolumesOfAnotherPod if allowed is false.
+func openOrReplaceOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
 	if dir, err = makeAndOpenSubdir(pods, name); err != nil {
 		return nil, false, err
@@ -243,7 +245,7 @@ func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *o
 		if !allowed {
 			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, recordedOwner)
 		}
-		if err := discardDir(pods, name); err != nil {
+		if err := moveDirToTrash(pods, name); err != nil {
 			return nil, false, err
 		}
 		discarded, recordedOwner = true, ""
@@ -264,9 +266,9 @@ func openOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *o
 // errDamagedOwnerFile is the error of an owner file that has no name of a pod.
 var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
 
-// readOwner returns the namespace and name in the owner file of a pod's directory. It returns an empty string
-// if there is no such file, or if the file was cut off while expectedOwner was written. It returns an error if
-// the file is damaged, so that the data of a running pod are not discarded.
+// readOwner returns the "namespace/name" in the owner file of a pod's directory. It returns "" if the file does
+// not exist, or has only the beginning of expectedOwner because a write was interrupted. Any other content that
+// is not a pod name is an error, so that the data of a running pod are not discarded.
 func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	const longest = 1024 // Both names together have 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)
@@ -293,14 +295,14 @@ func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	return "", fmt.Errorf("%s: %w", filepath.Join(dir.Name(), ownerFile), err)
 }
 
-// isPodName reports whether a text is a valid namespace and name of a pod, as "namespace/name".
+// isPodName reports whether a text is a valid "namespace/name" of a pod.
 func isPodName(text string) bool {
 	namespace, name, ok := strings.Cut(text, "/")
 	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
-// writeOwner writes the owner file of a pod's directory, and replaces an existing one in one step. After a
-// power failure the file may be empty, and then counts as missing.
+// writeOwner writes the owner file of a pod's directory, and replaces an existing one in one step. It does not
+// flush the file to disk; after a power failure an empty file counts as missing.
 func writeOwner(dir *os.Root, owner string) error {
 	if err := dir.Remove(ownerMade); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -35,8 +35,8 @@ func (d *Dir) Hosts(pod *v1.Pod, ips, hostNames []string) (string, error) {
 	return d.podPath(pod.UID, hostsFile), nil
 }
 
-// readNodeHosts returns the content of the node's hosts file, or nil if the file does not exist. It returns an
-// error if the file is too large.
+// readNodeHosts returns the content of the node's hosts file, or nil if the file does not exist. A file with
+// more than maxHosts bytes is an error.
 func readNodeHosts(path string) ([]byte, error) {
 	f, err := osfile.OpenPath(path)
 	if os.IsNotExist(err) {
@@ -54,7 +54,8 @@ func readNodeHosts(path string) ([]byte, error) {
 }
 
 // writeHostsFile writes the hosts file of a pod if its content has changed, and makes it readable for
-// everybody. It creates the directory of the pod if it is missing.
+// everybody. It creates the directory of the pod if it is missing, and may replace the directory of a former
+// pod with this UID.
 func (d *Dir) writeHostsFile(pod *v1.Pod, text []byte) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {

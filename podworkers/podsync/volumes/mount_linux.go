@@ -19,18 +19,18 @@ const (
 	flagUnmountNoFollow = 0x8      // UMOUNT_NOFOLLOW
 )
 
-// openPathReference opens a reference to a file of any kind, without opening the file itself. So a device is
-// not started, and a symbolic link is not followed.
+// openPathReference opens a reference to a file of any kind, without opening the file itself. So it has no
+// effect on a device and does not follow a symbolic link.
 func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	return dir.OpenFile(name, flagPathOnly, 0)
 }
 
-// procFDPath returns the path of an open file in /proc. The kernel resolves that path to the same file, even if
-// another file has replaced it.
+// procFDPath returns the path of an open file in /proc/self/fd. The kernel resolves it to this file, even if
+// another file now has the original path.
 func procFDPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// mountTmpfs mounts a tmpfs on a directory. Every user may write to it. A size of zero sets no size, and a
-// negative group sets no group.
+// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. If size is 0 it sets no size, and
+// if group is negative no group.
 func mountTmpfs(dir *os.File, size int64, group int) error {
 	options := "mode=0777"
 	if group >= 0 {
@@ -46,8 +46,8 @@ func mountTmpfs(dir *os.File, size int64, group int) error {
 	return nil
 }
 
-// mountHugePages mounts a hugetlbfs with a page size on a directory. Every user may write to it. A negative
-// group sets no group.
+// mountHugePages mounts a hugetlbfs with a page size, to which every user may write, on a directory. If group
+// is negative it sets no group.
 func mountHugePages(dir *os.File, pageSize int64, group int) error {
 	options := "pagesize=" + strconv.FormatInt(pageSize, 10) + ",mode=0777"
 	if group >= 0 {
@@ -60,8 +60,9 @@ func mountHugePages(dir *os.File, pageSize int64, group int) error {
 	return nil
 }
 
-// bindMountPart bind-mounts a file or directory of a volume at a name in mountDir. It first removes an earlier
-// mount at that name. It makes the mount private, so that an unmount here does not propagate to the host.
+// bindMountPart bind-mounts a file or directory of a volume at a name in mountDir, and replaces an earlier
+// mount at that name. It makes the new mount private, so that its unmount does not also unmount file systems of
+// the host.
 func bindMountPart(mountDir *os.Root, name string, part *os.File, isDir bool) error {
 	if err := unmountAndRemovePart(mountDir, name); err != nil {
 		return err
@@ -85,8 +86,8 @@ func bindMountPart(mountDir *os.Root, name string, part *os.File, isDir bool) er
 	return syscall.Mount("", filepath.Join(at, name), "", syscall.MS_PRIVATE, "")
 }
 
-// makeMountPoint creates an empty directory, or an empty file if isDir is false, on which the caller mounts
-// something.
+// makeMountPoint creates an empty directory or, if isDir is false, an empty file, for a later mount on it. It
+// mounts nothing.
 func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	if isDir {
 		return mountDir.Mkdir(name, privateDirMode)
@@ -98,8 +99,8 @@ func makeMountPoint(mountDir *os.Root, name string, isDir bool) error {
 	return f.Close()
 }
 
-// unmountAndRemovePart unmounts all file systems at a name and removes the empty mount point. It does nothing
-// if the name does not exist. It also works if the server of the mounted file system no longer answers.
+// unmountAndRemovePart unmounts everything at and below a name and deletes the empty mount point. It does
+// nothing if the name does not exist. It also works if the server or device of a mounted file system is gone.
 func unmountAndRemovePart(mountDir *os.Root, name string) error {
 	switch _, err := mountDir.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -117,7 +118,7 @@ func unmountAndRemovePart(mountDir *os.Root, name string) error {
 	return mountDir.Remove(name)
 }
 
-// isBrokenMount reports whether an error of a path means that the server or device of a mounted file
+// isBrokenMount reports whether the error of a file access means that the server or device of a mounted file
 // system is gone. Examples are a stale NFS handle and a FUSE daemon that has exited.
 func isBrokenMount(err error) bool {
 	return slices.ContainsFunc(brokenMountErrors[:], func(errno syscall.Errno) bool { return errors.Is(err, errno) })
@@ -128,7 +129,7 @@ var brokenMountErrors = [...]syscall.Errno{
 	syscall.ESTALE, syscall.ENOTCONN, syscall.EIO, syscall.EACCES, syscall.EHOSTDOWN, syscall.ENODEV, syscall.EWOULDBLOCK,
 }
 
-// kernelPath returns the absolute path of an open directory, as the kernel shows it in /proc.
+// kernelPath returns the absolute path of an open directory, as the kernel reports it in /proc.
 func kernelPath(dir *os.Root) (string, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -138,8 +139,8 @@ func kernelPath(dir *os.Root) (string, error) {
 	return os.Readlink(procFDPath(f))
 }
 
-// unmountEntry unmounts everything that is mounted on a file or directory in parent, and below it.
-func unmountEntry(parent *os.Root, name string) error {
+// unmountEntryTree unmounts everything that is mounted at the file or directory name in parent, and below it.
+func unmountEntryTree(parent *os.Root, name string) error {
 	at, err := kernelPath(parent)
 	if err != nil {
 		return err
@@ -147,13 +148,14 @@ func unmountEntry(parent *os.Root, name string) error {
 	return unmountTree(filepath.Join(at, name))
 }
 
-// unmountTree unmounts everything that is mounted at a path and below it, the newest mount first. It returns an
-// error if a mount remains, because a removal of the path would then delete files of another file system.
+// unmountTree unmounts everything that is mounted at a path and below it, the newest mount first, and repeats
+// that if mounts remain. It returns an error if mounts remain after all repetitions; to delete the path would
+// then delete files of other file systems.
 func unmountTree(path string) error {
 	const rounds = 10 // A mount may hide another one at the same path.
 	var last error
 	for range rounds {
-		points, err := mountPointsBelow(path)
+		points, err := mountPointsAtOrBelow(path)
 		if err != nil {
 			return err
 		}
@@ -165,7 +167,7 @@ func unmountTree(path string) error {
 			isPoint[point] = true
 		}
 		for _, point := range slices.Backward(points) {
-			err := makeMountsPrivate(isPoint, path, point)
+			err := makeMountsAbovePrivate(isPoint, path, point)
 			if err == nil {
 				err = syscall.Unmount(point, flagUnmountNoFollow|syscall.MNT_DETACH)
 			}
@@ -180,9 +182,9 @@ func unmountTree(path string) error {
 	return last
 }
 
-// makeMountsPrivate makes each mount above a mount point private, up to the path from. Otherwise an unmount at
-// the point would also unmount the same file system at its place on the host.
-func makeMountsPrivate(isPoint map[string]bool, from, point string) error {
+// makeMountsAbovePrivate makes the mounts above a mount point private, up to the path from. Without that, an
+// unmount at the point would also unmount the same file system on the host.
+func makeMountsAbovePrivate(isPoint map[string]bool, from, point string) error {
 	for above := point; above != from; {
 		if above = filepath.Dir(above); !isPoint[above] {
 			continue
@@ -195,13 +197,14 @@ func makeMountsPrivate(isPoint map[string]bool, from, point string) error {
 	return nil
 }
 
-// mountedEntries returns the paths of the mount points below a directory, relative to it.
-func mountedEntries(dir *os.Root) (map[string]bool, error) {
+// relativeMountPointsBelow returns the set of mount points at any depth below a directory, as paths relative to
+// it.
+func relativeMountPointsBelow(dir *os.Root) (map[string]bool, error) {
 	at, err := kernelPath(dir)
 	if err != nil {
 		return nil, err
 	}
-	points, err := mountPointsBelow(at)
+	points, err := mountPointsAtOrBelow(at)
 	out := map[string]bool{}
 	for _, point := range points {
 		if name, ok := strings.CutPrefix(point, at+"/"); ok {
@@ -211,8 +214,9 @@ func mountedEntries(dir *os.Root) (map[string]bool, error) {
 	return out, err
 }
 
-// mountPointsBelow returns the mount points at a path and below it, in the order of their mounts.
-func mountPointsBelow(path string) ([]string, error) {
+// mountPointsAtOrBelow returns the mount points at a path and below it, in the order in which they were
+// mounted.
+func mountPointsAtOrBelow(path string) ([]string, error) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -232,7 +236,7 @@ func mountPointsBelow(path string) ([]string, error) {
 	return out, nil
 }
 
-// unescapeMountPath decodes the octal escapes in a path of /proc/self/mountinfo, for example \040 for a space.
+// unescapeMountPath decodes the octal escapes in a path of /proc/self/mountinfo, for example \040 to a space.
 func unescapeMountPath(s string) string {
 	const digits = 3
 	var b strings.Builder

@@ -12,7 +12,8 @@ import (
 
 // This file is for systems other than Linux, where the agent mounts nothing.
 
-// openPathReference opens a regular file or a directory. Other files cannot be mounted on this system.
+// openPathReference opens a regular file or a directory for reading. Any other kind of file is an error, because
+// it cannot be mounted on this system.
 func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	info, err := dir.Lstat(name)
 	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
@@ -24,23 +25,23 @@ func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	return dir.Open(name)
 }
 
-// mountTmpfs returns ErrUnsupported.
+// mountTmpfs mounts nothing and returns ErrUnsupported.
 func mountTmpfs(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in memory: %w on this system", runtime.ErrUnsupported)
 }
 
-// mountHugePages returns ErrUnsupported.
+// mountHugePages mounts nothing and returns ErrUnsupported.
 func mountHugePages(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in huge pages: %w on this system", runtime.ErrUnsupported)
 }
 
-// bindMountPart returns ErrUnsupported.
+// bindMountPart mounts nothing and returns ErrUnsupported.
 func bindMountPart(*os.Root, string, *os.File, bool) error {
 	return fmt.Errorf("a bind mount: %w on this system", runtime.ErrUnsupported)
 }
 
-// unmountEntry does nothing, because nothing is mounted.
-func unmountEntry(*os.Root, string) error { return nil }
+// unmountEntryTree does nothing and returns nil, because the agent mounts nothing on this system.
+func unmountEntryTree(*os.Root, string) error { return nil }
 
-// mountedEntries returns no entries, because nothing is mounted.
-func mountedEntries(*os.Root) (map[string]bool, error) { return map[string]bool{}, nil }
+// relativeMountPointsBelow returns an empty set, because the agent mounts nothing on this system.
+func relativeMountPointsBelow(*os.Root) (map[string]bool, error) { return map[string]bool{}, nil }

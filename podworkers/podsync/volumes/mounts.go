@@ -48,9 +48,10 @@ func (d *Dir) Mounts(ctx context.Context, pod *v1.Pod, c *v1.Container, expand f
 	return out, nil
 }
 
-// prepareHostPathOfMount returns the path on the host that a container mounts for a volumeMount. For a subPath
-// it creates missing directories and bind-mounts the part of the volume at a path of the agent. For a subPath
-// in a volume of files, such as a configMap, it returns the path of the current file instead.
+// prepareHostPathOfMount returns the host path that the runtime mounts for a volumeMount. For a subPath it
+// creates the missing directories and bind-mounts the part of the volume at a path of the agent. In a volume
+// with files, such as a configMap, a subPath gives the path of the current version of the file, without a bind
+// mount.
 func (d *Dir) prepareHostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	base := d.podPath(pod.UID, volumesDir, m.Volume.Name)
 	if h := m.Volume.HostPath; h != nil {
@@ -60,7 +61,7 @@ func (d *Dir) prepareHostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mou
 		return base, nil
 	}
 	if m.Volume.HostPath != nil {
-		return d.bindMountHostSubPath(pod, c, m)
+		return d.bindMountHostPathSubPath(pod, c, m)
 	}
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID, volumesDir, m.Volume.Name)
@@ -83,9 +84,10 @@ func (d *Dir) prepareHostPathOfMount(pod *v1.Pod, c *v1.Container, m *volume.Mou
 	return d.bindMountSubPath(pod, c, m, part)
 }
 
-// bindMountHostSubPath bind-mounts the subPath of a hostPath volume at a path of the agent, and returns that
-// path. It opens the subPath before it takes the lock of the UID, because a file system of the host may block.
-func (d *Dir) bindMountHostSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
+// bindMountHostPathSubPath bind-mounts a subPath of a hostPath volume at a path of the agent, and returns that
+// path. It creates missing directories of the subPath. It takes the lock of the UID only after it has opened
+// the subPath, because a file system of the host may block.
+func (d *Dir) bindMountHostPathSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount) (string, error) {
 	dir, err := osfile.OpenDir(m.Volume.HostPath.Path)
 	if err != nil {
 		return "", fmt.Errorf("hostPath: %w", err)
@@ -100,9 +102,9 @@ func (d *Dir) bindMountHostSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount
 	return d.bindMountSubPath(pod, c, m, part)
 }
 
-// pathInCurrentVersion returns the path of a file or directory in the current version of a volume's files. It
-// returns an error if it does not exist. Only the agent writes there, so the path cannot become a link to
-// another file.
+// pathInCurrentVersion returns the path of sub in the directory of the current version of a volume's files. It
+// returns an error if sub does not exist there. Only the agent writes there, so sub cannot be a link of a
+// container.
 func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	current, err := dir.Readlink(dataLink)
 	if err != nil {
@@ -112,9 +114,9 @@ func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	return path.Join(current, sub), err
 }
 
-// bindMountSubPath bind-mounts part, the opened subPath of a volume, at a path of the agent and returns that
-// path. The mount stays the same even if a container replaces the file in the volume. The caller holds the lock
-// of the UID.
+// bindMountSubPath bind-mounts part, the opened subPath of a volume, at a path of the agent, and returns that
+// path. If a container replaces the file in the volume later, the mount does not change. The caller holds the
+// lock of the UID.
 func (d *Dir) bindMountSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
 	info, err := part.Stat()
 	if err != nil {
@@ -137,18 +139,19 @@ func (d *Dir) bindMountSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount, pa
 	return d.podPath(pod.UID, subPathsDir, c.Name, name), nil
 }
 
-// openOrMakeSubPath opens the file or directory at a path in a volume. It follows links that stay within the
-// volume. It creates missing directories with the mode of the volume's directory.
+// openOrMakeSubPath opens the file or directory at a subPath of a volume. If it does not exist, it creates
+// directories with the mode of dir. It follows links within the volume, and returns an error for a link out of
+// it.
 func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	const attempts = 3 // A container may replace the part between two calls.
 	var err error
 	for range attempts {
 		var at string
-		if at, err = resolveLinks(dir, sub); errors.Is(err, fs.ErrNotExist) {
+		if at, err = resolveFinalLinks(dir, sub); errors.Is(err, fs.ErrNotExist) {
 			if err = makeSubPathDirs(dir, sub); err != nil {
 				return nil, err
 			}
-			at, err = resolveLinks(dir, sub)
+			at, err = resolveFinalLinks(dir, sub)
 		}
 		if err != nil {
 			return nil, err
@@ -168,9 +171,9 @@ func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	return nil, err
 }
 
-// resolveLinks returns the path that sub leads to, after it has followed the symbolic links at its end. It
-// returns an error if a link leads out of the directory, or after too many links.
-func resolveLinks(dir *os.Root, sub string) (string, error) {
+// resolveFinalLinks returns the path to which sub leads after the symbolic links at its end are followed. A
+// link out of the directory, and too many links, are errors.
+func resolveFinalLinks(dir *os.Root, sub string) (string, error) {
 	const longest = 40
 	for range longest {
 		info, err := dir.Lstat(sub)
@@ -194,8 +197,8 @@ func resolveLinks(dir *os.Root, sub string) (string, error) {
 	return "", fmt.Errorf("%w: too many links", volume.ErrPath)
 }
 
-// makeSubPathDirs creates the missing directories of a path below dir, with the permissions and the setgid bit
-// of dir.
+// makeSubPathDirs creates each missing directory of the path sub in dir, with the permissions and the setgid
+// bit of dir.
 func makeSubPathDirs(dir *os.Root, sub string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
@@ -218,9 +221,9 @@ func makeSubPathDirs(dir *os.Root, sub string) error {
 	return nil
 }
 
-// checkOrCreateHostPath returns an error if the path of a hostPath volume has not the type that the volume
-// requires. For the types DirectoryOrCreate and FileOrCreate it creates a missing directory or file. It follows
-// links, because the owner of the host has made them.
+// checkOrCreateHostPath returns an error if the path of a hostPath volume does not have the required type. For
+// DirectoryOrCreate and FileOrCreate it creates a missing directory or file. It follows symbolic links, and
+// does nothing if no type is required.
 func checkOrCreateHostPath(h *v1.HostPathVolumeSource) error {
 	if h.Type == nil || *h.Type == v1.HostPathUnset {
 		return nil
@@ -243,7 +246,7 @@ func checkOrCreateHostPath(h *v1.HostPathVolumeSource) error {
 	return nil
 }
 
-// createHostFile creates an empty file on the host. It returns nil if the file exists.
+// createHostFile creates an empty file on the host. An existing file is no error.
 func createHostFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -255,7 +258,7 @@ func createHostFile(path string) error {
 	return f.Close()
 }
 
-// hasHostPathType reports whether a file mode matches a hostPath type.
+// hasHostPathType reports whether a file mode has the hostPath type want.
 func hasHostPathType(mode fs.FileMode, want v1.HostPathType) bool {
 	switch want {
 	case v1.HostPathDirectory, v1.HostPathDirectoryOrCreate:

@@ -24,9 +24,9 @@ const (
 // each level costs as much as all levels above it.
 const longestPath = 4096
 
-// giveTreeToGroup sets the group and the group permissions of a directory of the host and of everything in it,
-// except file systems that are mounted there. It does nothing if the directory has them already. The directory
-// itself is changed last, so an interrupted call is repeated.
+// giveTreeToGroup sets the group and the group permissions of a directory on the host and of everything in it,
+// except mounted file systems. It does nothing if the directory itself already has them. The directory is
+// changed last, so that an interrupted call is repeated.
 func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	root, err := osfile.OpenDir(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	if err != nil || hasGroupAndPermissions(info, group) {
 		return err
 	}
-	mounted, err := mountedEntries(root)
+	mounted, err := relativeMountPointsBelow(root)
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,9 @@ type groupChange struct {
 	mounted map[string]bool // the mount points in the directory
 }
 
-// changeGroupOfDirEntries sets the group and permissions of each file and directory directly in a directory,
-// and returns the directories. It ignores files that disappear meanwhile.
+// changeGroupOfDirEntries sets the group and the group permissions of each file and directory directly in a
+// directory. It returns the paths of these directories, whose entries the caller must change too. Files that
+// disappear meanwhile are no error.
 func (g *groupChange) changeGroupOfDirEntries(ctx context.Context, path string) (below []string, err error) {
 	dir, err := osfile.OpenDirWithin(g.root, path)
 	if err != nil {
@@ -96,8 +97,9 @@ func (g *groupChange) changeGroupOfDirEntries(ctx context.Context, path string) 
 	}
 }
 
-// changeGroupOfEntry sets the group and permissions of one file or directory. It skips a mount point. isDir is
-// true if the caller must also change the entries of that directory.
+// changeGroupOfEntry sets the group and the group permissions of one file or directory. It skips a mount point.
+// isDir is true if the entry is a directory whose entries the caller must change too. A file that disappears is
+// no error, and a very long path is one.
 func (g *groupChange) changeGroupOfEntry(dir *os.Root, path, name string) (isDir bool, err error) {
 	full := filepath.Join(path, name)
 	if g.mounted[full] {
@@ -114,7 +116,7 @@ func (g *groupChange) changeGroupOfEntry(dir *os.Root, path, name string) (isDir
 }
 
 // giveEntryToGroup sets the group and the group permissions of one file or directory. For a symbolic link it
-// sets only the group of the link itself.
+// sets only the group of the link.
 func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) error {
 	mode := info.Mode()
 	if mode&fs.ModeSymlink != 0 {
@@ -127,8 +129,8 @@ func giveEntryToGroup(root *os.Root, name string, info fs.FileInfo, group int) e
 	return setGroupAndMode(root, name, wanted, group)
 }
 
-// hasGroupAndPermissions reports whether a directory has the group and the permissions that giveTreeToGroup
-// sets.
+// hasGroupAndPermissions reports whether a directory has the group and the group permissions that
+// giveTreeToGroup sets. It returns false on systems where the group is not known.
 func hasGroupAndPermissions(info fs.FileInfo, group int) bool {
 	owner, known := fileGroup(info)
 	return known && owner == group && info.Mode()&groupDirectory == groupDirectory

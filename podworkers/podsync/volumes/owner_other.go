@@ -4,5 +4,5 @@ package volumes
 
 import "io/fs"
 
-// fileGroup returns false: the group of a file is not known on this system.
+// fileGroup returns 0 and false, because the group of a file is not known on this system.
 func fileGroup(fs.FileInfo) (group int, known bool) { return 0, false }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// fileGroup returns the group of a file.
+// fileGroup returns the group ID of a file. known is false if the system does not report it.
 func fileGroup(info fs.FileInfo) (group int, known bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

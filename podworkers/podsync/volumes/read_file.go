@@ -40,7 +40,8 @@ func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string
 	return data, false, nil
 }
 
-// openVolumeFile opens the regular file at a path in a volume of a pod, for reading.
+// openVolumeFile opens a regular file at a path in a volume of a pod for reading. No link in the path can lead
+// out of the volume.
 func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID, volumesDir, name)
@@ -51,7 +52,8 @@ func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	return osfile.OpenInRoot(dir, path)
 }
 
-// errorWithoutPath returns an error with the cause of err, but without the path on the host.
+// errorWithoutPath returns an error for a failed read that has the cause of err and no path of the host. It
+// keeps fs.ErrNotExist.
 func errorWithoutPath(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)

@@ -26,19 +26,19 @@ type readOrder struct {
 	}
 }
 
-// startRead returns a new number, higher than all before, for one reading of ConfigMaps and Secrets. The caller
-// calls it before it reads the objects.
-func (o *readOrder) startRead() uint64 {
+// nextReadNumber returns a number that is higher than all before. The caller gets it before it reads ConfigMaps
+// and Secrets, so that files from an older read do not replace files from a newer one.
+func (o *readOrder) nextReadNumber() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.reads++
 	return o.mu.reads
 }
 
-// markWrittenIfNewest stores that the files of a pod are written from the objects with this read number. It
-// returns false and stores nothing if files from a newer read are written already. The caller holds the lock of
-// the UID.
-func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) bool {
+// markWrittenIfNewest stores that the files of a pod are written from the objects of a read, and returns true.
+// It returns false and stores nothing if files from a newer read were written. The caller holds the lock of the
+// UID.
+func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) (isNewest bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if read < o.mu.written[uid] {
@@ -51,7 +51,7 @@ func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) bool {
 	return true
 }
 
-// forgetPod deletes the read number of a pod whose directory was removed. The caller holds the lock of the UID.
+// forgetPod deletes the stored read number of a pod. The caller holds the lock of the UID.
 func (o *readOrder) forgetPod(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,13 +68,13 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 	case !made:
 		return nil
 	}
-	read := d.readOrder.startRead()
+	read := d.readOrder.nextReadNumber()
 	objects, err := find.FindObjects(ctx, d.cfg.Objects, pod.Namespace, volume.ObjectRefs(pod))
 	if err == nil {
 		err = find.FindTokens(ctx, d.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
 	}
 	if err == nil {
-		err = d.rewriteAllVolumeFiles(ctx, pod, read, objects)
+		err = d.rewriteExistingVolumeFiles(ctx, pod, read, objects)
 	}
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
@@ -86,8 +86,8 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 // replace at the same time, because it holds no lock.
 const mostReplacements = 10
 
-// hasVolumeFiles reports whether files of one of the pod's configMap, secret, downwardAPI or projected volumes
-// are on disk. A SetUp, perhaps of an earlier agent, has written them.
+// hasVolumeFiles reports whether a SetUp, also of an earlier agent, has written the files of a configMap,
+// secret, downwardAPI or projected volume of the pod to disk.
 func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	volumes, err := d.openPodSubdir(pod.UID, volumesDir)
 	for range mostReplacements {
@@ -112,10 +112,10 @@ func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	return false, nil
 }
 
-// rewriteAllVolumeFiles writes the files of those volumes of a pod that have files on disk already. It does
-// nothing if the pod has no directory, if the directory belongs to another pod, or if files from a newer read
-// are written.
-func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint64, objects environ.Objects) error {
+// rewriteExistingVolumeFiles writes the files of each volume of the pod again, if the volume already has files
+// on disk and they have changed. It does nothing if the pod has no directory, the directory belongs to another
+// pod, or files from a newer read of the objects were written.
+func (d *Dir) rewriteExistingVolumeFiles(ctx context.Context, pod *v1.Pod, read uint64, objects environ.Objects) error {
 	defer d.locks.Lock(pod.UID)()
 	dir, err := d.openPodSubdir(pod.UID)
 	if err != nil {
@@ -137,14 +137,14 @@ func (d *Dir) rewriteAllVolumeFiles(ctx context.Context, pod *v1.Pod, read uint6
 	var errs []error
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if err := s.rewriteVolumeFiles(ctx, v); err != nil {
+		if err := s.rewriteVolumeFilesIfWritten(ctx, v); err != nil {
 			errs = append(errs, fmt.Errorf("volume %q: %w", v.Name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// nilIfErrorIs returns nil if err is the ignored error, and err otherwise.
+// nilIfErrorIs returns nil if err is the error ignored, and err if it is not.
 func nilIfErrorIs(err, ignored error) error {
 	if errors.Is(err, ignored) {
 		return nil
@@ -152,9 +152,9 @@ func nilIfErrorIs(err, ignored error) error {
 	return err
 }
 
-// rewriteVolumeFiles writes the files of a volume that has files on disk already. It does nothing for any other
-// volume.
-func (s *setUpCall) rewriteVolumeFiles(ctx context.Context, v *v1.Volume) error {
+// rewriteVolumeFilesIfWritten writes the files of a volume again, if they have changed. It does nothing for a
+// volume that has no files on disk yet.
+func (s *setUpCall) rewriteVolumeFilesIfWritten(ctx context.Context, v *v1.Volume) error {
 	if err := ctx.Err(); err != nil || !volume.KindOf(v).HasFiles() {
 		return err
 	}

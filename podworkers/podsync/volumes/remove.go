@@ -20,19 +20,20 @@ import (
 // directory and removes it, without crossing a mount. It may be repeated, and continues after an error
 // or a cancelled ctx. A nil error means that nothing of the pod is left.
 func (d *Dir) TearDown(ctx context.Context, uid types.UID) error {
-	return d.discardAndRemoveIfGone(ctx, uid, func(types.UID) bool { return true })
+	return d.removePodDirIfGone(ctx, uid, func(types.UID) bool { return true })
 }
 
 // Remove is TearDown for a pod that may be desired. gone is called right before the rename, while no
 // SetUp of the UID can run, and must not block. If it returns false, Remove does nothing and returns
 // nil.
 func (d *Dir) Remove(ctx context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.discardAndRemoveIfGone(ctx, uid, gone)
+	return d.removePodDirIfGone(ctx, uid, gone)
 }
 
-// discardAndRemoveIfGone removes the directory of a pod if isGone returns true for its UID. It also removes
-// directories of the UID that were discarded before.
-func (d *Dir) discardAndRemoveIfGone(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
+// removePodDirIfGone deletes the directory of a pod if isGone returns true for the UID. It then also deletes
+// directories of the UID that an earlier call has moved to the trash directory. It does nothing for an invalid
+// UID.
+func (d *Dir) removePodDirIfGone(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
 	if !podspec.IsValidUID(uid) {
 		return nil // SetUp rejects such a UID.
 	}
@@ -47,41 +48,41 @@ func (d *Dir) discardAndRemoveIfGone(ctx context.Context, uid types.UID, isGone 
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	mayGo, err := d.discardPodDirIfGone(ctx, pods, uid, isGone)
+	mayGo, err := d.movePodDirToTrashIfGone(ctx, pods, uid, isGone)
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	if !mayGo {
 		return nil
 	}
-	return d.removeDiscarded(ctx, uid)
+	return d.removeDiscardedDirsOfUID(ctx, uid)
 }
 
-// removeDiscarded deletes all directories of a UID that were discarded, that is, renamed into the trash
-// directory.
-func (d *Dir) removeDiscarded(ctx context.Context, uid types.UID) error {
+// removeDiscardedDirsOfUID deletes the directories of a UID in the trash directory. It first unmounts every
+// file system in them.
+func (d *Dir) removeDiscardedDirsOfUID(ctx context.Context, uid types.UID) error {
 	pods, err := d.openPodsDir()
 	if err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	defer pods.Close()
-	if _, err := removeDiscardedVolumes(ctx, pods, func(owner string) bool { return owner == string(uid) }); err != nil {
+	if _, err := removeDiscardedDirs(ctx, pods, func(owner string) bool { return owner == string(uid) }); err != nil {
 		return fmt.Errorf("volumes: pod %s: %w", uid, err)
 	}
 	return nil
 }
 
-// discardPodDirIfGone moves the directory of a pod into the trash directory if isGone returns true, and deletes
-// its read number. If the disk is too full for that, it deletes the directory at once, under the lock. mayGo is
-// the result of isGone.
-func (d *Dir) discardPodDirIfGone(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
+// movePodDirToTrashIfGone moves the directory of a pod to the trash directory if isGone returns true, and
+// deletes the stored read number of the pod. If the disk is too full for the move, it deletes the directory at
+// once. mayGo is false if isGone returns false or an error occurs.
+func (d *Dir) movePodDirToTrashIfGone(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !isGone(uid) {
 		return false, nil
 	}
-	err = discardDir(pods, string(uid))
+	err = moveDirToTrash(pods, string(uid))
 	if osfile.IsDiskFull(err) {
-		if err = unmountEntry(pods, string(uid)); err == nil {
+		if err = unmountEntryTree(pods, string(uid)); err == nil {
 			err = osfile.RemoveAll(ctx, pods, string(uid))
 		}
 	}
@@ -92,14 +93,15 @@ func (d *Dir) discardPodDirIfGone(ctx context.Context, pods *os.Root, uid types.
 	return true, nil
 }
 
-// discardDir moves a pod's directory into the trash directory, from which it is deleted later. If the directory
-// is a mount point, it first unmounts the file systems there, because the kernel does not rename a mount point.
-func discardDir(podsDirRoot *os.Root, name string) error {
+// moveDirToTrash moves the directory of a pod to the trash directory, whose content is deleted later. If the
+// move fails, it unmounts everything in the directory and tries once more, because a mount point cannot be
+// moved.
+func moveDirToTrash(podsDirRoot *os.Root, name string) error {
 	err := osfile.Discard(podsDirRoot, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := unmountEntry(podsDirRoot, name); err != nil {
+	if err := unmountEntryTree(podsDirRoot, name); err != nil {
 		return err
 	}
 	return osfile.Discard(podsDirRoot, name, name)
@@ -116,17 +118,17 @@ func (d *Dir) Sweep(ctx context.Context) (left int, err error) {
 		return 0, fmt.Errorf("volumes: %w", err)
 	}
 	defer pods.Close()
-	left, err = removeDiscardedVolumes(ctx, pods, func(string) bool { return true })
+	left, err = removeDiscardedDirs(ctx, pods, func(string) bool { return true })
 	if err != nil {
 		return left, fmt.Errorf("volumes: %w", err)
 	}
 	return 0, nil
 }
 
-// removeDiscardedVolumes unmounts and deletes the directories in the trash directory for whose owner matches
-// returns true. left is the number of directories that remain in the trash.
-func removeDiscardedVolumes(ctx context.Context, pods *os.Root, matches func(owner string) bool) (left int, err error) {
-	return osfile.EmptyTrash(ctx, pods, matches, func(path string) error { return unmountEntry(pods, path) })
+// removeDiscardedDirs unmounts and deletes the directories in the trash directory for whose UID matches returns
+// true. left is the number of directories that remain there.
+func removeDiscardedDirs(ctx context.Context, pods *os.Root, matches func(owner string) bool) (left int, err error) {
+	return osfile.EmptyTrash(ctx, pods, matches, func(path string) error { return unmountEntryTree(pods, path) })
 }
 
 // maxEntries bounds the names that are read to find the directories of pods.
@@ -143,8 +145,8 @@ func (d *Dir) Pods(matches func(types.UID) bool, limit int) ([]types.UID, error)
 	return uids, nil
 }
 
-// listPods returns at most limit UIDs that have a directory and match, in no order. It looks at no more than
-// maxEntries directories.
+// listPods returns the UIDs that have a directory and for which matches returns true, at most limit and in no
+// order. It reads at most maxEntries directory entries.
 func (d *Dir) listPods(matches func(types.UID) bool, limit int) (uids []types.UID, err error) {
 	dir, err := d.openPodsDir()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // SetUp implements podsync.Volumes. An error of one volume does not keep the other volumes from being
 // set up.
 func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
-	read := d.readOrder.startRead()
+	read := d.readOrder.nextReadNumber()
 	objects, err := find.FindObjects(ctx, d.cfg.Objects, pod.Namespace, volume.ObjectRefs(pod))
 	if err == nil {
 		err = find.FindTokens(ctx, d.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
@@ -40,7 +40,7 @@ func (d *Dir) SetUp(ctx context.Context, pod *v1.Pod) error {
 	}
 	discarded, err := s.setUpInPodDir(ctx, allowed)
 	if err == nil && discarded {
-		err = d.removeDiscarded(ctx, pod.UID)
+		err = d.removeDiscardedDirsOfUID(ctx, pod.UID)
 	}
 	if err != nil {
 		return err
@@ -62,9 +62,9 @@ type setUpCall struct {
 	mounted map[string]bool // the mount points in volumes; nil until the first use
 }
 
-// setUpInPodDir sets up all volumes of the pod except hostPath volumes, under the lock of the UID. It stores
-// the error of a volume in s.errs. discarded is true if the directory belonged to another pod with this UID and
-// was discarded.
+// setUpInPodDir sets up the volumes of the pod except hostPath volumes, under the lock of the UID. It stores
+// the error of a volume in s.errs. discarded is true if the directory belonged to a former pod with this UID
+// and was moved to the trash directory.
 func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (discarded bool, err error) {
 	defer s.dirs.locks.Lock(s.pod.UID)()
 	if s.dir, discarded, err = s.dirs.openOrMakePodDir(s.pod, allowed); err != nil {
@@ -79,13 +79,12 @@ func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (
 	return discarded, s.setUpHostPathsOrOthers(ctx, false)
 }
 
-// setUpHostPathsOrOthers sets up the hostPath volumes of a pod if ofHost is true, and the other volumes
-// otherwise. It stores the error of each volume in s.errs, and returns an error only if the context is
-// cancelled.
-func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) error {
+// setUpHostPathsOrOthers sets up the hostPath volumes of the pod if hostPaths is true, and all other volumes if
+// it is false. It stores the error of each volume in s.errs, and returns an error only if ctx ends.
+func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, hostPaths bool) error {
 	for i := range s.pod.Spec.Volumes {
 		v := &s.pod.Spec.Volumes[i]
-		if (volume.KindOf(v) == volume.HostPath) != ofHost {
+		if (volume.KindOf(v) == volume.HostPath) != hostPaths {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -98,7 +97,8 @@ func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, ofHost bool) err
 	return nil
 }
 
-// makeAndOpenVolumesDir creates the pod's directory of volumes and its staging directory, and opens the first.
+// makeAndOpenVolumesDir creates the pod's directories for staging and for volumes, if they are missing, and
+// opens the directory for volumes.
 func (s *setUpCall) makeAndOpenVolumesDir() (err error) {
 	if err := makeDirIfMissing(s.dir, stagingDir, privateDirMode); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (s *setUpCall) makeAndOpenVolumesDir() (err error) {
 	return err
 }
 
-// setUpVolume sets up one volume by its kind: an emptyDir, a hostPath or a volume of files. For an image volume
-// it does nothing. For any other kind it returns an error.
+// setUpVolume sets up one volume: an emptyDir, a hostPath or a volume with files. It does nothing for an image
+// volume, which the runtime mounts. Any other kind is an error.
 func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	kind := volume.KindOf(v)
 	if err := volume.CheckPathElement(v.Name); err != nil {
@@ -132,8 +132,8 @@ func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 }
 
 // checkHostPathAndSetGroup checks the path of a hostPath volume, and creates it if its type requires that. If
-// the volume stands for a writable local PersistentVolume and the pod has an fsGroup, it gives the directory to
-// that group.
+// the volume stands for a writable local PersistentVolume and the pod has an fsGroup, it gives the directory
+// tree to that group.
 func (s *setUpCall) checkHostPathAndSetGroup(ctx context.Context, v *v1.Volume) error {
 	if err := checkOrCreateHostPath(v.HostPath); err != nil {
 		return err
@@ -153,9 +153,9 @@ func (s *setUpCall) fsGroup() int {
 	return -1
 }
 
-// makeVolumeDirIfMissing creates the directory of a volume, to which every user may write. It creates the
-// directory in the staging directory and renames it when its mode and group are set. An existing directory
-// stays as it is.
+// makeVolumeDirIfMissing creates the directory of a volume, writable for every user, if it is missing. The
+// directory appears only after its mode and, if group is not negative, its group are set. An existing directory
+// does not change.
 func (s *setUpCall) makeVolumeDirIfMissing(ctx context.Context, name string, group int) error {
 	info, err := s.volumes.Lstat(name)
 	if err == nil {
@@ -181,7 +181,7 @@ func (s *setUpCall) makeVolumeDirIfMissing(ctx context.Context, name string, gro
 	return s.dir.Rename(stagingDir+"/"+name, volumesDir+"/"+name)
 }
 
-// setgidBitIfGroup returns the setgid bit, or 0 if group is negative. With the bit, new files in a directory
+// setgidBitIfGroup returns the setgid bit, or 0 if group is negative. In a directory with this bit, new files
 // get the group of the directory.
 func setgidBitIfGroup(group int) os.FileMode {
 	if group < 0 {
@@ -190,7 +190,8 @@ func setgidBitIfGroup(group int) os.FileMode {
 	return os.ModeSetgid
 }
 
-// setGroupAndMode sets the mode of a file regardless of the umask, and its group unless group is negative.
+// setGroupAndMode sets the mode of a file, regardless of the umask. It first sets the group, unless group is
+// negative.
 func setGroupAndMode(dir *os.Root, name string, mode os.FileMode, group int) error {
 	if group >= 0 {
 		if err := dir.Lchown(name, -1, group); err != nil {
@@ -200,8 +201,8 @@ func setGroupAndMode(dir *os.Root, name string, mode os.FileMode, group int) err
 	return dir.Chmod(name, mode)
 }
 
-// setUpMemoryEmptyDir creates the directory of an emptyDir with medium Memory and mounts a tmpfs on it, unless
-// one is mounted.
+// setUpMemoryEmptyDir creates the directory of an emptyDir with the medium Memory and mounts a tmpfs on it,
+// unless something is mounted there.
 func (s *setUpCall) setUpMemoryEmptyDir(ctx context.Context, v *v1.Volume) error {
 	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return err
@@ -209,9 +210,8 @@ func (s *setUpCall) setUpMemoryEmptyDir(ctx context.Context, v *v1.Volume) error
 	return s.mountTmpfsUnlessMounted(v.Name, s.dirs.memoryVolumeBytes(v.EmptyDir), s.fsGroup())
 }
 
-// setUpHugePagesEmptyDir creates the directory of an emptyDir with medium HugePages and mounts a hugetlbfs on
-// it, unless one is mounted. As in the kubelet, sizeLimit has no effect, because the limits of the containers
-// apply.
+// setUpHugePagesEmptyDir creates the directory of an emptyDir with a HugePages medium and mounts a hugetlbfs on
+// it, unless something is mounted there. As in the kubelet, sizeLimit has no effect.
 func (s *setUpCall) setUpHugePagesEmptyDir(ctx context.Context, v *v1.Volume) error {
 	size, err := volume.PageSize(s.pod, v.EmptyDir.Medium)
 	if err != nil {
@@ -228,8 +228,8 @@ func (s *setUpCall) setUpHugePagesEmptyDir(ctx context.Context, v *v1.Volume) er
 	})
 }
 
-// mountMemoryUnlessFilesExist mounts a tmpfs for a volume of files, unless files are written there or something
-// is mounted. Existing files stay on disk, because containers see that directory.
+// mountMemoryUnlessFilesExist mounts a tmpfs on the directory of a volume with files, unless files were written
+// or something is mounted there. Existing files stay on disk, because containers already mount that directory.
 func (s *setUpCall) mountMemoryUnlessFilesExist(name string) error {
 	if _, err := s.volumes.Lstat(name + "/" + dataLink); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -242,7 +242,8 @@ func (s *setUpCall) mountTmpfsUnlessMounted(name string, size int64, group int) 
 	return s.mountUnlessMounted(name, func(dir *os.File) error { return mountTmpfs(dir, size, group) })
 }
 
-// mountUnlessMounted calls mount with the directory of a volume, unless something is mounted there.
+// mountUnlessMounted calls mount with the opened directory of a volume, unless something is mounted on that
+// directory.
 func (s *setUpCall) mountUnlessMounted(name string, mount func(dir *os.File) error) error {
 	root, err := osfile.OpenSubdir(s.volumes, name)
 	if err != nil {
@@ -255,7 +256,7 @@ func (s *setUpCall) mountUnlessMounted(name string, mount func(dir *os.File) err
 	}
 	defer dir.Close()
 	if s.mounted == nil {
-		if s.mounted, err = mountedEntries(s.volumes); err != nil {
+		if s.mounted, err = relativeMountPointsBelow(s.volumes); err != nil {
 			return err
 		}
 	}
@@ -265,8 +266,8 @@ func (s *setUpCall) mountUnlessMounted(name string, mount func(dir *os.File) err
 	return mount(dir)
 }
 
-// memoryVolumeBytes returns the size for an emptyDir in memory: the smaller of its sizeLimit and the node's
-// allocatable memory. Zero means that neither is set and the kernel's default applies.
+// memoryVolumeBytes returns the size of a tmpfs for an emptyDir: its sizeLimit or the node's allocatable
+// memory, whichever is smaller. Zero means that neither is set, so the kernel's default applies.
 func (d *Dir) memoryVolumeBytes(e *v1.EmptyDirVolumeSource) int64 {
 	size := max(d.cfg.Allocatable.Memory().Value(), 0)
 	if e.SizeLimit == nil || e.SizeLimit.IsZero() {

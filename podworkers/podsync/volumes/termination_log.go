@@ -27,8 +27,9 @@ func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (str
 	return d.podPath(pod.UID, containersDir, container, name), nil
 }
 
-// makeTerminationLogAndRemoveOld creates the file for the termination message of one attempt to run a
-// container, writable for everybody. It removes the file that is keptLogs attempts older.
+// makeTerminationLogAndRemoveOld creates the termination message file for one attempt of a container, writable
+// for everybody. It deletes the file of the attempt that is keptLogs lower. It may replace the directory of a
+// former pod with this UID.
 func (d *Dir) makeTerminationLogAndRemoveOld(pod *v1.Pod, container, name string, attempt uint32) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {
@@ -77,7 +78,7 @@ func (d *Dir) ReadTerminationLog(uid types.UID, container string, attempt uint32
 	return text, nil
 }
 
-// readFileEnd returns at most the last limit bytes of a file, or nil if the file does not exist.
+// readFileEnd returns the last bytes of a file, at most limit. It returns nil if the file does not exist.
 func readFileEnd(dir *os.Root, name string, limit int) ([]byte, error) {
 	f, err := osfile.OpenFile(dir, name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
