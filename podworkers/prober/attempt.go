@@ -65,7 +65,7 @@ func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 		Kind: first.kind, Handler: first.handler, Timeout: first.timeout,
 	}
 	a.ctx.Init(ctx)
-	first.running = a
+	first.running, first.unreturned = a, a
 	p.mu.attempts[a] = struct{}{}
 	if a.lastTimedOut {
 		p.mu.runSlow++
@@ -142,8 +142,13 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	if ans.outcome == Failed && a.begun.Before(p.mu.resumed) {
 		ans = checkAnswer{err: errors.New("prober: the process was stopped during the check"), timedOut: ans.timedOut}
 	}
-	if wanted {
+	c := a.probe.container
+	a.probe.unreturned = nil
+	switch {
+	case wanted:
 		p.applyAnswerLocked(a, ans, isCancelled, now)
+	case p.mu.pods[c.pod.uid] == c.pod: // The probe of a removed pod is never due again.
+		p.publishChangesLocked(c, nil, "")
 	}
 	p.unlockAndSignal()
 	p.reportSuspension(gap)

@@ -39,9 +39,9 @@
 //     code 0. StopLivenessAndStartup makes both verdicts Success and keeps them.
 //   - An attempt in which no check has a result counts neither as success nor as failure.
 //   - A check whose result is no longer needed is cancelled. A check that ignores the end of its context
-//     counts towards MaxProbes. Its probe makes no other attempt until it returns or the container is
-//     observed as restarted, stopped or replaced. It delays the end of Run by at most
-//     Config.DrainTimeout, and Run's error names it.
+//     counts towards MaxProbes. As in the kubelet, its probe makes no other attempt until it returns, also
+//     if the container was replaced, or if the pod was removed and added again. It delays the end of Run
+//     by at most Config.DrainTimeout, and Run's error names it.
 //   - A probe that misses a tick runs at the next tick. While the process is suspended (SIGSTOP, a frozen
 //     virtual machine) its clock goes on. If it resumes more than three seconds late, missed ticks are
 //     skipped and failures of the running attempts do not count.

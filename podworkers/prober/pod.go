@@ -42,7 +42,8 @@ type probe struct {
 	position     int  // in the schedule; -1: not in it
 	lastTimedOut bool // the last attempt reached its timeout
 
-	running *attempt // nil: none runs whose result is needed
+	running    *attempt // nil: none runs whose result is needed
+	unreturned *attempt // running, or a cancelled attempt whose check has not returned; nil: neither
 }
 
 // probesByKind returns the probes of a container by kind.
@@ -99,11 +100,12 @@ func (pr *Prober) newProbedContainers(spec *v1.PodSpec) []probedContainer {
 	return all
 }
 
-// addProbes adds the probes of a container that do not exist yet (PR-1).
-func (p *pod) addProbes(probed probedContainer, agentStart, now time.Time) {
+// addProbesLocked adds the probes of a container that do not exist yet (PR-1). If the pod was removed and is added
+// again, a check of the removed probe may not have returned. Then the new probe waits for it.
+func (pr *Prober) addProbesLocked(p *pod, probed probedContainer, now time.Time) {
 	c := p.findContainer(probed.spec.Name)
 	if c == nil {
-		c = &container{pod: p, name: probed.spec.Name, ports: probed.spec.Ports, state: verdict.Make(agentStart)}
+		c = &container{pod: p, name: probed.spec.Name, ports: probed.spec.Ports, state: verdict.Make(pr.start)}
 		p.containers = append(p.containers, c)
 	}
 	for k, spec := range probesByKind(probed.spec) {
@@ -111,9 +113,14 @@ func (p *pod) addProbes(probed probedContainer, agentStart, now time.Time) {
 			continue
 		}
 		timing := verdict.FromProbe(spec)
-		if c.state.AddProbe(verdict.Kind(k), timing, probed.spread[k], now) {
-			c.probes[k] = &probe{
-				container: c, kind: verdict.Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, position: -1,
+		if !c.state.AddProbe(verdict.Kind(k), timing, probed.spread[k], now) {
+			continue
+		}
+		added := &probe{container: c, kind: verdict.Kind(k), handler: &spec.ProbeHandler, timeout: timing.Timeout, position: -1}
+		c.probes[k] = added
+		for a := range pr.mu.attempts {
+			if a.request.UID == p.uid && a.request.Container == c.name && a.request.Kind == added.kind {
+				a.probe, added.unreturned = added, a
 			}
 		}
 	}

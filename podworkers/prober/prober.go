@@ -83,7 +83,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 		known.spec = spec
 	}
 	for _, f := range containers {
-		known.addProbes(f, p.start, now)
+		p.addProbesLocked(known, f, now)
 	}
 	p.observeLocked(known, known.observed, now)
 	if spec.DeletionTimestamp != nil {
@@ -259,7 +259,7 @@ func (p *Prober) cancelAttemptsLocked(c *container, kinds ...verdict.Kind) {
 }
 
 // publishChangesLocked is called after every change of a container. It queues the changed verdicts
-// as results and updates the due times of the probes.
+// as results and updates the due times of the probes. A probe whose check has not returned is not due.
 func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, message string) {
 	for _, ch := range changes {
 		p.results.add(Result{
@@ -271,7 +271,7 @@ func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, me
 		if probe == nil {
 			continue
 		}
-		if due, ok := c.state.Due(verdict.Kind(k)); ok {
+		if due, ok := c.state.Due(verdict.Kind(k)); ok && probe.unreturned == nil {
 			p.scheduleOf(probe).set(probe, due)
 		} else {
 			p.scheduleOf(probe).remove(probe)

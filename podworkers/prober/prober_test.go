@@ -145,6 +145,71 @@ func TestRemovePod_PR18_CancelsWhatRuns(t *testing.T) {
 	assert.Equal(t, verdict.Unknown, w.p.Verdict("a", "1", 99))
 }
 
+// A probe makes one check at a time, as the one goroutine that a kubelet has for it. A check that ignores the end
+// of its context delays the next one, also if the container was replaced meanwhile, or the pod was removed and
+// added again.
+func TestAttempt_PR1_HungChecksDoNotOverlap(t *testing.T) {
+	pod := aPod("a", "l")
+	for name, replace := range map[string]func(w *harness, id string){
+		"replaced": func(w *harness, id string) { w.runs("a", id) },
+		"stopped and replaced": func(w *harness, id string) {
+			w.ended("a", "1")
+			w.runs("a", id)
+		},
+		"the same runs again": func(w *harness, id string) {
+			if id != "5" {
+				id = "1"
+			}
+			w.ended("a", "1")
+			w.runs("a", id)
+		},
+		"removed and added": func(w *harness, id string) {
+			w.p.RemovePod("a")
+			w.p.AddPod(pod)
+			w.runs("a", id)
+		},
+		"observed before it is added": func(w *harness, id string) {
+			w.p.RemovePod("a")
+			w.runs("a", id)
+			w.p.AddPod(pod)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s, _ := simulation(t)
+			w.say("a/c/Liveness", "deaf") // For an hour.
+			w.p.AddPod(pod)
+			w.runs("a", "1")
+			s.RunUntil(at(time.Minute))
+			require.Equal(t, 1, w.calls("a/c/Liveness"))
+			for _, id := range []string{"2", "3", "4", "5"} {
+				replace(w, id)
+				s.RunUntil(s.Now().Add(time.Minute))
+			}
+			w.say("a/c/Liveness", "fail")
+			assert.Equal(t, 1, w.most())
+			w.lines()
+			s.RunUntil(at(time.Hour + time.Second))
+			assert.Equal(t, "1h0m0s check a/c/Liveness of 5 fail\n1h0m0s event Warning Unhealthy: Liveness probe of container c failed: no\n", w.lines())
+			w.p.RemovePod("a")
+			s.RunUntil(at(2 * time.Hour))
+			assert.Empty(t, w.lines())
+			assert.Equal(t, 1, w.most())
+		})
+	}
+}
+
+// A check that hangs while its pod is removed is followed by no other.
+func TestRemovePod_HungCheckIsTheLast(t *testing.T) {
+	w, s, _ := simulation(t)
+	w.say("a/c/Liveness", "deaf")
+	w.p.AddPod(aPod("a", "l"))
+	w.runs("a", "1")
+	s.RunUntil(at(time.Minute))
+	w.p.RemovePod("a")
+	s.RunUntil(at(3 * time.Hour))
+	assert.Equal(t, 1, w.calls("a/c/Liveness"))
+}
+
 // CleanupPods keeps a pod that is added or observed while it calls keep. It removes all other pods for
 // which keep returns false, whether they were added or only observed.
 func TestCleanupPods_HeardOfMeanwhile(t *testing.T) {
