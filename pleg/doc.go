@@ -22,8 +22,8 @@
 // A request raises a number in the pod's record and puts the record into a queue, once. So the
 // queue is never longer than the number of pods. If an event of the runtime is lost, the change is
 // found later: each listing is compared with the cache, and a pod that differs is inspected until
-// both agree. An event may also name a stranger, that is, a pod without a record. The number of
-// inspections of strangers is limited (see strangers.go).
+// both agree. An event may also name an unknown pod, that is, a pod without a record. The
+// number of inspections of unknown pods is limited (see unknown_pods.go).
 //
 //	listing (1 s after the end of the last, or 30 s with a good event stream)
 //	                     │ differs from the cache

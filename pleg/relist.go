@@ -60,7 +60,7 @@ func (p *PLEG) recordListBegin() (number uint64, began time.Time, prev []runtime
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.schedule.recordListBegin(now)
-	p.mu.table.strangers.listAt = time.Time{} // The listing shows the deferred strangers.
+	p.mu.table.unknownPods.listAt = time.Time{} // The listing shows the deferred unknown pods.
 	return p.mu.table.nextNumber(), now, p.mu.table.list
 }
 

@@ -64,8 +64,8 @@ func (p *PLEG) beginDueListAndRetries(now time.Time) (shouldList bool, nextRun t
 	defer p.mu.Unlock()
 	t := &p.mu.table
 	shouldList, nextRun = p.mu.schedule.beginListIfDue(now, p.cfg.RelistPeriod, p.cfg.SafetyPeriod)
-	if strangers, at := t.strangers.isListDue(now, t.retryDelay); !shouldList && !p.mu.schedule.inFlight {
-		if shouldList = strangers; shouldList {
+	if extra, at := t.unknownPods.isExtraListDue(now, t.retryDelay); !shouldList && !p.mu.schedule.inFlight {
+		if shouldList = extra; shouldList {
 			p.mu.schedule.recordListBegin(now)
 		} else if !at.IsZero() {
 			nextRun = earlierTime(nextRun, at)

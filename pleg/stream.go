@@ -11,7 +11,7 @@ import (
 // The pause before a broken stream is opened again doubles from minBackoff to maxBackoff. It starts
 // at minBackoff again once a stream was open for streamTrustedAfter. An event does not shorten the
 // pause: a stream may deliver one each time it is opened, and break. The pause between the
-// inspections of strangers has the same limits.
+// inspections of unknown pods has the same limits.
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 5 * time.Second

@@ -61,7 +61,7 @@ type table struct {
 	scratch         [2][]diff.Item
 	retryDelay      time.Duration
 
-	strangers strangerLimits
+	unknownPods unknownPodLimits
 }
 
 // record is the state of one pod: its cache entry and its pending inspection.
@@ -86,7 +86,7 @@ type record struct {
 	queued            bool
 	inFlight          bool
 	inRetryQueue      bool   // the record is in table.retryQueue
-	isStranger        bool   // a runtime event created the record, and no inspection has succeeded yet
+	isUnknownPod      bool   // a runtime event created the record, and no inspection has succeeded yet
 	lastTimedOut      bool   // the last inspection ran into its deadline
 	inSuspectSlot     bool   // the running inspection came from suspects and uses one of their slots
 	isMismatched      bool   // the record is in table.mismatched
@@ -289,7 +289,7 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 		out.events, out.revived = t.storeStatus(r, status)
 		r.statusNumber = number
 		t.newestInspection, t.merged = max(t.newestInspection, number), nil
-		t.endStrangerAndSetPause(r, r.index >= 0 || !diff.Empty(r.status), now)
+		t.recordUnknownPodInspected(r, r.index >= 0 || !diff.Empty(r.status), now)
 	}
 	r.lastTimedOut = timedOut
 	out.waiters = r.takeSatisfiedWaiters()

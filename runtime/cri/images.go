@@ -26,9 +26,9 @@ func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (
 	return res.GetImageRef(), nil
 }
 
-// explainPullFailure returns an error that wraps ErrImage for a failed pull, unless ctx has ended or the
-// runtime does not respond: then it returns err. An unreachable registry has the same gRPC code as an
-// unreachable runtime, so it calls the runtime to see.
+// explainPullFailure wraps the error of a failed pull in an error that is ErrImage. If ctx has ended or the
+// runtime does not respond, it returns err unchanged. To check that it calls Version, because an unreachable
+// registry has the same gRPC code as an unreachable runtime.
 func (r *Runtime) explainPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

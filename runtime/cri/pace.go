@@ -24,9 +24,9 @@ type stopPace struct {
 // hence maxHold.
 var containerStopPace = stopPace{slots: 8, maxHold: 400 * time.Millisecond}
 
-// newSandboxStopPace returns a limit of one concurrent stop or removal per sandbox, each for at most the given
-// time. Two concurrent calls make containerd remove the network twice, and the second CNI call fails because
-// the device is gone.
+// newSandboxStopPace returns a limit of one concurrent stop or removal per sandbox; a call that takes longer
+// than limit is not counted any longer. Two concurrent calls make containerd remove the network twice, and the
+// second CNI call fails because the device is gone.
 func newSandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1, maxHold: limit} }
 
 // sandboxQueue is the queue of stops of one sandbox, as a plain value.

@@ -34,8 +34,9 @@ type podRequests struct {
 	container runtime.CreateContainerRequest
 }
 
-// requestsForTwoDistinctPods returns sandbox and container requests for two new pods. Checked fields such as
-// the attempts have different values in both, so that a runtime cannot repeat both correctly by chance.
+// requestsForTwoDistinctPods pulls the image and returns sandbox and container requests for two new pods; the
+// container requests have no sandbox ID yet. Checked fields such as the attempts have different values in both,
+// so that a runtime cannot repeat both correctly by chance.
 func (b *bench) requestsForTwoDistinctPods() [2]podRequests {
 	var two [2]podRequests
 	for i := range two {

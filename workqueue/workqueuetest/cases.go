@@ -187,8 +187,8 @@ func (c call) apply(q workqueue.WorkQueue) []types.UID {
 // model is a simple queue that the real one is compared with.
 type model map[types.UID]time.Time
 
-// applyAndCompare makes call number n on the queue and on the model of it, and fails the test if GetWork, Due
-// or Next return different results.
+// applyAndCompare makes call number n on the queue and on the model, and fails the test if their results of
+// GetWork, Due or Next differ.
 func (m model) applyAndCompare(b *testCase, n int, c call) {
 	got := slices.Sorted(slices.Values(c.apply(b.queue)))
 	var want []types.UID

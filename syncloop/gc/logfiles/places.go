@@ -174,8 +174,8 @@ func (d *Dir) recordsOfPod(pod runtime.PodRef) ([]directoryRecord, error) {
 }
 
 // recordsOfPodOrAdoptDir returns the records of the log directories that this node created for a pod. If none
-// is stored and mayAdopt is true, it stores one for the pod's existing directory, because an earlier version of
-// this package created directories without records.
+// is stored and mayAdopt is true, it stores and returns a record for the pod's directory, if that exists. An
+// earlier version of this package created directories without records.
 func (d *Dir) recordsOfPodOrAdoptDir(pod runtime.PodRef, mayAdopt bool) ([]directoryRecord, error) {
 	found, err := d.recordsOfPod(pod)
 	if err != nil || len(found) > 0 || !mayAdopt {

@@ -75,7 +75,7 @@ func TestRun_F65_FloodOfUnknownPods(t *testing.T) {
 	}
 }
 
-// Ten thousand strangers at the same time are ten inspections and a listing.
+// Ten thousand unknown pods at the same time are ten inspections and a listing.
 func TestRun_F65_ManyUnknownPodsAtOnce(t *testing.T) {
 	b, s := streaming(t, 1)
 	b.run()
