@@ -24,13 +24,14 @@ type placedPod struct {
 	place uint64
 }
 
-// newAppliedPods returns an empty set with memory for this number of pods.
+// newAppliedPods returns an empty set with memory reserved for this number of pods.
 func newAppliedPods(pods int) appliedPods {
 	return appliedPods{pods: make(map[types.UID]placedPod, pods), names: make(map[types.NamespacedName]types.UID, pods)}
 }
 
-// validateAndCopyAll validates and copies the pods of a complete list and returns them as a set. Its error
-// names every invalid pod and every pod with the UID or name of an earlier one; the set leaves these out.
+// validateAndCopyAll validates and copies the pods of a complete list and returns them as a set. The error
+// names every invalid pod and every pod with the UID or name of an earlier one. Those pods are not in the set.
+// Pods that the handle owns are not copied.
 func (h *Handle) validateAndCopyAll(pods []*v1.Pod) (appliedPods, error) {
 	var faults []error
 	all := newAppliedPods(len(pods))
@@ -47,14 +48,14 @@ func (h *Handle) validateAndCopyAll(pods []*v1.Pod) (appliedPods, error) {
 			faults = append(faults, fmt.Errorf("%w: %s (uid %q) has the UID or the name of an earlier pod", ErrInvalid, name, pod.UID))
 			continue
 		}
-		_ = all.set(pod) // The UID and the name are unique, so there is no error.
+		_ = all.setUnlessNameTaken(pod) // The UID and the name are unique, so there is no error.
 	}
 	return all, errors.Join(faults...)
 }
 
-// set adds a pod, or replaces the pod with its UID, which keeps its place in the order. It returns an error and
-// changes nothing if a pod with another UID has the name.
-func (a *appliedPods) set(pod *v1.Pod) error {
+// setUnlessNameTaken adds a pod, or replaces the pod with the same UID, which keeps its place in the order. If
+// a pod with another UID has the name, it changes nothing and returns an error.
+func (a *appliedPods) setUnlessNameTaken(pod *v1.Pod) error {
 	name := namespacedName(pod)
 	if other, taken := a.names[name]; taken && other != pod.UID {
 		return fmt.Errorf("%w: %s is the name of another pod (uid %q)", ErrInvalid, name, other)
@@ -71,7 +72,7 @@ func (a *appliedPods) set(pod *v1.Pod) error {
 	return nil
 }
 
-// delete removes the pod with a UID, and reports whether the set had it.
+// delete removes the pod with a UID. found is false if the set did not have it.
 func (a *appliedPods) delete(uid types.UID) (found bool) {
 	p, known := a.pods[uid]
 	if known {
@@ -81,7 +82,7 @@ func (a *appliedPods) delete(uid types.UID) (found bool) {
 	return known
 }
 
-// list returns all pods in the order in which they were first added.
+// list returns all pods in the order in which they were added.
 func (a *appliedPods) list() []*v1.Pod {
 	all := slices.SortedFunc(maps.Values(a.pods), func(x, y placedPod) int { return cmp.Compare(x.place, y.place) })
 	pods := make([]*v1.Pod, 0, len(all))

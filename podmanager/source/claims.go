@@ -21,9 +21,10 @@ type PodLocator interface {
 	Locate(uid types.UID) (path string, found bool)
 }
 
-// refusePodsWithForeignUIDs removes those pods from changes whose UID belongs to a pod of another source. It
-// returns refused pods whose UID is free now, which are delivered after all changes, and the pods that are
-// newly refused. The caller holds m.taking.
+// refusePodsWithForeignUIDs removes from changes the pods whose UID belongs to a pod of another source, and
+// stores them as refused. late are refused pods whose UIDs are free now; they are delivered after all changes.
+// fresh are the newly refused pods. If two sources add a UID at once, the API server's pod has precedence. The
+// caller holds m.taking.
 func (m *Mux) refusePodsWithForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
 	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isComplete() })
 	m.claims.Lock()
@@ -49,8 +50,9 @@ func (m *Mux) refusePodsWithForeignUIDs(changes []merge.SourceChanges) (late []m
 	return late, fresh
 }
 
-// ownersOfUIDs calls the host program's Owner for each UID, and returns the pods that the node has data of. It
-// leaves out a UID whose call panics. The caller does not hold m.claims.
+// ownersOfUIDs calls the host program's Config.Owner for each UID and returns the names of the pods that the
+// node has data of. It leaves out a UID if the call panics. It returns nil if Config.Owner is not set. The
+// caller does not hold m.claims.
 func (m *Mux) ownersOfUIDs(uids []types.UID) merge.Owners {
 	if m.cfg.Owner == nil {
 		return nil
@@ -66,8 +68,7 @@ func (m *Mux) ownersOfUIDs(uids []types.UID) merge.Owners {
 	return all
 }
 
-// refusedPods returns the pods of a source that are refused now, because their UID belongs to a pod of another
-// source.
+// refusedPods returns the pods of a source that are refused now, because their UID belongs to another pod.
 func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	m.claims.Lock()
 	all = m.claims.of.Refused()
@@ -75,8 +76,8 @@ func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	return slices.DeleteFunc(all, func(r merge.Refused) bool { return r.Source != source })
 }
 
-// faultOfRefused returns the fault that is reported for a refused pod. Its path is the manifest of the pod if
-// the source can locate it, and the pod's name otherwise.
+// faultOfRefused returns the fault that reports a refused pod. Its path is the pod's manifest if the source
+// implements PodLocator and finds it, and otherwise "pod" with the pod's name.
 func (m *Mux) faultOfRefused(in *inbox, r merge.Refused) Fault {
 	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
 	if l, ok := in.src.(PodLocator); ok {

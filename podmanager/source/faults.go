@@ -105,9 +105,9 @@ func (m *Mux) FaultOf(uid types.UID) (fault Fault, found bool) {
 	return fault, false
 }
 
-// mayConcernPod reports whether a fault may be about a pod with this name. This holds if the file has the pod's
-// name, if the pod's name is the file's name with a suffix such as the node's name, or if the reason contains
-// the name as a word.
+// mayConcernPod reports whether a fault may be about a pod with this name: the file has the pod's name, the
+// pod's name is the file's name with a suffix such as the node's name, or the reason contains the name as a
+// word.
 func (f Fault) mayConcernPod(pod string) bool {
 	file, _, _ := strings.Cut(filepath.Base(f.Path), ".")
 	return pod != "" && (pod == file || strings.HasPrefix(pod, file+"-") || slices.Contains(strings.Fields(f.Reason), pod))

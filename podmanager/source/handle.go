@@ -81,10 +81,10 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 		return err
 	}
 	return h.updateAndDeliver(func() error {
-		if err := h.mu.pods.set(pod); err != nil {
+		if err := h.mu.pods.setUnlessNameTaken(pod); err != nil {
 			return err
 		}
-		h.addPendingChangeLocked(change{pod: pod})
+		h.addPendingChangeOrSnapshotLocked(change{pod: pod})
 		return nil
 	})
 }
@@ -93,7 +93,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 func (h *Handle) Delete(uid types.UID) {
 	_ = h.updateAndDeliver(func() error {
 		if h.mu.pods.delete(uid) {
-			h.addPendingChangeLocked(change{uid: uid})
+			h.addPendingChangeOrSnapshotLocked(change{uid: uid})
 		}
 		return nil
 	})
@@ -136,8 +136,8 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 	})
 }
 
-// updateAndDeliver calls update under the lock. It then delivers the pending changes to the sink, unless update
-// returned an error, which it returns.
+// updateAndDeliver calls update under the lock. If update returns an error, it returns that error. If not, it
+// delivers the pending changes to the sink, without the lock.
 func (h *Handle) updateAndDeliver(update func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -148,13 +148,14 @@ func (h *Handle) updateAndDeliver(update func() error) error {
 	return nil
 }
 
-// requestSnapshotLocked requests the delivery of all pods as one snapshot, and removes the pending single
-// changes, which the snapshot includes.
+// requestSnapshotLocked requests the delivery of all pods as one snapshot. It drops the pending single changes,
+// which the snapshot includes.
 func (h *Handle) requestSnapshotLocked() { h.mu.whole, h.mu.changes = true, nil }
 
-// addPendingChangeLocked stores a change for delivery. If the sink takes no single changes, it requests a
-// snapshot instead. If a snapshot is pending, that includes the change.
-func (h *Handle) addPendingChangeLocked(c change) {
+// addPendingChangeOrSnapshotLocked stores a change for delivery. If the sink accepts no single changes, it
+// requests a snapshot instead. If a snapshot is pending already, it stores nothing, because the snapshot
+// includes the change.
+func (h *Handle) addPendingChangeOrSnapshotLocked(c change) {
 	switch {
 	case h.mu.single == nil:
 		h.mu.whole = true
@@ -163,8 +164,8 @@ func (h *Handle) addPendingChangeLocked(c change) {
 	}
 }
 
-// deliverUnlocking delivers everything pending to the sink, and releases the lock during each call of the sink.
-// It does nothing if no sink is set or another goroutine is delivering.
+// deliverUnlocking delivers everything that is pending to the sink. It is called with the lock and releases it
+// during each call of the sink. It does nothing if no sink is set or another goroutine is delivering.
 func (h *Handle) deliverUnlocking() {
 	if h.mu.sink == nil || h.mu.handing {
 		return
@@ -176,7 +177,7 @@ func (h *Handle) deliverUnlocking() {
 	}
 }
 
-// callUnlocked calls deliver without the lock and takes the lock again. If deliver panics, it requests a
+// callUnlocked releases the lock, calls deliver and acquires the lock again. If deliver panics, it requests a
 // snapshot, because the sink may have accepted only some of the changes.
 func (h *Handle) callUnlocked(deliver func()) {
 	delivered := false
@@ -191,8 +192,8 @@ func (h *Handle) callUnlocked(deliver func()) {
 	delivered = true
 }
 
-// takeNextDeliveryLocked removes the next pending delivery, and returns a function that passes it to the sink:
-// a snapshot of all pods, or else all pending changes.
+// takeNextDeliveryLocked removes the next pending delivery (a snapshot, or else all pending changes) and
+// returns a function that passes it to the sink. The caller calls that function without the lock.
 func (h *Handle) takeNextDeliveryLocked() (deliver func()) {
 	if h.mu.whole {
 		h.mu.whole = false
@@ -215,8 +216,9 @@ func (h *Handle) takeNextDeliveryLocked() (deliver func()) {
 	}
 }
 
-// validateAndCopyUnlessOwned returns an error if a pod is nil or lacks a name or UID. It returns a copy with
-// defaults and the node's name. A pod that the handle owns is not copied: it only gets the default namespace.
+// validateAndCopyUnlessOwned returns an error if a pod is nil or lacks a name or UID. For a valid pod it
+// returns a copy with an API server's defaults and the node's name. If the handle owns its pods, it returns the
+// pod itself, with only the default namespace set.
 func (h *Handle) validateAndCopyUnlessOwned(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case pod == nil:

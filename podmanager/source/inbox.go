@@ -32,7 +32,7 @@ var _ ChangeSink = (*inbox)(nil)
 func (in *inbox) Set(s Snapshot) { in.setSnapshotAndWake(s, false) }
 
 // setSnapshotAndWake replaces the pods of the source by a snapshot and wakes the consumer. If owned is true,
-// the inbox may modify the pods of the snapshot and of later changes: see HandleConfig.Owned.
+// the inbox may modify the pods of this snapshot and of later changes: see HandleConfig.Owned.
 func (in *inbox) setSnapshotAndWake(s Snapshot, owned bool) {
 	now := in.mux.cfg.Clock.Now()
 	in.mu.Lock()
@@ -64,7 +64,7 @@ func (in *inbox) Delete(uid types.UID) {
 	in.mux.callWake()
 }
 
-// consumeChanges returns the changes of the source since the last call, and marks them as consumed.
+// consumeChanges returns the changes of the source since the last call. Later calls do not return them again.
 func (in *inbox) consumeChanges() merge.Changes {
 	in.mu.Lock()
 	step := in.mu.pods.Consume()
@@ -73,7 +73,7 @@ func (in *inbox) consumeChanges() merge.Changes {
 	return step.Changes(in.name)
 }
 
-// isSnapshotConsumed reports whether the consumer has taken a snapshot of the source.
+// isSnapshotConsumed reports whether the consumer has taken the first snapshot of the source.
 func (in *inbox) isSnapshotConsumed() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -87,8 +87,8 @@ func (in *inbox) hasDelivered() bool {
 	return in.mu.pods.HasSnapshot()
 }
 
-// isComplete reports whether the consumer has taken a snapshot that is not marked as incomplete, and the newest
-// snapshot is not marked so either.
+// isComplete reports whether the consumer has taken a snapshot of the source, and neither that one nor the
+// newest one is marked as incomplete.
 func (in *inbox) isComplete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

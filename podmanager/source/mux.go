@@ -62,7 +62,7 @@ func (m *Mux) SetWake(wake func()) {
 	m.mu.wake = wake
 }
 
-// callWake calls the function that wakes the consumer.
+// callWake calls the function that wakes the consumer, without the lock.
 func (m *Mux) callWake() {
 	m.mu.Lock()
 	wake := m.mu.wake
@@ -76,7 +76,7 @@ func (m *Mux) callWake() {
 // consumer calls it after a wake, or at any other time. After it every source that has delivered
 // counts as seen.
 func (m *Mux) TakeAll(buf []podmanager.PodUpdate) []podmanager.PodUpdate {
-	updates, rejected := m.collectUpdates(buf)
+	updates, rejected := m.consumeUpdates(buf)
 	for _, r := range rejected {
 		m.logAndReportRejected(r)
 	}
@@ -89,9 +89,9 @@ type rejectedPod struct {
 	merge.Rejected
 }
 
-// collectUpdates consumes the changes of all sources and appends them to updates. It also returns the pods that
+// consumeUpdates consumes the changes of all sources and appends them to updates. It also returns the pods that
 // are newly rejected: invalid ones, and those whose UID belongs to a pod of another source.
-func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejectedPod) {
+func (m *Mux) consumeUpdates(updates []podmanager.PodUpdate) (_ []podmanager.PodUpdate, rejected []rejectedPod) {
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	changes := make([]merge.SourceChanges, 0, len(m.inboxes))
@@ -111,8 +111,8 @@ func (m *Mux) collectUpdates(updates []podmanager.PodUpdate) (_ []podmanager.Pod
 	return updates, rejected
 }
 
-// appendUpdates appends the changes of a source in this order: REMOVE, ADD, UPDATE, DELETE, RECONCILE. It
-// leaves out empty ones, except the ADD of the first snapshot of the source (CF-3).
+// appendUpdates appends the changes of a source to updates in this order: REMOVE, ADD, UPDATE, DELETE,
+// RECONCILE. It leaves out empty ones, except the ADD of the source's first snapshot (CF-3).
 func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
 	for _, u := range [...]podmanager.PodUpdate{
 		{Pods: c.Remove, Op: podmanager.REMOVE, Source: source},
@@ -128,8 +128,8 @@ func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Change
 	return updates
 }
 
-// logAndReportRejected logs a rejected pod, calls the hook Rejected, and records an event unless the pod is nil
-// or no recorder is set (CF-6).
+// logAndReportRejected logs a rejected pod, calls Hooks.Rejected, and records an event. It records no event if
+// the pod is nil or no recorder is set (CF-6).
 func (m *Mux) logAndReportRejected(r rejectedPod) {
 	name := ""
 	if r.Pod != nil {

@@ -43,12 +43,12 @@ func (m *Mux) Run(ctx context.Context) error {
 
 // runWithRestarts runs one source until it returns nil, ctx is cancelled or the simulated process crashes.
 // After any other error it reports the error, waits and runs the source again; the wait doubles up to maxPause.
-// A repeated error text is reported again only after the source has run longer than maxPause.
+// The same error text is reported again only after the source has run longer than maxPause.
 func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {
 		began := m.executor.Now()
-		err := m.runSource(ctx, in)
+		err := m.runSourceRecovering(ctx, in)
 		if err == nil || ctx.Err() != nil || errors.Is(err, executor.ErrCrashed) {
 			return
 		}
@@ -67,7 +67,7 @@ func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	}
 }
 
-// logAndReportFailure logs the failure of a source and calls the hook Failed.
+// logAndReportFailure logs the failure of a source and calls Hooks.Failed.
 func (m *Mux) logAndReportFailure(name string, err error) {
 	m.cfg.Log.Error("A source failed and keeps its last state", "source", name, "err", err)
 	m.cfg.Hooks.Failed(name, err)
@@ -76,8 +76,9 @@ func (m *Mux) logAndReportFailure(name string, err error) {
 // ErrPanicked is the error of a source that panicked.
 var ErrPanicked = errors.New("source: panicked")
 
-// runSource calls Run of a source, and returns its error. A panic is returned as an error.
-func (m *Mux) runSource(ctx context.Context, in *inbox) (err error) {
+// runSourceRecovering calls Run of a source, which lasts until the source ends, and returns its error. A panic
+// is reported and becomes an error.
+func (m *Mux) runSourceRecovering(ctx context.Context, in *inbox) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: %w", ErrPanicked, m.guard.HandlePanic("Sources["+strconv.Quote(in.name)+"].Run", v))

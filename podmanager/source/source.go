@@ -107,8 +107,8 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// containPanics wraps the recorder and the hooks, so that a panic in one of them fails only that call. It
-// returns the guard that logs the panics.
+// containPanics wraps the recorder and the hooks Rejected and Failed, so that a panic in one of them is logged
+// and does not crash the process. It returns the guard that logs the panics.
 func (c *Config) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
@@ -120,7 +120,8 @@ func (c *Config) containPanics() *contain.Guard {
 	return g
 }
 
-// setDefaultsAndValidate sets the defaults and returns an error that names every fault.
+// setDefaultsAndValidate sets the defaults and returns an error that names every source with an empty name or a
+// nil value.
 func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfigAs(ErrConfig)
 	for _, name := range slices.Sorted(maps.Keys(c.Sources)) {

@@ -10,10 +10,11 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
 
-// holdBackTerminalPhase replaces a terminal phase in an update by the phase before it while
-// containers of the pod could run, and reports whether it did. A terminal phase that was sent
-// before stays (ST-17).
-func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) bool {
+// holdBackTerminalPhase replaces a terminal phase in an update by the phase that was last sent, or else by the
+// phase in the pod, as long as Config.CouldRun says that containers of the pod could run. It returns true if it
+// did so. It holds nothing back if that earlier phase is terminal too, or if the pod is finished or removed
+// (ST-17).
+func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) (held bool) {
 	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
 	}
@@ -35,11 +36,10 @@ func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) bool {
 	return true
 }
 
-// postponeOrDrop delays or drops a status that must not be sent now, and reports whether it did.
-// stored is the status with its terminal phase; held: that phase was held back in u. draining is
-// the value before CouldRun was called. The sender may have stopped since, so holdUntilLocked reads
-// it again.
-func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, held, draining bool) bool {
+// postponeOrDrop delays or drops a status that must not be sent now, frees the worker and returns true. It
+// returns false if the status must be sent now. stored is the status with its terminal phase; held says that u
+// does not show that phase; draining is the value from before the call of CouldRun.
+func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, held, draining bool) (notSent bool) {
 	decision, until, deadline := outbox.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,
 		PodStopping: s.cfg.CouldRun != nil && !u.Finished && outbox.IsPodStopping(u.Pod, &stored),
@@ -49,7 +49,7 @@ func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, 
 		return false
 	}
 	u.Status = stored
-	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
+	s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		if decision == outbox.Drop {
 			b.FinishSending(u.UID)
 			return
@@ -60,8 +60,8 @@ func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, 
 	return true
 }
 
-// holdUntilLocked delays the status of a pod until a time, or until a newer status. A sender that
-// is stopping delays nothing.
+// holdUntilLocked delays the status of a pod until a time, or until a newer status. If the sender is stopping,
+// it does not delay the status.
 func (s *Sender) holdUntilLocked(u Update, now, until time.Time) {
 	if s.draining.Load() {
 		until = now

@@ -14,14 +14,15 @@ import (
 // previous one. A newer status does not wait. When the context of Run ends, a waiting repeat is
 // sent at once, and a later request that would have to wait is ignored. Resend does nothing for a
 // pod without a status.
-func (s *Sender) Resend(uid types.UID) { s.requestResend(uid, false) }
+func (s *Sender) Resend(uid types.UID) { s.storeResendRequestAndWake(uid, false) }
 
 // ResendNow is Resend without a wait. It is for a pod that the sink has only now, such as a new
 // mirror pod. It returns at once and may be called at any time.
-func (s *Sender) ResendNow(uid types.UID) { s.requestResend(uid, true) }
+func (s *Sender) ResendNow(uid types.UID) { s.storeResendRequestAndWake(uid, true) }
 
-// requestResend notes that the status of a pod is to be sent again.
-func (s *Sender) requestResend(uid types.UID, atOnce bool) {
+// storeResendRequestAndWake stores that the status of a pod is to be sent again, and wakes Run. An atOnce that
+// was requested before stays.
+func (s *Sender) storeResendRequestAndWake(uid types.UID, atOnce bool) {
 	s.mu.Lock()
 	s.mu.resend[uid] = s.mu.resend[uid] || atOnce
 	s.mu.Unlock()
@@ -38,7 +39,8 @@ func (s *Sender) RetryNow() {
 	s.wake.Signal()
 }
 
-// clearFailuresLocked ends all delays after failures and sets the number of outages in a row.
+// clearFailuresLocked ends all delays after failures, of single pods and of the whole sink, and makes the
+// delayed pods due. It sets the number of outages in a row to outages.
 func (s *Sender) clearFailuresLocked(now time.Time, outages int) {
 	s.mu.outages, s.mu.outageEnd = outages, time.Time{}
 	for _, t := range s.mu.sent {
@@ -47,9 +49,10 @@ func (s *Sender) clearFailuresLocked(now time.Time, outages int) {
 	s.mu.box.WakeFailed(now)
 }
 
-// queueResends queues the statuses that Resend and ResendNow requested. It reads them from a new
-// subscription, which begins with the newest status of every pod.
-func (s *Sender) queueResends() {
+// queueRequestedResends queues the statuses that Resend and ResendNow requested, and clears the requests. It
+// reads the statuses from a new subscription, which begins with the newest status of every pod. A pod without a
+// status is ignored.
+func (s *Sender) queueRequestedResends() {
 	now, asked := s.executor.Now(), s.takeResendRequests()
 	if len(asked) == 0 {
 		return
@@ -58,12 +61,12 @@ func (s *Sender) queueResends() {
 	defer sub.Close()
 	for _, u := range sub.TakeAll(nil) {
 		if atOnce, ok := asked[u.UID]; ok && !u.Removed {
-			s.queueResend(u, now, atOnce)
+			s.queueResendIfAllowed(u, now, atOnce)
 		}
 	}
 }
 
-// takeResendRequests returns and clears the requests. The value is true for ResendNow.
+// takeResendRequests returns and clears the requests. The value is true if ResendNow was called for the pod.
 func (s *Sender) takeResendRequests() map[types.UID]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,10 +75,10 @@ func (s *Sender) takeResendRequests() map[types.UID]bool {
 	return asked
 }
 
-// queueResend queues an update for now, or for the end of the period since the last repeat. It
-// keeps a repeat that is already queued, unless atOnce. A sender that is stopping drops a repeat
-// that would have to wait.
-func (s *Sender) queueResend(u Update, now time.Time, atOnce bool) {
+// queueResendIfAllowed queues an update to be sent again: now, or at the end of the period since the last
+// repeat. Unless atOnce is true, it does nothing if a repeat is queued already, and a sender that is stopping
+// drops a repeat that would have to wait.
+func (s *Sender) queueResendIfAllowed(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.getOrAddSentLocked(u.UID)

@@ -12,18 +12,20 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/internal/outbox"
 )
 
-// queueUpdates queues the newest status of each pod.
+// queueUpdates queues the given newest statuses of pods, each unless the sink has it (see
+// queueUpdateUnlessSentLocked).
 func (s *Sender) queueUpdates(updates []Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range updates {
-		s.queueUpdateLocked(u)
+		s.queueUpdateUnlessSentLocked(u)
 	}
 }
 
-// queueUpdateLocked queues an update, unless the sink has stored or refused that version with its
-// terminal phase. The removal of a pod that was never sent is not queued either.
-func (s *Sender) queueUpdateLocked(u Update) {
+// queueUpdateUnlessSentLocked queues an update, unless the sink has stored or refused that version in full. A
+// version whose terminal phase was held back is queued again. The removal of a pod is not queued if nothing of
+// the pod was sent or queued.
+func (s *Sender) queueUpdateUnlessSentLocked(u Update) {
 	known := s.mu.sent[u.UID]
 	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		return
@@ -31,31 +33,34 @@ func (s *Sender) queueUpdateLocked(u Update) {
 	s.mu.box.Put(u.UID, u, isUrgent(u, known))
 }
 
-// isUrgent reports whether an update is sent before others: the pod has reached a terminal phase,
-// or its condition Ready has changed.
+// isUrgent reports whether an update is sent before others: the pod has reached a terminal phase, or its
+// condition Ready differs from the status that was last sent. known is nil if no status was sent. A removal is
+// not urgent.
 func isUrgent(u Update, known *sentState) bool {
 	if u.Removed {
 		return false
 	}
 	if known == nil {
-		return podstatus.IsTerminal(u.Status.Phase) || readyCondition(&u.Status) == v1.ConditionTrue
+		return podstatus.IsTerminal(u.Status.Phase) || readyConditionStatus(&u.Status) == v1.ConditionTrue
 	}
-	return podstatus.IsTerminal(u.Status.Phase) && !podstatus.IsTerminal(known.phase) || readyCondition(&u.Status) != known.ready
+	return podstatus.IsTerminal(u.Status.Phase) && !podstatus.IsTerminal(known.phase) || readyConditionStatus(&u.Status) != known.ready
 }
 
-// readyCondition returns the status of the condition Ready; empty if there is none.
-func readyCondition(s *v1.PodStatus) v1.ConditionStatus {
+// readyConditionStatus returns the status of the condition Ready, or "" if there is no such condition.
+func readyConditionStatus(s *v1.PodStatus) v1.ConditionStatus {
 	if c := podstatus.FindCondition(s.Conditions, v1.PodReady); c != nil {
 		return c.Status
 	}
 	return ""
 }
 
-// takeNextUpdate returns the next update to send, if a worker is free.
-func (s *Sender) takeNextUpdate(now time.Time) (Update, bool) {
+// takeNextUpdateForWorker removes the next update to send from the queue, returns it and counts a worker as
+// busy. It returns false if no worker is free, no update is due, or all sends pause after an outage of the
+// sink.
+func (s *Sender) takeNextUpdateForWorker(now time.Time) (Update, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isFullLocked() || now.Before(s.mu.outageEnd) {
+	if s.hasNoFreeWorkerLocked() || now.Before(s.mu.outageEnd) {
 		return Update{}, false
 	}
 	_, u, ok := s.mu.box.TakeNext(now)
@@ -65,14 +70,16 @@ func (s *Sender) takeNextUpdate(now time.Time) (Update, bool) {
 	return u, ok
 }
 
-// isFullLocked reports whether no worker is free. After an outage there is only one worker, until a
-// send succeeds.
-func (s *Sender) isFullLocked() bool {
+// hasNoFreeWorkerLocked reports whether all workers are busy. After an outage of the sink only one worker may
+// be busy, until a send succeeds.
+func (s *Sender) hasNoFreeWorkerLocked() bool {
 	return s.mu.busy >= s.cfg.Workers || s.mu.outages > 0 && s.mu.busy > 0
 }
 
-// send sends one status to the sink and records the result.
-func (s *Sender) send(ctx context.Context, u Update) {
+// sendOrPostpone sends one status to the sink, or postpones or drops it. It records a status that the sink has
+// stored or refused. After another error the status is retried later; only after ErrNotYet it waits for a newer
+// status or for Resend. It calls the hook Sent or Failed, but neither of them for ErrNotYet.
+func (s *Sender) sendOrPostpone(ctx context.Context, u Update) {
 	stored := u.Status // With its terminal phase, also if that is held back.
 	known := s.beginSend(u.UID)
 	draining := s.draining.Load() // Read before CouldRun is called, so that an older result drops no terminal phase.
@@ -88,7 +95,7 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		return
 	}
 	sent := u
-	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
+	s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		s.mu.outages = 0
 		s.recordSentLocked(&u, held)
 		if u.Status = stored; held {
@@ -98,13 +105,13 @@ func (s *Sender) send(ctx context.Context, u Update) {
 		b.FinishSending(u.UID)
 	})
 	if refused {
-		s.reportFailure(sent, err, 0)
+		s.logAndReportFailure(sent, err, 0)
 		return
 	}
 	s.cfg.Hooks.Sent(sent, s.executor.Now().Sub(sent.Since))
 }
 
-// beginSend returns a copy of the state of a pod at the sink, and clears its resend request.
+// beginSend returns a copy of the record of what the sink has of a pod, and clears the pod's resend request.
 func (s *Sender) beginSend(uid types.UID) (known sentState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +121,7 @@ func (s *Sender) beginSend(uid types.UID) (known sentState) {
 	return known
 }
 
-// callSink calls the sink once. A panic of the sink becomes an error.
+// callSink calls the sink once, with the configured timeout. A panic of the sink becomes an error.
 func (s *Sender) callSink(ctx context.Context, u Update) (err error) {
 	ctx, cancel := s.executor.WithDeadline(ctx, s.executor.Now().Add(s.cfg.Timeout))
 	defer cancel()
@@ -122,11 +129,13 @@ func (s *Sender) callSink(ctx context.Context, u Update) (err error) {
 	return s.cfg.Sink.Send(ctx, u)
 }
 
-// rescheduleFailed delays the next send of a pod after an error of the sink. After Unavailable it
-// delays all pods. isResend: the failed send was a repeat, so the next one is a repeat too.
+// rescheduleFailed queues a status again after an error of the sink, with a growing delay, frees the worker and
+// reports the failure. After Unavailable it delays all pods. After ErrNotYet it queues and reports nothing: the
+// status waits for a newer one or for Resend. isResend says that the failed send was a repeat, so that the next
+// one is too.
 func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 	if errors.Is(err, ErrNotYet) {
-		s.finishSend(u.UID, func(b *outbox.Box[Update], _ time.Time) {
+		s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], _ time.Time) {
 			if u.Removed {
 				delete(s.mu.sent, u.UID)
 			} else {
@@ -142,23 +151,23 @@ func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 	}
 	pauses, first := s.failuresInRow(u.UID, d.all), s.cfg.Retry(1)
 	pause := max(s.cfg.Retry(pauses), d.after)
-	s.finishSend(u.UID, func(b *outbox.Box[Update], now time.Time) {
+	s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		if isResend {
 			s.getOrAddSentLocked(u.UID).resendRequested = true
 		}
 		if d.all {
-			s.beginOutageLocked(now.Add(pause), now.Add(d.after))
+			s.beginOrExtendOutageLocked(now.Add(pause), now.Add(d.after))
 			b.RetryAt(u.UID, u, now, now)
 			return
 		}
 		s.getOrAddSentLocked(u.UID).failures++
 		b.RetryAt(u.UID, u, now.Add(pause), now.Add(max(first, d.after)))
 	})
-	s.reportFailure(u, err, pause)
+	s.logAndReportFailure(u, err, pause)
 }
 
-// failuresInRow returns the number of failures in a row, including this one: of one pod, or of the
-// sink if all is true.
+// failuresInRow returns the number of failures in a row, including the present one, which is not counted yet.
+// With all it is the number of outages of the sink, and otherwise the number for the pod.
 func (s *Sender) failuresInRow(uid types.UID, all bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,9 +177,9 @@ func (s *Sender) failuresInRow(uid types.UID, all bool) int {
 	return s.getOrAddSentLocked(uid).failures + 1
 }
 
-// beginOutageLocked stops all sends until a time. A call that was in progress when the pause began
-// does not make the next pause longer.
-func (s *Sender) beginOutageLocked(until, asked time.Time) {
+// beginOrExtendOutageLocked pauses all sends until a time and counts an outage. If a pause is already in
+// progress, it counts none and only extends the pause to the time that the sink asked for, if that is later.
+func (s *Sender) beginOrExtendOutageLocked(until, asked time.Time) {
 	if s.executor.Now().Before(s.mu.outageEnd) {
 		until = asked
 	} else {
@@ -181,15 +190,15 @@ func (s *Sender) beginOutageLocked(until, asked time.Time) {
 	}
 }
 
-// reportFailure logs a failed send and calls the hook. A pause of zero means that this status is
-// not sent again.
-func (s *Sender) reportFailure(u Update, err error, pause time.Duration) {
+// logAndReportFailure logs a failed send and calls Hooks.Failed. A pause of zero means that this status is not
+// sent again.
+func (s *Sender) logAndReportFailure(u Update, err error, pause time.Duration) {
 	s.cfg.Log.Warn("pod status not sent", "uid", u.UID, "version", u.Version, "retry", pause, "err", err)
 	s.cfg.Hooks.Failed(u, err, pause)
 }
 
-// finishSend frees the worker and calls update under the lock.
-func (s *Sender) finishSend(uid types.UID, update func(b *outbox.Box[Update], now time.Time)) {
+// freeWorkerAndUpdate frees the worker and calls update, both under the lock.
+func (s *Sender) freeWorkerAndUpdate(uid types.UID, update func(b *outbox.Box[Update], now time.Time)) {
 	now := s.executor.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +206,8 @@ func (s *Sender) finishSend(uid types.UID, update func(b *outbox.Box[Update], no
 	update(s.mu.box, now)
 }
 
-// recordSentLocked records the status that the sink has stored or refused.
+// recordSentLocked records the status that the sink has stored or refused, and resets the pod's failures. After
+// a removal it deletes the record of the pod. held says that the status was sent without its terminal phase.
 func (s *Sender) recordSentLocked(u *Update, held bool) {
 	if u.Removed {
 		delete(s.mu.sent, u.UID)
@@ -205,12 +215,13 @@ func (s *Sender) recordSentLocked(u *Update, held bool) {
 	}
 	t := s.getOrAddSentLocked(u.UID)
 	*t = sentState{
-		resendRequested: t.resendRequested, nextResend: t.nextResend, deadline: t.deadline, version: u.Version, epoch: u.StatusEpoch, ready: readyCondition(&u.Status), held: held,
+		resendRequested: t.resendRequested, nextResend: t.nextResend, deadline: t.deadline, version: u.Version, epoch: u.StatusEpoch, ready: readyConditionStatus(&u.Status), held: held,
 		phase: u.Status.Phase, reason: u.Status.Reason, message: u.Status.Message,
 	}
 }
 
-// getOrAddSentLocked returns the state of a pod at the sink, and creates it if necessary.
+// getOrAddSentLocked returns the record of what the sink has of a pod. It adds an empty record if there is
+// none.
 func (s *Sender) getOrAddSentLocked(uid types.UID) *sentState {
 	t := s.mu.sent[uid]
 	if t == nil {

@@ -105,9 +105,10 @@ type SenderHooks struct {
 	Panicked func(call string, err error)
 }
 
-// contain wraps all functions of the config except the sink, so that a panic in one of them does
-// not stop the Sender. callSink turns a panic of the sink into an error.
-func (c *SenderConfig) contain() *contain.Guard {
+// containPanics wraps CouldRun, Retry and the hooks Sent and Failed, so that a panic in one of them does not
+// stop the Sender. After a panic CouldRun counts as true and Retry as the default. It returns the guard.
+// callSink handles a panic of the sink.
+func (c *SenderConfig) containPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	if could := c.CouldRun; could != nil {
@@ -117,27 +118,28 @@ func (c *SenderConfig) contain() *contain.Guard {
 	}
 	retry := c.Retry
 	c.Retry = func(failures int) time.Duration {
-		return contain.CallOrDefault(g, "Retry", defaultRetry(failures), func() time.Duration { return retry(failures) })
+		return contain.CallOrDefault(g, "Retry", defaultRetryDelay(failures), func() time.Duration { return retry(failures) })
 	}
 	c.Hooks.Sent = contain.Hook2(g, "Hooks.Sent", c.Hooks.Sent)
 	c.Hooks.Failed = contain.Hook3(g, "Hooks.Failed", c.Hooks.Failed)
 	return g
 }
 
-// defaultRetry returns one second, doubled with each failure, at most one minute.
-func defaultRetry(failures int) time.Duration {
+// defaultRetryDelay returns the delay after a number of failures: one second, doubled with each further
+// failure, at most one minute.
+func defaultRetryDelay(failures int) time.Duration {
 	return min(time.Second<<min(failures-1, 6), time.Minute)
 }
 
-// complete checks the config and sets the defaults.
-func (c *SenderConfig) complete() error {
+// setDefaultsAndCheck sets the defaults and returns an error that names every missing or invalid field.
+func (c *SenderConfig) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("status: SenderConfig")
 	done.MissingIf(c.Store == nil, "Store")
 	done.MissingIf(c.Sink == nil, "Sink")
 	contain.DefaultNumber(done, "Workers", &c.Workers, DefaultSendWorkers)
 	contain.DefaultNumber(done, "Timeout", &c.Timeout, DefaultSendTimeout)
 	c.Drain = cmp.Or(c.Drain, DefaultSendDrain)
-	contain.SetDefault(&c.Retry, defaultRetry)
+	contain.SetDefault(&c.Retry, defaultRetryDelay)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return done.Err()
@@ -182,10 +184,10 @@ type sentState struct {
 // NewSender returns a Sender that has not sent anything. It returns an error if the config is
 // invalid.
 func NewSender(cfg SenderConfig) (*Sender, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndCheck(); err != nil {
 		return nil, err
 	}
-	s := &Sender{guard: cfg.contain(), executor: executor.Over(cfg.Clock)}
+	s := &Sender{guard: cfg.containPanics(), executor: executor.Over(cfg.Clock)}
 	s.cfg = cfg
 	s.wake = s.executor.NewEvent()
 	s.mu.box = outbox.New[Update]()
@@ -215,7 +217,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	for {
 		updates = sub.TakeAll(updates[:0])
 		s.queueUpdates(updates)
-		s.queueResends()
+		s.queueRequestedResends()
 		s.startSends(sending, group)
 		if s.waitForWork(ctx, time.Time{}) != nil {
 			break
@@ -229,15 +231,16 @@ func (s *Sender) Run(ctx context.Context) error {
 	return err
 }
 
-// sendRemaining sends until nothing is left, for at most Drain.
+// sendRemaining sends until no status is left to send, for at most Drain. Then it returns an ErrUnsent with the
+// UIDs of the pods that are left. It ends all delays first.
 func (s *Sender) sendRemaining(sending context.Context, group *executor.Group, sub Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
-	s.queueResends()       // makeAllDue then includes the requests from before the end of ctx.
-	s.draining.Store(true) // Before makeAllDue, so that no pod is delayed after it.
+	s.queueRequestedResends() // makeAllDue then includes the requests from before the end of ctx.
+	s.draining.Store(true)    // Before makeAllDue, so that no pod is delayed after it.
 	s.makeAllDue()
 	for {
 		s.queueUpdates(sub.TakeAll(nil))
-		s.queueResends()
+		s.queueRequestedResends()
 		if s.cfg.Drain > 0 {
 			s.startSends(sending, group)
 		}
@@ -251,8 +254,8 @@ func (s *Sender) sendRemaining(sending context.Context, group *executor.Group, s
 	}
 }
 
-// makeAllDue ends all delays of pods, after failures and for newer statuses. After an outage one
-// status is still sent before the others.
+// makeAllDue ends all delays of pods: after failures, for newer statuses and for repeats. After an outage of
+// the sink, one status is still sent before the others.
 func (s *Sender) makeAllDue() {
 	now := s.executor.Now()
 	s.mu.Lock()
@@ -261,35 +264,36 @@ func (s *Sender) makeAllDue() {
 	s.mu.box.WakeHeld(now)
 }
 
-// unsentPods returns the UIDs of the pods with an unsent status.
+// unsentPods returns the UIDs of the pods whose status is queued, delayed or being sent.
 func (s *Sender) unsentPods() []types.UID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.box.PendingUIDs()
 }
 
-// startSends starts a goroutine for each status that may be sent now.
+// startSends starts a goroutine for each status that may be sent now and for which a worker is free.
 func (s *Sender) startSends(sending context.Context, group *executor.Group) {
 	for {
-		u, ok := s.takeNextUpdate(s.executor.Now())
+		u, ok := s.takeNextUpdateForWorker(s.executor.Now())
 		if !ok {
 			return
 		}
 		group.Go(func() {
-			s.send(sending, u)
+			s.sendOrPostpone(sending, u)
 			s.wake.Signal()
 		})
 	}
 }
 
-// waitForWork waits until a status may be due, or until a time unless that is zero.
+// waitForWork waits until Run is woken, a status may be due, or the time until is reached. A zero until is no
+// limit. It returns an error if ctx is done.
 func (s *Sender) waitForWork(ctx context.Context, until time.Time) error {
 	s.mu.Lock()
 	next, ok := s.mu.box.NextDue()
 	if s.executor.Now().Before(s.mu.outageEnd) {
 		next, ok = s.mu.outageEnd, !s.mu.box.Empty()
 	}
-	if ok && !s.isFullLocked() && (until.IsZero() || next.Before(until)) {
+	if ok && !s.hasNoFreeWorkerLocked() && (until.IsZero() || next.Before(until)) {
 		until = next
 	}
 	s.mu.Unlock()

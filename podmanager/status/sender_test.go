@@ -226,7 +226,7 @@ func TestSender_ST17_HoldsAnEndBack(t *testing.T) {
 	s.at(10 * time.Second)
 	assert.Equal(t, "20ms a v1 Running\n1020ms a v2 Running", s.heard(), "once")
 	require.Len(t, seen, 1)
-	assert.Equal(t, v1.ConditionFalse, readyCondition(seen[0]), "that it is not ready is no secret (ST-18)")
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(seen[0]), "that it is not ready is no secret (ST-18)")
 	s.could["a"] = false
 	s.at(12 * time.Second)
 	assert.Equal(t, "10040ms a v2 Failed/Evicted", s.heard())

@@ -46,9 +46,9 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// contain wraps the log and the hooks, so that a panic there does not keep a status from the
-// subscriptions.
-func (c *Config) contain() {
+// containPanics wraps the log and the hooks Accepted, Unchanged and Refused, so that subscriptions get a status
+// also if one of these panics.
+func (c *Config) containPanics() {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Hooks.Accepted = contain.Hook2(g, "Hooks.Accepted", c.Hooks.Accepted)
@@ -95,7 +95,7 @@ type entry struct {
 // New returns an empty Store.
 func New(cfg Config) *Store {
 	cfg.Clock = cmp.Or[clock.PassiveClock](cfg.Clock, clock.RealClock{})
-	cfg.contain()
+	cfg.containPanics()
 	s := &Store{translator: cfg.Translator, clock: cfg.Clock, log: cfg.Log, hooks: cfg.Hooks}
 	s.mu.entries = make(map[types.UID]*entry)
 	return s
@@ -191,21 +191,21 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 	}
 	status := e.status.DeepCopy()
 	if hold {
-		e.phaseBeforeTerminal.holdBackIn(status)
+		e.phaseBeforeTerminal.replaceTerminalPhaseIn(status)
 	}
 	return *status, true
 }
 
-// holdBackIn replaces a terminal phase in a status by b. It does nothing if b is terminal too, or
-// if all containers of the pod have terminated.
-func (b PhaseReason) holdBackIn(status *v1.PodStatus) {
+// replaceTerminalPhaseIn replaces a terminal phase and its reason in a status by b. It changes nothing if b is
+// terminal too, or if no container of the status can run. An empty phase in b counts as Pending.
+func (b PhaseReason) replaceTerminalPhaseIn(status *v1.PodStatus) {
 	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayHaveRunningContainers(status) {
 		reconcile.HoldBackTerminalPhase(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
 	}
 }
 
-// mayHaveRunningContainers reports whether a container of a pod in a terminal phase runs, or may
-// start, by its status.
+// mayHaveRunningContainers reports whether a container of a pod in a terminal phase may run, by its status: an
+// init or ephemeral container is running, or a regular container is not terminated.
 func mayHaveRunningContainers(status *v1.PodStatus) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(status.InitContainerStatuses, runs) || slices.ContainsFunc(status.EphemeralContainerStatuses, runs) ||
@@ -243,8 +243,10 @@ func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
 	}
 }
 
-// removeOrphans removes the orphans and returns them in the order of UIDs.
-func (s *Store) removeOrphans(keep map[types.UID]bool) ([]*entry, []*subscription) {
+// removeOrphans removes the statuses of the pods that are not in keep. It returns them in the order of UIDs,
+// with the subscriptions to notify. It also remembers their highest version and epoch, from which a later pod
+// continues.
+func (s *Store) removeOrphans(keep map[types.UID]bool) (removed []*entry, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var orphans []*entry
@@ -270,9 +272,9 @@ type statusChange struct {
 	checkRestarts bool // reject it if a terminated container has another state
 }
 
-// applyChange stores the change that propose returns for the stored entry, which is nil for an
-// unknown pod, and notifies hooks and subscriptions. propose runs under the lock and may return
-// nil.
+// applyChange stores the change that propose returns, logs the result, calls the matching hook and notifies the
+// subscriptions of a new status. propose gets the stored entry, nil for an unknown pod, and runs under the
+// lock. If it returns nil, nothing happens.
 func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
 	now := s.clock.Now()
 	e, refused, accepted, subs := s.applyChangeUnderLock(uid, propose, now)
@@ -295,9 +297,10 @@ func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
 	}
 }
 
-// applyChangeUnderLock returns the entry after the change (nil if propose returned nil), the reason
-// if the change was rejected, and whether the entry is new.
-func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (*entry, error, bool, []*subscription) {
+// applyChangeUnderLock stores the change that propose returns. accepted is true if the status is new. If the
+// change is rejected (refused) or equal to the stored status, only the pod object is replaced. e is the entry
+// after the change, and nil if propose returned nil.
+func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (e *entry, refused error, accepted bool, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.mu.entries[uid]
@@ -333,9 +336,9 @@ func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *status
 	return next, nil, true, s.mu.subs
 }
 
-// shareConditionsLocked returns an equal condition list of another pod if the store has one, and
-// otherwise the list itself. Pods that start within one second have equal conditions, which are
-// half of a status. A stored list never changes.
+// shareConditionsLocked returns an equal, recently stored list of conditions, so that pods share its memory. If
+// the store remembers no such list, it remembers the given list and returns it. Pods that start within one
+// second have equal conditions, which are half of a status. A stored list never changes.
 func (s *Store) shareConditionsLocked(conditions []v1.PodCondition) []v1.PodCondition {
 	for _, known := range s.mu.conditions {
 		if len(known) > 0 && slices.Equal(known, conditions) {
@@ -347,8 +350,8 @@ func (s *Store) shareConditionsLocked(conditions []v1.PodCondition) []v1.PodCond
 	return conditions
 }
 
-// updatePodLocked replaces the pod of a stored entry and keeps its status. It returns an entry with
-// only the pod if nothing is stored.
+// updatePodLocked stores the new pod object in a copy of the stored entry, keeps the status, and returns the
+// copy. If old is nil, it stores nothing and returns an entry with only the pod.
 func (s *Store) updatePodLocked(old *entry, pod *v1.Pod) *entry {
 	kept := entry{pod: pod}
 	if old != nil {
@@ -366,7 +369,7 @@ func (s *Store) getEntry(uid types.UID) *entry {
 	return s.mu.entries[uid]
 }
 
-// translateUID returns the UID of the static pod for the UID of a mirror pod, and any other UID
+// translateUID returns the UID of the static pod for the UID of its mirror pod. It returns any other UID
 // unchanged.
 func (s *Store) translateUID(uid types.UID) types.UID {
 	if s.translator == nil {
@@ -375,7 +378,8 @@ func (s *Store) translateUID(uid types.UID) types.UID {
 	return types.UID(s.translator.TranslatePodUID(uid))
 }
 
-// statusOrPodStatus returns the stored status, or the status in the pod if nothing is stored.
+// statusOrPodStatus returns the stored status without a copy. If e is nil, it returns the status in the pod
+// object.
 func (e *entry) statusOrPodStatus(pod *v1.Pod) *v1.PodStatus {
 	if e == nil {
 		return &pod.Status
@@ -383,8 +387,8 @@ func (e *entry) statusOrPodStatus(pod *v1.Pod) *v1.PodStatus {
 	return e.status
 }
 
-// lastNonTerminalPhase returns the last phase and reason that were not terminal. If e is nil, it
-// returns the phase in the pod, which may be terminal.
+// lastNonTerminalPhase returns the last phase that was not terminal, with its reason and message. If e is nil,
+// it returns the phase in the pod object, which may be terminal. An empty phase counts as Pending.
 func (e *entry) lastNonTerminalPhase(pod *v1.Pod) PhaseReason {
 	switch s := e.statusOrPodStatus(pod); {
 	case e != nil && podstatus.IsTerminal(s.Phase):
@@ -396,7 +400,7 @@ func (e *entry) lastNonTerminalPhase(pod *v1.Pod) PhaseReason {
 	}
 }
 
-// newStatusChange returns a change with a copy of the stored status to which f was applied; nil if
+// newStatusChange returns a change whose status is a copy of the stored status, changed by f. It returns nil if
 // f returns false or nothing is stored.
 func (e *entry) newStatusChange(f func(*v1.PodStatus) bool) *statusChange {
 	if e == nil {

@@ -79,7 +79,8 @@ func running(ready bool) v1.PodStatus {
 
 func to[T any](v T) *T { return &v }
 
-func readyCondition(s v1.PodStatus) v1.ConditionStatus {
+// readyConditionStatus returns the status of the condition Ready, or "" if there is no such condition.
+func readyConditionStatus(s v1.PodStatus) v1.ConditionStatus {
 	for _, c := range s.Conditions {
 		if c.Type == v1.PodReady {
 			return c.Status
@@ -176,7 +177,7 @@ func TestSetPodStatus_ST3_KeepsTheNewerPodOfADroppedStatus(t *testing.T) {
 	gated.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "gate"}}
 	w.SetPodStatus(gated, running(false))
 	w.SetContainerReadiness("a", "mem://1", true)
-	assert.Equal(t, v1.ConditionFalse, readyCondition(w.must(t, "a")), "judged by the newer spec")
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.must(t, "a")), "judged by the newer spec")
 }
 
 func TestSetPodStatus_ST5_TimesOfWhatCameBefore(t *testing.T) {
@@ -232,7 +233,7 @@ func TestSetContainerReadiness_ST8(t *testing.T) {
 	require.Len(t, got, 1)
 	assert.EqualValues(t, 2, got[0].Version)
 	assert.True(t, got[0].Status.ContainerStatuses[0].Ready)
-	assert.Equal(t, v1.ConditionTrue, readyCondition(got[0].Status))
+	assert.Equal(t, v1.ConditionTrue, readyConditionStatus(got[0].Status))
 }
 
 func TestTerminatePod_ST9_ST10(t *testing.T) {
@@ -249,7 +250,7 @@ func TestTerminatePod_ST9_ST10(t *testing.T) {
 	assert.Equal(t, v1.PodFailed, got[0].Status.Phase)
 	require.NotNil(t, got[0].Status.ContainerStatuses[0].State.Terminated)
 	assert.EqualValues(t, 137, got[0].Status.ContainerStatuses[0].State.Terminated.ExitCode)
-	assert.Equal(t, v1.ConditionFalse, readyCondition(got[0].Status))
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(got[0].Status))
 
 	w.TerminatePod(pod)
 	assert.EqualValues(t, 3, sub.TakeAll(nil)[0].Version, "forced, also if nothing changes")
@@ -693,8 +694,8 @@ func TestStore_AlikeConditionsAreShared(t *testing.T) {
 	given := w.must(t, "a")
 	given.Conditions[0].Reason = "the caller's as well"
 	w.SetContainerReadiness("a", "mem://1", false)
-	assert.Equal(t, v1.ConditionFalse, readyCondition(w.must(t, "a")))
-	assert.Equal(t, v1.ConditionTrue, readyCondition(w.must(t, "b")))
+	assert.Equal(t, v1.ConditionFalse, readyConditionStatus(w.must(t, "a")))
+	assert.Equal(t, v1.ConditionTrue, readyConditionStatus(w.must(t, "b")))
 	assert.Empty(t, stored("b")[0].Reason+stored("b")[1].Reason)
 
 	w.pass(time.Second)

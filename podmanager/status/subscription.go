@@ -49,7 +49,7 @@ type PhaseReason struct {
 // was terminal when the first status of the epoch was stored, or whose containers have all terminated.
 func (u *Update) HoldBackTerminalPhase() {
 	if !u.Finished && !u.Removed {
-		u.Before.holdBackIn(&u.Status)
+		u.Before.replaceTerminalPhaseIn(&u.Status)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *Store) Subscribe(wake func()) Subscription {
 	return sub
 }
 
-// addSubscription adds a subscription and returns all entries that are stored at that moment.
+// addSubscription adds a subscription. It returns all entries that are stored at that moment, sorted by UID.
 func (s *Store) addSubscription(sub *subscription) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,14 +138,15 @@ func (sub *subscription) Close() {
 	s.mu.subs = slices.DeleteFunc(slices.Clone(s.mu.subs), func(other *subscription) bool { return other == sub })
 }
 
-// notifySubscriptions marks a pod as changed in each subscription.
+// notifySubscriptions marks a pod as changed in each subscription, and thereby wakes the subscriber.
 func notifySubscriptions(subs []*subscription, pod *v1.Pod, now time.Time) {
 	for _, sub := range subs {
 		sub.dirty.Add(pod.UID, pendingChange{pod, now})
 	}
 }
 
-// mergePendingChanges keeps the newer pod and the older time.
+// mergePendingChanges merges two changes of a pod that no subscriber has taken: it returns the newer pod with
+// the older time.
 func mergePendingChanges(old, new pendingChange) pendingChange {
 	new.since = old.since
 	return new

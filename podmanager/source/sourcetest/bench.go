@@ -25,8 +25,9 @@ type testCase struct {
 	ended  chan error
 }
 
-// setPods makes these pods all that the source has.
-func (b *testCase) setPods(pods ...*v1.Pod) {
+// setPodsOfSource makes copies of these pods the only pods of the source under test. It fails the case if the
+// harness cannot set them.
+func (b *testCase) setPodsOfSource(pods ...*v1.Pod) {
 	b.Helper()
 	own := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
@@ -35,7 +36,7 @@ func (b *testCase) setPods(pods ...*v1.Pod) {
 	b.Must(b.h.Set(own), "the harness")
 }
 
-// startRun starts Run of the source.
+// startRun starts Run of the source in a goroutine. stopRun ends it.
 func (b *testCase) startRun() {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.cancel, b.ended = cancel, make(chan error, 1)
@@ -43,7 +44,8 @@ func (b *testCase) startRun() {
 	go func() { ended <- b.h.Source.Run(ctx, sink) }()
 }
 
-// stopRun cancels Run and returns its error. ok is false if Run does not return in time.
+// stopRun cancels Run of the source and returns its error. ok is false if Run does not return in time. If Run
+// was not started, it returns nil and true.
 func (b *testCase) stopRun() (err error, ok bool) {
 	if b.cancel == nil {
 		return nil, true
@@ -60,8 +62,8 @@ func (b *testCase) stopRun() (err error, ok bool) {
 	}
 }
 
-// waitForSnapshot waits for a snapshot after the first n for which ok returns true. It returns the
-// number of snapshots so far, or fails the case.
+// waitForSnapshot waits for a snapshot, after the first n, for which ok returns true. It returns the number of
+// snapshots so far. If none arrives in time, it fails the case.
 func (b *testCase) waitForSnapshot(n int, what string, ok func(source.Snapshot) bool) int {
 	b.Helper()
 	late, cancel := context.WithTimeout(context.Background(), b.h.Timeout)
@@ -79,14 +81,14 @@ func (b *testCase) waitForSnapshot(n int, what string, ok func(source.Snapshot) 
 	}
 }
 
-// waitPause waits for Harness.Pause, in which a wrong snapshot would arrive.
+// waitPause waits for Harness.Pause, so that a wrong snapshot has time to arrive.
 func (b *testCase) waitPause() {
 	over, cancel := context.WithTimeout(context.Background(), b.h.Pause)
 	defer cancel()
 	<-over.Done()
 }
 
-// checkUnmodified fails the case if a delivered snapshot or pod was modified afterwards.
+// checkUnmodified fails the case if a snapshot, or a pod in it, was modified after its delivery.
 func (b *testCase) checkUnmodified() {
 	b.Helper()
 	snapshots, copies := b.sink.recorded()
@@ -97,7 +99,7 @@ func (b *testCase) checkUnmodified() {
 	}
 }
 
-// describeSnapshots returns the snapshots as one line of text.
+// describeSnapshots returns the pods of each snapshot, as uid=image, in one line of text.
 func describeSnapshots(snapshots []source.Snapshot) string {
 	if len(snapshots) == 0 {
 		return "none"
@@ -116,7 +118,7 @@ func describeSnapshots(snapshots []source.Snapshot) string {
 	return strings.Join(all, " ")
 }
 
-// newPod returns a small valid pod.
+// newPod returns a small valid pod with one container.
 func newPod(uid, image string) *v1.Pod {
 	return &v1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -125,7 +127,8 @@ func newPod(uid, image string) *v1.Pod {
 	}
 }
 
-// firstImage returns the image of the pod's first container.
+// firstImage returns the image of the pod's first container. It returns "" if the pod is nil or has no
+// container.
 func firstImage(pod *v1.Pod) string {
 	if pod == nil || len(pod.Spec.Containers) == 0 {
 		return ""
@@ -133,8 +136,8 @@ func firstImage(pod *v1.Pod) string {
 	return pod.Spec.Containers[0].Image
 }
 
-// hasExactlyPods returns a function that reports whether a snapshot is complete and has exactly
-// these pods, each written as uid=image and sorted.
+// hasExactlyPods returns a function that reports whether a snapshot is complete and has exactly these pods.
+// Each is written as uid=image, and they are sorted.
 func hasExactlyPods(pods ...string) func(source.Snapshot) bool {
 	return func(s source.Snapshot) bool {
 		var got []string

@@ -9,8 +9,8 @@ var brokenCases = []Case{
 	{"broken/again", "A source recovers by itself when its input becomes readable again.", checkRecovery},
 }
 
-// breakInput makes the input unreadable, or skips the case.
-func (b *testCase) breakInput() {
+// breakInputOrSkip makes the input of the source unreadable. It skips the case if the harness cannot do so.
+func (b *testCase) breakInputOrSkip() {
 	b.Helper()
 	if b.h.Break == nil {
 		b.Skipf("%s: the harness has no Break", b.Name)
@@ -18,42 +18,43 @@ func (b *testCase) breakInput() {
 	b.Must(b.h.Break(), "the harness")
 }
 
-// lacksPodA reports whether a snapshot is complete and lacks the pod a.
-func lacksPodA(s source.Snapshot) bool { return !s.Incomplete && findPod(s, "a") == nil }
+// isCompleteWithoutPodA reports whether a snapshot is complete and has no pod with the UID a.
+func isCompleteWithoutPodA(s source.Snapshot) bool { return !s.Incomplete && findPod(s, "a") == nil }
 
-// checkPodAKept fails the case if a complete snapshot after the first n lacks the pod a.
-func (b *testCase) checkPodAKept(n int) {
+// waitAndCheckPodAKept waits for Harness.Pause, and fails the case if a complete snapshot after the first n has
+// no pod with the UID a.
+func (b *testCase) waitAndCheckPodAKept(n int) {
 	b.Helper()
 	b.waitPause()
 	snapshots, _ := b.sink.recorded()
 	for i, s := range snapshots[n:] {
-		if lacksPodA(s) {
+		if isCompleteWithoutPodA(s) {
 			b.Failf("a complete snapshot lacks a pod that could not be read: %s", describeSnapshots(snapshots[n+i:n+i+1]))
 		}
 	}
 }
 
 func checkBrokenKept(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
-	b.breakInput()
-	b.checkPodAKept(n)
+	b.breakInputOrSkip()
+	b.waitAndCheckPodAKept(n)
 }
 
 func checkBrokenAtStart(b *testCase) {
-	b.setPods(newPod("a", "one"))
-	b.breakInput()
+	b.setPodsOfSource(newPod("a", "one"))
+	b.breakInputOrSkip()
 	b.startRun()
-	b.checkPodAKept(0)
+	b.waitAndCheckPodAKept(0)
 }
 
 func checkRecovery(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
-	b.breakInput()
+	b.breakInputOrSkip()
 	b.waitPause()
-	b.setPods(newPod("a", "two"))
+	b.setPodsOfSource(newPod("a", "two"))
 	b.waitForSnapshot(n, "of what can be read again", hasExactlyPods("a=two"))
 }

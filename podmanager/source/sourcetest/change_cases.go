@@ -12,49 +12,49 @@ var changeCases = []Case{
 }
 
 func checkAdded(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
-	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.waitForSnapshot(n, "with the pods a and b", hasExactlyPods("a=one", "b=one"))
 }
 
 func checkChanged(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
 	snapshots, _ := b.sink.recorded()
 	before := findPod(snapshots[n-1], "a")
-	b.setPods(newPod("a", "two"))
+	b.setPodsOfSource(newPod("a", "two"))
 	b.waitForSnapshot(n, "with the pod a, changed", func(s source.Snapshot) bool {
 		return hasExactlyPods("a=two")(s) && findPod(s, "a") != before
 	})
 }
 
 func checkRemoved(b *testCase) {
-	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pods a and b", hasExactlyPods("a=one", "b=one"))
-	b.setPods(newPod("b", "one"))
+	b.setPodsOfSource(newPod("b", "one"))
 	b.waitForSnapshot(n, "with the pod b alone", hasExactlyPods("b=one"))
 }
 
 func checkLastRemoved(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
-	b.setPods()
+	b.setPodsOfSource()
 	b.waitForSnapshot(n, "without pods", hasExactlyPods())
 }
 
-// checkNotModified changes the pods. Every case checks at its end that no delivered pod was
-// modified.
+// checkNotModified changes and removes pods of the source. As after every case, the suite then checks that the
+// source has modified no delivered pod.
 func checkNotModified(b *testCase) {
-	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pods a and b", hasExactlyPods("a=one", "b=one"))
-	b.setPods(newPod("a", "two"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "two"), newPod("b", "one"))
 	n = b.waitForSnapshot(n, "with the change", hasExactlyPods("a=two", "b=one"))
-	b.setPods()
+	b.setPodsOfSource()
 	b.waitForSnapshot(n, "without pods", hasExactlyPods())
 }

@@ -28,7 +28,7 @@ type Harness struct {
 	Pause time.Duration
 }
 
-// setDefaultsAndValidate sets the defaults and returns an error that names the missing fields.
+// setDefaultsAndValidate sets the default times and returns an error that names the missing fields.
 func (h *Harness) setDefaultsAndValidate() error {
 	var faults []error
 	if h.Source == nil {

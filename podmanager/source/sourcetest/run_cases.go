@@ -12,19 +12,19 @@ var runCases = []Case{
 }
 
 func checkFirstSnapshot(b *testCase) {
-	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.startRun()
 	b.waitForSnapshot(0, "with the pods a and b", hasExactlyPods("a=one", "b=one"))
 }
 
 func checkEmptySnapshot(b *testCase) {
-	b.setPods()
+	b.setPodsOfSource()
 	b.startRun()
 	b.waitForSnapshot(0, "without pods", hasExactlyPods())
 }
 
 func checkRunReturns(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
 	switch err, ok := b.stopRun(); {
@@ -36,7 +36,7 @@ func checkRunReturns(b *testCase) {
 }
 
 func checkSecondRun(b *testCase) {
-	b.setPods(newPod("a", "one"))
+	b.setPodsOfSource(newPod("a", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pod a", hasExactlyPods("a=one"))
 	if _, ok := b.stopRun(); !ok {
@@ -44,15 +44,15 @@ func checkSecondRun(b *testCase) {
 	}
 	b.startRun()
 	n = b.waitForSnapshot(n, "of the second Run", hasExactlyPods("a=one"))
-	b.setPods(newPod("a", "two"))
+	b.setPodsOfSource(newPod("a", "two"))
 	b.waitForSnapshot(n, "of the second Run with the change", hasExactlyPods("a=two"))
 }
 
 func checkIdentities(b *testCase) {
-	b.setPods(newPod("a", "one"), newPod("b", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.startRun()
 	b.waitForSnapshot(0, "with two pods", hasExactlyPods("a=one", "b=one"))
-	b.setPods(newPod("a", "one"), newPod("c", "one"))
+	b.setPodsOfSource(newPod("a", "one"), newPod("c", "one"))
 	b.waitForSnapshot(0, "with two other pods", hasExactlyPods("a=one", "c=one"))
 	snapshots, _ := b.sink.recorded()
 	for i, s := range snapshots {

@@ -19,7 +19,7 @@ type recordingSink struct {
 	}
 }
 
-// newRecordingSink returns an empty sink.
+// newRecordingSink returns a sink without snapshots that records each snapshot it gets.
 func newRecordingSink() *recordingSink { return &recordingSink{changed: make(chan struct{}, 1)} }
 
 // Set implements source.Sink.
@@ -38,14 +38,14 @@ func (s *recordingSink) Set(snapshot source.Snapshot) {
 	}
 }
 
-// recorded returns the snapshots so far, and the copies from their delivery.
+// recorded returns the snapshots so far, and the deep copies that were made when they were delivered.
 func (s *recordingSink) recorded() (snapshots, copies []source.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.snapshots, s.mu.copies
 }
 
-// findPod returns the pod with a UID, or nil.
+// findPod returns the pod of a snapshot with a UID, or nil.
 func findPod(s source.Snapshot, uid string) *v1.Pod {
 	for _, pod := range s.Pods {
 		if pod != nil && string(pod.UID) == uid {

@@ -17,17 +17,17 @@ import (
 // to seconds and messages to their limits, so that Equal can compare two complete statuses. A zero
 // old means that no status is stored.
 func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
-	copyForeignFieldsDeep(status, &pod.Status)
+	copyFieldsOfOtherWriters(status, &pod.Status)
 	keepTerminalPhase(pod, old, status)
-	setTerminalNotReady(old, status)
-	keepTransitionTimes(old, status, now)
-	keepStartTime(old, status, now)
-	normalize(pod, status)
+	setNotReadyIfTerminal(old, status)
+	setTransitionTimes(old, status, now)
+	setStartTime(old, status, now)
+	normalizeForStorage(pod, status)
 }
 
-// keepTerminalPhase keeps a terminal phase with its first reason: a failure never becomes a
-// success, and no later event is the reason. If the stored status has no reason, the one in the
-// API's status is used (PH-9, PH-10).
+// keepTerminalPhase copies a terminal phase of old, with its reason and message, to status, so that a failure
+// never becomes a success and no later event is the reason. If old has no reason and message, it takes the ones
+// of the same phase in the API's status (PH-9, PH-10).
 func keepTerminalPhase(pod *v1.Pod, old, status *v1.PodStatus) {
 	if !podstatus.IsTerminal(old.Phase) {
 		return
@@ -39,9 +39,10 @@ func keepTerminalPhase(pod *v1.Pod, old, status *v1.PodStatus) {
 	status.Phase, status.Reason, status.Message = old.Phase, from.Reason, from.Message
 }
 
-// setTerminalNotReady makes a pod in a terminal phase not ready. A status without containers and
-// readiness, as of a rejected pod, gets no conditions (ST-18).
-func setTerminalNotReady(old, status *v1.PodStatus) {
+// setNotReadyIfTerminal makes the conditions ContainersReady and Ready false if the pod is in a terminal phase.
+// It leaves a status alone that has no container statuses if neither it nor old has these conditions, as for a
+// rejected pod (ST-18).
+func setNotReadyIfTerminal(old, status *v1.PodStatus) {
 	ready := func(c v1.PodCondition) bool { return c.Type == v1.PodReady || c.Type == v1.ContainersReady }
 	said := len(status.ContainerStatuses) > 0 || slices.ContainsFunc(old.Conditions, ready) || slices.ContainsFunc(status.Conditions, ready)
 	if said && podstatus.IsTerminal(status.Phase) {
@@ -50,10 +51,9 @@ func setTerminalNotReady(old, status *v1.PodStatus) {
 	}
 }
 
-// keepTransitionTimes sets the transition time of each condition that the node writes: the old time
-// if the condition has the same status, and otherwise now. The times in the new status do not count
-// (ST-5).
-func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
+// setTransitionTimes sets the transition time of each condition that the node writes: the time in old if the
+// condition has the same status there, and otherwise now. It ignores the times in the new status (ST-5).
+func setTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
 		if !podstatus.IsNodeCondition(c.Type) {
@@ -66,8 +66,9 @@ func keepTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// keepStartTime keeps the first start time (ST-5).
-func keepStartTime(old, status *v1.PodStatus, now time.Time) {
+// setStartTime sets the start time of status to the one of old. If old has none, status keeps its own, or gets
+// now (ST-5).
+func setStartTime(old, status *v1.PodStatus, now time.Time) {
 	switch {
 	case !old.StartTime.IsZero():
 		status.StartTime = old.StartTime.DeepCopy()
@@ -76,8 +77,8 @@ func keepStartTime(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// setCondition replaces the condition of the same type, or appends one. It keeps the observed
-// generation.
+// setCondition replaces the condition of the same type, and keeps the observed generation of that one. If there
+// is none, it appends c.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration

@@ -13,7 +13,7 @@ import (
 // compares the conditions of the node by status, reason, message and generation, in any order. It
 // ignores the conditions and fields of other writers. It compares everything else in depth.
 func Equal(a, b *v1.PodStatus) bool {
-	if !hasConditionsOf(a, b) || !hasConditionsOf(b, a) {
+	if !areNodeConditionsIn(a, b) || !areNodeConditionsIn(b, a) {
 		return false
 	}
 	ours := *a
@@ -22,9 +22,9 @@ func Equal(a, b *v1.PodStatus) bool {
 	return hasSameBytes(&ours, b) || equality.Semantic.DeepEqual(&ours, b)
 }
 
-// hasSameBytes reports whether two statuses have the same encoding. It is much faster than a
-// comparison by reflection. Statuses with different bytes may still be equal: one quantity has
-// several spellings.
+// hasSameBytes reports whether two statuses have the same protobuf encoding. It is much faster than a
+// comparison by reflection. Statuses with different bytes may still be equal, because one quantity has several
+// spellings.
 func hasSameBytes(a, b *v1.PodStatus) bool {
 	x, err := a.Marshal()
 	if err != nil {
@@ -34,14 +34,15 @@ func hasSameBytes(a, b *v1.PodStatus) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// hasConditionsOf reports whether b has every condition of a that the node writes.
-func hasConditionsOf(a, b *v1.PodStatus) bool {
-	for i := range a.Conditions {
-		ours := &a.Conditions[i]
+// areNodeConditionsIn reports whether target has every condition of from that the node writes, with the same
+// status, reason, message and generation. Transition times do not count.
+func areNodeConditionsIn(from, target *v1.PodStatus) bool {
+	for i := range from.Conditions {
+		ours := &from.Conditions[i]
 		if !podstatus.IsNodeCondition(ours.Type) {
 			continue
 		}
-		other := podstatus.FindCondition(b.Conditions, ours.Type)
+		other := podstatus.FindCondition(target.Conditions, ours.Type)
 		if other == nil || other.Status != ours.Status || other.Reason != ours.Reason ||
 			other.Message != ours.Message || other.ObservedGeneration != ours.ObservedGeneration {
 			return false

@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// copyForeignFieldsDeep copies the fields of other writers, like podstatus.CopyForeignFields,
-// without sharing them.
-func copyForeignFieldsDeep(status, theirs *v1.PodStatus) {
+// copyFieldsOfOtherWriters replaces the fields of status that the node does not write by deep copies of the
+// ones in theirs.
+func copyFieldsOfOtherWriters(status, theirs *v1.PodStatus) {
 	var only v1.PodStatus
 	podstatus.CopyForeignFields(&only, theirs)
 	podstatus.CopyForeignFields(status, only.DeepCopy())

@@ -11,7 +11,7 @@ import (
 // so an unwritten one waits for that. Merge does not change its arguments.
 func Merge(theirs, mine *v1.PodStatus) v1.PodStatus {
 	merged := *mine.DeepCopy()
-	copyForeignFieldsDeep(&merged, theirs)
+	copyFieldsOfOtherWriters(&merged, theirs)
 	merged.Conditions = nil
 	ends := podstatus.IsTerminal(mine.Phase) && !podstatus.IsTerminal(theirs.Phase)
 	for i := range mine.Conditions {

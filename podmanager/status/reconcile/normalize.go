@@ -18,62 +18,64 @@ const maxTerminationMessageBytes = 12 * 1024
 // registry can be a whole page.
 const maxMessageBytes = 1024
 
-// normalize brings a status into the form in which it is compared and stored: times in seconds,
-// messages within their limits, regular containers by name, all others in the order of the spec
-// (ST-7, CS-10).
-func normalize(pod *v1.Pod, status *v1.PodStatus) {
+// normalizeForStorage changes a status into the form in which it is compared and stored: times in seconds,
+// messages within their limits, regular containers by name, and init and ephemeral containers in the order of
+// the spec (ST-7, CS-10).
+func normalizeForStorage(pod *v1.Pod, status *v1.PodStatus) {
 	if status.StartTime != nil {
-		truncateTime(status.StartTime)
+		truncateToSeconds(status.StartTime)
 	}
 	for i := range status.Conditions {
-		truncateTime(&status.Conditions[i].LastProbeTime)
-		truncateTime(&status.Conditions[i].LastTransitionTime)
+		truncateToSeconds(&status.Conditions[i].LastProbeTime)
+		truncateToSeconds(&status.Conditions[i].LastTransitionTime)
 	}
 	status.Message = truncateMessage(status.Message, maxMessageBytes)
-	limit := messageLimit(&pod.Spec)
+	limit := terminationMessageLimit(&pod.Spec)
 	for _, list := range [][]v1.ContainerStatus{
 		status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses,
 	} {
 		for i := range list {
-			normalizeState(&list[i].State, limit)
-			normalizeState(&list[i].LastTerminationState, limit)
+			truncateState(&list[i].State, limit)
+			truncateState(&list[i].LastTerminationState, limit)
 		}
 	}
 	sortByName(status.ContainerStatuses)
-	sortBySpec(len(pod.Spec.InitContainers), status.InitContainerStatuses, func(i int) string {
+	sortBySpecOrder(len(pod.Spec.InitContainers), status.InitContainerStatuses, func(i int) string {
 		return pod.Spec.InitContainers[i].Name
 	})
-	sortBySpec(len(pod.Spec.EphemeralContainers), status.EphemeralContainerStatuses, func(i int) string {
+	sortBySpecOrder(len(pod.Spec.EphemeralContainers), status.EphemeralContainerStatuses, func(i int) string {
 		return pod.Spec.EphemeralContainers[i].Name
 	})
 }
 
-// normalizeState truncates the times and messages of a container state.
-func normalizeState(state *v1.ContainerState, limit int) {
+// truncateState truncates the times of a container state to seconds, the termination message to limit bytes,
+// and the message of a waiting state to its own limit.
+func truncateState(state *v1.ContainerState, limit int) {
 	if w := state.Waiting; w != nil {
 		w.Message = truncateMessage(w.Message, maxMessageBytes)
 	}
 	if r := state.Running; r != nil {
-		truncateTime(&r.StartedAt)
+		truncateToSeconds(&r.StartedAt)
 	}
 	if t := state.Terminated; t != nil {
-		truncateTime(&t.StartedAt)
-		truncateTime(&t.FinishedAt)
+		truncateToSeconds(&t.StartedAt)
+		truncateToSeconds(&t.FinishedAt)
 		t.Message = truncateMessage(t.Message, limit)
 	}
 }
 
-// truncateTime removes what JSON does not carry: fractions of a second and the monotonic clock
-// reading.
-func truncateTime(t *metav1.Time) { t.Time = t.Truncate(time.Second) }
+// truncateToSeconds removes fractions of a second and the monotonic clock reading from a time, because JSON
+// does not carry them.
+func truncateToSeconds(t *metav1.Time) { t.Time = t.Truncate(time.Second) }
 
-// messageLimit returns the limit for the termination message of each container.
-func messageLimit(spec *v1.PodSpec) int {
+// terminationMessageLimit returns the limit in bytes for the termination message of each container: the limit
+// of the pod divided by the number of its containers of all kinds.
+func terminationMessageLimit(spec *v1.PodSpec) int {
 	containers := len(spec.InitContainers) + len(spec.Containers) + len(spec.EphemeralContainers)
 	return maxTerminationMessageBytes / max(containers, 1)
 }
 
-// truncateMessage truncates a message to at most limit bytes, between characters.
+// truncateMessage truncates a message to at most limit bytes. It does not cut a character.
 func truncateMessage(message string, limit int) string {
 	if len(message) <= limit {
 		return message
@@ -88,8 +90,9 @@ func sortByName(list []v1.ContainerStatus) {
 	slices.SortStableFunc(list, func(a, b v1.ContainerStatus) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// sortBySpec sorts statuses in the order of n names. Statuses with other names come last.
-func sortBySpec(n int, list []v1.ContainerStatus, name func(int) string) {
+// sortBySpecOrder sorts statuses in the order of the n names that name returns. Statuses with other names come
+// last and keep their order.
+func sortBySpecOrder(n int, list []v1.ContainerStatus, name func(int) string) {
 	if len(list) < 2 {
 		return
 	}

@@ -20,8 +20,8 @@ func SetReady(pod *v1.Pod, status *v1.PodStatus, containerID string, ready bool)
 	return true
 }
 
-// updateReadyConditions sets the conditions ContainersReady and Ready from the readiness of the
-// containers.
+// updateReadyConditions sets the conditions ContainersReady and Ready from the readiness of the containers and
+// the readiness gates.
 func updateReadyConditions(pod *v1.Pod, status *v1.PodStatus) {
 	containers := podstatus.ContainersReadyCondition(pod, status)
 	setCondition(status, podstatus.ReadyCondition(pod, status.Conditions, containers))
@@ -50,7 +50,8 @@ func SetStarted(pod *v1.Pod, status *v1.PodStatus, containerID string, started b
 	return true
 }
 
-// findProbedStatus returns the status of the regular container or sidecar with an ID, or nil.
+// findProbedStatus returns a pointer to the status with this container ID, if it belongs to a regular container
+// or a sidecar. If not, it returns nil.
 func findProbedStatus(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1.ContainerStatus {
 	c := findStatusByID(status.ContainerStatuses, containerID)
 	if c != nil {
@@ -66,7 +67,8 @@ func findProbedStatus(pod *v1.Pod, status *v1.PodStatus, containerID string) *v1
 	return c
 }
 
-// findStatusByID returns the status with a container ID, or nil.
+// findStatusByID returns a pointer into list to the status with this container ID, or nil. An empty ID matches
+// none.
 func findStatusByID(list []v1.ContainerStatus, containerID string) *v1.ContainerStatus {
 	if containerID == "" {
 		return nil

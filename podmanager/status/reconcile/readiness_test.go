@@ -12,7 +12,7 @@ func TestEndReadiness_SaidOfReadiness(t *testing.T) {
 	ends := func(of v1.PodConditionType) []v1.PodConditionType {
 		var types []v1.PodConditionType
 		status := &v1.PodStatus{Phase: v1.PodFailed}
-		setTerminalNotReady(&v1.PodStatus{Conditions: []v1.PodCondition{{Type: of}}}, status)
+		setNotReadyIfTerminal(&v1.PodStatus{Conditions: []v1.PodCondition{{Type: of}}}, status)
 		for _, c := range status.Conditions {
 			types = append(types, c.Type)
 		}

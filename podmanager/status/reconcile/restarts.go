@@ -37,7 +37,7 @@ func CheckRestarts(pod *v1.Pod, old, status *v1.PodStatus) error {
 	for i := range pod.Spec.InitContainers {
 		check(&pod.Spec.InitContainers[i], i, &before, &after,
 			func(c *v1.Container, was, is *v1.ContainerStatus) bool {
-				return isRepeatedInit(was, is) || byPolicy(c, was, is) // The policy of a sidecar is Always.
+				return isRerunAfterSuccess(was, is) || byPolicy(c, was, is) // The policy of a sidecar is Always.
 			})
 	}
 	before, after = podspec.StatusIndex(old.ContainerStatuses), podspec.StatusIndex(status.ContainerStatuses)
@@ -53,25 +53,26 @@ func CheckRestarts(pod *v1.Pod, old, status *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// wasAssumedTermination reports whether the termination of a container was only assumed and the pod
-// is not in a terminal phase. The runtime may correct such a termination.
+// wasAssumedTermination reports whether the termination in before was only assumed, because the exit was
+// unknown, and the pod was not in a terminal phase. The runtime may correct such a termination.
 func wasAssumedTermination(old *v1.PodStatus, before *v1.ContainerStatus) bool {
 	return before.State.Terminated.Reason == unknownExitReason && !podstatus.IsTerminal(old.Phase)
 }
 
-// isLaterAttempt reports whether the new status of a container belongs to a later attempt, which
-// may not exist yet.
+// isLaterAttempt reports whether after, the new status of a container, belongs to a later attempt than before:
+// it is waiting, or its restart count is higher.
 func isLaterAttempt(before, after *v1.ContainerStatus) bool {
 	return after.State.Waiting != nil || after.RestartCount > before.RestartCount
 }
 
-// isRepeatedInit reports whether an ordinary init container that had succeeded has a later attempt:
-// the loss of the sandbox has undone its work.
-func isRepeatedInit(before, after *v1.ContainerStatus) bool {
+// isRerunAfterSuccess reports whether an init container that had exited with 0 has a higher restart count now.
+// It runs again because its sandbox was lost.
+func isRerunAfterSuccess(before, after *v1.ContainerStatus) bool {
 	return before.State.Terminated.ExitCode == 0 && after.RestartCount > before.RestartCount
 }
 
-// isRestartOfAll reports whether all containers of the pod restart.
+// isRestartOfAll reports whether the container was terminated because all containers of the pod restart. The
+// reason may stand in the old state or in the new last termination state.
 func isRestartOfAll(before, after *v1.ContainerStatus) bool {
 	last := after.LastTerminationState.Terminated
 	return before.State.Terminated.Reason == string(podstatus.ReasonRestartingAllContainers) || last != nil && last.Reason == string(podstatus.ReasonRestartingAllContainers)

@@ -19,18 +19,19 @@ const (
 // static and not in a terminal phase becomes Failed.
 func Terminate(pod *v1.Pod, status *v1.PodStatus, static bool) {
 	if mayHaveInitialized(pod, status) {
-		terminateAll(status.ContainerStatuses)
+		setUnknownTerminationOfAll(status.ContainerStatuses)
 	}
-	terminateAll(initContainersThatMayHaveRun(status.InitContainerStatuses))
-	terminateRunning(status.EphemeralContainerStatuses)
+	setUnknownTerminationOfAll(initContainersThatMayHaveRun(status.InitContainerStatuses))
+	setUnknownTerminationOfRunning(status.EphemeralContainerStatuses)
 	if !static && !podstatus.IsTerminal(status.Phase) {
 		status.Phase = v1.PodFailed
 	}
 	updateReadyConditions(pod, status) // Also for a static pod, whose phase does not change.
 }
 
-// terminateAll sets a termination for each container without one.
-func terminateAll(list []v1.ContainerStatus) {
+// setUnknownTerminationOfAll sets a termination with an unknown exit (code 137) for each container that has
+// none.
+func setUnknownTerminationOfAll(list []v1.ContainerStatus) {
 	for i := range list {
 		if list[i].State.Terminated == nil {
 			setUnknownTermination(&list[i])
@@ -38,9 +39,9 @@ func terminateAll(list []v1.ContainerStatus) {
 	}
 }
 
-// terminateRunning sets a termination for each running container. An ephemeral container that did
-// not run has not failed.
-func terminateRunning(list []v1.ContainerStatus) {
+// setUnknownTerminationOfRunning sets a termination with an unknown exit (code 137) for each running container.
+// It leaves waiting ones alone: an ephemeral container that did not run has not failed.
+func setUnknownTerminationOfRunning(list []v1.ContainerStatus) {
 	for i := range list {
 		if list[i].State.Running != nil {
 			setUnknownTermination(&list[i])
@@ -48,7 +49,8 @@ func terminateRunning(list []v1.ContainerStatus) {
 	}
 }
 
-// setUnknownTermination sets the termination of a container whose exit is not known.
+// setUnknownTermination replaces the state of a container by a termination with an unknown exit (code 137), and
+// marks the container as neither ready nor started.
 func setUnknownTermination(c *v1.ContainerStatus) {
 	c.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 		ExitCode: unknownExitCode,
@@ -58,8 +60,8 @@ func setUnknownTermination(c *v1.ContainerStatus) {
 	podstatus.SetStopped(c)
 }
 
-// mayHaveInitialized reports whether the regular containers of the pod may have started. From then
-// on a container without a status counts as failed.
+// mayHaveInitialized reports whether the regular containers of the pod may have started: the pod has no init
+// containers, a regular container has run, or the last init container is done.
 func mayHaveInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	if len(pod.Spec.InitContainers) == 0 {
 		return true
@@ -74,7 +76,8 @@ func mayHaveInitialized(pod *v1.Pod, status *v1.PodStatus) bool {
 	return isInitDone(&pod.Spec.InitContainers[last], &status.InitContainerStatuses[last])
 }
 
-// isInitDone reports whether an init container has succeeded, or, as a sidecar, has started.
+// isInitDone reports whether an init container lets the next container start: it has exited with 0 in this or
+// its last run or, as a sidecar, it runs and has started.
 func isInitDone(container *v1.Container, c *v1.ContainerStatus) bool {
 	if podspec.IsSidecar(container) {
 		return c.State.Running != nil && c.Started != nil && *c.Started
@@ -82,13 +85,13 @@ func isInitDone(container *v1.Container, c *v1.ContainerStatus) bool {
 	return hasSucceeded(c.State) || hasSucceeded(c.LastTerminationState)
 }
 
-// hasSucceeded reports whether a container state is an exit with 0.
+// hasSucceeded reports whether a container state is a termination with exit code 0.
 func hasSucceeded(state v1.ContainerState) bool {
 	return state.Terminated != nil && state.Terminated.ExitCode == 0
 }
 
-// initContainersThatMayHaveRun returns the init containers up to the last one that has run, and at
-// least the first, which may have started although no status shows it.
+// initContainersThatMayHaveRun returns the statuses up to the last init container that has run. It returns at
+// least the first status, because that container may have started although no status shows it.
 func initContainersThatMayHaveRun(list []v1.ContainerStatus) []v1.ContainerStatus {
 	for i := len(list) - 1; i > 0; i-- {
 		if podstatus.HasRun(&list[i]) {

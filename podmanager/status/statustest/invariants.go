@@ -78,7 +78,8 @@ func CheckGone(last *v1.PodStatus) error {
 	return joinFaults(faults...)
 }
 
-// joinFaults joins the faults into one error with the name of the package, or returns nil.
+// joinFaults joins the faults into one error that begins with the name of the package. It returns nil if all
+// faults are nil.
 func joinFaults(faults ...error) error {
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("statustest: %w", err)
@@ -86,12 +87,13 @@ func joinFaults(faults ...error) error {
 	return nil
 }
 
-// statusLists returns the three container status lists of a status.
+// statusLists returns the lists of init, regular and ephemeral container statuses of a status, in this order.
 func statusLists(s *v1.PodStatus) [3][]v1.ContainerStatus {
 	return [3][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses}
 }
 
-// checkTimes checks the start and finish times of terminations.
+// checkTimes returns an error for each termination, also a last one, that has a finish time and no start time,
+// or finished before it started.
 func checkTimes(list []v1.ContainerStatus) error {
 	var faults []error
 	for i := range list {
@@ -108,8 +110,8 @@ func checkTimes(list []v1.ContainerStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkInitOrder checks that no container has run after an init container for which blocks returns
-// true.
+// checkInitOrder returns an error for each container that has run although an init container before it blocks
+// it. An init container blocks the later ones if blocks returns true for its status.
 func checkInitOrder(s *v1.PodStatus, blocks func(*v1.ContainerStatus) bool) error {
 	var faults []error
 	blocker := ""
@@ -131,15 +133,15 @@ func checkInitOrder(s *v1.PodStatus, blocks func(*v1.ContainerStatus) bool) erro
 	return errors.Join(faults...)
 }
 
-// neverRan reports whether a status shows no run of the container.
+// neverRan reports whether a container status shows no run of the container, neither now nor before.
 func neverRan(c *v1.ContainerStatus) bool {
 	return c.State.Running == nil && c.State.Terminated == nil && c.LastTerminationState.Terminated == nil &&
 		c.RestartCount == 0 && (c.Started == nil || !*c.Started)
 }
 
-// isFirstInitRun reports whether an ordinary init container is in its first run or has failed it,
-// so that no later container can have run. Later runs, as after the loss of a sandbox, prove
-// nothing.
+// isFirstInitRun reports whether c belongs to an ordinary init container that is in its first run or has failed
+// it, so that no later container can have run. Later runs, as after the loss of a sandbox, prove nothing. It
+// returns false for a sidecar.
 func isFirstInitRun(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	for i := range pod.Spec.InitContainers {
 		spec := &pod.Spec.InitContainers[i]
@@ -158,7 +160,9 @@ func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	return spec != nil && podspec.IsSidecar(spec)
 }
 
-// checkContainers checks the transition of each container of a list.
+// checkContainers returns an error for each container of old that has made an impossible change in new: it
+// disappeared, its restart count fell, it runs again after its termination under the same ID or with the same
+// count, or its termination is no longer shown. An assumed termination may be corrected.
 func checkContainers(old, new []v1.ContainerStatus) error {
 	var faults []error
 	for i := range old {
@@ -191,9 +195,9 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 // unknownExitReason is the reason of a container whose exit was not observed.
 const unknownExitReason = "ContainerStatusUnknown"
 
-// checkSidecars checks that no container has run for the first time after a sidecar that is in its
-// first run and has not started. A running container with Started false is a sidecar here: after a
-// running ordinary init container nothing ever runs.
+// checkSidecars returns an error for each container that has run for the first time since old although a
+// sidecar before it, in its first run, has not started. A running init container with Started false is a
+// sidecar here.
 func checkSidecars(old, new *v1.PodStatus) error {
 	var faults []error
 	blocker := ""
@@ -216,12 +220,12 @@ func checkSidecars(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// isStarting reports whether a container is in its first run and has not started.
+// isStarting reports whether a container is in its first run and its status says that it has not started.
 func isStarting(c *v1.ContainerStatus) bool {
 	return c.State.Running != nil && c.Started != nil && !*c.Started && c.RestartCount == 0 && c.LastTerminationState.Terminated == nil
 }
 
-// findStatus returns the status of a container by name, or nil.
+// findStatus returns a pointer into list to the status of the container with this name, or nil.
 func findStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	for i := range list {
 		if list[i].Name == name {
@@ -231,12 +235,12 @@ func findStatus(list []v1.ContainerStatus, name string) *v1.ContainerStatus {
 	return nil
 }
 
-// hasTerminated reports whether the status shows a termination.
+// hasTerminated reports whether the status shows a termination, as its state or as its last termination state.
 func hasTerminated(c *v1.ContainerStatus) bool {
 	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 }
 
-// checkPhase checks that a terminal phase stays.
+// checkPhase returns an error if old has a terminal phase and new has another phase.
 func checkPhase(old, new *v1.PodStatus) error {
 	if podstatus.IsTerminal(old.Phase) && new.Phase != old.Phase {
 		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
@@ -244,7 +248,8 @@ func checkPhase(old, new *v1.PodStatus) error {
 	return nil
 }
 
-// checkKeptTimes checks that the start time and unchanged transition times stay.
+// checkKeptTimes returns an error if the start time has changed or disappeared, or if a condition with the same
+// status has another transition time.
 func checkKeptTimes(old, new *v1.PodStatus) error {
 	var faults []error
 	if !old.StartTime.IsZero() && !old.StartTime.Equal(new.StartTime) {
@@ -260,7 +265,8 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReady checks the condition Ready against the containers and readiness gates.
+// checkReady returns an error for each reason why the pod cannot have the condition Ready that it has: its
+// phase, a container or sidecar that is not ready, a restart of all containers, or a closed readiness gate.
 func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	if !podstatus.IsConditionTrue(s.Conditions, v1.PodReady) {
 		return nil
@@ -293,7 +299,8 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReadiness checks Started and Ready of each container.
+// checkReadiness returns an error for each container that is marked as ready and cannot be: it does not run or
+// has not started, an ordinary init container has not succeeded, or it is an ephemeral container.
 func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
 	var faults []error
 	runs := func(c *v1.ContainerStatus) {

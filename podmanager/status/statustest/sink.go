@@ -64,7 +64,7 @@ var sinkCases = []sinkCase{
 	{"APodThatIsNotThereIsErrNotYet", checkTrouble(NotYet)},
 }
 
-// newUpdate returns an update as a Sender sends it.
+// newUpdate returns an update as a Sender sends it, of a pod with one container, in status epoch 1.
 func newUpdate(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	return status.Update{
 		UID: uid, Version: version, StatusEpoch: 1,
@@ -76,7 +76,8 @@ func newUpdate(uid types.UID, version uint64, phase v1.PodPhase) status.Update {
 	}
 }
 
-// sendAndCompare sends updates and compares the stored status with the last one.
+// sendAndCompare sends updates in order. It returns an error if a Send fails or if the stored status then
+// differs from the last update.
 func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Update) error {
 	for _, u := range updates {
 		if err := s.Sink.Send(ctx, u); err != nil {
@@ -87,7 +88,8 @@ func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Upda
 	return compareStored(s, last.UID, last.Status)
 }
 
-// compareStored compares the stored status with want.
+// compareStored returns an error if the sink has no status of the pod, or one with another phase or message
+// than want.
 func compareStored(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
 	got, ok := s.Read(uid)
 	switch {
@@ -107,24 +109,28 @@ func checkNewestStored(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodPending), newUpdate("a", 2, v1.PodRunning), newUpdate("a", 5, v1.PodFailed))
 }
 
-// checkSameTwice sends one status twice, as a restarted agent does.
+// checkSameTwice sends one status twice, as a restarted agent does, and returns an error if the sink does not
+// have it then.
 func checkSameTwice(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 3, v1.PodRunning), newUpdate("a", 3, v1.PodRunning))
 }
 
-// checkVersionsRestart sends a lower version, because a restarted agent counts versions from one.
+// checkVersionsRestart sends a status and then one with a lower version, because a restarted agent counts
+// versions from one. It returns an error if the sink does not have the second one then.
 func checkVersionsRestart(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 7, v1.PodRunning), newUpdate("a", 1, v1.PodFailed))
 }
 
-// checkNewEpoch sends a status of a new epoch, which may leave a terminal phase.
+// checkNewEpoch sends a terminal phase and then Running in a new status epoch, which may leave a terminal
+// phase. It returns an error if the sink does not have Running then.
 func checkNewEpoch(ctx context.Context, s SinkUnderTest) error {
 	again := newUpdate("a", 3, v1.PodRunning)
 	again.StatusEpoch = 2
 	return sendAndCompare(ctx, s, newUpdate("a", 2, v1.PodFailed), again)
 }
 
-// checkRemoval checks that a removal is no error, for a known pod and for an unknown one.
+// checkRemoval returns an error if the removal of a known, a removed or an unknown pod fails, or if a status of
+// the pod cannot be sent after its removal.
 func checkRemoval(ctx context.Context, s SinkUnderTest) error {
 	if err := sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodRunning)); err != nil {
 		return err
@@ -158,7 +164,8 @@ func checkConcurrentPods(ctx context.Context, s SinkUnderTest) error {
 	return errors.Join(errs...)
 }
 
-// checkPodUnchanged checks that Send does not change the pod, which is shared.
+// checkPodUnchanged returns an error if Send fails or has changed the pod of the update, which other code
+// shares.
 func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
 	u := newUpdate("a", 1, v1.PodRunning)
 	before := u.Pod.DeepCopy()
@@ -171,8 +178,8 @@ func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
 	return nil
 }
 
-// checkContextEnd checks that Send returns after its context has ended, and that nil still means
-// stored.
+// checkContextEnd returns an error if Send with a cancelled context does not return in time, or if it returns
+// nil without storing the status. Any error of Send is correct.
 func checkContextEnd(ctx context.Context, s SinkUnderTest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -33,7 +33,9 @@ func (t Trouble) String() string {
 	return [...]string{"no trouble", "the destination is away", "the destination is busy", "the destination refuses", "the pod is not there yet"}[t]
 }
 
-// checkTrouble returns a check that sends a status during trouble and again after it.
+// checkTrouble returns a check that makes the sink fail with trouble, sends a status, ends the trouble and
+// sends the status again. The first Send must return the matching error, and the second must store the status.
+// The check does nothing if the sink cannot have that trouble.
 func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
 	return func(ctx context.Context, s SinkUnderTest) error {
 		if s.Trouble == nil || !s.Trouble(trouble) {
@@ -51,7 +53,8 @@ func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) er
 	}
 }
 
-// checkErrorKind checks that an error of Send wraps the sentinel of the trouble, and no other.
+// checkErrorKind returns an error if err, the result of Send, is nil, or if it does not wrap exactly the
+// sentinel that trouble requires: ErrRefused, ErrNotYet or neither.
 func checkErrorKind(err error, trouble Trouble) error {
 	if err == nil {
 		return fmt.Errorf("%s, and Send returns nil", trouble)

@@ -103,11 +103,11 @@ func (c *Claims) Filter(changes []SourceChanges, owners Owners, complete bool, n
 	}
 	f := filter{Claims: c, owners: owners, complete: complete, now: now, before: map[types.UID][]Refused{}, freed: map[types.UID]holder{}}
 	for i := range changes {
-		f.freeUIDsOfRemovedPods(&changes[i])
+		f.freeUIDsAndDropRefusedRemovals(&changes[i])
 	}
-	f.takeUIDsOrRefuseAdded(changes)
+	f.assignUIDsOrRefuseAdded(changes)
 	for i := range changes {
-		f.removeUpdatesOfRefused(&changes[i])
+		f.moveUpdatesToRefused(&changes[i])
 	}
 	late = f.addRefusedWithFreeUIDs(changes)
 	for uid, before := range f.before {
@@ -133,18 +133,18 @@ type filter struct {
 	freed    map[types.UID]holder    // the UIDs whose holders have removed their pods
 }
 
-// saveRefusedBeforeChange stores the refused pods of a UID as they are now, unless this call of Filter has
-// stored them already. Filter compares them at its end to find the newly refused pods.
+// saveRefusedBeforeChange copies the refused pods of a UID to f.before, unless this call of Filter has copied
+// them already. At its end Filter compares both to find the newly refused pods.
 func (f *filter) saveRefusedBeforeChange(uid types.UID) {
 	if _, noted := f.before[uid]; !noted {
 		f.before[uid] = slices.Clone(f.refused[uid])
 	}
 }
 
-// freeUIDsOfRemovedPods frees the UIDs of the pods that a source has removed. A source that adds the UID again
-// in the same changes keeps it. The removal of a refused pod is taken out of the changes, because the pod was
-// never delivered.
-func (f *filter) freeUIDsOfRemovedPods(c *SourceChanges) {
+// freeUIDsAndDropRefusedRemovals frees the UIDs of the pods that a source has removed, unless the same changes
+// add the UID again. A removal of a refused pod is dropped from the changes, because the pod was never
+// delivered; the pod is then no longer refused.
+func (f *filter) freeUIDsAndDropRefusedRemovals(c *SourceChanges) {
 	again := make(map[types.UID]bool, len(c.Add))
 	for _, pod := range c.Add {
 		again[pod.UID] = true
@@ -162,7 +162,7 @@ func (f *filter) freeUIDsOfRemovedPods(c *SourceChanges) {
 	})
 }
 
-// removeRefused removes the refused pod of a source under a UID.
+// removeRefused removes a source's pod under a UID from the refused pods.
 func (f *filter) removeRefused(uid types.UID, source string) {
 	f.saveRefusedBeforeChange(uid)
 	f.refused[uid] = slices.DeleteFunc(f.refused[uid], func(r Refused) bool { return r.Source == source })
@@ -171,9 +171,10 @@ func (f *filter) removeRefused(uid types.UID, source string) {
 	}
 }
 
-// takeUIDsOrRefuseAdded gives each free UID to the source that adds a pod with it, first to the pod that the
-// node has data of. It takes all other added pods with that UID out of the changes and refuses them.
-func (f *filter) takeUIDsOrRefuseAdded(changes []SourceChanges) {
+// assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it: to the pod that
+// the node already has data of, and otherwise to the first source in order. It removes the added pods of other
+// sources with that UID from the changes and refuses them.
+func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
 			if f.isUIDFree(pod.UID) && f.isOwner(pod) {
@@ -191,29 +192,29 @@ func (f *filter) takeUIDsOrRefuseAdded(changes []SourceChanges) {
 				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
 				return false
 			}
-			f.refusePod(c.Source, pod)
+			f.storeRefusedPod(c.Source, pod)
 			return true
 		})
 	}
 }
 
-// isUIDFree reports whether a source may take a UID now. A UID that was freed in the same changes is not free
-// until the removal is delivered.
+// isUIDFree reports whether a source may get a UID now: no source holds it, and none has freed it in the same
+// changes. A freed UID can be assigned after the removal is delivered.
 func (f *filter) isUIDFree(uid types.UID) bool {
 	_, held := f.holders[uid]
 	_, freed := f.freed[uid]
 	return !held && !freed
 }
 
-// isOwner reports whether the containers or volumes that the node has under the pod's UID belong to this pod,
-// by its namespace and name.
+// isOwner reports whether the containers or volumes that the node has under the pod's UID belong to a pod with
+// this namespace and name.
 func (f *filter) isOwner(pod *v1.Pod) bool {
 	owner, known := f.owners[pod.UID]
 	return known && owner == nameOf(pod)
 }
 
-// mayTakeFreeUID reports whether a pod may have a UID that no source holds. Until every source has delivered
-// its pods, it may not if the node has containers or volumes of another pod under that UID.
+// mayTakeFreeUID reports whether a pod may have a UID that no source holds. It returns false only if some
+// source has not delivered all its pods and the node has containers or volumes of another pod under that UID.
 func (f *filter) mayTakeFreeUID(pod *v1.Pod) bool {
 	if f.complete {
 		return true
@@ -222,9 +223,9 @@ func (f *filter) mayTakeFreeUID(pod *v1.Pod) bool {
 	return !known || owner == nameOf(pod)
 }
 
-// refusePod stores a pod that may not have its UID, until the UID is free. It replaces an older version of the
-// pod and keeps the time since when it is refused.
-func (f *filter) refusePod(source string, pod *v1.Pod) {
+// storeRefusedPod stores a pod as refused until its UID is free. It replaces the source's older pod under that
+// UID and keeps the time since when that one is refused.
+func (f *filter) storeRefusedPod(source string, pod *v1.Pod) {
 	f.saveRefusedBeforeChange(pod.UID)
 	r := Refused{Source: source, Pod: pod, Since: f.now}
 	all := f.refused[pod.UID]
@@ -236,22 +237,22 @@ func (f *filter) refusePod(source string, pod *v1.Pod) {
 	f.refused[pod.UID] = append(all, r)
 }
 
-// removeUpdatesOfRefused takes updates of refused pods out of the changes, and stores the newest version of
-// each of these pods.
-func (f *filter) removeUpdatesOfRefused(c *SourceChanges) {
+// moveUpdatesToRefused removes updates, deletions and status changes of refused pods from the changes, and
+// stores the newest version of each of these pods as refused.
+func (f *filter) moveUpdatesToRefused(c *SourceChanges) {
 	for _, pods := range [...]*[]*v1.Pod{&c.Update, &c.Delete, &c.Reconcile} {
 		*pods = slices.DeleteFunc(*pods, func(pod *v1.Pod) bool {
 			if f.holders[pod.UID].source == c.Source {
 				return false
 			}
-			f.refusePod(c.Source, pod)
+			f.storeRefusedPod(c.Source, pod)
 			return true
 		})
 	}
 }
 
-// addRefusedWithFreeUIDs returns additions of the refused pods whose UIDs are free now. For each pod that stays
-// refused it sets the reason.
+// addRefusedWithFreeUIDs returns, as additions per source, the refused pods whose UIDs are free now. These pods
+// are no longer refused, and their sources hold the UIDs. For each pod that stays refused it sets the error.
 func (f *filter) addRefusedWithFreeUIDs(changes []SourceChanges) (late []SourceChanges) {
 	uids := make([]types.UID, 0, len(f.refused))
 	for uid := range f.refused {
@@ -281,8 +282,8 @@ func (f *filter) addRefusedWithFreeUIDs(changes []SourceChanges) (late []SourceC
 	return late
 }
 
-// indexOfNextRefused returns the index of the refused pod that may take a free UID: the pod that the node has
-// data of, or else the first in the order of the sources. It returns -1 if none may.
+// indexOfNextRefused returns the index, among the refused pods of a free UID, of the pod that may have it: the
+// pod that the node has data of, or else the first in the order of the sources. It returns -1 if none may.
 func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int {
 	all := f.refused[uid]
 	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwner(r.Pod) }); i >= 0 {
@@ -298,7 +299,8 @@ func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int 
 	return -1
 }
 
-// setRefusalReason sets the error of a refused pod, and the pod that has the UID instead.
+// setRefusalReason sets the error of a refused pod, and the pod that has its UID: the pod of another source or,
+// if no source holds the UID, the pod that the node has data of.
 func (f *filter) setRefusalReason(r *Refused) {
 	name := nameOf(r.Pod)
 	if h, held := f.holders[r.Pod.UID]; held {

@@ -36,8 +36,9 @@ type Changes struct {
 	Rejected []Rejected
 }
 
-// addChange adds a changed pod to Delete if it has a deletion timestamp, to Update if anything but the status
-// differs, or to Reconcile if only the status differs. It adds nothing if nothing differs.
+// addChange adds the pod of e to one list of changes: to Reconcile if only the status differs from before, to
+// Delete if anything else differs and the pod has a deletion timestamp, and otherwise to Update. It adds
+// nothing if nothing differs.
 func (c *Changes) addChange(before *v1.Pod, e entry, source string) {
 	if before == e.pod {
 		return
@@ -65,12 +66,13 @@ func desiredStateDiffers(a, b *v1.Pod) bool {
 		!equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// annotationsDiffer reports whether annotations differ, other than those that the node sets.
+// annotationsDiffer reports whether two maps of annotations differ. It ignores the annotations that the node
+// sets.
 func annotationsDiffer(a, b map[string]string) bool {
 	return hasOtherValue(a, b) || hasOtherValue(b, a)
 }
 
-// hasOtherValue reports whether b lacks an annotation of a or has it with another value. It ignores the
+// hasOtherValue reports whether an annotation of a is missing in b or has another value there. It ignores the
 // annotations that the node sets.
 func hasOtherValue(a, b map[string]string) bool {
 	for key, value := range a {
@@ -84,13 +86,15 @@ func hasOtherValue(a, b map[string]string) bool {
 	return false
 }
 
-// isLocalAnnotation reports whether the node sets this annotation itself.
+// isLocalAnnotation reports whether the node sets the annotation with this key itself: source, mirror or
+// first-seen time.
 func isLocalAnnotation(key string) bool {
 	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
 }
 
-// podWithAnnotations returns a shallow copy of the pod with the annotations that the node sets: its source and
-// the time it was first seen. A pod that has them already is returned itself (CF-7, CF-8).
+// podWithAnnotations returns a shallow copy of the pod with its source and the time it was first seen as
+// annotations (see annotationsWithLocal). If the pod object has them already, it returns the pod itself (CF-7,
+// CF-8).
 func (e entry) podWithAnnotations(source string) *v1.Pod {
 	if e.hasLocalAnnotations {
 		return e.pod
@@ -100,9 +104,9 @@ func (e entry) podWithAnnotations(source string) *v1.Pod {
 	return &pod
 }
 
-// annotationsWithLocal returns a copy of the pod's annotations, with the source and the time it was first seen.
-// For a pod of another source than the API server it leaves out the mirror annotation, because the loop would
-// treat that pod as a mirror pod.
+// annotationsWithLocal returns a copy of the pod's annotations, with the source and the time it was first seen
+// added. For a source that is not the API server it leaves out the mirror annotation, because the loop would
+// treat the pod as a mirror pod.
 func (e entry) annotationsWithLocal(source string) map[string]string {
 	all := make(map[string]string, len(e.pod.Annotations)+2)
 	maps.Copy(all, e.pod.Annotations)
@@ -114,8 +118,9 @@ func (e entry) annotationsWithLocal(source string) map[string]string {
 	return all
 }
 
-// rejectedSince returns the rejected pods in latest that old does not have with the same error, each once.
-func rejectedSince(old, latest []Rejected) []Rejected {
+// newlyRejected returns the pods of latest that old does not have with the same UID and error. It returns each
+// pair of UID and error once.
+func newlyRejected(old, latest []Rejected) []Rejected {
 	if len(latest) == 0 {
 		return nil
 	}
@@ -143,19 +148,19 @@ func rejectedSince(old, latest []Rejected) []Rejected {
 	return fresh
 }
 
-// hasImmutableChange reports whether a field of the spec has changed that an API server never lets change. It
-// returns false for a deleted pod. The pod then counts as another pod, because a running one could take over
-// only part of the change (F18).
+// hasImmutableChange reports whether a spec field has changed that an API server never lets change. Such a pod
+// counts as another pod, because a running one could take over only part of the change. It returns false for a
+// pod with a deletion timestamp (F18).
 func hasImmutableChange(before, now *v1.Pod) bool {
 	if before == now || now.DeletionTimestamp != nil || equality.Semantic.DeepEqual(before.Spec, now.Spec) {
 		return false
 	}
-	return !equality.Semantic.DeepEqual(immutableSpec(&before.Spec), immutableSpec(&now.Spec))
+	return !equality.Semantic.DeepEqual(copyImmutableSpec(&before.Spec), copyImmutableSpec(&now.Spec))
 }
 
-// immutableSpec returns a copy of the spec without the fields that may change: images, resources, the active
-// deadline, the grace period, tolerations, ephemeral containers, scheduling gates and the node name.
-func immutableSpec(spec *v1.PodSpec) *v1.PodSpec {
+// copyImmutableSpec returns a copy of the spec without the fields that may change: images, resources, the
+// active deadline, the grace period, tolerations, ephemeral containers, scheduling gates and the node name.
+func copyImmutableSpec(spec *v1.PodSpec) *v1.PodSpec {
 	spec = spec.DeepCopy()
 	for _, containers := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {

@@ -19,9 +19,9 @@ type entry struct {
 	hasLocalAnnotations bool      // pod has the local annotations already
 }
 
-// setPod sets the pod of an entry. If the Tracker may modify the pod and it has no source annotation, setPod
-// adds the annotations that the node sets to the pod itself.
-func (t *Tracker) setPod(e *entry, pod *v1.Pod) {
+// setPodAndAnnotateOwned sets the pod of an entry. If the Tracker owns its pods (see SetOwner) and the pod has
+// no source annotation, it also adds source and first-seen time to the annotations of the pod object itself.
+func (t *Tracker) setPodAndAnnotateOwned(e *entry, pod *v1.Pod) {
 	e.pod, e.hasLocalAnnotations = pod, false
 	if _, has := pod.Annotations[SourceAnnotation]; t.ownerSource != "" && !has {
 		pod.Annotations = e.annotationsWithLocal(t.ownerSource)
@@ -42,10 +42,10 @@ var ErrDuplicate = errors.New("duplicate pod")
 // ErrNameless is the fault of a pod without name or UID.
 var ErrNameless = errors.New("pod without identity")
 
-// checkListed returns an error if a pod of a list is invalid, or if an earlier pod of the list has its UID or
-// full name.
-func (t *Tracker) checkListed(pod *v1.Pod) error {
-	if err := checkPod(pod); err != nil {
+// checkListedPod returns an error if a pod of a list is invalid, or if an earlier pod of the list has its UID
+// or full name.
+func (t *Tracker) checkListedPod(pod *v1.Pod) error {
+	if err := checkIdentityAndQuantities(pod); err != nil {
 		return err
 	}
 	if other, taken := t.names[fullNameOf(pod)]; taken {
@@ -57,18 +57,19 @@ func (t *Tracker) checkListed(pod *v1.Pod) error {
 	return nil
 }
 
-// needsFullReplace reports whether a single change must be handled as a new list of all pods: its pod is
-// invalid, or another UID has the pod's full name.
+// needsFullReplace reports whether a single changed pod must be handled as a new list of all pods. That is the
+// case if the pod is invalid or another UID has its full name.
 func (t *Tracker) needsFullReplace(pod *v1.Pod) bool {
-	if checkPod(pod) != nil {
+	if checkIdentityAndQuantities(pod) != nil {
 		return true
 	}
 	other, taken := t.names[fullNameOf(pod)]
 	return taken && other != pod.UID
 }
 
-// checkPod returns an error if a pod is nil, lacks a name or UID, or has an invalid quantity.
-func checkPod(pod *v1.Pod) error {
+// checkIdentityAndQuantities returns an error if a pod is nil, lacks a name or UID, or has a quantity that is
+// too extreme to compute with.
+func checkIdentityAndQuantities(pod *v1.Pod) error {
 	switch {
 	case pod == nil:
 		return fmt.Errorf("%w: nil", ErrNameless)
@@ -80,9 +81,9 @@ func checkPod(pod *v1.Pod) error {
 	return podspec.CheckQuantities(pod)
 }
 
-// isSameIncarnation reports whether two versions belong to one pod: the UID and full name are equal, no
-// immutable field has changed unless guarded is true, and a deletion was not taken back. A deletion disappears
-// only if the API server was restored from an older backup.
+// isSameIncarnation reports whether two versions under a UID are one pod and not a deleted and re-created one:
+// the full name is equal, no immutable field has changed unless guarded is true, and a deletion timestamp has
+// not disappeared. It disappears only if the API server was restored from an older backup.
 func isSameIncarnation(before, now *v1.Pod, guarded bool) bool {
 	return before.UID == now.UID && fullNameOf(before) == fullNameOf(now) && (guarded || !hasImmutableChange(before, now)) &&
 		(before.DeletionTimestamp == nil || now.DeletionTimestamp != nil)
@@ -91,7 +92,7 @@ func isSameIncarnation(before, now *v1.Pod, guarded bool) bool {
 // fullName identifies a pod on a node: two pods must not share it.
 type fullName struct{ name, namespace string }
 
-// fullNameOf returns the full name of a pod.
+// fullNameOf returns the name and namespace of a pod as a key.
 func fullNameOf(pod *v1.Pod) fullName { return fullName{pod.Name, pod.Namespace} }
 
 // String returns the full name as the kubelet writes it.

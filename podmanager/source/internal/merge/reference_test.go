@@ -142,7 +142,7 @@ func Diff(old, latest *Snapshot, source string) Changes {
 	if latest == nil || old == latest {
 		return Changes{}
 	}
-	c := Changes{First: old == nil, Rejected: rejectedSince(old.rejections(), latest.rejected)}
+	c := Changes{First: old == nil, Rejected: newlyRejected(old.rejections(), latest.rejected)}
 	if old != nil && old.index == latest.index {
 		for i, e := range latest.entries { // The same pods in the same order.
 			c.addChange(old.entries[i].pod, e.entry(), source)

@@ -39,7 +39,7 @@ func (s Step) Changes(source string) Changes {
 	if !s.hasSnapshot {
 		return Changes{}
 	}
-	c := Changes{First: s.first, Rejected: rejectedSince(s.rejectedBefore, s.rejectedNow)}
+	c := Changes{First: s.first, Rejected: newlyRejected(s.rejectedBefore, s.rejectedNow)}
 	slices.SortFunc(s.pods, func(a, b podChange) int { return cmp.Compare(a.consumed.place, b.consumed.place) })
 	for _, p := range s.pods {
 		if p.consumed.pod != nil && p.consumed.arrivalNumber != p.current.arrivalNumber {

@@ -81,13 +81,13 @@ func (t *Tracker) Put(pod *v1.Pod, guarded bool, now time.Time) {
 		t.appendPod(pod, now)
 		return
 	}
-	t.saveConsumedVersion(pod.UID, e)
+	t.saveVersionBeforeFirstChange(pod.UID, e)
 	if !isSameIncarnation(e.pod, pod, guarded) {
 		delete(t.names, fullNameOf(e.pod))
 		t.names[fullNameOf(pod)] = pod.UID
 		e.arrivalNumber, e.firstSeen = t.changeNumber, now
 	}
-	t.setPod(e, pod)
+	t.setPodAndAnnotateOwned(e, pod)
 }
 
 // Remove removes the pod with this UID.
@@ -98,7 +98,7 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 		return
 	}
 	if e := t.pods[uid]; e != nil {
-		t.saveConsumedVersion(uid, e)
+		t.saveVersionBeforeFirstChange(uid, e)
 		t.copyLastDeletionToRemove(uid, e)
 		delete(t.pods, uid)
 		delete(t.names, fullNameOf(e.pod))
@@ -112,14 +112,14 @@ func (t *Tracker) Remove(uid types.UID, guarded bool, now time.Time) {
 // minHoles is how many holes the order may always have.
 const minHoles = 8
 
-// removeHolesFromOrder removes the entries of removed pods from the order.
+// removeHolesFromOrder deletes the entries without a pod, which removed pods have left, from t.order.
 func (t *Tracker) removeHolesFromOrder() {
 	t.order = slices.DeleteFunc(t.order, func(e *entry) bool { return e.pod == nil })
 }
 
 // updateInPlace replaces the objects of the pods if the new list has the same pods in the same order and all
-// are valid. Otherwise it changes no pod and returns false.
-func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) bool {
+// are valid. If not, it replaces no object and returns false.
+func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) (updated bool) {
 	if !t.hasSnapshot || t.fullList != nil || len(pods) != len(t.pods) {
 		return false
 	}
@@ -134,21 +134,21 @@ func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) bool {
 	}
 	for i, e := range t.order {
 		if pods[i] != e.pod {
-			t.saveConsumedVersion(e.pod.UID, e)
-			t.setPod(e, pods[i])
+			t.saveVersionBeforeFirstChange(e.pod.UID, e)
+			t.setPodAndAnnotateOwned(e, pods[i])
 		}
 	}
 	return true
 }
 
-// replaceAll replaces all pods by a list. It stores invalid and duplicate pods as rejected, and the versions
-// that the consumer has of all pods that change or are removed.
+// replaceAll replaces all pods by a list. It stores invalid and duplicate pods as rejected. For each pod that
+// changes or is removed it first saves the version that the consumer has.
 func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 	before := t.pods
 	t.pods, t.names = make(map[types.UID]*entry, len(pods)), make(map[fullName]types.UID, len(pods))
 	t.order, t.rejected, t.fullList = make([]*entry, 0, len(pods)), nil, nil
 	for _, pod := range pods {
-		if err := t.checkListed(pod); err != nil {
+		if err := t.checkListedPod(pod); err != nil {
 			t.rejected = append(t.rejected, Rejected{pod, err})
 			continue
 		}
@@ -161,7 +161,7 @@ func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 		}
 	}
 	for uid, e := range before {
-		t.saveConsumedVersion(uid, e)
+		t.saveVersionBeforeFirstChange(uid, e)
 		t.copyLastDeletionToRemove(uid, e)
 	}
 	if t.rejected != nil {
@@ -169,23 +169,24 @@ func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 	}
 }
 
-// appendPod adds a new pod after all others, and marks it as changed for the consumer.
+// appendPod adds a new pod after all others, and records that the consumer does not have it yet.
 func (t *Tracker) appendPod(pod *v1.Pod, now time.Time) {
-	t.saveConsumedVersion(pod.UID, nil)
+	t.saveVersionBeforeFirstChange(pod.UID, nil)
 	e := &entry{arrivalNumber: t.changeNumber, firstSeen: now}
-	t.setPod(e, pod)
+	t.setPodAndAnnotateOwned(e, pod)
 	t.appendEntry(e)
 }
 
 // updateAndMoveToEnd replaces the object of a known pod and moves the pod to the end of the order. If the new
-// object is another pod with the same UID, it gets a new arrival number and a new first-seen time.
+// object is a re-created pod with the same UID, it gets a new arrival number and first-seen time, so that the
+// consumer gets a removal and an addition.
 func (t *Tracker) updateAndMoveToEnd(e *entry, pod *v1.Pod, guarded bool, now time.Time) {
 	if e.pod != pod {
-		t.saveConsumedVersion(pod.UID, e)
+		t.saveVersionBeforeFirstChange(pod.UID, e)
 		if !isSameIncarnation(e.pod, pod, guarded) {
 			e.arrivalNumber, e.firstSeen = t.changeNumber, now
 		}
-		t.setPod(e, pod)
+		t.setPodAndAnnotateOwned(e, pod)
 	}
 	t.appendEntry(e)
 }
@@ -199,10 +200,10 @@ func (t *Tracker) appendEntry(e *entry) {
 	t.order = append(t.order, e)
 }
 
-// saveConsumedVersion stores the version of a pod that the consumer has, before the pod changes. It does
-// nothing if a version is stored since the last Consume. A nil entry means that the consumer does not have the
-// pod.
-func (t *Tracker) saveConsumedVersion(uid types.UID, e *entry) {
+// saveVersionBeforeFirstChange saves the version of a pod that the consumer has, before the first change since
+// the last Consume. The next Consume compares it with the newest version. Before later changes it does nothing.
+// A nil entry means that the consumer does not have the pod.
+func (t *Tracker) saveVersionBeforeFirstChange(uid types.UID, e *entry) {
 	if _, marked := t.changed[uid]; marked {
 		return
 	}
@@ -215,9 +216,9 @@ func (t *Tracker) saveConsumedVersion(uid types.UID, e *entry) {
 	}
 }
 
-// copyLastDeletionToRemove copies the newest deletion timestamp and grace period into the pod that REMOVE
-// delivers. Example: kubectl delete --force sends a deletion with grace period 0 and, right after it, the
-// removal. Without the copy the consumer would not see grace period 0.
+// copyLastDeletionToRemove copies the newest deletion timestamp and grace period of a removed pod into the
+// version that REMOVE delivers. Example: kubectl delete --force sends a deletion with grace period 0 and, right
+// after it, the removal. Without the copy the consumer would not see grace period 0.
 func (t *Tracker) copyLastDeletionToRemove(uid types.UID, e *entry) {
 	p := t.changed[uid]
 	if p.pod == nil || p.arrivalNumber != e.arrivalNumber || e.pod.DeletionTimestamp == nil {
@@ -229,7 +230,7 @@ func (t *Tracker) copyLastDeletionToRemove(uid types.UID, e *entry) {
 	t.changed[uid] = p
 }
 
-// allPods returns all pods of the source in order, including the rejected ones.
+// allPods returns a new list of all pods of the source in order, including the rejected ones.
 func (t *Tracker) allPods() []*v1.Pod {
 	if t.fullList != nil {
 		return slices.Clone(t.fullList)
@@ -243,7 +244,8 @@ func (t *Tracker) allPods() []*v1.Pod {
 	return pods
 }
 
-// replaceOrAppend replaces the pod with the same UID in a list, or appends the pod. A nil pod is appended.
+// replaceOrAppend replaces the pod with the same UID in the list in place, or appends the pod if there is none.
+// A nil pod is appended.
 func replaceOrAppend(pods []*v1.Pod, pod *v1.Pod) []*v1.Pod {
 	if pod != nil {
 		if i := slices.IndexFunc(pods, func(p *v1.Pod) bool { return p != nil && p.UID == pod.UID }); i >= 0 {

@@ -64,7 +64,8 @@ func (b *Box[V]) Put(uid types.UID, value V, urgent bool) {
 	}
 }
 
-// addToQueue adds a pod to the end of its queue. An earlier position becomes invalid.
+// addToQueue adds a pod to the end of the queue for urgent or for ordinary pods. An earlier position of the pod
+// becomes invalid.
 func (b *Box[V]) addToQueue(uid types.UID, p *pod[V]) {
 	t := b.newTicket(uid, p)
 	if p.urgent {
@@ -74,7 +75,8 @@ func (b *Box[V]) addToQueue(uid types.UID, p *pod[V]) {
 	}
 }
 
-// newTicket returns a new ticket for a pod.
+// newTicket returns a new ticket (a position in a queue or among the timers) for a pod. An earlier ticket of
+// the pod becomes invalid.
 func (b *Box[V]) newTicket(uid types.UID, p *pod[V]) ticket {
 	b.tickets++
 	p.ticket = b.tickets
@@ -108,7 +110,7 @@ func (b *Box[V]) TakeNext(now time.Time) (types.UID, V, bool) {
 	return uid, value, true
 }
 
-// queueDuePods adds the pods whose delay has ended to the queue.
+// queueDuePods adds the pods whose delay has ended to their queues.
 func (b *Box[V]) queueDuePods(now time.Time) {
 	for len(b.later) > 0 && !b.later[0].at.After(now) {
 		t := heap.Pop(&b.later).(ticket)
@@ -119,7 +121,8 @@ func (b *Box[V]) queueDuePods(now time.Time) {
 	}
 }
 
-// popValidTicket removes tickets from a queue up to the first valid one and returns its pod.
+// popValidTicket removes tickets from the front of a queue, up to and with the first whose position is still
+// valid, and returns the pod of that one. It returns false if the queue has none.
 func (b *Box[V]) popValidTicket(queue *[]ticket) (types.UID, bool) {
 	for len(*queue) > 0 {
 		t := (*queue)[0]
@@ -163,13 +166,14 @@ func (b *Box[V]) QueueResend(uid types.UID, value V, at time.Time) {
 }
 
 // WakeFailed makes every pod due that waits after a failure.
-func (b *Box[V]) WakeFailed(now time.Time) { b.makeDue(now, false) }
+func (b *Box[V]) WakeFailed(now time.Time) { b.endDelays(now, false) }
 
 // WakeHeld makes every pod due that waits after HoldUntil or QueueResend.
-func (b *Box[V]) WakeHeld(now time.Time) { b.makeDue(now, true) }
+func (b *Box[V]) WakeHeld(now time.Time) { b.endDelays(now, true) }
 
-// makeDue ends the delays of one kind.
-func (b *Box[V]) makeDue(now time.Time, yieldsToNewer bool) {
+// endDelays makes the delayed pods of one kind due now: those that wait for a retry, or, if yieldsToNewer is
+// true, those that a newer status may replace earlier.
+func (b *Box[V]) endDelays(now time.Time, yieldsToNewer bool) {
 	for _, uid := range b.PendingUIDs() {
 		if p := b.pods[uid]; p.delayed && p.yieldsToNewer == yieldsToNewer {
 			b.delayUntil(uid, p, now)
@@ -209,7 +213,8 @@ func (b *Box[V]) HoldUntil(uid types.UID, value V, until time.Time) {
 	b.delayUntil(uid, p, until)
 }
 
-// delayUntil delays a pod until a time.
+// delayUntil delays the sending of a pod's value until a time. An earlier queue position or delay of the pod
+// becomes invalid.
 func (b *Box[V]) delayUntil(uid types.UID, p *pod[V], until time.Time) {
 	p.delayed, p.until = true, until
 	t := b.newTicket(uid, p)

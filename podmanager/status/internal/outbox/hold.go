@@ -67,8 +67,9 @@ func (f Facts) Decide(now time.Time) (d Decision, until time.Time, deadline Dead
 	return Send, time.Time{}, f.Deadline
 }
 
-// nextDeadline returns the deadline of this epoch: the known one, or one that begins now. After the
-// clock was set back, a pod waits at most for one full period.
+// nextDeadline returns until when a status waits for the pod to be finished: the known deadline if it belongs
+// to this status epoch, or else now plus stopPeriod. It is never later than that, so a clock that was set back
+// cannot make the wait longer.
 func (f Facts) nextDeadline(now time.Time) Deadline {
 	at := now.Add(stopPeriod)
 	if d := f.Deadline; !d.At.IsZero() && d.Epoch == f.Epoch && d.At.Before(at) {
