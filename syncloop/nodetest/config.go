@@ -10,7 +10,7 @@ import (
 
 // nodeConfig returns the configuration of a node, with the clock, runtime, event recorder and hooks of the test
 // harness. It sets in-memory volumes and a zero jitter if the Config has none. Config.Configure can then change
-// everything except the status hook.
+// everything except the status hook, which the harness wraps last.
 func (c Config) nodeConfig(clk clock.Clock, rt runtime.Runtime, t *trace) node.Config {
 	n := c.Node
 	n.Clock = clk

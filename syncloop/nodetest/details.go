@@ -12,8 +12,8 @@ import (
 // detailIndent precedes each detail of a line.
 const detailIndent = "\n              "
 
-// describeContainerIfDetailed returns lines with the command, environment and mounts of a created container. It
-// returns "" unless Config.Details is set.
+// describeContainerIfDetailed returns transcript lines with the command, environment and mounts of a created
+// container. It returns "" if Config.Details is not set.
 func (tr *trace) describeContainerIfDetailed(r *runtime.CreateContainerRequest) string {
 	if !tr.details {
 		return ""
@@ -38,8 +38,9 @@ func (tr *trace) describeContainerIfDetailed(r *runtime.CreateContainerRequest) 
 	return b.String()
 }
 
-// describeMessagesIfDetailed returns lines with the waiting and termination messages of a status's containers.
-// It returns "" unless Config.Details is set.
+// describeMessagesIfDetailed returns transcript lines with the waiting messages of a status's containers, and
+// with the reason, exit code and message of their present and last terminations. It returns "" if
+// Config.Details is not set.
 func (tr *trace) describeMessagesIfDetailed(status *v1.PodStatus) string {
 	if !tr.details {
 		return ""

@@ -26,7 +26,7 @@ func (f *faults) add(format string, args ...any) {
 	f.mu.list = append(f.mu.list, fmt.Sprintf("nodetest: "+format, args...))
 }
 
-// takeAllAndClear returns all faults and deletes them.
+// takeAllAndClear returns all stored faults and deletes them.
 func (f *faults) takeAllAndClear() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,7 +35,7 @@ func (f *faults) takeAllAndClear() []string {
 	return list
 }
 
-// reportAndClear fails the test for each fault, and deletes the faults. The test continues.
+// reportAndClear marks the test as failed with each stored fault, and deletes the faults. The test continues.
 func (f *faults) reportAndClear(t testing.TB) {
 	t.Helper()
 	for _, fault := range f.takeAllAndClear() {

@@ -17,7 +17,8 @@ type sharedObjects struct {
 const maxShared = 256
 
 // recordSharedAndCheckWhenFull stores copies of a pod and a status that the node shares with the test, so that
-// a modification can be found later. If maxShared objects are stored, it first checks and deletes them.
+// a modification can be found later. If maxShared objects are stored, it first checks them for modifications
+// and deletes the copies.
 func (tr *trace) recordSharedAndCheckWhenFull(pod *v1.Pod, status *v1.PodStatus) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -36,8 +37,8 @@ func (tr *trace) recordSharedAndCheckWhenFull(pod *v1.Pod, status *v1.PodStatus)
 	}
 }
 
-// statusHook returns a status hook that stores copies of the pod and the status, which the test must not
-// modify, and then calls next.
+// statusHook returns a status hook that stores copies of the pod and the status, so that a modification by the
+// test can be found, and then calls next unless next is nil.
 func (tr *trace) statusHook(next func(*v1.Pod, *v1.PodStatus)) func(*v1.Pod, *v1.PodStatus) {
 	return func(pod *v1.Pod, status *v1.PodStatus) {
 		tr.recordSharedAndCheckWhenFull(pod, status)

@@ -26,12 +26,13 @@ func (b *Simulation) History(name string) []Observation {
 	b.t.Helper()
 	list, known := b.trace.statusHistory(fullName(name))
 	if !known {
-		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.trace.describePods())
+		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.trace.describePodNames())
 	}
 	return list
 }
 
-// statusHistory returns copies of the observed statuses of a pod. known is false if the pod was never observed.
+// statusHistory returns copies of the observed statuses of a pod, the oldest first. known is false if the
+// transcript has nothing about the pod.
 func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -46,8 +47,8 @@ func (tr *trace) statusHistory(pod string) (list []Observation, known bool) {
 	return list, true
 }
 
-// addObservationLocked adds a status to the observations of a pod, unless it equals the last one. It replaces
-// an earlier observation of the same instant.
+// addObservationLocked adds the status in state to the observations of a pod, unless it equals the last one. It
+// replaces an earlier observation of the same instant.
 func (l *podLog) addObservationLocked(at time.Duration, text string, state node.PodState) {
 	seen := l.seen
 	if len(seen) > 0 && seen[len(seen)-1].At == at {
@@ -61,8 +62,8 @@ func (l *podLog) addObservationLocked(at time.Duration, text string, state node.
 	l.seen = seen
 }
 
-// describePods returns a sentence with the names of all observed pods.
-func (tr *trace) describePods() string {
+// describePodNames returns one sentence with the names of all pods in the transcript.
+func (tr *trace) describePodNames() string {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	names := make([]string, 0, len(tr.mu.pods))

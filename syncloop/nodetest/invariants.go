@@ -40,8 +40,8 @@ func Check(pod *runtime.Pod) error {
 	return nil
 }
 
-// checkPodOnRuntime reads the pod of a call from the runtime and calls Check on it. It adds a fault if Check
-// returns an error.
+// checkPodOnRuntime reads a pod from the runtime and calls Check on it. It adds a fault if Check returns an
+// error.
 func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
@@ -50,9 +50,9 @@ func (tr *trace) checkPodOnRuntime(uid types.UID) {
 }
 
 // checkAndStoreStateLocked checks the status that a watcher received, and stores it as the last state of the
-// pod. It also checks the transition from the last state if the watcher has missed no status between and both
-// belong to one incarnation of the UID. For a pod that is gone it checks the last status instead, and deletes
-// the state.
+// pod. If no status between was missed and both belong to the same pod of the UID, it also checks the
+// transition from the last state. For a pod that is gone it checks the last status instead, and deletes the
+// state.
 func (tr *trace) checkAndStoreStateLocked(state node.PodState) {
 	old, new := tr.mu.lastStates[state.Pod.UID], tr.mu.rules.withSidecarsStartedBeforeCrash(state)
 	tr.mu.lastStates[state.Pod.UID] = new
@@ -90,21 +90,21 @@ func (tr *trace) checkPodStatus(state node.PodState) error {
 // checkMessages returns an error for each message of the pod, a condition or a waiting container that is not a
 // plain sentence. It does not check termination messages, which come from the containers.
 func checkMessages(s *v1.PodStatus) error {
-	err := checkMessage("status "+s.Reason, s.Message)
+	err := checkPlainSentence("status "+s.Reason, s.Message)
 	for _, c := range s.Conditions {
-		err = errors.Join(err, checkMessage("condition "+string(c.Type), c.Message))
+		err = errors.Join(err, checkPlainSentence("condition "+string(c.Type), c.Message))
 	}
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 		if w := c.State.Waiting; w != nil {
-			err = errors.Join(err, checkMessage("waiting "+w.Reason, w.Message))
+			err = errors.Join(err, checkPlainSentence("waiting "+w.Reason, w.Message))
 		}
 	}
 	return err
 }
 
-// checkMessage returns an error if a message is not a plain sentence, for example because it begins with the
-// name of a Go package.
-func checkMessage(where, message string) error {
+// checkPlainSentence returns an error if a message is not a plain sentence, for example because it begins with
+// the name of a Go package. where names the message in the error.
+func checkPlainSentence(where, message string) error {
 	if said := plain.Text(message); said != message {
 		return fmt.Errorf("%s: the message is %q and not the sentence %q", where, message, said)
 	}

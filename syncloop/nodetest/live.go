@@ -72,8 +72,8 @@ func newLive(t *testing.T, config Config) *live {
 	return w
 }
 
-// newRuntime creates the runtime of the node and makes the trace record its calls. Without Config.Runtime it is
-// the in-memory runtime.
+// newRuntime creates the runtime of the node, and makes the trace record its calls and read pods from it.
+// Without Config.Runtime it is the in-memory runtime.
 func (w *live) newRuntime(config Config, clk clock.Clock) runtime.Runtime {
 	if config.Runtime == nil {
 		w.machine = memory.New(memory.Config{Clock: clk, Hooks: memory.Hooks{CallContext: w.trace.recordAndCheckCall}})

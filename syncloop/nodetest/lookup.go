@@ -59,7 +59,7 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
 		if got == "" {
-			b.t.Errorf("nodetest: at %s: there is no pod %s that could be %q: %s", b.Now().Sub(Epoch), fullName(name), want, b.trace.describePods())
+			b.t.Errorf("nodetest: at %s: there is no pod %s that could be %q: %s", b.Now().Sub(Epoch), fullName(name), want, b.trace.describePodNames())
 			return false
 		}
 		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), fullName(name), got, want)
@@ -68,8 +68,8 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	return true
 }
 
-// describePods returns a sentence with the names of all pods of the node, or that no node runs.
-func (b *Simulation) describePods() string {
+// describePodNames returns one sentence with the names of all pods of the node, or one that no node runs.
+func (b *Simulation) describePodNames() string {
 	if b.node == nil {
 		return "no node runs"
 	}
@@ -91,7 +91,7 @@ func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	pod := b.Pod(name)
 	switch {
 	case pod == nil:
-		b.t.Errorf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.describePods())
+		b.t.Errorf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.describePodNames())
 	case pod.Status.Phase != want:
 		b.t.Errorf("nodetest: at %s: pod %s is %s (%s), not %s", b.Now().Sub(Epoch), fullName(name), pod.Status.Phase, b.Status(name), want)
 	default:

@@ -55,11 +55,11 @@ func (o *recordingRuntime) Features() runtime.Features {
 // recordingRoles implements the roles that Features returns.
 type recordingRoles struct{ o *recordingRuntime }
 
-// innerFeatures returns the features of the inner runtime.
+// innerFeatures returns the features of the inner runtime, which the recording runtime wraps.
 func (r recordingRoles) innerFeatures() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
-// makeAndRecordCall makes one call of the runtime and records it in the trace. If the simulated node crashes
-// before or after the call, the result is empty and the error is the crash.
+// makeAndRecordCall calls f, the inner runtime, with req, and records and checks the call in the trace. If the
+// simulated node crashes before or after the call, the result is empty and the error is the crash.
 func makeAndRecordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
 	began := o.clock.Now()
 	var res, none R
@@ -83,13 +83,13 @@ func (o *recordingRuntime) yieldForCrash() error {
 	return o.yield()
 }
 
-// makeAndRecordErrorCall makes and records a call of the runtime that returns only an error.
+// makeAndRecordErrorCall is makeAndRecordCall for a call of the runtime that returns only an error.
 func makeAndRecordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
 	_, err := makeAndRecordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
 	return err
 }
 
-// makeAndRecordSimpleCall makes and records a call of the runtime without a request.
+// makeAndRecordSimpleCall is makeAndRecordCall for a call of the runtime that has no request.
 func makeAndRecordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
 	return makeAndRecordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // orderParallelLines returns the transcript lines of one pod in an order that does not depend on chance. Calls
-// that the node makes in parallel may return in any order, so it sorts them by kind and text and marks them as
-// groups. Other lines keep their order.
+// that the node makes in parallel may return in any order, so it sorts them by kind and text and draws a
+// bracket before them. Other lines keep their order, except for a preStop hook beside its stop or its event.
 func orderParallelLines(did []line) []line {
 	all := slices.Clone(did)
 	putPreStopBeforeStop(all)
 	putPreStopBeforeFailureEvent(all)
-	assignForkToKillEvents(all)
+	assignForks(all)
 	for first := 0; first < len(all); {
 		end := first + 1
 		for end < len(all) && all[first].isParallelWith(all[end]) {
@@ -25,9 +25,9 @@ func orderParallelLines(did []line) []line {
 	return all
 }
 
-// putPreStopBeforeStop exchanges the line of a container's stop and the line of its preStop hook if the hook
-// follows at the same instant. When a hook uses up the grace period, it runs until the container exits, and
-// then either call may return first.
+// putPreStopBeforeStop exchanges two adjacent lines of the same instant: the stop of a container and then the
+// preStop hook of the same container. When a hook uses up the grace period, it runs until the container exits,
+// and then either call may return first.
 func putPreStopBeforeStop(lines []line) {
 	for i := 1; i < len(lines); i++ {
 		stop, hook := &lines[i-1], &lines[i]
@@ -37,9 +37,9 @@ func putPreStopBeforeStop(lines []line) {
 	}
 }
 
-// putPreStopBeforeFailureEvent exchanges the FailedPreStopHook event of a container and the line of its preStop
-// hook if the hook follows at the same instant. When a container exits during the hook, the event and the
-// return of the hook come in either order.
+// putPreStopBeforeFailureEvent exchanges two adjacent lines of the same instant: the FailedPreStopHook event of
+// a container and then its preStop hook. When a container exits during the hook, the event and the return of
+// the hook come in either order.
 func putPreStopBeforeFailureEvent(lines []line) {
 	for i := 1; i < len(lines); i++ {
 		event, hook := &lines[i-1], &lines[i]
@@ -55,10 +55,10 @@ func (l *line) isParallelWith(other line) bool {
 	return l.at == other.at && l.fork != nil && l.fork == other.fork
 }
 
-// assignForkToKillEvents sets the fork of every line; a fork is the place where the node has started parallel
-// calls. A call has its own fork. A Killing or FailedPreStopHook event has no context, so it gets the fork of
-// the next call that stops its container, or else the fork of a neighbouring line.
-func assignForkToKillEvents(lines []line) {
+// assignForks sets the fork of every line: the place where the node has started parallel calls. A call has its
+// own fork. A Killing or FailedPreStopHook event gets the fork of the next call that stops its container;
+// without such a call, it gets the fork of a neighbouring line.
+func assignForks(lines []line) {
 	unknown := make([]bool, len(lines))
 	for i := range lines {
 		l := &lines[i]
@@ -83,10 +83,10 @@ func assignForkToKillEvents(lines []line) {
 	}
 }
 
-// joinForkOfNeighbour gives an event the fork of a neighbouring line of the same instant, and reports whether
-// it did. A fork is the place where the node has started parallel calls. It returns false if that fork already
-// has a line about the container at this instant, because another termination has then begun.
-func joinForkOfNeighbour(lines []line, i, neighbour int) bool {
+// joinForkOfNeighbour gives an event the fork of a neighbouring line, the place where the node has started
+// parallel calls. joined is false if the line has no fork or another time. It is also false if the fork already
+// has a line about the same container at this instant, because another termination has then begun.
+func joinForkOfNeighbour(lines []line, i, neighbour int) (joined bool) {
 	l, fork := &lines[i], lines[neighbour].fork
 	if fork == nil || lines[neighbour].at != l.at {
 		return false
@@ -128,9 +128,9 @@ func (l *line) isKillOf(name string) bool {
 	return l.container == name && (strings.HasPrefix(l.text, "StopContainer ") || strings.HasPrefix(l.text, "Hook pre-stop ") || strings.HasPrefix(l.text, "RemoveContainer "))
 }
 
-// sortParallelLines sorts lines that are parallel to each other, and marks the groups among them. The order is:
-// Killing events, hooks, failed-hook events, and then stops; a stop that waited for other stops comes after
-// them.
+// sortParallelLines sorts lines that are parallel to each other, and draws a bracket before each group of equal
+// rank. The order is: Killing events, hooks, failed-hook events, and then other calls; a call that waited for
+// another call comes after it.
 func sortParallelLines(parallel []line) {
 	if len(parallel) < 2 {
 		return
@@ -157,8 +157,8 @@ const (
 	ranksOfStops
 )
 
-// rankOfParallelLine returns the sort rank of line i among parallel lines, by its kind. A stop has a higher
-// rank than every stop that had returned when it was called.
+// rankOfParallelLine returns the sort rank of line i among parallel lines, by its kind. A stop or another call
+// has a higher rank than every call that it waited for.
 func rankOfParallelLine(parallel []line, i int) int {
 	switch l := &parallel[i]; {
 	case strings.HasPrefix(l.text, killingEvent):
@@ -177,7 +177,8 @@ func rankOfParallelLine(parallel []line, i int) int {
 	return most
 }
 
-// drawGroupBracket draws a bracket before the lines of a group. It does nothing for a single line.
+// drawGroupBracket sets the marks that draw a bracket before the lines of a group. It does nothing for a single
+// line.
 func drawGroupBracket(group []line) {
 	if len(group) < 2 {
 		return

@@ -45,8 +45,8 @@ type containerKey struct {
 	sandbox     string // set for ordinary init containers, which run again in a new sandbox
 }
 
-// resetForNextNode records the time of a crash or stop, and deletes the state that the next node does not have:
-// called preStop hooks, first stops and rejected pods.
+// resetForNextNode stores the time of a crash or stop, and deletes the state that the next node does not have:
+// called preStop hooks, first stops, rejected pods, grace periods and failed stops.
 func (r *rules) resetForNextNode(now time.Time) {
 	r.crashedAt = now
 	clear(r.calledPreStops)
@@ -57,7 +57,7 @@ func (r *rules) resetForNextNode(now time.Time) {
 	}
 }
 
-// recordDesired records the spec of a pod that becomes desired. The pod counts as neither rejected nor deleted
+// recordDesired stores the spec of a pod that becomes desired. The pod counts as neither rejected nor deleted
 // from then on.
 func (tr *trace) recordDesired(pod *v1.Pod) {
 	tr.mu.Lock()
@@ -70,7 +70,7 @@ func (tr *trace) recordDesired(pod *v1.Pod) {
 	}
 }
 
-// recordDeleted records when a pod became undesired. It does nothing if times are not checked or the pod was
+// recordDeleted stores when a pod became undesired. It does nothing if times are not checked or the pod was
 // deleted before.
 func (tr *trace) recordDeleted(uid types.UID) {
 	tr.mu.Lock()
@@ -80,8 +80,8 @@ func (tr *trace) recordDeleted(uid types.UID) {
 	}
 }
 
-// hasEqualContainers reports whether all desired specs of a UID have containers of the same names and kinds, in
-// the same order.
+// hasEqualContainers reports whether all desired specs of a UID have the same init and regular containers, by
+// name and kind, in the same order.
 func (r *rules) hasEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
@@ -106,9 +106,9 @@ func containerKinds(pod *v1.Pod) []string {
 	return list
 }
 
-// withSidecarsStartedBeforeCrash returns the state with Started set for each sidecar that has been running
-// since before the last crash. The new node has not run the startup probe again, so the status alone would look
-// as if later containers had started too early. Without a crash the state is unchanged.
+// withSidecarsStartedBeforeCrash returns a copy of the state in which each sidecar that has been running since
+// before the last crash has Started. The new node has not run the startup probe again, so the status alone
+// would look as if later containers had started too early. Without a crash the state is unchanged.
 func (r *rules) withSidecarsStartedBeforeCrash(state node.PodState) node.PodState {
 	if r.crashedAt.IsZero() || state.Pod == nil {
 		return state
@@ -124,8 +124,8 @@ func (r *rules) withSidecarsStartedBeforeCrash(state node.PodState) node.PodStat
 }
 
 // checkAndRecordCall checks a call of the runtime against the spec of its pod, and adds a fault if it breaks a
-// rule. It also records starts, stops, hooks and attempts for later checks. For a UID with several desired
-// specs it records only stops, because it cannot know which spec applies.
+// rule. It also stores starts, stops, hooks and attempts for later checks. For a UID without exactly one
+// desired spec it stores only stops, because it cannot know which spec applies.
 func (tr *trace) checkAndRecordCall(about object, c memory.Call) {
 	seen := tr.podStatus(about.pod.UID)
 	tr.mu.Lock()
@@ -150,19 +150,19 @@ func (tr *trace) checkAndRecordCall(about object, c memory.Call) {
 		}
 	case runtime.StartContainerRequest:
 		if c.Err == nil {
-			err = errors.Join(r.checkStartOrderAndRestartPolicy(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTimeIfEnabled(pod, about, c, q.ContainerID, seen))
+			err = errors.Join(r.checkOrderAndPolicyAndRecordStart(tr.now(), pod, about, q.ContainerID, seen), r.checkStartTimeIfEnabled(pod, about, c, q.ContainerID, seen))
 		}
 	case runtime.RunHandlerRequest:
 		err = r.checkAndRecordPreStopHook(q, c.Began)
 		if r.timing != nil && q.Purpose != runtime.PostStartHook && q.Purpose != runtime.PreStopHook {
-			err = r.timing.checkProbedContainerRuns(about, c, q.Purpose, findContainerStatus(seen, q.ContainerID))
+			err = r.timing.checkProbeNotAfterExitAndRecordStartup(about, c, q.Purpose, findContainerStatus(seen, q.ContainerID))
 		}
 	case runtime.StopContainerRequest:
 		if _, before := r.firstStops[q.ContainerID]; !before {
 			r.firstStops[q.ContainerID] = c.Began
 		}
 		if r.timing != nil {
-			err = r.timing.checkGraceAndSidecarOrder(pod, about, c, q.Grace, q.ContainerID, seen)
+			err = r.timing.checkGraceAndSidecarOrderAndRecordStop(pod, about, c, q.Grace, q.ContainerID, seen)
 		}
 	}
 	if err != nil {
@@ -170,8 +170,9 @@ func (tr *trace) checkAndRecordCall(about object, c memory.Call) {
 	}
 }
 
-// recordStopFromKillingEvent records that the node is stopping the newest container that a Killing event names.
-// Its exit then does not count as an exit of its own, even if the stop call fails.
+// recordStopFromKillingEvent records, from a Killing event, that the node is stopping the newest container of
+// that name. The container's exit then does not count as an exit of its own, even if the stop call fails. It
+// ignores other events.
 func (tr *trace) recordStopFromKillingEvent(uid types.UID, reason, message string) {
 	name, ok := strings.CutPrefix(message, "Stopping container ")
 	if name, _, _ = strings.Cut(name, ":"); !ok || reason != "Killing" || tr.podStatus == nil {
@@ -191,8 +192,8 @@ func (tr *trace) recordStopFromKillingEvent(uid types.UID, reason, message strin
 	}
 }
 
-// checkStartTimeIfEnabled checks a start against the active deadline and the startup probes of sidecars. It
-// does nothing unless the test checks times.
+// checkStartTimeIfEnabled returns an error if a container starts after the active deadline of its pod or before
+// the startup probe of a sidecar has succeeded. It checks nothing unless the test checks times.
 func (r *rules) checkStartTimeIfEnabled(pod *v1.Pod, about object, c memory.Call, id string, seen *runtime.PodStatus) error {
 	rec := findContainerStatus(seen, id)
 	if r.timing == nil || rec == nil {
@@ -202,7 +203,7 @@ func (r *rules) checkStartTimeIfEnabled(pod *v1.Pod, about object, c memory.Call
 }
 
 // checkAndRecordPreStopHook returns an error if a preStop hook is called twice, or is called after the first
-// stop of the container. Otherwise it records the call. It does nothing for other handlers. (I32)
+// stop of the container. If neither holds, it records the call. It does nothing for other handlers. (I32)
 func (r *rules) checkAndRecordPreStopHook(req runtime.RunHandlerRequest, began time.Time) error {
 	if req.Purpose != runtime.PreStopHook {
 		return nil
@@ -218,10 +219,10 @@ func (r *rules) checkAndRecordPreStopHook(req runtime.RunHandlerRequest, began t
 	return nil
 }
 
-// checkStartOrderAndRestartPolicy returns an error if a started container may not start yet, because an init
-// container before it is not done. It also returns an error if the restart policy does not allow another start.
-// It records the time of the start. (I29, I30)
-func (r *rules) checkStartOrderAndRestartPolicy(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
+// checkOrderAndPolicyAndRecordStart returns an error if a started container may not start yet, because an init
+// container before it is not done, or not again, because of its restart policy. It also records the time of the
+// start. (I29, I30)
+func (r *rules) checkOrderAndPolicyAndRecordStart(now time.Time, pod *v1.Pod, about object, id string, seen *runtime.PodStatus) error {
 	init, c := findContainer(pod, about.name)
 	rec := findContainerStatus(seen, id)
 	if c == nil || rec == nil {
@@ -239,14 +240,14 @@ func (r *rules) checkStartOrderAndRestartPolicy(now time.Time, pod *v1.Pod, abou
 	if init < len(pod.Spec.InitContainers) && !hasOtherContainerFromIndex(pod, seen, rec, init) {
 		again = false // No record shows how far the pod was, so it starts with its first init container again.
 	}
-	if again && restartPolicy(pod, c) == v1.RestartPolicyNever && !hasRestartRules(pod) {
+	if again && effectiveRestartPolicy(pod, c) == v1.RestartPolicyNever && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs a second time, and its policy is Never", about.name)
 	}
 	// Init containers run again in a new sandbox. A container that was stopped did not complete, whatever its
 	// exit code. That holds after a crash of the agent too: the next agent finds the attempt that the crashed
 	// one had created.
 	regular := init == len(pod.Spec.InitContainers)
-	if last := previousExitedContainer(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && restartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
+	if last := previousExitedContainer(seen, rec); regular && last != nil && last.ExitCode == 0 && !r.stopped[last.ID] && effectiveRestartPolicy(pod, c) == v1.RestartPolicyOnFailure && !hasRestartRules(pod) {
 		return fmt.Errorf("container %s runs again after a success", about.name)
 	}
 	for i := range pod.Spec.InitContainers[:init] {
@@ -259,8 +260,9 @@ func (r *rules) checkStartOrderAndRestartPolicy(now time.Time, pod *v1.Pod, abou
 	return nil
 }
 
-// hasOtherContainerFromIndex reports whether the sandbox of rec has another container that is init container
-// number init or a later one. Only such a container shows how far the pod has come.
+// hasOtherContainerFromIndex reports whether the sandbox of rec has another container that is the init
+// container with the index init or a later container of the spec. Only such a container shows how far the pod
+// has come.
 func hasOtherContainerFromIndex(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
 	for i := range seen.Containers {
 		r := &seen.Containers[i]
@@ -290,9 +292,9 @@ func findContainer(pod *v1.Pod, name string) (init int, c *v1.Container) {
 	return 0, nil
 }
 
-// checkInitContainerDone returns an error if an init container has not succeeded in the sandbox of the started
-// container, or if a sidecar was never started there. It returns nil if the runtime no longer has the newest
-// attempt.
+// checkInitContainerDone returns an error if the newest attempt of an init container has not succeeded in the
+// sandbox of the started container, or if a sidecar was never started there. It returns nil if the runtime no
+// longer has the newest attempt.
 func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, started *runtime.ContainerStatus, newestAttempt uint32) error {
 	var newest *runtime.ContainerStatus
 	for i := range seen.Containers {
@@ -312,9 +314,9 @@ func checkInitContainerDone(c *v1.Container, seen *runtime.PodStatus, started *r
 	return nil
 }
 
-// restartPolicy returns the restart policy of a container, or else the policy of its pod. For a container with
-// restart rules it returns Always, because any exit may lead to a restart.
-func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
+// effectiveRestartPolicy returns the restart policy of a container, or the policy of its pod if the container
+// has none. For a container with restart rules it returns Always, because any exit may lead to a restart.
+func effectiveRestartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	switch {
 	case len(c.RestartPolicyRules) > 0:
 		return v1.RestartPolicyAlways
@@ -324,8 +326,8 @@ func restartPolicy(pod *v1.Pod, c *v1.Container) v1.RestartPolicy {
 	return pod.Spec.RestartPolicy
 }
 
-// hasRestartRules reports whether a container of the pod has restart rules. Such a rule may restart all
-// containers of the pod.
+// hasRestartRules reports whether any init or regular container of the pod has restart rules. Such a rule may
+// restart all containers of the pod.
 func hasRestartRules(pod *v1.Pod) bool {
 	for c := range podspec.AllContainers(pod) {
 		if len(c.RestartPolicyRules) > 0 {
@@ -345,14 +347,14 @@ func findContainerStatus(seen *runtime.PodStatus, id string) *runtime.ContainerS
 	return nil
 }
 
-// previousExitedContainer returns the newest exited container of the same name and incarnation with a lower
-// attempt than rec, or nil.
+// previousExitedContainer returns the newest exited container with the same name and a lower attempt than rec,
+// or nil. Containers of an earlier pod with the same UID, and containers that were never started, do not count.
 func previousExitedContainer(seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	return previousExitedContainerInSandbox("", seen, rec)
 }
 
-// previousExitedContainerInSandbox returns the newest exited container in a sandbox that has the name and
-// incarnation of rec and a lower attempt, or nil. If sandbox is empty, the container may be in any sandbox.
+// previousExitedContainerInSandbox is previousExitedContainer for the containers in one sandbox. If sandbox is
+// empty, the container may be in any sandbox.
 func previousExitedContainerInSandbox(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {

@@ -30,7 +30,7 @@ func checkScriptAnnotations(pod *v1.Pod) error {
 	return nil
 }
 
-// containerNames returns the names of all containers of a pod, including ephemeral ones.
+// containerNames returns the names of all containers of a pod, including init and ephemeral ones.
 func containerNames(pod *v1.Pod) []string {
 	var names []string
 	for c := range podspec.AllAndEphemeralContainers(pod) {
@@ -39,8 +39,8 @@ func containerNames(pod *v1.Pod) []string {
 	return names
 }
 
-// checkScriptsSelectContainers adds a fault for each script selector that never selected a container of a pod.
-// A test sets such a script on the in-memory runtime.
+// checkScriptsSelectContainers adds a fault for each script selector that matches no container of a pod that
+// was applied or observed. Tests set such scripts on the in-memory runtime.
 func (tr *trace) checkScriptsSelectContainers(selectors []memory.Selector) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -71,7 +71,8 @@ func (tr *trace) selectsAnyContainerLocked(selector memory.Selector) bool {
 	return false
 }
 
-// checkUIDKnown returns an error with all known UIDs if no pod with this UID was applied or observed.
+// checkUIDKnown returns an error if no pod with this UID was applied or observed. The error lists all known
+// UIDs.
 func (tr *trace) checkUIDKnown(uid types.UID) error {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

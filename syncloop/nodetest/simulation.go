@@ -41,7 +41,7 @@ type Simulation struct {
 // still run, and logs the transcript if the test has failed.
 func New(t testing.TB, config Config) *Simulation {
 	t.Helper()
-	return newSimulator(t, config.Seed).addNode(config)
+	return newSimulator(t, config.Seed).addAndStartNode(config)
 }
 
 // AddNode starts another node in the same simulation, on a machine of its own. The nodes share a clock,
@@ -58,14 +58,14 @@ func (b *Simulation) AddNode(config Config) *Simulation {
 			b.t.Fatalf("nodetest: AddNode: there is a node %q already: give each a Config.Node.Name", other.nodeName())
 		}
 	}
-	return b.addNode(config)
+	return b.addAndStartNode(config)
 }
 
 // nodeName returns the name of the simulated node.
 func (b *Simulation) nodeName() string { return nodeNameOf(b.config) }
 
-// nodeNameOf returns the name that a node with this Config has: Config.Node.Name in lower case, or else
-// localhost.
+// nodeNameOf returns the name that a node with this Config has: Config.Node.Name in lower case, or localhost if
+// it is empty.
 func nodeNameOf(config Config) string { return strings.ToLower(cmp.Or(config.Node.Name, "localhost")) }
 
 // Start starts a node on the runtime and applies all desired pods to it, after Crash or Stop. New calls
@@ -85,7 +85,7 @@ func (b *Simulation) Start() {
 	b.cleanupTarget.sim = b.simulator
 	b.trace.noteOnTimelines("the agent starts")
 	for _, pod := range b.desired {
-		b.applyToNode(pod)
+		b.mustApplyToNode(pod)
 	}
 	b.trace.faults.reportAndClear(b.t)
 	p.Go(func() { b.trace.followNode(ctx, n) })
@@ -134,7 +134,7 @@ func (b *Simulation) Stop() {
 	b.logAndDetachCleanupIfAllStopped()
 }
 
-// checkScriptsOfMachine adds a fault for each container script of the in-memory runtime that never selected a
+// checkScriptsOfMachine adds a fault for each container script of the in-memory runtime that matches no
 // container. It does nothing with another runtime.
 func (b *Simulation) checkScriptsOfMachine() {
 	if b.machine != nil {
@@ -174,13 +174,13 @@ func (b *Simulation) Apply(pod *v1.Pod) {
 	b.desired = append(b.desired, pod)
 	b.trace.recordDesired(pod)
 	if b.node != nil {
-		b.applyToNode(pod)
+		b.mustApplyToNode(pod)
 	}
 }
 
-// applyToNode applies a pod to the running node. It ends the test as failed if the node returns an error, and
-// reports faults that were found.
-func (b *Simulation) applyToNode(pod *v1.Pod) {
+// mustApplyToNode applies a pod to the running node. It ends the test as failed if the node returns an error,
+// and marks the test as failed with each fault found so far.
+func (b *Simulation) mustApplyToNode(pod *v1.Pod) {
 	b.t.Helper()
 	if err := b.node.Apply(pod); err != nil {
 		b.t.Fatalf("nodetest: %v", err)
@@ -202,7 +202,8 @@ func (b *Simulation) Delete(uid types.UID) {
 	b.trace.faults.reportAndClear(b.t)
 }
 
-// removeDesired removes a pod from the pods that the next node starts with.
+// removeDesired removes a pod from the pods that the next node starts with. It does not change the running
+// node.
 func (b *Simulation) removeDesired(uid types.UID) {
 	for i, pod := range b.desired {
 		if pod.UID == uid {
@@ -300,8 +301,8 @@ func (b *Simulation) Timelines() []timeline.Timeline { return b.trace.timelines(
 // which they were added.
 func (b *Simulation) Transcript() string { return b.transcriptOfAll() }
 
-// withUID returns a copy of the pod with the UID that the node will give it. A pod that has a UID is returned
-// as it is.
+// withUID returns a copy of the pod with the UID that the node will give it. A pod that has a UID, or nil, is
+// returned as it is.
 func withUID(pod *v1.Pod) *v1.Pod {
 	if pod == nil || pod.UID != "" {
 		return pod

@@ -39,8 +39,8 @@ type testCleanup struct{ sim *simulator }
 func newSimulator(t testing.TB, seed uint64) *simulator {
 	t.Helper()
 	s := &simulator{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), cleanupTarget: &testCleanup{}}
-	s.scheduler.Guard(stallLimit, s.failStalled)
-	s.scheduler.LetDriverWait(s.failHopelessWait)
+	s.scheduler.Guard(stallLimit, s.endTestForStall)
+	s.scheduler.LetDriverWait(s.endTestForHopelessWait)
 	w := s.cleanupTarget
 	t.Cleanup(func() {
 		t.Helper()
@@ -51,8 +51,9 @@ func newSimulator(t testing.TB, seed uint64) *simulator {
 	return s
 }
 
-// addNode adds a node with its own runtime to the simulation and starts the node.
-func (s *simulator) addNode(config Config) *Simulation {
+// addAndStartNode adds a node with its own runtime and transcript to the simulation, and starts the node. Times
+// are checked only if the Config has neither a runtime nor a wrapper for it.
+func (s *simulator) addAndStartNode(config Config) *Simulation {
 	s.t.Helper()
 	b := &Simulation{simulator: s, config: config, machineProcess: s.scheduler.NewProcess()}
 	b.trace = newTrace(s.scheduler.Now)
@@ -104,8 +105,9 @@ func (s *simulator) isAnyNodeRunning() bool {
 	return false
 }
 
-// logAndDetachCleanupIfAllStopped does nothing while a node runs. Otherwise it logs the transcript of a failed
-// test, and detaches the simulation from the test's cleanup, so that its memory can be freed.
+// logAndDetachCleanupIfAllStopped does nothing while a node runs. If all nodes have stopped, it logs the
+// transcript if the test has failed, and detaches the simulation from the test's cleanup, so that its memory
+// can be freed.
 func (s *simulator) logAndDetachCleanupIfAllStopped() {
 	if s.isAnyNodeRunning() {
 		return
@@ -114,8 +116,8 @@ func (s *simulator) logAndDetachCleanupIfAllStopped() {
 	s.cleanupTarget.sim = nil
 }
 
-// requireNodeForTime ends the test as failed if all nodes were stopped and none has started again. Time does
-// not pass then.
+// requireNodeForTime ends the test as failed if this node was stopped and no node of the simulation runs,
+// because time does not pass then. method is named in the failure.
 func (b *Simulation) requireNodeForTime(method string) {
 	b.t.Helper()
 	if b.stopped && !b.isAnyNodeRunning() {
@@ -123,8 +125,8 @@ func (b *Simulation) requireNodeForTime(method string) {
 	}
 }
 
-// runAndReportFaults runs f, which runs steps of the simulation, and then fails the test for each fault of a
-// node. If the simulation itself cannot continue, it ends the test.
+// runAndReportFaults runs f, which runs steps of the simulation, and then marks the test as failed with each
+// fault of a node. If the simulation itself cannot continue, it ends the test.
 func (s *simulator) runAndReportFaults(f func()) {
 	s.t.Helper()
 	fault := callAndCatchFault(f)
@@ -136,7 +138,8 @@ func (s *simulator) runAndReportFaults(f func()) {
 	}
 }
 
-// callAndCatchFault calls f and returns the *executor.Fault with which f panics, or nil. Any other panic continues.
+// callAndCatchFault calls f. If f panics with an *executor.Fault, it returns the fault; it does not catch other
+// panics.
 func callAndCatchFault(f func()) (fault error) {
 	defer func() {
 		v := recover()
@@ -154,23 +157,24 @@ func callAndCatchFault(f func()) (fault error) {
 	return nil
 }
 
-// failStalled ends the test as failed because a step of the simulation does not return.
-func (s *simulator) failStalled(stack string) {
+// endTestForStall ends the test as failed because a step of the simulation does not return. The failure says
+// how code in a simulation must wait.
+func (s *simulator) endTestForStall(stack string) {
 	s.t.Helper()
 	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
 		"What a test puts into a simulation, as a runtime, a checker or a hook, waits by podworkers.Wait(ctx, d) with the context of its call: " +
 		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
 }
 
-// failHopelessWait ends the test as failed because the test waits for a condition that cannot occur.
-func (s *simulator) failHopelessWait(reason error) {
+// endTestForHopelessWait ends the test as failed because the test waits for a condition that cannot occur.
+func (s *simulator) endTestForHopelessWait(reason error) {
 	s.t.Helper()
 	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", findTestLine(), reason)
 }
 
-// stopOrCrashNodes stops the nodes that still run at the end of a test, and logs the transcript of a failed
-// test. If the test has failed, it crashes the nodes instead of stopping them, because they may be in any
-// state.
+// stopOrCrashNodes ends a test: it reports the faults of the nodes, stops the nodes that still run, and logs
+// the transcript of a failed test. If the test has failed, it crashes the nodes instead of stopping them,
+// unless the simulation is stalled.
 func (s *simulator) stopOrCrashNodes() {
 	s.t.Helper()
 	for _, b := range s.nodes {
@@ -194,7 +198,7 @@ func (s *simulator) stopOrCrashNodes() {
 const maxLoggedBytes = 64 << 10
 
 // logTranscriptOnceIfFailed logs the transcript if the test has failed since the simulation began, and saves
-// the timelines. It logs at most once, and only the end of a long transcript.
+// the timelines if the test flag asks for it. It logs at most once, and only the end of a long transcript.
 func (s *simulator) logTranscriptOnceIfFailed() {
 	if !s.t.Failed() || s.failed || s.logged {
 		return

@@ -36,10 +36,11 @@ func (s *timingRules) resetForNextNode() {
 // minGrace is the minimum time between the stop signal and the kill of a container.
 const minGrace = 2 * time.Second
 
-// checkGraceAndSidecarOrder returns an error if a later stop of a container extends its grace period. It also
-// returns an error if a sidecar of a deleted pod is stopped while a container runs that must exit before it,
-// unless the grace period is over or a stop of the pod has failed. (I33)
-func (s *timingRules) checkGraceAndSidecarOrder(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
+// checkGraceAndSidecarOrderAndRecordStop returns an error if a later stop of a container extends its grace
+// period, or if a sidecar of a deleted pod is stopped while a container runs that must exit before it. The
+// sidecar order is not checked once the grace period is over or a stop of the pod has failed. It records the
+// end of the grace period and a failed stop. (I33)
+func (s *timingRules) checkGraceAndSidecarOrderAndRecordStop(pod *v1.Pod, about object, c memory.Call, grace time.Duration, id string, seen *runtime.PodStatus) error {
 	by, again := s.graceEnds[id], false
 	if !by.IsZero() {
 		again = c.Began.Add(grace).After(by) && grace > minGrace
@@ -111,9 +112,9 @@ func (s *timingRules) checkActiveDeadlineAndStartupProbes(pod *v1.Pod, about obj
 // not know that a container has exited.
 const maxSync = 15 * time.Minute
 
-// checkProbedContainerRuns returns an error if a container is probed later than maxSync after its exit. It also
-// records each success of a startup probe.
-func (s *timingRules) checkProbedContainerRuns(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
+// checkProbeNotAfterExitAndRecordStartup returns an error if a container is probed later than maxSync after its
+// exit. It also records each success of a startup probe.
+func (s *timingRules) checkProbeNotAfterExitAndRecordStartup(about object, c memory.Call, purpose runtime.Purpose, rec *runtime.ContainerStatus) error {
 	if ok, _ := c.Result.(runtime.RunHandlerResult); purpose == runtime.StartupProbe && c.Err == nil && ok.OK && rec != nil {
 		s.startupSucceeded[containerKey{about.pod.UID, about.pod.Incarnation, about.name, rec.SandboxID}] = true
 	}

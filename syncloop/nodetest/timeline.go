@@ -24,7 +24,7 @@ const (
 	maxDrawnPods = 100  // pods per page
 )
 
-// enableTimelinesIfRequested makes the trace record timelines if enabled is set or the test flag -timeline is
+// enableTimelinesIfRequested makes the trace record timelines if enabled is true or the test flag -timeline is
 // given.
 func (tr *trace) enableTimelinesIfRequested(enabled bool) {
 	if enabled || *timelineDir != "" {
@@ -75,8 +75,9 @@ func (s *simulator) timelines() (all []timeline.Timeline) {
 	return all
 }
 
-// saveTimelinesIfFlagSet writes the timelines of a failed test to an HTML file in the directory of the test
-// flag -timeline. It does nothing without the flag. A failure is only logged.
+// saveTimelinesIfFlagSet writes the timelines of a test, but at most maxDrawnPods, to an HTML file in the
+// directory of the test flag -timeline, and logs its path. It does nothing without the flag. An error is only
+// logged.
 func saveTimelinesIfFlagSet(t testing.TB, timelines func() []timeline.Timeline) {
 	t.Helper()
 	if *timelineDir == "" {
@@ -96,7 +97,8 @@ func saveTimelinesIfFlagSet(t testing.TB, timelines func() []timeline.Timeline) 
 	t.Logf("nodetest: the drawing of the test is in %s", path)
 }
 
-// testFileName converts the name of a test to a file name. It replaces each special character by "_".
+// testFileName converts the name of a test to a file name. It replaces each character that is not a letter, a
+// digit or one of "-_." by "_".
 func testFileName(test string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {

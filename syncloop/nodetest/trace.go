@@ -108,8 +108,8 @@ func (l *podLog) mergeLines() []line {
 	return all
 }
 
-// recordCrash adds the crash to the transcript and to the timelines, and resets the state of the checks for the
-// next node. It first checks the shared objects.
+// recordCrash adds a crash of the agent to the transcript and to the timelines. It also checks the shared
+// objects for modifications, and resets the state of the checks for the next node.
 func (tr *trace) recordCrash() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -118,8 +118,8 @@ func (tr *trace) recordCrash() {
 	tr.noteOnTimelines("the agent crashes")
 }
 
-// recordStop adds the stop of the node to the timelines, and resets the state of the checks for the next node.
-// It first checks the shared objects.
+// recordStop adds the stop of the agent to the timelines. It also checks the shared objects for modifications,
+// and resets the state of the checks for the next node.
 func (tr *trace) recordStop() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -128,14 +128,15 @@ func (tr *trace) recordStop() {
 }
 
 // checkSharedAndResetForNextNodeLocked adds a fault for each shared object that was modified. It then deletes
-// the state of the checks that the next node does not have.
+// the state of the checks that the next node does not have, and stores the present time as the time of the
+// crash.
 func (tr *trace) checkSharedAndResetForNextNodeLocked() {
 	tr.checkAndClearSharedLocked()
 	clear(tr.mu.lastStates)
 	tr.mu.rules.resetForNextNode(tr.now())
 }
 
-// addLine adds a line with the present time to the log of a pod.
+// addLine adds a line with the present time to the transcript of a pod.
 func (tr *trace) addLine(pod string, l line) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -157,7 +158,7 @@ func (tr *trace) lastStatusText(pod string) string {
 	return strings.TrimPrefix(text, "| ")
 }
 
-// podLogLocked returns the log of a pod, and creates it if it is missing.
+// podLogLocked returns the transcript of a pod, and creates it if it is missing.
 func (tr *trace) podLogLocked(pod string) *podLog {
 	l := tr.mu.pods[pod]
 	if l == nil {
@@ -220,7 +221,7 @@ func (tr *trace) storePodAndStatusLocked(state node.PodState) {
 
 // Event implements runtime.EventRecorder.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
-	if err := checkMessage("event "+reason, message); err != nil {
+	if err := checkPlainSentence("event "+reason, message); err != nil {
 		tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
 	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
@@ -253,7 +254,7 @@ type object struct {
 func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
 // recordAndCheckCall checks a call of the runtime. If the call changes the runtime, it also adds a line to the
-// transcript and checks the pod in the runtime.
+// transcript and checks the pod in the runtime. A probe is only checked.
 func (tr *trace) recordAndCheckCall(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
