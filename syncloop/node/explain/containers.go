@@ -11,8 +11,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// describeContainers returns a description of each container, in the order in which they start. While an init
-// container has a problem, the regular containers get no problem of their own, because they wait only for it.
+// describeContainers returns a description of each container: init containers first, then regular and ephemeral
+// ones. While an init container has a problem and no regular container has ever started, the regular containers
+// get no problem of their own, because they only wait for it.
 func (f *Facts) describeContainers() []Container {
 	all := f.describeInitContainers()
 	initialized := !slices.ContainsFunc(all, func(c Container) bool { return c.Problem != "" }) || f.hasRegularContainerRun()
@@ -34,8 +35,9 @@ func (f *Facts) describeContainers() []Container {
 	return all
 }
 
-// describeInitContainers returns a description of each init container. Only the first unfinished one gets a
-// problem. If a regular container has ever started, only sidecars can have a problem.
+// describeInitContainers returns a description of each init container. Until a regular container has started,
+// only the first init container with a problem gets a description of that problem. After that, only sidecars
+// can have a problem.
 func (f *Facts) describeInitContainers() (all []Container) {
 	blocked, ran := false, f.hasRegularContainerRun()
 	for i := range f.Status.InitContainerStatuses {
@@ -54,11 +56,12 @@ func (f *Facts) describeInitContainers() (all []Container) {
 	return all
 }
 
-// hasRegularContainerRun reports whether a regular container has ever started. Then the pod is initialized.
+// hasRegularContainerRun reports whether a regular container has ever started, which means that the pod is
+// initialized.
 func (f *Facts) hasRegularContainerRun() bool { return podstatus.AnyHasRun(f.Status.ContainerStatuses) }
 
-// newContainer converts a container status to its description, without a problem. If the container waits for a
-// restart, the description has the time of the next attempt.
+// newContainer converts a container status to its description, without a problem. If the container does not run
+// and waits for its next start, the description has the time of that start.
 func (f *Facts) newContainer(s *v1.ContainerStatus, kind Kind) Container {
 	c := Container{Name: s.Name, Kind: kind, Ready: s.Ready, Started: s.Started != nil && *s.Started, Restarts: s.RestartCount}
 	last := s.LastTerminationState.Terminated
@@ -95,7 +98,7 @@ func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) st
 }
 
 // containerProblem describes why a container does not run, is not started or is not ready. It returns "" if
-// there is no problem.
+// there is no problem, which includes an exit with code 0 after which the container is not restarted.
 func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	switch c.State {
 	case "running":
@@ -138,8 +141,8 @@ func (f *Facts) failedProbeMessage(c *Container, kind string) string {
 // reasonStatusUnknown is the reason of a termination that the agent did not observe.
 const reasonStatusUnknown = string(podstatus.ReasonContainerStatusUnknown)
 
-// waitingProblem describes why a container waits, from its waiting reason and message, the state of its newest
-// container in the runtime, and the error of the last sync.
+// waitingProblem describes why a container waits, from its waiting reason and message. Without a reason it uses
+// the state of the newest container in the runtime and the error of the last sync.
 func (f *Facts) waitingProblem(c *Container) string {
 	subject := fmt.Sprintf("%s %q", c.Kind, c.Name)
 	state, recorded := f.newestRuntimeState(c.Name)
@@ -199,8 +202,8 @@ func (f *Facts) newestRuntimeState(name string) (runtime.State, bool) {
 	return 0, false
 }
 
-// describeAllReady returns a sentence with the number of running regular containers, for a pod without
-// problems.
+// describeAllReady returns a sentence with the number of running regular containers. The caller uses it for a
+// pod without problems, whose containers are all ready.
 func describeAllReady(containers []Container) string {
 	n := 0
 	for i := range containers {

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// terminationReason returns why a pod is being terminated: the reason of its status, or else an eviction, a
-// drain or its deletion.
+// terminationReason returns why a pod is being terminated: the reason of its status, or, if it has none, an
+// eviction, a drain or its deletion.
 func (f *Facts) terminationReason() string {
 	switch {
 	case f.Status.Reason != "":
@@ -26,8 +26,8 @@ func (f *Facts) terminationReason() string {
 	return "its termination was requested"
 }
 
-// describeTermination returns which containers of a terminating pod still run, and within which grace period
-// they must stop. It adds the error of the last sync.
+// describeTermination returns one sentence: which containers of a terminating pod still run, within which grace
+// period they must stop, and the error of the last sync if it failed.
 func (f *Facts) describeTermination(containers []Container) []string {
 	var running []string
 	for i := range containers {
@@ -50,15 +50,15 @@ func (f *Facts) describeTermination(containers []Container) []string {
 	return []string{f.appendLastSyncError(what)}
 }
 
-// hasTerminated reports whether the phase of the pod is terminal, or its worker has terminated it. Then this
-// incarnation of the UID does not run again.
+// hasTerminated reports whether the phase of the pod is terminal, or its worker has terminated it. Such a pod
+// does not run again, although a new pod may use its UID.
 func (f *Facts) hasTerminated() bool {
 	return f.Worker.Known && (f.Worker.Phase == Terminated || f.Worker.Phase == Finished) ||
 		podstatus.IsTerminal(f.phaseOrPending())
 }
 
-// describeHowTerminated returns how a pod has terminated: the reason of its status, or else the container that
-// failed, or the phase.
+// describeHowTerminated returns how a pod has terminated: the reason of its status or, if it has none, the
+// first container that failed in a Failed pod. Without either it describes the phase.
 func (f *Facts) describeHowTerminated(containers []Container) string {
 	if f.Status.Reason != "" {
 		return joinReasonAndMessage(f.Status.Reason, f.Status.Message)
@@ -77,8 +77,8 @@ func (f *Facts) describeHowTerminated(containers []Container) string {
 	return "it was terminated, and none of its containers runs"
 }
 
-// describeCleanup returns a sentence about the cleanup if the pod has terminated and its worker has not
-// finished. Otherwise it returns nil.
+// describeCleanup returns one sentence that the pod's resources are being cleaned up, if its worker has
+// terminated the pod and not finished. It returns nil in any other phase.
 func (f *Facts) describeCleanup() []string {
 	if f.Worker.Known && f.Worker.Phase == Terminated {
 		return []string{f.appendLastSyncError("its volumes and other resources are being cleaned up")}

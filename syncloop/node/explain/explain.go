@@ -45,7 +45,7 @@ func (f *Facts) phaseOrPending() v1.PodPhase {
 }
 
 // describeState returns the sentence about the state of the pod, without its subject, and everything that the
-// pod waits for.
+// pod waits for. The sentence contains the first of these waits, except for a rejected pod.
 func (f *Facts) describeState(containers []Container) (sentence string, waits []string) {
 	phase := string(f.phaseOrPending())
 	switch {

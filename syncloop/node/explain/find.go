@@ -16,7 +16,7 @@ type factsIndex struct {
 }
 
 // fillMissingAndIndex replaces a missing pod or status by an empty one. It also builds the index of containers,
-// runtime records and probes, and computes the next sync.
+// runtime records and probes, and stores in it when and why the worker next does something.
 func (f *Facts) fillMissingAndIndex() {
 	if f.Pod == nil {
 		f.Pod = &v1.Pod{}
@@ -35,5 +35,5 @@ func (f *Facts) fillMissingAndIndex() {
 	for _, p := range f.Probes {
 		f.index.probes[p.Container] = append(f.index.probes[p.Container], p)
 	}
-	f.index.next = f.nextSync()
+	f.index.next = f.nextSyncOrDeadline()
 }

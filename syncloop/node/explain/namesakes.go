@@ -21,7 +21,7 @@ type Namesake struct {
 // most likely means them: first the desired pod that is admitted, then the other desired pods, then the
 // undesired pods. Within these groups the order stays. Order sorts its argument.
 func Order(namesakes []Namesake) (uids []types.UID) {
-	slices.SortStableFunc(namesakes, func(a, b Namesake) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(namesakes, func(a, b Namesake) int { return cmp.Compare(a.sortRank(), b.sortRank()) })
 	for _, n := range namesakes {
 		if !slices.Contains(uids, n.UID) {
 			uids = append(uids, n.UID)
@@ -30,9 +30,9 @@ func Order(namesakes []Namesake) (uids []types.UID) {
 	return uids
 }
 
-// rank returns the sort rank of a pod in Order: 0 if it is desired and admitted, 1 if it is only desired, 2 if
-// it is not desired.
-func (n Namesake) rank() int {
+// sortRank returns the sort rank of a pod in Order: 0 if it is desired and admitted, 1 if it is only desired, 2
+// if it is not desired.
+func (n Namesake) sortRank() int {
 	switch {
 	case n.Desired && n.Admitted:
 		return 0

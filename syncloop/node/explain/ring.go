@@ -41,7 +41,7 @@ func (r *Ring) Add(e Entry) {
 	}
 }
 
-// lastEntry returns the newest entry, or nil if the ring is empty.
+// lastEntry returns a pointer to the newest entry, or nil if the ring is empty.
 func (r *Ring) lastEntry() *ringEntry {
 	if len(r.entries) == 0 {
 		return nil

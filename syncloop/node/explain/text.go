@@ -11,8 +11,8 @@ import (
 // MaxText is the maximum length of a text from outside, in bytes.
 const MaxText = 512
 
-// sanitizeLine converts a text to one line without control characters. It cuts a text of more than MaxText
-// bytes and appends "...".
+// sanitizeLine converts a text to one line of printable characters. It cuts a text of more than MaxText bytes
+// and appends "...".
 func sanitizeLine(text string) string {
 	if strings.ContainsFunc(text, isUnprintable) || !utf8.ValidString(text) {
 		text = replaceUnprintable(text)
@@ -27,8 +27,8 @@ func sanitizeLine(text string) string {
 	return text[:end] + "..."
 }
 
-// replaceUnprintable replaces line breaks by "; ", other unprintable characters by spaces, and invalid UTF-8 by
-// "?".
+// replaceUnprintable replaces each run of line breaks inside the text by "; ", other unprintable characters by
+// spaces, and invalid UTF-8 by "?".
 func replaceUnprintable(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 	return strings.Map(func(r rune) rune {
@@ -43,7 +43,8 @@ func replaceUnprintable(text string) string {
 // terminal.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// joinReasonAndMessage returns "reason: message" on one line, or only the reason if there is no message.
+// joinReasonAndMessage returns "reason: message" on one line, or only the reason if there is no message. It
+// removes control characters from both.
 func joinReasonAndMessage(reason, message string) string {
 	if message == "" {
 		return sanitizeLine(reason)
@@ -89,7 +90,8 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// writeSectionIfAny writes a title and n lines that item returns. It writes nothing if n is 0.
+// writeSectionIfAny writes an empty line, a title and n indented lines that item returns. It writes nothing if
+// n is 0.
 func (e *Explanation) writeSectionIfAny(b *strings.Builder, title string, n int, item func(int) string) {
 	if n == 0 {
 		return
@@ -100,7 +102,8 @@ func (e *Explanation) writeSectionIfAny(b *strings.Builder, title string, n int,
 	}
 }
 
-// formatWorker returns the phase of the worker, followed by the incarnation and the step if they are known.
+// formatWorker returns the phase of the worker. If they are known, the number of the pod among those that used
+// the UID one after the other, and the worker's present step follow.
 func (e *Explanation) formatWorker() string {
 	s := e.Worker
 	if e.Incarnation > 0 {
@@ -139,8 +142,8 @@ func (c *Container) format(now time.Time) string {
 	return s
 }
 
-// format returns the line about a probe result in the page of an Explanation, with the time since the result is
-// the same.
+// format returns the line about a probe result in the page of an Explanation. It says for how long the probe
+// has had this result.
 func (p *Probe) format(now time.Time) string {
 	verdict := "fails"
 	if p.Success {

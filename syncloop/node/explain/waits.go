@@ -32,8 +32,8 @@ func (f *Facts) describeOrphan() string {
 		" unless one does, or at once if another pod needs its name or a host port"
 }
 
-// describeDeferral returns a sentence about a pod that waits for admission until other pods have terminated. If
-// known, it says when the pod is rejected.
+// describeDeferral returns a sentence about a pod that waits for admission, with the reason. If there is a time
+// limit for the wait, it says when the pod is rejected.
 func (f *Facts) describeDeferral() string {
 	s := "it is not admitted yet: " + sanitizeLine(f.Deferred)
 	if f.DeferredUntil.IsZero() {
@@ -80,7 +80,7 @@ func (f *Facts) externalWaits() (waits []string) {
 }
 
 // describeIncompleteSources returns a sentence about the sources that have not delivered all their pods. If a
-// manifest has a fault, the sentence quotes the fault instead of the sources.
+// manifest has a fault, the sentence quotes the fault instead of naming the sources.
 func (f *Facts) describeIncompleteSources() string {
 	sources := strings.Join(f.Node.IncompleteSources, ", ")
 	switch {
@@ -96,13 +96,15 @@ func (f *Facts) describeIncompleteSources() string {
 	return "no source has delivered it, but it is not removed before every source has delivered its pods: the node waits for " + sources
 }
 
-// describePreviousIncarnation returns a sentence that the earlier pod of the same UID must terminate first.
+// describePreviousIncarnation returns one sentence: the earlier pod with the same UID must terminate first, and
+// its phase.
 func (f *Facts) describePreviousIncarnation() []string {
 	return []string{"the earlier pod of its UID has to terminate first, and is " + f.Worker.Phase}
 }
 
 // containerWaits returns what the pod waits for in its sandbox and containers. If they have no problem, it
-// returns the readiness gates that are not True, or else the error of the last sync.
+// returns the readiness gates that are not True; if there are none either, the error of the last sync. A
+// container that only waits for a missing sandbox is left out.
 func (f *Facts) containerWaits(containers []Container) (waits []string) {
 	noSandbox := f.conditionStatus(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.hasReadySandbox()
 	switch {
@@ -127,8 +129,8 @@ func (f *Facts) containerWaits(containers []Container) (waits []string) {
 	return waits
 }
 
-// waitsOnlyForSandbox reports whether a container waits with a reason that only means that it has not been
-// created yet.
+// waitsOnlyForSandbox reports whether the waiting reason of a container only means that the container has not
+// been created yet.
 func waitsOnlyForSandbox(c *Container) bool {
 	return c.State == "waiting" && podstatus.Reason(c.Reason).Meaning().Pending
 }
@@ -139,8 +141,8 @@ func (f *Facts) hasReadySandbox() bool {
 	return f.Runtime != nil && slices.ContainsFunc(f.Runtime.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready })
 }
 
-// describeMissingSandbox returns that the sandbox is lost if a container has run before, or else that it has
-// not been created yet.
+// describeMissingSandbox returns that the sandbox is lost if a container has run before, or that it has not
+// been created yet if none has.
 func (f *Facts) describeMissingSandbox(containers []Container) string {
 	for i := range containers {
 		if containers[i].LastEnd != nil || containers[i].Restarts > 0 {
@@ -150,8 +152,8 @@ func (f *Facts) describeMissingSandbox(containers []Container) string {
 	return "its sandbox has not been created yet"
 }
 
-// appendLastSyncError appends the error of the last sync and the time until the next sync to text. If the last
-// sync succeeded, it returns text unchanged.
+// appendLastSyncError appends the time until the next sync, if one is planned, and the error of the last sync
+// to text. If the last sync succeeded, it returns text unchanged.
 func (f *Facts) appendLastSyncError(text string) string {
 	if f.LastSync.Err == "" {
 		return text
@@ -184,9 +186,9 @@ func (f *Facts) conditionStatus(t v1.PodConditionType) v1.ConditionStatus {
 	return ""
 }
 
-// nextSync returns the time and the reason of the next planned sync, or of the active deadline if that is
-// earlier. It returns nil if the worker is not idle or no sync is planned.
-func (f *Facts) nextSync() *Next {
+// nextSyncOrDeadline returns the time and the reason of the next planned sync, or of the active deadline if
+// that is earlier. It returns nil if the worker is not idle or no sync is planned.
+func (f *Facts) nextSyncOrDeadline() *Next {
 	if f.Worker.Step != Idle || f.Worker.NextAt.IsZero() {
 		return nil
 	}
@@ -204,7 +206,7 @@ func (f *Facts) nextSync() *Next {
 }
 
 // firstBackoffBeforeNextSync returns the container whose back-off ends first, and when. It considers only
-// back-offs that end by the next sync, and returns "" if there is none.
+// active back-offs that end by the next sync, and returns "" if there is none.
 func (f *Facts) firstBackoffBeforeNextSync() (first string, until time.Time) {
 	for c := range podspec.AllContainers(f.Pod) {
 		at, ok := f.backoffEndIfActive(c.Name)
@@ -222,8 +224,8 @@ func (f *Facts) backoffEndIfActive(container string) (time.Time, bool) {
 	return at, ok && at.After(f.Now)
 }
 
-// nextAttemptAfterBackoff returns when a container may start again: when its back-off ends, or at the next sync
-// if that is later. It returns false if there is no back-off or that time is past.
+// nextAttemptAfterBackoff returns when a container may start again: when its back-off ends, or at the next
+// planned sync if that is later. It returns false if there is no back-off or that time is past.
 func (f *Facts) nextAttemptAfterBackoff(container string) (time.Time, bool) {
 	at, ok := f.BackoffUntil[container]
 	if ok && f.Worker.Step == Idle && f.Worker.NextAt.After(at) {
@@ -232,8 +234,8 @@ func (f *Facts) nextAttemptAfterBackoff(container string) (time.Time, bool) {
 	return at, ok && at.After(f.Now)
 }
 
-// describeBackoff returns a sentence that the back-off of a container is over. The name of the back-off depends
-// on the waiting reason of the container.
+// describeBackoff returns a sentence that the back-off of a container is over. The waiting reason of the
+// container decides how the sentence names the back-off.
 func (f *Facts) describeBackoff(name string) string {
 	what := "back-off"
 	for _, list := range [...][]v1.ContainerStatus{f.Status.InitContainerStatuses, f.Status.ContainerStatuses} {
