@@ -19,22 +19,23 @@ type actions struct {
 	pulls                       *prometheus.CounterVec
 }
 
-// newActions creates and registers the metrics of the actions of a sync, such as starting a container.
-func newActions(f *factory) actions {
+// newActionMetrics creates and registers the metrics of the actions of a sync, such as starting a container,
+// and of image pulls.
+func newActionMetrics(f *factory) actions {
 	return actions{
 		pods:            f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
 		podErrors:       f.counter("kubelet_started_pods_errors_total", "Attempts to start a sandbox of a pod that failed."),
-		containers:      f.counters("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
-		containerErrors: f.counters("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
-		duration:        f.histograms("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
-		errors:          f.counters("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
+		containers:      f.counterVec("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
+		containerErrors: f.counterVec("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
+		duration:        f.histogramVec("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
+		errors:          f.counterVec("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
 		crashLoopWaits:  f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
-		pulls:           f.counters("podkeel_image_pulls_total", "Pulls of images.", "result"),
+		pulls:           f.counterVec("podkeel_image_pulls_total", "Pulls of images.", "result"),
 	}
 }
 
-// recordAction counts one action of a sync, its duration and its error. It also counts the start of a sandbox
-// or container in the kubelet's metrics.
+// recordAction records the duration of one action of a sync and counts its error. It also counts the start of a
+// sandbox or container in the kubelet's metrics.
 func (m *Metrics) recordAction(r podsync.Result) {
 	a := &m.actions
 	observeDuration(a.duration.WithLabelValues(string(r.Action)), r.Took)
@@ -52,11 +53,11 @@ func (m *Metrics) recordAction(r podsync.Result) {
 	}
 }
 
-// recordContainerStart counts an attempt to start a container by its type, and a failed one by its reason. A
-// failure without a known reason counts as "other".
+// recordContainerStart counts an attempt to start a container by its type, and a failed one also by its reason.
+// A failure without a known reason counts as "other". The type is regular if the pod is not tracked.
 func (m *Metrics) recordContainerStart(r podsync.Result) {
 	kind := typeRegular
-	m.pods.updatePod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
+	m.pods.updateTrackedPod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
 	m.actions.containers.WithLabelValues(kind).Inc()
 	if r.Err != nil {
 		code := otherReason
@@ -70,10 +71,10 @@ func (m *Metrics) recordContainerStart(r podsync.Result) {
 // countCrashLoopWait counts a sync that did not start a container because of its crash-loop back-off.
 func (a *actions) countCrashLoopWait(podsync.RestartDelay) { a.crashLoopWaits.Inc() }
 
-// countPull counts a pull of an image by its result.
+// countPull counts a pull of an image by its result, "error" or "success".
 func (a *actions) countPull(p images.Pull) { a.pulls.WithLabelValues(resultLabel(p.Err)).Inc() }
 
-// resultLabel returns "error" or "success", the value of the label "result".
+// resultLabel returns the value of the label "result": "success" if err is nil, and "error" otherwise.
 func resultLabel(err error) string {
 	if err != nil {
 		return "error"

@@ -16,10 +16,11 @@ type apiServer struct {
 	holders  prometheus.Counter
 }
 
-// newAPIServer creates the metrics of a node that has joined a cluster.
-func newAPIServer(f *factory) apiServer {
+// newAPIServerMetrics creates and registers the metrics of a node that has joined a cluster: its requests for
+// its Node object and lease.
+func newAPIServerMetrics(f *factory) apiServer {
 	return apiServer{
-		requests: f.counters("podkeel_node_requests_total", "Requests for the node's object and lease at the API server.", "result"),
+		requests: f.counterVec("podkeel_node_requests_total", "Requests for the node's object and lease at the API server.", "result"),
 		changes:  f.counter("podkeel_node_object_changes_total", "Changes of the node's object at the API server."),
 		replaced: f.counter("podkeel_node_object_replacements_total", "Times that another object had the node's name."),
 		holders:  f.counter("podkeel_node_lease_conflicts_total", "Times that the node's lease was renewed by another holder."),

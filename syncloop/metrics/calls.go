@@ -18,15 +18,15 @@ type calls struct {
 	skipped       *prometheus.CounterVec
 }
 
-// newCalls creates and registers the metrics of calls of the runtime.
-func newCalls(f *factory) calls {
+// newRuntimeCallMetrics creates and registers the metrics of calls of the runtime.
+func newRuntimeCallMetrics(f *factory) calls {
 	return calls{
-		total:       f.counters("kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"),
-		errors:      f.counters("kubelet_runtime_operations_errors_total", "Calls of the runtime that failed.", "operation_type"),
-		duration:    f.histograms("kubelet_runtime_operations_duration_seconds", "Duration of calls of the runtime.", callBuckets, "operation_type"),
-		faults:      f.counters("podkeel_injected_faults_total", "Faults that were injected into calls of the runtime, by verb.", "verb"),
+		total:       f.counterVec("kubelet_runtime_operations_total", "Calls of the runtime.", "operation_type"),
+		errors:      f.counterVec("kubelet_runtime_operations_errors_total", "Calls of the runtime that failed.", "operation_type"),
+		duration:    f.histogramVec("kubelet_runtime_operations_duration_seconds", "Duration of calls of the runtime.", callBuckets, "operation_type"),
+		faults:      f.counterVec("podkeel_injected_faults_total", "Faults that were injected into calls of the runtime, by verb.", "verb"),
 		connections: f.counter("podkeel_runtime_connections_total", "Connections to a runtime that has answered."),
-		skipped:     f.counters("podkeel_runtime_skipped_records_total", "Records of the runtime that cannot be attributed to a pod.", "kind"),
+		skipped:     f.counterVec("podkeel_runtime_skipped_records_total", "Records of the runtime that cannot be attributed to a pod.", "kind"),
 	}
 }
 

@@ -18,9 +18,9 @@ type lazyMetrics struct {
 	hasNodeLabel                                                         bool // every metric has the label "node"
 }
 
-// init creates the descriptions of the metrics that are computed at each scrape. The node name is a label
-// unless all metrics have it as a constant label.
-func (c *lazyMetrics) init(f *factory) {
+// createDescriptions creates the descriptions of the metrics that are computed at each scrape. The node name is
+// a label unless all metrics have it as a constant label.
+func (c *lazyMetrics) createDescriptions(f *factory) {
 	c.desired = f.desc("kubelet_desired_pods", "Pods that the node should run, by whether they are static.", "static")
 	c.mirrors = f.desc("kubelet_mirror_pods", "Mirror pods of static pods.")
 	c.pods = f.desc("kubelet_running_pods", "Pods with a ready sandbox.")
@@ -35,7 +35,7 @@ func (c *lazyMetrics) init(f *factory) {
 	c.ready = f.desc("podkeel_node_ready", "Whether every source and the runtime have delivered a first snapshot and the first housekeeping is done.")
 }
 
-// describe sends the descriptions of the metrics to ch.
+// describe sends the descriptions of the metrics that are computed at each scrape to ch.
 func (c *lazyMetrics) describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{c.desired, c.mirrors, c.pods, c.containers, c.healthy, c.ready, c.faults, c.nodeName} {
 		ch <- d
@@ -82,7 +82,8 @@ var stateNames = map[runtime.State]string{
 	runtime.StateCreated: "created", runtime.StateRunning: "running", runtime.StateExited: "exited", runtime.StateUnknown: "unknown",
 }
 
-// countRunning counts the pods with a ready sandbox, and the containers of all pods by state.
+// countRunning returns the number of pods with a ready sandbox, and the number of containers of all pods by
+// state.
 func countRunning(observed []runtime.Pod) (pods int, states map[runtime.State]int) {
 	states = make(map[runtime.State]int, len(stateNames))
 	for _, p := range observed {

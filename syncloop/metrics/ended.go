@@ -17,8 +17,9 @@ var knownEndReasons = []string{
 	"RestartingAllContainers",
 }
 
-// countTerminated counts the containers of a status that have terminated since the previous status, by type,
-// exit code and reason. An unknown reason counts as "other".
+// countTerminated counts the terminations in a status that were not counted before, by container type, exit
+// code and reason. An unknown reason counts as "other". For each container only the newest termination in the
+// status counts.
 func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	for _, list := range [][]v1.ContainerStatus{st.InitContainerStatuses, st.ContainerStatuses, st.EphemeralContainerStatuses} {
 		for i := range list {
@@ -36,9 +37,9 @@ func (m *Metrics) countTerminated(known *pod, spec *v1.Pod, st *v1.PodStatus) {
 	}
 }
 
-// storeEndIfNew stores the container ID of a termination and reports whether it is not empty and not the stored
-// one. If a container terminates several times between two statuses, only the last termination counts.
-func (p *pod) storeEndIfNew(container, id string) bool {
+// storeEndIfNew stores the container ID of a container's newest termination. It stores nothing and returns
+// false if the ID is empty or already stored.
+func (p *pod) storeEndIfNew(container, id string) (stored bool) {
 	if p.countedEnds == nil {
 		p.countedEnds = make(map[string]string)
 	}

@@ -10,8 +10,8 @@ type factory struct {
 	collectors []prometheus.Collector
 }
 
-// register adds a collector to those that the factory has created, and returns it.
-func register[C prometheus.Collector](f *factory, c C) C {
+// addToCollectors adds a collector to the list of collectors that are registered later, and returns it.
+func addToCollectors[C prometheus.Collector](f *factory, c C) C {
 	f.collectors = append(f.collectors, c)
 	return c
 }
@@ -21,19 +21,19 @@ func (f *factory) opts(name, help string) prometheus.Opts {
 	return prometheus.Opts{Name: name, Help: help, ConstLabels: f.labels}
 }
 
-// counter creates and registers a counter.
+// counter creates a counter without labels, to be registered with the other collectors.
 func (f *factory) counter(name, help string) prometheus.Counter {
-	return register(f, prometheus.NewCounter(prometheus.CounterOpts(f.opts(name, help))))
+	return addToCollectors(f, prometheus.NewCounter(prometheus.CounterOpts(f.opts(name, help))))
 }
 
-// counters creates and registers a counter with labels.
-func (f *factory) counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return register(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
+// counterVec creates a counter with labels, to be registered with the other collectors.
+func (f *factory) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return addToCollectors(f, prometheus.NewCounterVec(prometheus.CounterOpts(f.opts(name, help)), labels))
 }
 
-// gauge creates and registers a gauge.
+// gauge creates a gauge, to be registered with the other collectors.
 func (f *factory) gauge(name, help string) prometheus.Gauge {
-	return register(f, prometheus.NewGauge(prometheus.GaugeOpts(f.opts(name, help))))
+	return addToCollectors(f, prometheus.NewGauge(prometheus.GaugeOpts(f.opts(name, help))))
 }
 
 // histogramOpts returns the options of a histogram, with the constant labels of the factory.
@@ -41,17 +41,18 @@ func (f *factory) histogramOpts(name, help string, buckets []float64) prometheus
 	return prometheus.HistogramOpts{Name: name, Help: help, ConstLabels: f.labels, Buckets: buckets}
 }
 
-// histogram creates and registers a histogram.
+// histogram creates a histogram without labels, to be registered with the other collectors.
 func (f *factory) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	return register(f, prometheus.NewHistogram(f.histogramOpts(name, help, buckets)))
+	return addToCollectors(f, prometheus.NewHistogram(f.histogramOpts(name, help, buckets)))
 }
 
-// histograms creates and registers a histogram with labels.
-func (f *factory) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	return register(f, prometheus.NewHistogramVec(f.histogramOpts(name, help, buckets), labels))
+// histogramVec creates a histogram with labels, to be registered with the other collectors.
+func (f *factory) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return addToCollectors(f, prometheus.NewHistogramVec(f.histogramOpts(name, help, buckets), labels))
 }
 
-// desc creates the description of a metric that is computed at each scrape. It registers nothing.
+// desc creates the description of a metric that is computed at each scrape, with the constant labels of the
+// factory. It registers nothing.
 func (f *factory) desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, f.labels)
 }

@@ -20,15 +20,16 @@ type loop struct {
 	interruptions prometheus.Counter
 }
 
-// newLoop creates and registers the metrics of the sync loop.
-func newLoop(f *factory) loop {
+// newLoopMetrics creates and registers the metrics of the sync loop, of rejected pods, of pod sources and of
+// contained panics.
+func newLoopMetrics(f *factory) loop {
 	return loop{
 		housekeeping:  f.histogram("podkeel_housekeeping_duration_seconds", "Duration of a housekeeping of the sync loop.", prometheus.DefBuckets),
 		errors:        f.counter("podkeel_housekeeping_errors_total", "Housekeepings of the sync loop that failed."),
-		rejections:    f.counters("kubelet_admission_rejections_total", "Pods that admission has rejected, by reason.", "reason"),
-		panics:        f.counters("podkeel_panics_total", "Contained panics, by call.", "call"),
-		invalid:       f.counters("podkeel_source_rejected_pods_total", "Invalid pods of a source, which were not delivered.", "source"),
-		sourceErrors:  f.counters("podkeel_source_errors_total", "Failures of sources of pods.", "source"),
+		rejections:    f.counterVec("kubelet_admission_rejections_total", "Pods that admission has rejected, by reason.", "reason"),
+		panics:        f.counterVec("podkeel_panics_total", "Contained panics, by call.", "call"),
+		invalid:       f.counterVec("podkeel_source_rejected_pods_total", "Invalid pods of a source, which were not delivered.", "source"),
+		sourceErrors:  f.counterVec("podkeel_source_errors_total", "Failures of sources of pods.", "source"),
 		interruptions: f.counter("podkeel_process_stops_total", "Times that the process was stopped for a while and has resumed."),
 	}
 }
@@ -45,8 +46,8 @@ var knownRejectReasons = []string{
 // chooses.
 const extendedResource = "OutOfExtendedResources"
 
-// countRejection counts a pod that admission has rejected, by reason. All OutOf reasons of extended resources
-// count as one, and so do all unknown reasons.
+// countRejection counts a pod that admission has rejected, by reason. An unknown reason that begins with OutOf
+// counts under one label for extended resources, and any other unknown reason under "other".
 func (l *loop) countRejection(_ *v1.Pod, reason, _ string) {
 	switch {
 	case slices.Contains(knownRejectReasons, reason):
@@ -69,12 +70,12 @@ func (l *loop) recordHousekeeping(took time.Duration, err error) {
 // countPanic counts a contained panic by the call that panicked.
 func (l *loop) countPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
 
-// countInvalidPod counts an invalid pod of a source.
+// countInvalidPod counts an invalid pod by the source that has rejected it.
 func (l *loop) countInvalidPod(source string, _ *v1.Pod, _ error) {
 	l.invalid.WithLabelValues(source).Inc()
 }
 
-// countSourceError counts a failure of a source.
+// countSourceError counts a failure of a pod source, by the name of the source.
 func (l *loop) countSourceError(source string, _ error) {
 	l.sourceErrors.WithLabelValues(source).Inc()
 }

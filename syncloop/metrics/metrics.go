@@ -48,17 +48,17 @@ func New(config Config) *Metrics {
 		f.labels = prometheus.Labels{"node": config.Node}
 	}
 	m := &Metrics{clock: config.Clock}
-	m.workers.init(f)
-	m.starts = newStarts(f)
-	m.actions = newActions(f)
-	m.observer = newObserver(f)
-	m.probes = newProbes(f)
-	m.statuses = newStatuses(f)
-	m.loop = newLoop(f)
-	m.calls = newCalls(f)
-	m.server = newAPIServer(f)
-	m.requests = newRequests(f, cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{}))
-	m.lazy.init(f)
+	m.workers.createDescriptionsAndRegister(f)
+	m.starts = newStartMetrics(f)
+	m.actions = newActionMetrics(f)
+	m.observer = newPLEGMetrics(f)
+	m.probes = newProbeMetrics(f)
+	m.statuses = newStatusMetrics(f)
+	m.loop = newLoopMetrics(f)
+	m.calls = newRuntimeCallMetrics(f)
+	m.server = newAPIServerMetrics(f)
+	m.requests = newRequestMetrics(f, cmp.Or[clock.PassiveClock](config.Clock, clock.RealClock{}))
+	m.lazy.createDescriptions(f)
 	m.all = f.collectors
 	return m
 }
@@ -80,8 +80,8 @@ func (m *Metrics) Instrument(config *node.Config) {
 	m.instrumentParts(p)
 }
 
-// instrumentParts sets the hooks of the parts of a node to functions that update the metrics. A hook that is
-// set already is called first.
+// instrumentParts adds functions that update the metrics to hooks of the parts of a node. A hook that is set
+// already is called before the function.
 func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Sources.Rejected = chainHooks3(p.Sources.Rejected, m.loop.countInvalidPod)
 	p.Sources.Failed = chainHooks2(p.Sources.Failed, m.loop.countSourceError)

@@ -24,8 +24,9 @@ type lastRelist struct {
 	began time.Time
 }
 
-// newObserver creates and registers the metrics of the PLEG.
-func newObserver(f *factory) observer {
+// newPLEGMetrics creates and registers the metrics of the PLEG, which lists and inspects the pods of the
+// runtime.
+func newPLEGMetrics(f *factory) observer {
 	return observer{
 		relist:       f.histogram("kubelet_pleg_relist_duration_seconds", "Duration of a listing of all pods of the runtime.", prometheus.DefBuckets),
 		interval:     f.histogram("kubelet_pleg_relist_interval_seconds", "Time between the beginnings of two listings.", prometheus.DefBuckets),
@@ -39,7 +40,7 @@ func newObserver(f *factory) observer {
 }
 
 // recordRelist adds the duration of a listing of the runtime, and the time since the start of the previous one,
-// to their histograms. It counts an error, or else stores the time of the successful listing.
+// to their histograms. It counts a failed listing, and stores the time of a successful one.
 func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o, now := &m.observer, m.clock.Now()
 	observeDuration(o.relist, r.Took)
@@ -54,7 +55,8 @@ func (m *Metrics) recordRelist(r pleg.Relisting) {
 	o.lastSeen.Set(float64(now.UnixMilli()) / 1000)
 }
 
-// swapStart stores the start of a listing, and returns the start of the previous one, or the zero time.
+// swapStart stores the start of a listing, and returns the start of the previous one, or the zero time if there
+// was none.
 func (l *lastRelist) swapStart(began time.Time) (last time.Time) {
 	l.Lock()
 	defer l.Unlock()

@@ -31,10 +31,10 @@ type pod struct {
 // span is a period of time.
 type span struct{ from, to time.Time }
 
-// trackPod stores the newest spec of a pod, and reports whether the pod is new. It returns nil for an unknown
-// pod without a start time or with a terminal phase, because no worker may exist whose end would remove the
-// pod.
-func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
+// trackStartedPod stores the newest spec of a pod for later metrics, and returns its entry; first is true if
+// the pod is new. It returns nil and stores nothing for a new pod without a start time or with a terminal
+// phase, because it may have no worker, whose removal removes the entry.
+func (p *trackedPods) trackStartedPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
 	found, loaded := p.known.Load(spec.UID)
 	if !loaded {
 		if st.StartTime == nil || st.Phase == v1.PodFailed || st.Phase == v1.PodSucceeded {
@@ -49,22 +49,22 @@ func (p *trackedPods) trackPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, firs
 	return one, !loaded
 }
 
-// updatePod calls f with the tracked pod of a UID, under the pod's lock. It does nothing for an unknown UID. f
-// must not block.
-func (p *trackedPods) updatePod(uid types.UID, f func(*pod)) {
+// updateTrackedPod calls f with the tracked pod of a UID, under the pod's lock. It does nothing if the pod is
+// not tracked. f must not block.
+func (p *trackedPods) updateTrackedPod(uid types.UID, f func(*pod)) {
 	if one, ok := p.known.Load(uid); ok {
 		one.(*pod).updateUnderLock(f)
 	}
 }
 
-// updateUnderLock calls f under the lock of the pod.
+// updateUnderLock calls f with the pod, under the lock of the pod.
 func (p *pod) updateUnderLock(f func(*pod)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p)
 }
 
-// removePod removes a pod whose worker was removed, and deletes the time series of its probes.
+// removePod stops tracking a pod whose worker was removed, and deletes the time series of its probes.
 func (m *Metrics) removePod(uid types.UID) {
 	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
 		one.(*pod).updateUnderLock(m.probes.deletePodSeries)
@@ -86,7 +86,7 @@ const (
 )
 
 // containerType returns the label value for a regular, init or ephemeral container. A name that the spec does
-// not have counts as ephemeral.
+// not have as a regular or init container counts as ephemeral.
 func containerType(pod *v1.Pod, name string) string {
 	named := func(c v1.Container) bool { return c.Name == name }
 	switch {

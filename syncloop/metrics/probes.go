@@ -32,21 +32,22 @@ type probeMetrics struct {
 
 var resultNames = [prober.Failed + 1]string{0: "unknown", prober.Passed: "successful", prober.Warned: "successful", prober.Failed: "failed"}
 
-// newProbes creates and registers the metrics of probes.
-func newProbes(f *factory) probes {
+// newProbeMetrics creates and registers the metrics of probes.
+func newProbeMetrics(f *factory) probes {
 	return probes{
-		total:    f.counters("prober_probe_total", "Attempts of probes, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid"),
-		duration: f.histograms("prober_probe_duration_seconds", "Duration of attempts of probes that did not fail.", prometheus.DefBuckets, "probe_type", "container", "pod", "namespace"),
+		total:    f.counterVec("prober_probe_total", "Attempts of probes, by result.", "probe_type", "result", "container", "pod", "namespace", "pod_uid"),
+		duration: f.histogramVec("prober_probe_duration_seconds", "Duration of attempts of probes that did not fail.", prometheus.DefBuckets, "probe_type", "container", "pod", "namespace"),
 	}
 }
 
 // recordProbe counts one attempt of a probe by its result. Unless the probe failed, it also adds the duration
-// to a histogram. As in the kubelet, an attempt with an error or an unknown result does not count.
+// to a histogram. It ignores a pod that is not tracked and, as the kubelet does, an attempt with an error or an
+// unknown result.
 func (m *Metrics) recordProbe(a prober.Attempt) {
 	if int(a.Result) >= len(resultNames) || a.Err != nil {
 		return
 	}
-	m.pods.updatePod(a.UID, func(one *pod) {
+	m.pods.updateTrackedPod(a.UID, func(one *pod) {
 		p := m.probes.ensureMetrics(one, probeKey{a.Container, a.Kind})
 		if p.results[a.Result] == nil {
 			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)
@@ -58,7 +59,8 @@ func (m *Metrics) recordProbe(a prober.Attempt) {
 	})
 }
 
-// ensureMetrics returns the label values and counters of a probe, and creates them if they are missing.
+// ensureMetrics returns the metrics entry of a probe, with its label values and its counters made so far. It
+// creates the entry if it is missing.
 func (p *probes) ensureMetrics(tracked *pod, key probeKey) *probeMetrics {
 	if found := tracked.probes[key]; found != nil {
 		return found

@@ -15,12 +15,12 @@ type requests struct {
 	duration *prometheus.HistogramVec
 }
 
-// newRequests creates and registers the metrics of requests to an API server.
-func newRequests(f *factory, now clock.PassiveClock) requests {
+// newRequestMetrics creates and registers the metrics of requests to an API server.
+func newRequestMetrics(f *factory, now clock.PassiveClock) requests {
 	return requests{
 		clock:    now,
-		total:    f.counters("rest_client_requests_total", "Requests to the API server, by the status code of the answer; <error> if there was no answer.", "code", "method", "host"),
-		duration: f.histograms("rest_client_request_duration_seconds", "Time until the answer to a request to the API server began.", requestBuckets, "verb", "host"),
+		total:    f.counterVec("rest_client_requests_total", "Requests to the API server, by the status code of the answer; <error> if there was no answer.", "code", "method", "host"),
+		duration: f.histogramVec("rest_client_request_duration_seconds", "Time until the answer to a request to the API server began.", requestBuckets, "verb", "host"),
 	}
 }
 

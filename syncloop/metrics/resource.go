@@ -81,7 +81,7 @@ type scrape struct {
 	ch    chan<- prometheus.Metric
 }
 
-// sendUsage sends the CPU time and the memory of a node, a pod or a container, as far as they are known. prefix
+// sendUsage sends the CPU time and the memory of a node, a pod or a container, each only if it is known. prefix
 // begins the names of the metrics.
 func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
@@ -92,7 +92,7 @@ func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.
 	}
 }
 
-// sendContainer sends the CPU time, memory, start time and swap of a container, as far as they are known.
+// sendContainer sends the CPU time, memory, start time and swap of a container, each only if it is known.
 func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	s.sendUsage("container", c.CPU, c.Memory, labels...)
 	if !c.StartedAt.IsZero() {

@@ -19,35 +19,37 @@ type startMetrics struct {
 	terminated          *prometheus.CounterVec
 }
 
-// newStarts creates and registers the metrics of pod starts.
-func newStarts(f *factory) startMetrics {
+// newStartMetrics creates and registers the metrics of pod starts, of image pull durations and of terminated
+// containers.
+func newStartMetrics(f *factory) startMetrics {
 	return startMetrics{
 		running:    f.histogram("kubelet_pod_start_duration_seconds", "Time from when the node first saw a pod to all its containers running.", startBuckets),
 		total:      f.histogram("kubelet_pod_start_total_duration_seconds", "Time from the creation of a pod to the API server knowing that all its containers run.", startBuckets),
 		sli:        f.histogram("kubelet_pod_start_sli_duration_seconds", "Time from the creation of a pod to the API server knowing that all its containers run, without pulls of images and init containers.", startBuckets),
 		containers: f.histogram("kubelet_containers_per_pod_count", "Number of containers of a pod, when it starts.", countBuckets),
-		pull:       f.histograms("kubelet_image_pull_duration_seconds", "Duration of pulls of images that succeeded, including the wait for other pulls, by the size of the image.", pullBuckets, "image_size_in_bytes"),
-		terminated: f.counters("kubelet_terminated_containers_total", "Containers that have terminated.", "container_type", "exit_code", "reason"),
+		pull:       f.histogramVec("kubelet_image_pull_duration_seconds", "Duration of pulls of images that succeeded, including the wait for other pulls, by the size of the image.", pullBuckets, "image_size_in_bytes"),
+		terminated: f.counterVec("kubelet_terminated_containers_total", "Containers that have terminated.", "container_type", "exit_code", "reason"),
 	}
 }
 
-// recordImagePull adds the duration of a successful pull to a histogram. It stores the time span of the pull
-// until the pod's start has been measured.
+// recordImagePull adds the duration of a successful pull to a histogram. For a tracked pod whose start has not
+// been measured it also stores the time span of the pull.
 func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	now := m.clock.Now()
 	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
-	m.pods.updatePod(p.UID, func(one *pod) {
+	m.pods.updateTrackedPod(p.UID, func(one *pod) {
 		if !one.reachedServer {
 			one.pulls = append(one.pulls, span{now.Add(-p.Waited), now})
 		}
 	})
 }
 
-// recordStatus handles a status that the store has accepted. For a new pod it records the number of containers,
-// the first time that all containers run it records the start duration, and it counts terminated containers.
+// recordStatus handles a status that the store has accepted. For a new pod it records the number of containers.
+// The first time that all containers run, it records the time since the node first saw the pod. It also counts
+// terminated containers. It ignores a pod that is not tracked.
 func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
-	known, first := m.pods.trackPod(spec, st)
+	known, first := m.pods.trackStartedPod(spec, st)
 	if known == nil {
 		return
 	}
@@ -65,17 +67,17 @@ func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	})
 }
 
-// recordSentStatus records how long a status took to reach the API server. The first time that such a status
-// has all containers running, it also records the start durations of the pod, unless countsForStartSLI returns
-// false.
+// recordSentStatus records how long a status took to reach the API server. The first time that a sent status
+// has all containers running, it also records the start durations of the pod, unless the pod has no creation
+// time or a volume that other components may provide.
 func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	observeDuration(m.statuses.sync, took)
 	if u.Pod == nil || !areAllContainersRunning(u.Pod, &u.Status) {
 		return
 	}
 	now := m.clock.Now()
-	m.pods.updatePod(u.UID, func(one *pod) {
-		if one.reachedServer || !countsForStartSLI(u.Pod) {
+	m.pods.updateTrackedPod(u.UID, func(one *pod) {
+		if one.reachedServer || !hasCreationTimeAndOnlyLocalVolumes(u.Pod) {
 			return
 		}
 		one.reachedServer = true
@@ -86,8 +88,8 @@ func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 	})
 }
 
-// areAllContainersRunning reports whether every regular container of the pod runs. It returns false if none
-// does.
+// areAllContainersRunning reports whether every regular container of the pod runs. It returns false if the
+// status has no running container.
 func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	running := 0
 	for i := range st.ContainerStatuses {
@@ -98,15 +100,16 @@ func areAllContainersRunning(pod *v1.Pod, st *v1.PodStatus) bool {
 	return running > 0 && running == len(pod.Spec.Containers)
 }
 
-// countsForStartSLI reports whether the pod's start counts for the start SLI. A pod without a creation time
-// does not count, nor one with a volume that other components provide, such as a PersistentVolumeClaim.
-func countsForStartSLI(pod *v1.Pod) bool {
+// hasCreationTimeAndOnlyLocalVolumes reports whether the pod has a creation time, and no volumes except
+// Secrets, ConfigMaps, downwardAPI, emptyDir and projected volumes. Only the start of such a pod counts for the
+// start SLI.
+func hasCreationTimeAndOnlyLocalVolumes(pod *v1.Pod) bool {
 	return !pod.CreationTimestamp.IsZero() && !slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool {
 		return v.Secret == nil && v.ConfigMap == nil && v.DownwardAPI == nil && v.EmptyDir == nil && v.Projected == nil
 	})
 }
 
-// unionDuration returns the total time that at least one of the spans covers. It sorts the spans.
+// unionDuration returns the total time that at least one of the spans covers. It sorts the spans in place.
 func unionDuration(spans []span) (sum time.Duration) {
 	slices.SortStableFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
 	var end time.Time

@@ -46,7 +46,7 @@ type durations struct {
 	sum     atomic.Int64
 }
 
-// observe adds a duration to its bucket and to the sum.
+// observe increments the count of the bucket that the duration belongs to, and adds the duration to the sum.
 func (d *durations) observe(took time.Duration) {
 	i := 0
 	for i < len(bucketBounds) && took > bucketBounds[i] {
@@ -56,7 +56,8 @@ func (d *durations) observe(took time.Duration) {
 	d.sum.Add(int64(took))
 }
 
-// histogram returns a histogram metric with the sums over all copies of the counters.
+// histogram returns a histogram metric with the sums over all copies of the counters. durationsOf selects the
+// durations in a copy.
 func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
 	var count uint64
 	var sum time.Duration
@@ -75,7 +76,8 @@ func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *du
 	return prometheus.MustNewConstHistogram(desc, count, sum.Seconds(), buckets, labels...)
 }
 
-// counter returns a counter metric with the sum over all copies of the counters.
+// counter returns a counter metric with the sum over all copies of the counters. counterOf selects the counter
+// in a copy.
 func (s *stripes) counter(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
 	var sum uint64
 	for i := range s {

@@ -31,8 +31,8 @@ const (
 
 var operationNames = [operations]string{"sync", "update", "create", "kill", "terminated"}
 
-// operationOf returns the kubelet's operation type for one sync: create, update, sync, kill or terminated.
-func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
+// operationType returns the kubelet's operation type for one sync: create, update, sync, kill or terminated.
+func operationType(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	switch {
 	case kind == lifecycle.SyncTerminatedPod:
 		return opTerminated
@@ -46,8 +46,9 @@ func operationOf(kind lifecycle.Kind, update podworkers.SyncPodType) operation {
 	return opSync
 }
 
-// init creates the descriptions of the metrics of pod workers, and registers w as their collector.
-func (w *workers) init(f *factory) {
+// createDescriptionsAndRegister creates the descriptions of the metrics of pod workers, and adds w to the
+// collectors that are registered later.
+func (w *workers) createDescriptionsAndRegister(f *factory) {
 	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, successful or not, by operation type.", "operation_type")
 	w.errors = f.desc("podkeel_pod_worker_errors_total", "Failed syncs of pods, by operation type.", "operation_type")
 	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from the first update of a pod to the start of its first sync.")
@@ -74,17 +75,17 @@ func (w *workers) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// countPhase counts a phase that the worker of a pod has entered.
+// countPhase counts a phase that the worker of a pod has entered. It ignores an unknown phase.
 func (w *workers) countPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
 	if phase <= lifecycle.Finished {
 		w.stripes.stripeFor(uid).phases[phase].Add(1)
 	}
 }
 
-// recordSync adds the duration of one sync to a histogram and counts an error. For the first sync of a pod it
-// also records the time from the update to the start of the sync, if it is known.
+// recordSync adds the duration of one sync to a histogram by operation type, and counts an error. For the first
+// sync of a pod it also records the time from the update to the start of the sync, if it is known.
 func (w *workers) recordSync(s podworkers.Synced) {
-	op, stripe := operationOf(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
+	op, stripe := operationType(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
 	stripe.durations[op].observe(s.Took)
 	if op == opCreate && s.Latency >= s.Took { // A smaller latency means that the time of the update is not known.
 		stripe.start.observe(s.Latency - s.Took)
