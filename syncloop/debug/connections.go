@@ -59,9 +59,9 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// addOrPickVictim adds a connection if fewer than maxOpen are open. Otherwise it returns an open connection
-// without a running request, which the caller must close first, or nil if all have one. roomChanged is closed when the
-// caller should try again.
+// addOrPickVictim adds a connection if fewer than maxOpen are open. If not, it returns an open connection
+// without a running request, which the caller must close first, or nil if all have one; roomChanged is closed
+// when the caller should try again. After the listener is closed it returns only false and nils.
 func (l *limitedListener) addOrPickVictim(c *countedConn) (added bool, victim *countedConn, roomChanged <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +76,8 @@ func (l *limitedListener) addOrPickVictim(c *countedConn) (added bool, victim *c
 }
 
 // pickVictimLocked returns an open connection of the lowest priority, or nil if every connection has a running
-// request of an accepted client. It chooses at random. So a client with many connections cannot make the
-// listener close only connections of other clients.
+// request of an accepted client. Among equal priorities it chooses at random, so that a client with many
+// connections cannot make the listener close only connections of other clients.
 func (l *limitedListener) pickVictimLocked() (victim *countedConn) {
 	for c := range l.mu.open {
 		if c.priority < useful && (victim == nil || c.priority < victim.priority) {
@@ -124,21 +124,21 @@ type countedConn struct {
 // Close implements net.Conn. It closes the connection and removes it from the open connections of the listener,
 // which wakes a waiting Accept.
 func (c *countedConn) Close() error {
-	defer c.changeAndWakeWaiting(func() { delete(c.listener.mu.open, c) })
+	defer c.changeAndWakeAccept(func() { delete(c.listener.mu.open, c) })
 	return c.Conn.Close()
 }
 
 // Unknown implements respond.Peer. The listener may close the connection at the limit, because the client is
 // not authenticated yet.
-func (c *countedConn) Unknown() { c.changeAndWakeWaiting(func() { c.priority = unaccepted }) }
+func (c *countedConn) Unknown() { c.changeAndWakeAccept(func() { c.priority = unaccepted }) }
 
 // Accepted implements respond.Peer. The listener does not close the connection at the limit while its request
 // runs.
-func (c *countedConn) Accepted() { c.changeAndWakeWaiting(func() { c.priority = useful }) }
+func (c *countedConn) Accepted() { c.changeAndWakeAccept(func() { c.priority = useful }) }
 
-// changeAndWakeWaiting calls change with the lock of the listener held. It then wakes a waiting Accept, because
+// changeAndWakeAccept calls change with the lock of the listener held. It then wakes a waiting Accept, because
 // there may be room for its connection.
-func (c *countedConn) changeAndWakeWaiting(change func()) {
+func (c *countedConn) changeAndWakeAccept(change func()) {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	change()
@@ -146,7 +146,7 @@ func (c *countedConn) changeAndWakeWaiting(change func()) {
 	c.listener.mu.news = make(chan struct{})
 }
 
-// withPeerConnection is http.Server.ConnContext. It stores the connection in the context, so that handlers can
+// withPeerConnection is http.Server.ConnContext. It returns a context with the connection, so that handlers can
 // set its priority as a respond.Peer.
 func withPeerConnection(ctx context.Context, c net.Conn) context.Context {
 	if secure, ok := c.(*tls.Conn); ok {
@@ -155,10 +155,11 @@ func withPeerConnection(ctx context.Context, c net.Conn) context.Context {
 	return respond.WithPeer(ctx, c.(*countedConn)) // The listener returns no other type.
 }
 
-// trackRequest gives a connection the priority of a connection with a running request; done lowers that
-// priority again. A handler that authenticates clients can lower it earlier.
-func trackRequest(ctx context.Context) (done func()) {
+// raisePriorityForRequest gives the connection of a request the highest priority, so that the listener does not
+// close it at its limit. done lowers the priority to the one of an idle connection. A handler that
+// authenticates clients can lower it earlier.
+func raisePriorityForRequest(ctx context.Context) (done func()) {
 	c := respond.PeerOf(ctx).(*countedConn) // withPeerConnection has stored it.
 	c.Accepted()
-	return func() { c.changeAndWakeWaiting(func() { c.priority = min(c.priority, idle) }) }
+	return func() { c.changeAndWakeAccept(func() { c.priority = min(c.priority, idle) }) }
 }

@@ -21,7 +21,8 @@ type CommandRunner interface {
 }
 
 // execHandler returns the handler of /exec, which runs a command in a container and streams its output. The
-// exit code follows in a trailer. It responds with 403 if the client is not on this machine or runner is nil.
+// exit code follows in a trailer. It responds with 403 if execRejectionReason rejects the request or runner is
+// nil, and with 400 if the command is missing.
 func execHandler(runner CommandRunner) http.HandlerFunc {
 	commands := &streamer{finder: runner, gate: respond.Gate{Most: maxCommands}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +65,7 @@ func (b *sharedWriter) Write(p []byte) (int, error) {
 }
 
 // execRejectionReason returns why a request for /exec is rejected, or "". It accepts only requests to and from
-// a loopback address or over a Unix socket, and none of a browser page or a proxy. A page in a browser cannot
+// a loopback address or over a Unix socket, and none from a browser page or a proxy. A page in a browser cannot
 // remove the Origin header, and its Host is the name that the page has requested.
 func execRejectionReason(r *http.Request) string {
 	switch {

@@ -16,8 +16,8 @@ import (
 // connection.
 const drainPeriod = time.Second
 
-// rejectUnsafeRequests returns a handler that rejects requests that a page in a browser may have sent, and
-// requests with a body. It passes other requests to next.
+// rejectUnsafeRequests returns a handler that passes requests to next. It responds with 403 to a request that a
+// page in a browser may have sent, and with 413 to a request with a body, whose connection it also closes.
 func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := browserRequestReason(hosts, r); why != "" {
@@ -35,9 +35,9 @@ func rejectUnsafeRequests(hosts []string, next http.Handler) http.Handler {
 	})
 }
 
-// browserRequestReason returns why a request may come from a page in a browser, or "". Such a request has an
-// Origin or Sec-Fetch-Site header that the page cannot remove. The browser omits them if the page has pointed
-// its own host name to this machine, and then Host is not an allowed name.
+// browserRequestReason returns why a request may come from a page in a browser, or "". A page cannot remove the
+// Origin or Sec-Fetch-Site header of its requests. The browser omits them if the page has pointed its own host
+// name to this machine, and then Host is not an allowed name.
 func browserRequestReason(hosts []string, r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(r.Header.Values("Origin")) > 0, len(site) > 0 && !slices.Equal(site, []string{"none"}):
@@ -48,8 +48,8 @@ func browserRequestReason(hosts []string, r *http.Request) string {
 	return ""
 }
 
-// isAllowedHost reports whether the request's Host is empty, localhost, an IP address or one of hosts. It
-// allows every Host over a Unix socket, which a browser cannot use.
+// isAllowedHost reports whether the request's Host is empty, localhost, an IP address or one of hosts, in any
+// case. It allows every Host over a Unix socket, which a browser cannot use.
 func isAllowedHost(hosts []string, r *http.Request) bool {
 	host := strings.ToLower(strings.TrimSuffix(hostWithoutPort(r.Host), "."))
 	if host == "" || host == "localhost" || isUnixSocket(r) {

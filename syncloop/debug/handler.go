@@ -58,7 +58,8 @@ func New(config Config) (http.Handler, error) {
 	return newRoutesHandler(routes(config), config.Hosts), nil
 }
 
-// newRoutesHandler returns a handler that serves the routes and rejects requests of pages in a browser.
+// newRoutesHandler returns a handler that serves the routes. It rejects requests of pages in a browser and
+// requests with a body.
 func newRoutesHandler(served []route, hosts []string) http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range served {
@@ -79,12 +80,12 @@ func NewHealth(config Config) (http.Handler, error) {
 	public := Config{Health: config.Health, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
 	served := healthRoutes(public)
 	served = append(served, indexRoutes(public, served)...)
-	return newRoutesHandler(append(served, route{"/", rejectPrivatePaths(config.PrivatePathsHint)}), config.Hosts), nil
+	return newRoutesHandler(append(served, route{"/", newForbiddenHandler(config.PrivatePathsHint)}), config.Hosts), nil
 }
 
-// rejectPrivatePaths returns a handler that responds with 403 and the hint. NewHealth uses it for the paths
-// that would show or change pods.
-func rejectPrivatePaths(hint string) http.HandlerFunc {
+// newForbiddenHandler returns a handler that responds with 403, the reason and the hint. NewHealth uses it for
+// the paths that would show or change pods.
+func newForbiddenHandler(hint string) http.HandlerFunc {
 	text := "this address serves health and metrics only, because every user of the machine can reach it"
 	if hint != "" {
 		text += "; " + hint
@@ -129,7 +130,7 @@ func routes(config Config) []route {
 // that the Config does not have.
 func healthRoutes(config Config) []route {
 	all := []route{
-		{"GET /healthz", withManifestFaults(config, healthHandler(config.Health))},
+		{"GET /healthz", addManifestFaultsIfVerbose(config, healthHandler(config.Health))},
 		{"GET /readyz", healthHandler(config.Ready)},
 	}
 	for pattern, h := range map[string]http.Handler{"/metrics": config.Metrics, "/metrics/resource": config.ResourceMetrics} {
@@ -140,21 +141,21 @@ func healthRoutes(config Config) []route {
 	return all
 }
 
-// withManifestFaults returns a handler that calls next. If the query has "verbose" and the node is healthy, it
-// responds with "ok" and the faults of manifests instead.
-func withManifestFaults(config Config, next http.HandlerFunc) http.HandlerFunc {
+// addManifestFaultsIfVerbose returns a handler that calls next. If the query has "verbose" and the node is
+// healthy, the handler instead responds with "ok" and the faults of manifests.
+func addManifestFaultsIfVerbose(config Config, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
-			respond.WriteText(w, http.StatusOK, "ok\n"+describeFaults(config, ""))
+			respond.WriteText(w, http.StatusOK, "ok\n"+describeFaultsPodFirst(config, ""))
 			return
 		}
 		next(w, r)
 	}
 }
 
-// describeFaults returns lines about the faults of manifests, or "" if there are none. If pod is set, it
-// returns only the faults that may concern the pod of this name.
-func describeFaults(config Config, pod string) string {
+// describeFaultsPodFirst returns lines about the first few faults of manifests, or "" if there are none. The
+// faults that may concern the pod of this name come first; an empty name gives no such order.
+func describeFaultsPodFirst(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""
 	}
@@ -164,8 +165,8 @@ func describeFaults(config Config, pod string) string {
 	return ""
 }
 
-// healthHandler returns a handler that responds with "ok", or with status 503 and the error that health
-// returns.
+// healthHandler returns a handler that responds with "ok", or with status 503 and the error if health returns
+// one.
 func healthHandler(health func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if err := health(); err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// trackRequest gives a connection the priority of a connection with a running request; done lowers that
-// priority again. A handler that authenticates clients can lower it earlier.
-func trackRequest(text string) http.Handler {
+// textHandler returns a handler that responds with text.
+func textHandler(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
@@ -26,7 +25,7 @@ func trackRequest(text string) http.Handler {
 // reaches answers health and metrics only, whatever the Config has.
 func TestNewHealth_ServesNoPod(t *testing.T) {
 	config := everything()
-	config.Metrics, config.ResourceMetrics, config.Stats = trackRequest("metrics"), trackRequest("resources"), trackRequest("stats")
+	config.Metrics, config.ResourceMetrics, config.Stats = textHandler("metrics"), textHandler("resources"), textHandler("stats")
 	config.Faults = func() []source.Faults {
 		return []source.Faults{{Count: 1, First: []source.Fault{{Path: "/m/web.yaml", Reason: "password=secret"}}}}
 	}

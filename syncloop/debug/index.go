@@ -8,8 +8,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
 
-// indexRoutes returns the routes that list the paths of the listed routes and the timelines of all pods. They
-// respond with text and no links, because a request from a link on a page would be rejected.
+// indexRoutes returns the routes that respond with a list of the patterns in listed and, if the Config has
+// timelines, with a list of the timeline paths of all pods. They respond with text and no links, because a
+// request from a link on a page would be rejected.
 func indexRoutes(config Config, listed []route) []route {
 	var patterns []string
 	for _, r := range listed {

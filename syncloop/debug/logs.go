@@ -18,8 +18,8 @@ type LogReader interface {
 	runtime.LogReader
 }
 
-// logHandler returns the handler of /logs, which streams the log of the container in the path. For HEAD it does
-// not follow the log.
+// logHandler returns the handler of /logs, which streams the log of the container in the path. It responds with
+// 400 to an invalid query, and does not follow the log for HEAD.
 func logHandler(logs LogReader) http.HandlerFunc {
 	readers := &streamer{finder: logs, gate: respond.Gate{Most: maxLogReaders}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -36,7 +36,8 @@ func logHandler(logs LogReader) http.HandlerFunc {
 	}
 }
 
-// parseLogQuery parses the query of /logs. previous selects the container before the present one.
+// parseLogQuery parses the query of /logs: follow, previous, tail and since. previous selects the container
+// before the present one. It returns an error for an invalid value.
 func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, previous bool, err error) {
 	if req.Follow, err = parseFlag(q, "follow"); err != nil {
 		return req, false, err
@@ -57,8 +58,8 @@ func parseLogQuery(q url.Values, now time.Time) (req runtime.ReadLogRequest, pre
 	return req, previous, nil
 }
 
-// parseFlag reports whether a flag of the query is true. A flag without a value is true, and an absent flag is
-// false.
+// parseFlag returns the value of a flag in the query. A flag without a value is true, and an absent flag is
+// false. It returns an error for a value that is no boolean.
 func parseFlag(q url.Values, name string) (bool, error) {
 	if value := q.Get(name); value != "" {
 		b, err := strconv.ParseBool(value)
@@ -70,7 +71,7 @@ func parseFlag(q url.Values, name string) (bool, error) {
 	return q.Has(name), nil
 }
 
-// parseTimeOrAge parses a time, or a duration and returns the time that long before now.
+// parseTimeOrAge parses a time, or a duration, for which it returns the time that long before now.
 func parseTimeOrAge(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil

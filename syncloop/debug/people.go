@@ -22,17 +22,17 @@ type ContainerFinder interface {
 	ContainerID(ctx context.Context, namespace, pod, container string, previous bool) (string, error)
 }
 
-// namesFromPath returns the namespace, pod and container in the path of a request. ok is false if no Kubernetes
-// object can have such a name.
+// namesFromPath returns the namespace, pod and container in the path of a request; the container may be empty.
+// ok is false if no Kubernetes object can have such a name.
 func namesFromPath(r *http.Request) (namespace, pod, name string, ok bool) {
 	namespace, pod, name = r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	ok = isValidName(namespace) && isValidName(pod) && (name == "" || len(validation.IsDNS1123Label(name)) == 0)
 	return namespace, pod, name, ok
 }
 
-// findContainerOrRespond returns the ID of the container that the path names. If there is none, it responds
-// with an error and returns false.
-func findContainerOrRespond(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
+// findContainerIDOrRespond returns the ID of the container that the path names. If it cannot find the
+// container, it responds with an error and returns false.
+func findContainerIDOrRespond(w http.ResponseWriter, r *http.Request, f ContainerFinder, previous bool) (id string, ok bool) {
 	namespace, pod, name, ok := namesFromPath(r)
 	if !ok {
 		respond.WriteText(w, http.StatusNotFound, "no object can have this name; /pods lists the pods\n")
@@ -53,15 +53,15 @@ type streamer struct {
 	gate   respond.Gate
 }
 
-// streamFromContainer finds the container that the path names, and streams to the client what write writes. It
-// sends an error in the trailer, or as the response if no output was written. It returns true only if write has
-// succeeded and the client is still connected.
+// streamFromContainer finds the container that the path names, calls write, and streams its output to the
+// client. It sends an error in the trailer, or as the response if no output was written; too many requests at
+// once also get an error. It returns true only if write has succeeded and the client is still connected.
 func (s *streamer) streamFromContainer(w http.ResponseWriter, r *http.Request, previous bool, write func(id string, out io.Writer) error) (complete bool) {
 	if !s.gate.Enter(w) {
 		return false
 	}
 	defer s.gate.Leave()
-	id, ok := findContainerOrRespond(w, r, s.finder, previous)
+	id, ok := findContainerIDOrRespond(w, r, s.finder, previous)
 	if !ok {
 		return false
 	}
@@ -70,12 +70,13 @@ func (s *streamer) streamFromContainer(w http.ResponseWriter, r *http.Request, p
 	if r.Context().Err() != nil {
 		return false // The client has disconnected.
 	}
-	finishStreamWithError(w, out, err)
+	finishStreamOrError(w, out, err)
 	return err == nil
 }
 
 // explainHandler returns the handler of /explain, which responds with the explanation of a pod as text or JSON.
-// For an unknown pod it responds with 404 and the manifest faults that may be the cause.
+// For an unknown pod it responds with 404 and the manifest faults that may be the cause, and for an unknown
+// format with 400.
 func explainHandler(config Config) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		format, ok := requestedFormat(r)
@@ -90,7 +91,7 @@ func explainHandler(config Config) http.HandlerFunc {
 		}
 		switch {
 		case !ok:
-			respondUnknownPod(w, namespace, name, describeFaults(config, name))
+			respondUnknownPod(w, namespace, name, describeFaultsPodFirst(config, name))
 		case format == "json":
 			respond.WriteJSON(w, page)
 		default:
@@ -107,8 +108,8 @@ func respondUnknownPod(w http.ResponseWriter, namespace, name, faults string) {
 // isValidName reports whether a pod or a namespace can have this name.
 func isValidName(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }
 
-// requestedFormat returns "text" or "json": the format in the query, or else the first of them in the Accept
-// header, or else "text". ok is false if the query has another format.
+// requestedFormat returns "text" or "json": the format in the query or, if it has none, the first of them in
+// the Accept header. The default is "text". ok is false if the query has another format.
 func requestedFormat(r *http.Request) (format string, ok bool) {
 	switch format = r.URL.Query().Get("format"); format {
 	case "text", "json":

@@ -75,8 +75,8 @@ type serving struct {
 	}
 }
 
-// beginRequest counts a request as running and returns true. The caller then calls Done at the end of the
-// request. After rejectAndWaitForRequests it returns false and counts nothing.
+// beginRequest counts a request as running and returns true; the caller calls Done at the end of the request.
+// After rejectAndWaitForRequests it returns false and counts nothing.
 func (s *serving) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,8 @@ func (s *serving) beginRequest() bool {
 	return !s.mu.ended
 }
 
-// rejectAndWaitForRequests makes beginRequest return false from then on, and waits for the running requests.
+// rejectAndWaitForRequests makes beginRequest return false from then on, and waits until the running requests
+// have ended.
 func (s *serving) rejectAndWaitForRequests() {
 	s.mu.Lock()
 	s.mu.ended = true
@@ -118,7 +119,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 }
 
 // defaultMaxConnections returns the default limit of connections for a process that may open this number of
-// files. If files is 0, which means no limit, it returns maxConnections.
+// files, between minConnections and maxConnections. If files is 0, which means no limit, it returns
+// maxConnections.
 func defaultMaxConnections(files uint64) int {
 	if files == 0 {
 		return maxConnections
@@ -160,12 +162,12 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 }
 
 // serveWhileRunning returns a handler that passes requests to handler until Run ends, and does nothing
-// afterwards. Run waits for these requests, and their connections are not closed at the limit.
+// afterwards. Run waits for these requests, and the listener does not close their connections at its limit.
 func (s *Server) serveWhileRunning(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.serving.beginRequest() {
 			defer s.serving.Done()
-			defer trackRequest(r.Context())()
+			defer raisePriorityForRequest(r.Context())()
 			handler.ServeHTTP(w, r)
 		}
 	})

@@ -14,16 +14,16 @@ const (
 	ErrorTrailer = "Podkeel-Error"
 )
 
-// newStreamWithTrailers announces the trailers for the error and the exit code, and returns the stream of a
-// response.
+// newStreamWithTrailers sets the header that announces the trailers for the error and the exit code, and
+// returns the stream of the response.
 func newStreamWithTrailers(w http.ResponseWriter) *respond.Stream {
 	w.Header().Set("Trailer", ErrorTrailer+", "+ExitCodeTrailer)
 	return respond.NewStream(w)
 }
 
-// finishStreamWithError reports err: in the trailer if output was written before, or else as the response.
-// Without an error it sends the status code if nothing was written.
-func finishStreamWithError(w http.ResponseWriter, s *respond.Stream, err error) {
+// finishStreamOrError ends a streamed response. If err is not nil, it is sent in the trailer if output was
+// written before, and as the response if not. Without an error it sends the status code if nothing was written.
+func finishStreamOrError(w http.ResponseWriter, s *respond.Stream, err error) {
 	s.Extend()
 	switch {
 	case err == nil:
@@ -36,7 +36,8 @@ func finishStreamWithError(w http.ResponseWriter, s *respond.Stream, err error) 
 	}
 }
 
-// errorHeaderValue returns the text of an error with control characters replaced by spaces, cut to 1000 bytes.
+// errorHeaderValue returns the text of an error for a header: control characters become spaces, and it is cut
+// to 1000 bytes.
 func errorHeaderValue(err error) string {
 	text := []byte(plain.Text(err.Error()))
 	for i, c := range text {

@@ -10,8 +10,8 @@ import (
 // Event is an event to be recorded about a node.
 type Event struct{ Type, Reason, Message string }
 
-// conditionReasons returns the event reasons for a condition that has become true, and false. They are empty
-// for a condition that the node does not own.
+// conditionReasons returns the event reasons for a node condition that has become true, and false. They are
+// empty for a condition that the node does not own.
 func conditionReasons(conditionType v1.NodeConditionType) (whenTrue, whenFalse string) {
 	switch conditionType {
 	case v1.NodeReady:

@@ -74,10 +74,10 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	}
 	for _, p := range pressures {
 		if under, measured := f.Pressure[p.kind]; measured {
-			s.Conditions = append(s.Conditions, p.condition(under))
+			s.Conditions = append(s.Conditions, p.pressureCondition(under))
 		}
 	}
-	s.Conditions = append(s.Conditions, readyDuringStart(previous, f))
+	s.Conditions = append(s.Conditions, readyConditionKeepingTrueDuringStart(previous, f))
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		c.LastHeartbeatTime = metav1.NewTime(f.Now.Truncate(time.Second))
@@ -103,17 +103,18 @@ var pressures = [...]pressure{
 	{v1.NodePIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID", "kubelet has insufficient PID available", "kubelet has sufficient PID available"},
 }
 
-// condition returns the condition for a node that is, or is not, under pressure.
-func (p pressure) condition(under bool) v1.NodeCondition {
+// pressureCondition returns the pressure condition with the status True if the node is under pressure, and
+// False if it is not.
+func (p pressure) pressureCondition(under bool) v1.NodeCondition {
 	if under {
 		return v1.NodeCondition{Type: p.kind, Status: v1.ConditionTrue, Reason: p.has, Message: p.bad}
 	}
 	return v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.hasNot, Message: p.good}
 }
 
-// readyDuringStart returns the Ready condition. During the start phase it keeps the condition at the server if
-// that is true.
-func readyDuringStart(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
+// readyConditionKeepingTrueDuringStart returns the Ready condition of the facts. If the node is starting and
+// that condition is not true, it returns the condition in previous, the status at the server, if that is true.
+func readyConditionKeepingTrueDuringStart(previous *v1.NodeStatus, f Facts) v1.NodeCondition {
 	if c := ReadyCondition(f); c.Status == v1.ConditionTrue || !f.Starting {
 		return c
 	}
@@ -148,7 +149,8 @@ func ReadyCondition(f Facts) v1.NodeCondition {
 	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
-// allocatableResources returns the capacity without the reserved part.
+// allocatableResources returns the capacity without the reserved part, and not below zero. It ignores reserved
+// resources without a capacity and negative ones.
 func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
 	list := capacity.DeepCopy()
 	for name, q := range list {
@@ -163,7 +165,8 @@ func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
 	return list
 }
 
-// largestImages returns the largest images with their names, digests first.
+// largestImages returns the MaxImages largest images, the largest first. Each has at most MaxNames names,
+// digests before tags.
 func largestImages(all []runtime.Image) (list []v1.ContainerImage) {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b runtime.Image) int {
@@ -176,10 +179,10 @@ func largestImages(all []runtime.Image) (list []v1.ContainerImage) {
 	return list
 }
 
-// isOverwritten reports whether the server has another port or other resources than the node. Resources that
-// other components have added do not count. Addresses do not count either, because a cloud may set them until
-// the next report.
-func isOverwritten(server, status *v1.NodeStatus) bool {
+// isPortOrResourcesOverwritten reports whether the server has another port, or another quantity of one of the
+// node's own resources, than the node. Resources that other components have added do not count. Addresses do
+// not count either, because a cloud may set them until the next report.
+func isPortOrResourcesOverwritten(server, status *v1.NodeStatus) bool {
 	lacks := func(server, own v1.ResourceList) bool {
 		for name, q := range own {
 			if q.Cmp(server[name]) != 0 {
@@ -195,7 +198,7 @@ func isOverwritten(server, status *v1.NodeStatus) bool {
 // heartbeat times, the last one is older than ReportPeriod, or another writer has changed conditions, the port
 // or resources at the server.
 func ShouldSendStatus(sent, server *v1.NodeStatus, status v1.NodeStatus, since time.Duration) bool {
-	if sent == nil || since >= ReportPeriod || isOverwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
+	if sent == nil || since >= ReportPeriod || isPortOrResourcesOverwritten(server, &status) || slices.ContainsFunc(status.Conditions, func(c v1.NodeCondition) bool {
 		return !slices.ContainsFunc(server.Conditions, func(s v1.NodeCondition) bool {
 			return s.Type == c.Type && s.Status == c.Status && s.Reason == c.Reason && s.Message == c.Message
 		})

@@ -28,7 +28,8 @@ func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	return s
 }
 
-// podStats converts the stats of a pod.
+// podStats converts the stats of a pod and its containers to the type of the summary API. If onlyCPUAndMemory
+// is true, it leaves out file systems, swap, network and processes.
 func podStats(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
 	out := statsapi.PodStats{
 		PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}, StartTime: metav1.NewTime(p.StartedAt),
@@ -50,7 +51,7 @@ func podStats(p node.PodStats, onlyCPUAndMemory bool) statsapi.PodStats {
 	return out
 }
 
-// cpuStats converts processor stats; nil stays nil.
+// cpuStats converts CPU stats to the type of the summary API; nil stays nil.
 func cpuStats(c *runtime.CPUStats) *statsapi.CPUStats {
 	if c == nil {
 		return nil
@@ -58,7 +59,7 @@ func cpuStats(c *runtime.CPUStats) *statsapi.CPUStats {
 	return &statsapi.CPUStats{Time: metav1.NewTime(c.At), UsageNanoCores: c.UsageNanoCores, UsageCoreNanoSeconds: c.UsageCoreNanoSeconds}
 }
 
-// memoryStats converts memory stats; nil stays nil.
+// memoryStats converts memory stats to the type of the summary API; nil stays nil.
 func memoryStats(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	if m == nil {
 		return nil
@@ -69,7 +70,7 @@ func memoryStats(m *runtime.MemoryStats) *statsapi.MemoryStats {
 	}
 }
 
-// swapStats converts swap stats; nil stays nil.
+// swapStats converts swap stats to the type of the summary API; nil stays nil.
 func swapStats(s *runtime.SwapStats) *statsapi.SwapStats {
 	if s == nil {
 		return nil
@@ -77,7 +78,7 @@ func swapStats(s *runtime.SwapStats) *statsapi.SwapStats {
 	return &statsapi.SwapStats{Time: metav1.NewTime(s.At), SwapAvailableBytes: s.AvailableBytes, SwapUsageBytes: s.UsageBytes}
 }
 
-// filesystemStats converts filesystem stats; nil stays nil.
+// filesystemStats converts filesystem stats to the type of the summary API; nil stays nil.
 func filesystemStats(f *runtime.FilesystemStats) *statsapi.FsStats {
 	if f == nil {
 		return nil
@@ -88,7 +89,8 @@ func filesystemStats(f *runtime.FilesystemStats) *statsapi.FsStats {
 	}
 }
 
-// networkStats converts network stats; nil stays nil.
+// networkStats converts network stats to the type of the summary API. The first interface is the default one;
+// the list has only interfaces with a name. It returns nil if there are no stats or no interfaces.
 func networkStats(n *runtime.NetworkStats) *statsapi.NetworkStats {
 	if n == nil || len(n.Interfaces) == 0 {
 		return nil
