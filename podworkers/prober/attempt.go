@@ -38,7 +38,7 @@ type attempt struct {
 	ctx executor.Context
 }
 
-// cancel cancels the check of the attempt, because its result is no longer needed.
+// cancel cancels the context of the attempt's checks. The result of the attempt is then dropped.
 func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
 
 // checkAnswer is the result of one check. The last check of an attempt decides.
@@ -49,7 +49,8 @@ type checkAnswer struct {
 	timedOut bool
 }
 
-// beginNextAttempt begins the attempt that has been due for the longest time; nil if none is due.
+// beginNextAttempt begins the attempt of the probe that has been due for the longest time, and returns it; the
+// caller must run it. It returns nil if no probe is due, or MaxProbes allows no further attempt.
 func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,20 +72,20 @@ func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 		p.mu.runSlow++
 	}
 	c.state.BeginAttempt(first.kind, now)
-	p.publishChangesLocked(c, nil, "")
+	p.queueResultsAndRescheduleLocked(c, nil, "")
 	return a
 }
 
-// runAttempt makes the checks of one attempt and processes the result.
+// runAttempt makes the checks of one attempt, applies the result to the verdict of the probe, and reports it.
 func (p *Prober) runAttempt(a *attempt) {
 	answer := p.checkWithRetries(a)
 	ended := a.ctx.Err() != nil
 	a.cancel()
-	p.finishAttempt(a, answer, ended)
+	p.finishAttemptAndReport(a, answer, ended)
 }
 
-// checkWithRetries makes checks until one has a result. It does not retry a check that panicked
-// (PR-20).
+// checkWithRetries repeats the check of an attempt until it has a result, at most maxChecksPerAttempt times. It
+// does not repeat a check after a panic or after the attempt is cancelled (PR-20).
 func (p *Prober) checkWithRetries(a *attempt) checkAnswer {
 	var last checkAnswer
 	for range maxChecksPerAttempt {
@@ -97,7 +98,8 @@ func (p *Prober) checkWithRetries(a *attempt) checkAnswer {
 	return last
 }
 
-// checkOnce makes one check within its timeout.
+// checkOnce makes one check within the timeout of the probe. A check that reaches the timeout has failed. A
+// panic of the Checker becomes an error, and panicked is true.
 func (p *Prober) checkOnce(a *attempt) (ans checkAnswer, panicked bool) {
 	ctx, cancel := p.executor.WithDeadline(&a.ctx, p.executor.Now().Add(a.request.Timeout))
 	defer cancel()
@@ -120,7 +122,7 @@ func (p *Prober) checkOnce(a *attempt) (ans checkAnswer, panicked bool) {
 	return checkAnswer{outcome: outcome, message: truncateMessage(message), timedOut: late}, false
 }
 
-// truncateMessage returns valid UTF-8 of at most maxMessageBytes.
+// truncateMessage returns at most maxMessageBytes of a message as valid UTF-8. A cut message ends in "…".
 func truncateMessage(s string) string {
 	if len(s) > maxMessageBytes {
 		s = s[:maxMessageBytes] + "…"
@@ -128,9 +130,10 @@ func truncateMessage(s string) string {
 	return strings.ToValidUTF8(s, "�")
 }
 
-// finishAttempt processes the result of an attempt, unless it is no longer needed. isCancelled: the
-// context of the attempt has ended, so the result says nothing about the container.
-func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
+// finishAttemptAndReport ends an attempt, applies its result to the verdict of the probe and, unless
+// isCancelled is true, reports the attempt. A result that is no longer needed is dropped, and a failure during
+// a suspension of the process does not count. At the end it delivers all queued verdict changes.
+func (p *Prober) finishAttemptAndReport(a *attempt, ans checkAnswer, isCancelled bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	delete(p.mu.attempts, a)
@@ -148,9 +151,9 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	case wanted:
 		p.applyAnswerLocked(a, ans, isCancelled, now)
 	case p.mu.pods[c.pod.uid] == c.pod: // The probe of a removed pod is never due again.
-		p.publishChangesLocked(c, nil, "")
+		p.queueResultsAndRescheduleLocked(c, nil, "")
 	}
-	p.unlockAndSignal()
+	p.unlockCancelAndWake()
 	p.reportSuspension(gap)
 	if wanted && !isCancelled {
 		p.reportAttempt(a, ans, now.Sub(a.begun))
@@ -158,7 +161,8 @@ func (p *Prober) finishAttempt(a *attempt, ans checkAnswer, isCancelled bool) {
 	p.results.deliverAll(p.deliverResult)
 }
 
-// applyAnswerLocked passes the result to the verdict of the container.
+// applyAnswerLocked applies the result of an attempt to the verdict of the probe and queues a changed verdict.
+// A cancelled attempt counts as one without a result. It also plans the next attempt.
 func (p *Prober) applyAnswerLocked(a *attempt, ans checkAnswer, isCancelled bool, now time.Time) {
 	a.probe.running = nil
 	if isCancelled {
@@ -168,17 +172,19 @@ func (p *Prober) applyAnswerLocked(a *attempt, ans checkAnswer, isCancelled bool
 	var buf [verdict.Kinds]verdict.Change
 	changes := c.state.FinishAttempt(a.probe.kind, a.generation, ans.outcome.toVerdict(), now, buf[:0])
 	a.probe.lastTimedOut = ans.timedOut // The probe is in no schedule, because it has just been running.
-	p.publishChangesLocked(c, changes, ans.message)
+	p.queueResultsAndRescheduleLocked(c, changes, ans.message)
 }
 
-// recordWarning records a warning event, without the colon in front of an empty reason.
+// recordWarning records a Warning event for the container of an attempt. It removes ": " at the end of the
+// message, which is left if the last argument is empty.
 func (p *Prober) recordWarning(a *attempt, reason, format string, args ...any) {
 	message := strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
 	p.cfg.Recorder.Event(podmanager.Reference(a.pod, a.request.Container), v1.EventTypeWarning, reason, message)
 }
 
-// reportAttempt logs an attempt, records its event and calls the hook. Config.Result is called
-// after that.
+// reportAttempt calls Hooks.Probed with the result of an attempt. If the check failed, returned a warning or
+// could not be made, it first records a Warning event. If the check could not be made, it also writes a log
+// line.
 func (p *Prober) reportAttempt(a *attempt, ans checkAnswer, took time.Duration) {
 	kind := a.probe.kind.String()
 	switch {

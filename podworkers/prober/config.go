@@ -62,9 +62,9 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// contain wraps all functions of the config except the checker, so that a panic in one of them
-// stops nothing. checkOnce turns a panic of the checker into an error.
-func (c *Config) contain() *contain.Guard {
+// wrapForPanics wraps the log, the recorder and the functions of the Config, so that a panic in one does not
+// stop the Prober. It does not wrap the Checker, whose panics checkOnce turns into errors.
+func (c *Config) wrapForPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	c.Recorder = contain.NewRecorder(g, c.Recorder)
@@ -108,8 +108,9 @@ const (
 	reasonWarning   = "ProbeWarning"
 )
 
-// complete checks the config and sets the defaults.
-func (c *Config) complete() error {
+// setDefaultsAndValidate sets the defaults, and returns an error that lists the missing fields and invalid
+// numbers.
+func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("prober: Config")
 	done.MissingIf(c.Check == nil, "Check")
 	contain.DefaultNumber(done, "MaxProbes", &c.MaxProbes, DefaultMaxProbes)
@@ -142,7 +143,8 @@ func (o CheckResult) String() string {
 	return "None"
 }
 
-// toVerdict returns the verdict value of a result.
+// toVerdict converts the result of a check: Passed and Warned to Success, Failed to Failure, and any other
+// value to Unknown.
 func (o CheckResult) toVerdict() verdict.Value {
 	switch o {
 	case Passed, Warned:

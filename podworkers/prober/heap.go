@@ -12,8 +12,8 @@ type schedule struct {
 	seq    uint64
 }
 
-// set sets the due time of a probe and adds the probe if necessary.
-func (s *schedule) set(p *probe, due time.Time) {
+// setDue sets the due time of a probe in the schedule. It adds the probe if the schedule does not have it.
+func (s *schedule) setDue(p *probe, due time.Time) {
 	if p.position >= 0 && p.due.Equal(due) {
 		return
 	}
@@ -26,14 +26,15 @@ func (s *schedule) set(p *probe, due time.Time) {
 	heap.Fix(s, p.position)
 }
 
-// remove removes a probe, if it is there.
+// remove removes a probe from the schedule. It does nothing if the schedule does not have the probe.
 func (s *schedule) remove(p *probe) {
 	if p.position >= 0 {
 		heap.Remove(s, p.position)
 	}
 }
 
-// first returns the probe with the earliest due time, or nil.
+// first returns the probe with the earliest due time, which stays in the schedule. It returns nil if the
+// schedule is empty.
 func (s *schedule) first() *probe {
 	if len(s.probes) == 0 {
 		return nil

@@ -46,17 +46,19 @@ type probe struct {
 	unreturned *attempt // running, or a cancelled attempt whose check has not returned; nil: neither
 }
 
-// probesByKind returns the probes of a container by kind.
+// probesByKind returns the liveness, readiness and startup probe of a container, indexed by kind. A missing
+// probe is nil.
 func probesByKind(c *v1.Container) [verdict.Kinds]*v1.Probe {
 	return [verdict.Kinds]*v1.Probe{verdict.Liveness: c.LivenessProbe, verdict.Readiness: c.ReadinessProbe, verdict.Startup: c.StartupProbe}
 }
 
-// hasProbes reports whether a container has a probe.
+// hasProbes reports whether a container has a liveness, readiness or startup probe.
 func hasProbes(c *v1.Container) bool {
 	return c.LivenessProbe != nil || c.ReadinessProbe != nil || c.StartupProbe != nil
 }
 
-// findContainer returns the container with a name, or nil.
+// findContainer returns the probed container with a name. It returns nil if p is nil or the pod has no such
+// container with probes.
 func (p *pod) findContainer(name string) *container {
 	if p == nil {
 		return nil
@@ -76,7 +78,8 @@ type probedContainer struct {
 	spread [verdict.Kinds]float64
 }
 
-// newProbedContainers returns the sidecars and regular containers of a pod that have probes.
+// newProbedContainers returns the sidecars and regular containers of a pod that have probes, each with new
+// random delays. It adds nothing to the Prober.
 func (pr *Prober) newProbedContainers(spec *v1.PodSpec) []probedContainer {
 	var all []probedContainer
 	add := func(c *v1.Container) {
@@ -100,9 +103,10 @@ func (pr *Prober) newProbedContainers(spec *v1.PodSpec) []probedContainer {
 	return all
 }
 
-// addProbesLocked adds the probes of a container that do not exist yet (PR-1). If the pod was removed and is added
-// again, a check of the removed probe may not have returned. Then the new probe waits for it.
-func (pr *Prober) addProbesLocked(p *pod, probed probedContainer, now time.Time) {
+// addMissingProbesLocked adds the probes of a container that the pod does not have yet. A probe that exists
+// keeps its settings (PR-1). If a check of a removed pod with the same UID has not returned, the new probe
+// waits for it.
+func (pr *Prober) addMissingProbesLocked(p *pod, probed probedContainer, now time.Time) {
 	c := p.findContainer(probed.spec.Name)
 	if c == nil {
 		c = &container{pod: p, name: probed.spec.Name, ports: probed.spec.Ports, state: verdict.Make(pr.start)}
@@ -147,7 +151,7 @@ type Container struct {
 	Started, Ready bool
 }
 
-// toFacts returns the observation as verdict.Facts.
+// toFacts converts an observation of a container to verdict.Facts.
 func (c *Container) toFacts() verdict.Facts {
 	return verdict.Facts{ID: c.ID, Running: c.Running, StartedAt: c.StartedAt, Started: c.Started, Ready: c.Ready}
 }
@@ -163,7 +167,7 @@ func FromStatus(s *v1.PodStatus) Observed {
 	return o
 }
 
-// containerFromStatus returns the observation in a container status.
+// containerFromStatus converts a container status to an observation of the container.
 func containerFromStatus(s *v1.ContainerStatus) Container {
 	c := Container{Name: s.Name, ID: s.ContainerID, Ready: s.Ready, Started: s.Started != nil && *s.Started}
 	if r := s.State.Running; r != nil {

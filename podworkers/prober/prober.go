@@ -56,10 +56,10 @@ type Prober struct {
 // New returns a Prober without pods. It starts no goroutine. The time of the call counts as the
 // start of the agent.
 func New(cfg Config) (*Prober, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
-	p := &Prober{guard: cfg.contain(), executor: executor.Over(cfg.Clock), start: cfg.Clock.Now()}
+	p := &Prober{guard: cfg.wrapForPanics(), executor: executor.Over(cfg.Clock), start: cfg.Clock.Now()}
 	p.cfg = cfg
 	p.wake = p.executor.NewEvent()
 	p.mu.pods, p.mu.attempts = make(map[types.UID]*pod), make(map[*attempt]struct{})
@@ -83,13 +83,13 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 		known.spec = spec
 	}
 	for _, f := range containers {
-		p.addProbesLocked(known, f, now)
+		p.addMissingProbesLocked(known, f, now)
 	}
-	p.observeLocked(known, known.observed, now)
+	p.applyObservationLocked(known, known.observed, now)
 	if spec.DeletionTimestamp != nil {
 		p.stopLivenessAndStartupLocked(known)
 	}
-	p.unlockAndDeliver()
+	p.unlockAndDeliverResults()
 }
 
 // Observe passes an observation of a pod's containers. It is called with every status of the pod
@@ -101,8 +101,8 @@ func (p *Prober) Observe(uid types.UID, o Observed) {
 	known := p.getOrAddPodLocked(uid)
 	known.updates++
 	known.ip, known.observed = o.PodIP, o.Containers
-	p.observeLocked(known, known.observed, now)
-	p.unlockAndDeliver()
+	p.applyObservationLocked(known, known.observed, now)
+	p.unlockAndDeliverResults()
 }
 
 // ObserveStatus calls Observe with the observation in a status.
@@ -119,15 +119,15 @@ func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	if known := p.mu.pods[uid]; known != nil {
 		p.stopLivenessAndStartupLocked(known)
 	}
-	p.unlockAndDeliver()
+	p.unlockAndDeliverResults()
 }
 
 // RemovePod removes a pod. It is called after the containers of the pod have stopped. Running checks
 // are cancelled and their results are dropped. Each goroutine ends when its Check returns.
 func (p *Prober) RemovePod(uid types.UID) {
 	p.mu.Lock()
-	p.removeLocked(uid)
-	p.unlockAndDeliver()
+	p.removePodLocked(uid)
+	p.unlockAndDeliverResults()
 }
 
 // CleanupPods removes every pod for which keep returns false. Housekeeping calls it. keep is called
@@ -146,9 +146,9 @@ func (p *Prober) CleanupPods(keep func(types.UID) bool) {
 		}
 		p.mu.Lock()
 		if known := p.mu.pods[uid]; known != nil && known.updates == updatesBefore[i] {
-			p.removeLocked(uid)
+			p.removePodLocked(uid)
 		}
-		p.unlockAndDeliver()
+		p.unlockAndDeliverResults()
 	}
 }
 
@@ -191,7 +191,7 @@ func (p *Prober) Next() (time.Time, bool) {
 	return p.nextDueLocked()
 }
 
-// getOrAddPodLocked returns the state of a pod, and adds it if necessary.
+// getOrAddPodLocked returns the state of a pod. It adds an empty state if the Prober does not have the pod.
 func (p *Prober) getOrAddPodLocked(uid types.UID) *pod {
 	known := p.mu.pods[uid]
 	if known == nil {
@@ -201,11 +201,13 @@ func (p *Prober) getOrAddPodLocked(uid types.UID) *pod {
 	return known
 }
 
-// sortedUIDsLocked returns the UIDs in order, so that no result depends on the order of a map.
+// sortedUIDsLocked returns the UIDs of all pods, sorted, so that no result depends on the order of a map.
 func (p *Prober) sortedUIDsLocked() []types.UID { return slices.Sorted(maps.Keys(p.mu.pods)) }
 
-// observeLocked passes an observation to the verdicts of a pod's containers.
-func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
+// applyObservationLocked applies the observed states of a pod's containers to their probes, and queues changed
+// verdicts. If a container does not run or is a new one, it cancels the running attempts of its probes. It
+// ignores containers without probes.
+func (p *Prober) applyObservationLocked(known *pod, seen []Container, now time.Time) {
 	for i := range seen {
 		c := known.findContainer(seen[i].Name)
 		if c == nil {
@@ -217,21 +219,23 @@ func (p *Prober) observeLocked(known *pod, seen []Container, now time.Time) {
 		if c.state.Generation() != generation || !seen[i].Running {
 			p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		}
-		p.publishChangesLocked(c, changes, "")
+		p.queueResultsAndRescheduleLocked(c, changes, "")
 	}
 }
 
-// stopLivenessAndStartupLocked ends the liveness and startup probes of a pod.
+// stopLivenessAndStartupLocked stops the liveness and startup probes of all containers of a pod, sets their
+// verdicts to Success, and cancels their running attempts. Readiness probes continue.
 func (p *Prober) stopLivenessAndStartupLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
 		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Startup)
-		p.publishChangesLocked(c, c.state.StopLivenessAndStartup(buf[:0]), "")
+		p.queueResultsAndRescheduleLocked(c, c.state.StopLivenessAndStartup(buf[:0]), "")
 	}
 }
 
-// removeLocked removes a pod.
-func (p *Prober) removeLocked(uid types.UID) {
+// removePodLocked removes a pod with its probes, and cancels their running attempts. It does nothing if the
+// Prober does not have the pod.
+func (p *Prober) removePodLocked(uid types.UID) {
 	known := p.mu.pods[uid]
 	if known == nil {
 		return
@@ -247,7 +251,8 @@ func (p *Prober) removeLocked(uid types.UID) {
 	}
 }
 
-// cancelAttemptsLocked cancels the running attempts of a container; their results are dropped.
+// cancelAttemptsLocked drops the results of the running attempts of a container's probes of the given kinds. It
+// appends their cancel functions to p.mu.cancels, which unlockCancelAndWake calls.
 func (p *Prober) cancelAttemptsLocked(c *container, kinds ...verdict.Kind) {
 	for _, k := range kinds {
 		if probe := c.probes[k]; probe != nil && probe.running != nil {
@@ -258,9 +263,10 @@ func (p *Prober) cancelAttemptsLocked(c *container, kinds ...verdict.Kind) {
 	}
 }
 
-// publishChangesLocked is called after every change of a container. It queues the changed verdicts
-// as results and updates the due times of the probes. A probe whose check has not returned is not due.
-func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, message string) {
+// queueResultsAndRescheduleLocked queues a Result for each changed verdict, and updates the due time of each
+// probe of the container. A probe leaves the schedule if it must not run or its last check has not returned. It
+// is called after every change of a container's state.
+func (p *Prober) queueResultsAndRescheduleLocked(c *container, changes []verdict.Change, message string) {
 	for _, ch := range changes {
 		p.results.add(Result{
 			UID: c.pod.uid, Container: c.name, ContainerID: ch.ID, Kind: ch.Kind,
@@ -272,15 +278,15 @@ func (p *Prober) publishChangesLocked(c *container, changes []verdict.Change, me
 			continue
 		}
 		if due, ok := c.state.Due(verdict.Kind(k)); ok && probe.unreturned == nil {
-			p.scheduleOf(probe).set(probe, due)
+			p.scheduleOf(probe).setDue(probe, due)
 		} else {
 			p.scheduleOf(probe).remove(probe)
 		}
 	}
 }
 
-// scheduleOf returns the schedule of a probe. lastTimedOut does not change while the probe is in a
-// schedule.
+// scheduleOf returns the schedule that the probe belongs to: slow if its last attempt timed out, and fast if
+// not.
 func (p *Prober) scheduleOf(probe *probe) *schedule {
 	if probe.lastTimedOut {
 		return &p.mu.slow
@@ -288,15 +294,16 @@ func (p *Prober) scheduleOf(probe *probe) *schedule {
 	return &p.mu.fast
 }
 
-// unlockAndDeliver releases the lock and delivers the queued results.
-func (p *Prober) unlockAndDeliver() {
-	p.unlockAndSignal()
+// unlockAndDeliverResults does the same as unlockCancelAndWake, and then passes the queued results to
+// Config.Result.
+func (p *Prober) unlockAndDeliverResults() {
+	p.unlockCancelAndWake()
 	p.results.deliverAll(p.deliverResult)
 }
 
-// unlockAndSignal releases the lock, cancels the checks in cancels, and wakes the loop if a probe
-// is due earlier than the loop expects.
-func (p *Prober) unlockAndSignal() {
+// unlockCancelAndWake releases the lock and calls the collected cancel functions. It wakes the loop if a probe
+// is due before the time for which the loop waits.
+func (p *Prober) unlockCancelAndWake() {
 	next, ok := p.nextDueLocked()
 	wake := ok && p.mu.waiting && (p.mu.until.IsZero() || next.Before(p.mu.until))
 	cancels := p.mu.cancels

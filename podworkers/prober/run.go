@@ -28,13 +28,14 @@ func (p *Prober) Run(ctx context.Context) error {
 	}
 	defer p.endRunOrStep()
 	group := executor.NewGroup(p.executor)
-	for p.runOnce(ctx, group) == nil {
+	for p.startDueAttemptsAndWait(ctx, group) == nil {
 	}
 	return p.waitForChecks(group)
 }
 
-// waitForChecks waits for the cancelled checks, for at most Config.DrainTimeout. A Checker or a
-// runtime.Execer that breaks its contract must not keep a program from stopping.
+// waitForChecks waits until all checks have ended, at most for Config.DrainTimeout, or without a limit if that
+// is negative. The error names the checks that still run. They violate the contract of the Checker, but do not
+// prevent the program from stopping.
 func (p *Prober) waitForChecks(group *executor.Group) error {
 	if p.cfg.DrainTimeout < 0 {
 		group.Wait()
@@ -46,7 +47,8 @@ func (p *Prober) waitForChecks(group *executor.Group) error {
 	return fmt.Errorf("%w: %s", ErrNotDrained, strings.Join(p.runningProbeNames(), ", "))
 }
 
-// runningProbeNames returns a description of each probe whose check is running.
+// runningProbeNames returns a sorted list with a text for each running attempt, such as "liveness probe of
+// container c of ns/pod".
 func (p *Prober) runningProbeNames() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,17 +61,18 @@ func (p *Prober) runningProbeNames() []string {
 	return names
 }
 
-// runOnce starts the due attempts and waits until the next one is due.
-func (p *Prober) runOnce(ctx context.Context, group *executor.Group) error {
+// startDueAttemptsAndWait starts the attempts that are due, and waits until another one may be due or the loop
+// is woken. It returns an error only if ctx has ended. It also detects a suspension of the process.
+func (p *Prober) startDueAttemptsAndWait(ctx context.Context, group *executor.Group) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	now := p.executor.Now()
-	p.detectSuspension(now)
+	p.detectAndReportSuspension(now)
 	for a := p.beginNextAttempt(ctx, now); a != nil; a = p.beginNextAttempt(ctx, now) {
 		group.Go(func() { p.runAttempt(a) })
 	}
-	until := p.nextWakeup(now)
+	until := p.storeNextWakeup(now)
 	if until.IsZero() {
 		return p.wake.Wait(ctx)
 	}
@@ -99,8 +102,8 @@ func (p *Prober) Step(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// beginRunOrStep marks the Prober as busy. It returns an error if it is busy or Run was called
-// twice.
+// beginRunOrStep marks the Prober as busy. It returns an error if a Run or Step is in progress, or if run is
+// true and Run was called before.
 func (p *Prober) beginRunOrStep(run bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,15 +117,16 @@ func (p *Prober) beginRunOrStep(run bool) error {
 	return nil
 }
 
-// endRunOrStep marks the Prober as not busy.
+// endRunOrStep marks the Prober as not busy and clears the stored wake-up time of the loop.
 func (p *Prober) endRunOrStep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.busy, p.mu.waiting, p.mu.until = false, false, time.Time{}
 }
 
-// detectSuspension detects that the process was suspended while the loop waited.
-func (p *Prober) detectSuspension(now time.Time) {
+// detectAndReportSuspension marks the loop as not waiting. If the process was suspended while the loop waited,
+// it skips the missed probe ticks, logs that, and calls Hooks.Resumed.
+func (p *Prober) detectAndReportSuspension(now time.Time) {
 	p.mu.Lock()
 	gap := p.skipTicksAfterSuspensionLocked(now)
 	p.mu.waiting, p.mu.until = false, time.Time{}
@@ -130,9 +134,9 @@ func (p *Prober) detectSuspension(now time.Time) {
 	p.reportSuspension(gap)
 }
 
-// skipTicksAfterSuspensionLocked compares the time with the planned wake-up of the loop. After a long
-// delay the process was suspended and all probes are due at once, so their missed ticks are skipped
-// (F78). It returns the length of the gap, or 0.
+// skipTicksAfterSuspensionLocked compares now with the planned wake-up of the loop. If it is later by more than
+// minSuspension, the process was suspended: then it skips the missed ticks of all probes, because they would
+// all run at once. It returns the length of the suspension, or 0 (F78).
 func (p *Prober) skipTicksAfterSuspensionLocked(now time.Time) time.Duration {
 	if !p.mu.waiting || p.mu.until.IsZero() {
 		return 0
@@ -145,13 +149,13 @@ func (p *Prober) skipTicksAfterSuspensionLocked(now time.Time) time.Duration {
 	for _, uid := range p.sortedUIDsLocked() {
 		for _, c := range p.mu.pods[uid].containers {
 			c.state.SkipMissedTicks(now)
-			p.publishChangesLocked(c, nil, "")
+			p.queueResultsAndRescheduleLocked(c, nil, "")
 		}
 	}
 	return gap
 }
 
-// reportSuspension logs a gap and calls the hook.
+// reportSuspension logs a suspension of the process and calls Hooks.Resumed. It does nothing if gap is 0.
 func (p *Prober) reportSuspension(gap time.Duration) {
 	if gap == 0 {
 		return
@@ -160,8 +164,10 @@ func (p *Prober) reportSuspension(gap time.Duration) {
 	p.cfg.Hooks.Resumed(gap)
 }
 
-// nextWakeup returns the time until which the loop waits; zero: until it is signalled.
-func (p *Prober) nextWakeup(now time.Time) time.Time {
+// storeNextWakeup returns the time until which the loop waits, and stores that the loop waits. While attempts
+// run, the wait has a maximum length, so that a suspension is detected. Zero means that the loop waits for a
+// signal.
+func (p *Prober) storeNextWakeup(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until, ok := p.nextDueLocked()
@@ -175,7 +181,8 @@ func (p *Prober) nextWakeup(now time.Time) time.Time {
 	return until
 }
 
-// nextDueLocked returns when the next probe is due that may start.
+// nextDueLocked returns the due time of the next probe that may start. It returns false if no probe is in the
+// schedules, or MaxProbes allows no further attempt.
 func (p *Prober) nextDueLocked() (time.Time, bool) {
 	if probe := p.firstStartableLocked(); probe != nil {
 		return probe.due, true
@@ -183,8 +190,9 @@ func (p *Prober) nextDueLocked() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// firstStartableLocked returns the first due probe that may start within MaxProbes, or nil. Slow
-// probes use at most half of MaxProbes, but at least one.
+// firstStartableLocked returns the probe with the earliest due time that may start within MaxProbes, or nil.
+// The due time may be in the future. Slow probes, whose last attempt timed out, use at most half of MaxProbes,
+// but at least one place.
 func (p *Prober) firstStartableLocked() *probe {
 	if len(p.mu.attempts) >= p.cfg.MaxProbes {
 		return nil

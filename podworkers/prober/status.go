@@ -34,11 +34,13 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 		}
 		p.setReadinessLocked(known, c, role, s, now)
 	}
-	p.unlockAndDeliver()
+	p.unlockAndDeliverResults()
 }
 
-// setReadinessLocked sets Started and Ready in the status of one container from the verdicts of its
-// probes. spec is nil if the pod has no container of that name.
+// setReadinessLocked sets Started and Ready in the status of a container from the verdicts of its probes.
+// Without known, containers with a startup or readiness probe are not started or not ready. If a running
+// container has started and is not ready, it also makes the readiness probe due soon. spec is nil if the pod
+// has no such container.
 func (p *Prober) setReadinessLocked(known *pod, spec *v1.Container, role podstatus.ContainerRole, s *v1.ContainerStatus, now time.Time) {
 	started, ready := true, true
 	switch c := known.findContainer(s.Name); {
@@ -46,7 +48,7 @@ func (p *Prober) setReadinessLocked(known *pod, spec *v1.Container, role podstat
 		started, ready = c.state.Started(s.ContainerID), c.state.Ready(s.ContainerID)
 		if s.State.Running != nil && started && !ready {
 			c.state.MakeReadinessDue(now)
-			p.publishChangesLocked(c, nil, "")
+			p.queueResultsAndRescheduleLocked(c, nil, "")
 		}
 	case known == nil && spec != nil:
 		started, ready = spec.StartupProbe == nil, spec.ReadinessProbe == nil
@@ -65,17 +67,19 @@ type resultQueue struct {
 	}
 }
 
-// add appends a result. It is called under the prober's lock, which orders the results.
+// add appends a result to the queue. The lock of the Prober, which the caller holds, keeps the results in
+// order.
 func (o *resultQueue) add(r Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.waiting = append(o.mu.waiting, r)
 }
 
-// deliverAll calls handle for each waiting result, unless another caller is delivering.
+// deliverAll calls handle for each queued result in order, until the queue is empty. It returns at once if
+// another caller is delivering; that caller then delivers them.
 func (o *resultQueue) deliverAll(handle func(Result)) {
 	for mine := false; ; mine = true {
-		r, ok := o.takeNext(mine)
+		r, ok := o.takeNextUnlessBusy(mine)
 		if !ok {
 			return
 		}
@@ -83,8 +87,9 @@ func (o *resultQueue) deliverAll(handle func(Result)) {
 	}
 }
 
-// takeNext returns the oldest result. isDelivering: the caller is delivering.
-func (o *resultQueue) takeNext(isDelivering bool) (Result, bool) {
+// takeNextUnlessBusy removes the oldest result from the queue and returns it. It returns false if the queue is
+// empty, or if another caller is delivering and isDelivering is false.
+func (o *resultQueue) takeNextUnlessBusy(isDelivering bool) (Result, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.busy && !isDelivering {
@@ -100,7 +105,7 @@ func (o *resultQueue) takeNext(isDelivering bool) (Result, bool) {
 	return r, true
 }
 
-// deliverResult calls Config.Result. A panic there affects only this result.
+// deliverResult passes a result to Config.Result, which is wrapped against panics.
 func (p *Prober) deliverResult(r Result) {
 	p.cfg.Result(r)
 }

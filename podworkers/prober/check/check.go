@@ -71,7 +71,7 @@ func New(cfg Config) *Checker {
 
 // Check implements prober.Checker.
 func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
-	switch h := handlerOf(req); {
+	switch h := handlerOrEmpty(req); {
 	case h.Exec != nil:
 		return c.checkExec(ctx, req)
 	case h.HTTPGet != nil:
@@ -86,15 +86,16 @@ func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 	return 0, "", ErrNoHandler
 }
 
-// handlerOf returns the handler of a request, never nil.
-func handlerOf(req prober.Request) *v1.ProbeHandler {
+// handlerOrEmpty returns the handler of a probe request. If it is nil, it returns an empty handler.
+func handlerOrEmpty(req prober.Request) *v1.ProbeHandler {
 	if req.Handler == nil {
 		return &v1.ProbeHandler{}
 	}
 	return req.Handler
 }
 
-// resolveAddress returns the host and the port of a probe. host defaults to the address of the pod.
+// resolveAddress returns the host and the port number of a probe. An empty host is replaced by the pod IP, and
+// a port name by the number of the container port. A missing address or an unknown port is an error.
 func resolveAddress(req prober.Request, host string, port intstr.IntOrString) (string, int, error) {
 	host = cmp.Or(host, req.PodIP)
 	if host == "" {
@@ -110,7 +111,8 @@ func resolveAddress(req prober.Request, host string, port intstr.IntOrString) (s
 	return "", 0, fmt.Errorf("%w: %s", ErrPort, port.String())
 }
 
-// checkTCP opens a connection and closes it. An open connection is a success.
+// checkTCP opens a TCP connection and closes it. The probe passes if the connection opens, and fails if not. It
+// returns an error if the address is missing or ctx has ended.
 func (c *Checker) checkTCP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	probe := req.Handler.TCPSocket
 	host, port, err := resolveAddress(req, probe.Host, probe.Port)
@@ -120,24 +122,24 @@ func (c *Checker) checkTCP(ctx context.Context, req prober.Request) (prober.Chec
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	conn, err := c.dial(ctx, "tcp", address)
 	if err != nil {
-		return answerFromError(ctx, err)
+		return resultOfFailedConnection(ctx, err)
 	}
 	_ = conn.Close()
 	return prober.Passed, "connected to " + address, nil
 }
 
-// answerFromError returns the result of a failed connection: a failure of the container, unless the
-// context has ended.
-func answerFromError(ctx context.Context, err error) (prober.CheckResult, string, error) {
+// resultOfFailedConnection returns the result of a check whose connection failed with err: Failed with the text
+// of err, or the error of ctx if ctx has ended.
+func resultOfFailedConnection(ctx context.Context, err error) (prober.CheckResult, string, error) {
 	if ctx.Err() != nil {
 		return 0, "", ctx.Err()
 	}
 	return prober.Failed, err.Error(), nil
 }
 
-// checkExec runs a command in the container. Exit code 0 is a success, any other a failure (PR-21).
-// It returns an error if the command cannot run. The runtime must stop the command at the timeout,
-// by the contract of runtime.Execer.
+// checkExec runs the command of an exec probe in the container. Exit code 0 passes, and any other fails. It
+// returns an error if the command cannot run. The runtime stops the command at the timeout, by the contract of
+// runtime.Execer (PR-21).
 func (c *Checker) checkExec(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	if c.cfg.Exec == nil {
 		return 0, "", ErrNoExec

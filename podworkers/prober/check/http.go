@@ -16,8 +16,9 @@ import (
 // errRedirects ends a check with too many redirects.
 var errRedirects = fmt.Errorf("more than %d redirects", podhttp.MaxRedirects)
 
-// checkHTTP makes an HTTP request. A status code from 200 to 399 is a success. Any other code, and
-// no answer, is a failure (PR-21).
+// checkHTTP sends the HTTP request of a probe. A status code from 200 to 399 passes; a redirect to another host
+// is a warning. Any other code, and no answer, fails. It returns an error if the request cannot be built or ctx
+// has ended (PR-21).
 func (c *Checker) checkHTTP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	r, err := c.newHTTPRequest(ctx, req)
 	if err != nil {
@@ -26,19 +27,20 @@ func (c *Checker) checkHTTP(ctx context.Context, req prober.Request) (prober.Che
 	client := http.Client{Transport: c.http, CheckRedirect: podhttp.RedirectWithinHost(errRedirects)}
 	response, err := client.Do(r)
 	if err != nil {
-		return answerFromError(ctx, err)
+		return resultOfFailedConnection(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxOutputBytes))
 	if err != nil {
-		return answerFromError(ctx, err)
+		return resultOfFailedConnection(ctx, err)
 	}
-	return evaluateResponse(response, body)
+	return resultOfResponse(response, body)
 }
 
-// evaluateResponse returns the result of an HTTP response. A redirect to another host, which the
-// client does not follow, is a warning.
-func evaluateResponse(response *http.Response, body []byte) (prober.CheckResult, string, error) {
+// resultOfResponse returns the result of an HTTP response: Passed for a status from 200 to 399, Failed for any
+// other status, and Warned for a status from 300 to 399 with a Location, which is a redirect that the client
+// did not follow.
+func resultOfResponse(response *http.Response, body []byte) (prober.CheckResult, string, error) {
 	code := response.StatusCode
 	switch {
 	case code < http.StatusOK || code >= http.StatusBadRequest:
@@ -49,7 +51,8 @@ func evaluateResponse(response *http.Response, body []byte) (prober.CheckResult,
 	return prober.Passed, fmt.Sprintf("HTTP status %d", code), nil
 }
 
-// newHTTPRequest returns the HTTP request of a probe.
+// newHTTPRequest returns the GET request of an HTTP probe with its headers. An unknown port or an invalid path
+// is an error.
 func (c *Checker) newHTTPRequest(ctx context.Context, req prober.Request) (*http.Request, error) {
 	get := req.Handler.HTTPGet
 	host, port, err := resolveAddress(req, get.Host, get.Port)
@@ -68,8 +71,8 @@ func (c *Checker) newHTTPRequest(ctx context.Context, req prober.Request) (*http
 	return r, nil
 }
 
-// setHeaders sets the headers of the probe. User-Agent and Accept have defaults. A probe that sets
-// one of them to an empty value sends none.
+// setHeaders sets the headers of a probe in a request. A Host header sets the host. User-Agent and Accept have
+// defaults; if the probe sets one of them to an empty value, the request has none.
 func (c *Checker) setHeaders(r *http.Request, headers []v1.HTTPHeader) {
 	for _, h := range headers {
 		if strings.EqualFold(h.Name, "Host") {

@@ -72,18 +72,18 @@ func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 	if probe.Service != nil {
 		service = *probe.Service
 	}
-	conn, err := c.newConn(net.JoinHostPort(req.PodIP, strconv.Itoa(int(probe.Port))))
+	conn, err := c.newLazyConn(net.JoinHostPort(req.PodIP, strconv.Itoa(int(probe.Port))))
 	if err != nil {
 		return 0, "", fmt.Errorf("grpccheck: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})
-	return evaluateAnswer(ctx, service, answer, err)
+	return resultOfAnswer(ctx, service, answer, err)
 }
 
-// newConn returns a connection that dials at its first use. It uses no resolver, proxy or service
-// configuration.
-func (c *Checker) newConn(address string) (*grpc.ClientConn, error) {
+// newLazyConn returns a gRPC connection without TLS that dials at its first use. It uses no name resolver,
+// proxy or service configuration.
+func (c *Checker) newLazyConn(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUserAgent(c.cfg.UserAgent),
@@ -95,8 +95,9 @@ func (c *Checker) newConn(address string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// evaluateAnswer returns the result of a health check.
-func evaluateAnswer(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
+// resultOfAnswer returns the result of a gRPC health check: Passed if the service is SERVING, and Failed for
+// any other status or for err. If ctx has ended, it returns the error of ctx.
+func resultOfAnswer(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()

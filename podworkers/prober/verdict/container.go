@@ -116,7 +116,9 @@ func (c *Container) Due(k Kind) (time.Time, bool) {
 	return p.due, true
 }
 
-// isStarted reports whether liveness and readiness probes may run (PR-6, PR-7, PR-10, PR-13).
+// isStarted reports whether the container has started, so that its liveness and readiness probes run and its
+// startup probe does not. That is so without a startup probe, after its success, and, while it has no verdict,
+// if the published status says so (PR-6, PR-7, PR-10, PR-13).
 func (c *Container) isStarted() bool {
 	p := &c.probes[Startup]
 	if !p.exists || p.value == Success {
@@ -178,14 +180,15 @@ func (c *Container) StopLivenessAndStartup(changes []Change) []Change {
 	for _, k := range [...]Kind{Liveness, Startup} {
 		if p := &c.probes[k]; p.exists && !p.stopped {
 			p.stopped = true
-			changes = c.setVerdict(changes, k, Success)
+			changes = c.setVerdictAndAppendChange(changes, k, Success)
 		}
 	}
 	return changes
 }
 
-// setVerdict sets the verdict of a probe and appends a Change if it differs.
-func (c *Container) setVerdict(changes []Change, k Kind, v Value) []Change {
+// setVerdictAndAppendChange sets the verdict of a probe. It appends a Change if the verdict differs and the
+// container has an ID, and returns the changes.
+func (c *Container) setVerdictAndAppendChange(changes []Change, k Kind, v Value) []Change {
 	p := &c.probes[k]
 	if p.value == v {
 		return changes

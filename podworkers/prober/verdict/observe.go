@@ -14,7 +14,7 @@ func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 		f.ID, f.Running = c.id, false // The container has vanished.
 	}
 	if f.ID != c.id || f.Running && !c.running {
-		c.resetForContainer(f, now)
+		c.resetForNewContainer(f, now)
 	}
 	c.started = c.started || f.Started
 	if c.running == f.Running && f.Running {
@@ -26,14 +26,15 @@ func (c *Container) Observe(f Facts, now time.Time, changes []Change) []Change {
 	}
 	for k := range c.probes { // PR-7
 		if p := &c.probes[k]; p.exists && !p.stopped {
-			changes = c.setVerdict(changes, Kind(k), Failure)
+			changes = c.setVerdictAndAppendChange(changes, Kind(k), Failure)
 		}
 	}
 	return changes
 }
 
-// resetForContainer resets all probes for another container (PR-5).
-func (c *Container) resetForContainer(f Facts, now time.Time) {
+// resetForNewContainer resets all probes for a new container, or for a container that runs again: each gets its
+// initial verdict and its first due time. Results of earlier attempts are dropped from then on (PR-5).
+func (c *Container) resetForNewContainer(f Facts, now time.Time) {
 	c.id, c.running, c.started, c.startedAt = f.ID, false, f.Started, f.StartedAt
 	c.generation++
 	for k := range c.probes {
@@ -45,9 +46,10 @@ func (c *Container) resetForContainer(f Facts, now time.Time) {
 	}
 }
 
-// initialVerdict returns the verdict of a probe in a new container (PR-2). A container that has
-// started long before this process keeps its published readiness, so that a restart of the agent
-// makes no pod unready (PR-5).
+// initialVerdict returns the verdict of a probe before its first result in a container: Success for liveness
+// and for a stopped probe, Failure for readiness, Unknown for startup and for a missing probe (PR-2). The
+// published Started, and the published Ready of a container that started well before this process, give
+// Success. So a restart of the agent makes no pod unready (PR-5).
 func (c *Container) initialVerdict(k Kind, f Facts) Value {
 	p := &c.probes[k]
 	old := !f.StartedAt.IsZero() && f.StartedAt.Add(publishedReadinessAge).Before(c.agentStart)
@@ -64,8 +66,9 @@ func (c *Container) initialVerdict(k Kind, f Facts) Value {
 	return Unknown
 }
 
-// firstDue returns the time of the first attempt of a probe: after the initial delay (PR-9), and
-// spread over a period for a container that is older than this process (PR-3).
+// firstDue returns the time of the first attempt of a probe: the start of the container plus the initial delay,
+// but not before now (PR-9). If the process is younger than one period and the container is older than the
+// process, the wait is at least a random part of the period (PR-3).
 func (c *Container) firstDue(p *probe, now time.Time) time.Time {
 	// A clock that was set back must not make this longer than it is.
 	wait := min(c.startedAt.Add(p.spec.InitialDelay).Sub(now), p.spec.InitialDelay)
@@ -102,14 +105,14 @@ func (c *Container) FinishAttempt(k Kind, generation uint64, outcome Value, now 
 	return c.applyVerdict(k, outcome, now, changes)
 }
 
-// applyVerdict sets the verdict of a probe after enough equal outcomes. A decided startup probe, or
-// a failed liveness probe, makes no more attempts in this container (PR-13). A successful startup
-// probe makes the other probes due (PR-10).
+// applyVerdict sets the verdict of a probe after enough equal outcomes, and appends a Change to changes. A
+// startup probe with a verdict, and a failed liveness probe, make no more attempts in this container (PR-13).
+// After a startup success the other probes are due no earlier than now (PR-10).
 func (c *Container) applyVerdict(k Kind, v Value, now time.Time, changes []Change) []Change {
 	p := &c.probes[k]
 	p.hasVerdict = true
 	p.outcomesInRow = min(p.outcomesInRow, max(p.spec.Successes, p.spec.Failures)) // A higher count has no effect.
-	changes = c.setVerdict(changes, k, v)
+	changes = c.setVerdictAndAppendChange(changes, k, v)
 	if k == Startup || k == Liveness && v == Failure {
 		p.onHold, p.outcomesInRow = true, 0 // PR-13
 	}

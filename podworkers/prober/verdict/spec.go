@@ -100,9 +100,8 @@ func FromProbe(p *v1.Probe) Spec {
 	return s
 }
 
-// nextTick returns the first of the times due, due+period, … after now. A probe that missed ticks
-// skips them and keeps its position in the period, so that probes that are spread over a period
-// stay spread.
+// nextTick returns due if it is after now. If not, it returns the first of the times due+period, due+2*period
+// and so on that is after now. So a probe skips missed ticks and keeps its place within the period.
 func nextTick(due, now time.Time, period time.Duration) time.Time {
 	late := now.Sub(due)
 	if late < 0 {
