@@ -63,8 +63,8 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// wrapForPanics wraps the runtime and the hook in the Config, so that a panic in one becomes the error of that
-// call.
+// wrapForPanics wraps the runtime and the hook Pulled in the Config, so that a panic in one becomes an error of
+// that call or, in the hook, is only reported.
 func (c *Config) wrapForPanics() {
 	g := contain.New(contain.Config{Package: "images", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Images = contain.NewRuntime(g, c.Images)
@@ -107,8 +107,8 @@ func New(config Config) (*Manager, error) {
 	return m, nil
 }
 
-// setDefaultsAndValidate sets the defaults, limits the timeouts to the longest allowed duration, and returns an
-// error that lists every missing or invalid field.
+// setDefaultsAndValidate replaces missing values by defaults and limits the timeouts to the longest allowed
+// duration. It returns an error that lists the missing fields and invalid values.
 func (c *Config) setDefaultsAndValidate() error {
 	done := contain.CheckConfig("images: Config")
 	done.MissingIf(c.Images == nil, "Images")

@@ -25,9 +25,9 @@ type registryCredential struct {
 	auth       runtime.Auth
 }
 
-// credentialsForImage returns the credentials in Secrets that match an image, the most specific path first, at
-// most maxAuths. The error names the Secrets that cannot be read. It does not prevent the credentials of the
-// other Secrets from being returned.
+// credentialsForImage returns the credentials in the Secrets that match an image, at most maxAuths. The
+// credential with the longest path comes first, and a host pattern after an exact host. The error names the
+// Secrets that cannot be read; the credentials of the other Secrets are still returned.
 func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
 	host, name := splitRegistryHost(parseImageName(image).path)
 	var found []registryCredential
@@ -58,7 +58,7 @@ func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, err
 	return auths, nil
 }
 
-// compareBools orders false before true.
+// compareBools is a comparison for sorting in which false is less than true.
 func compareBools(a, b bool) int {
 	switch {
 	case a == b:
@@ -69,8 +69,9 @@ func compareBools(a, b bool) int {
 	return -1
 }
 
-// matchesImage reports whether the credential is for an image: its host or host pattern matches the registry
-// host, and its path is empty, equal to name or a parent of it. name is the path of the image on the host.
+// matchesImage reports whether a credential applies to an image. Its host, or host pattern, must match the
+// registry host. Its path must be empty, equal to name or a parent of name, which is the path of the image in
+// the registry.
 func (e registryCredential) matchesImage(host, name string) bool {
 	if e.path != "" && name != e.path && !strings.HasPrefix(name, e.path+"/") {
 		return false
@@ -99,8 +100,9 @@ type dockerConfigEntry struct {
 	IdentityToken string `json:"identitytoken"`
 }
 
-// parseSecretCredentials returns the credentials in a Secret of one of the docker types. A Secret of another
-// type has none. The error names entries that cannot be parsed, and quotes no secret.
+// parseSecretCredentials returns the credentials in a Secret of the type dockerconfigjson or dockercfg. A
+// Secret of another type has none. The error names the entries that cannot be parsed, without their secrets;
+// the other entries are still returned.
 func parseSecretCredentials(secret *v1.Secret) ([]registryCredential, error) {
 	var auths map[string]dockerConfigEntry
 	var err error
@@ -119,9 +121,9 @@ func parseSecretCredentials(secret *v1.Secret) ([]registryCredential, error) {
 	var entries []registryCredential
 	var faults []string
 	for _, location := range slices.Sorted(maps.Keys(auths)) {
-		e, err := parseLocation(location)
+		e, err := parseCredentialLocation(location)
 		if err == nil {
-			e.auth, err = auths[location].toAuth()
+			e.auth, err = auths[location].decodeAuth()
 		}
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("%q: %v", location, err))
@@ -135,9 +137,9 @@ func parseSecretCredentials(secret *v1.Secret) ([]registryCredential, error) {
 	return entries, nil
 }
 
-// parseLocation parses the location of a credential: [scheme://]host[:port][/path]. The path may begin
-// with the version of an API.
-func parseLocation(location string) (registryCredential, error) {
+// parseCredentialLocation parses the location of a credential, [scheme://]host[:port][/path], into host and
+// path. It removes an API version such as "v1/" at the beginning of the path. A missing host is an error.
+func parseCredentialLocation(location string) (registryCredential, error) {
 	if _, rest, ok := strings.Cut(location, "://"); ok {
 		location = rest
 	}
@@ -155,9 +157,9 @@ func parseLocation(location string) (registryCredential, error) {
 	return registryCredential{host: host, path: strings.TrimSuffix(name, "/"), pattern: strings.ContainsAny(host, "*?[")}, nil
 }
 
-// toAuth returns the user, password and token of an entry. If the field "auth" is set, user and password are
-// decoded from it. An error means that "auth" cannot be decoded.
-func (d dockerConfigEntry) toAuth() (runtime.Auth, error) {
+// decodeAuth returns the user, password and token of a docker configuration entry. If the field "auth" is set,
+// it decodes the user and the password from that. An invalid "auth" is an error.
+func (d dockerConfigEntry) decodeAuth() (runtime.Auth, error) {
 	auth := runtime.Auth{Username: d.Username, Password: d.Password, Token: d.IdentityToken}
 	if d.Auth == "" {
 		return auth, nil

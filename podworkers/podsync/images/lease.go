@@ -46,15 +46,16 @@ func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool
 	}
 }
 
-// addNamesUnlessRemoving adds image names to a lease. If garbage collection is removing an image with one of
-// the names, it adds none and returns the latch that opens at the end of the removal. removedMeanwhile is true
-// if such an image is being removed, or was removed since the name was added last.
+// addNamesUnlessRemoving protects image names from garbage collection until the lease is released. If the
+// removal of an image with one of the names is in progress, it adds no name and returns the latch that opens
+// when the removal ends. removedMeanwhile is true in this case, and also if such an image was removed since the
+// lease began.
 func (m *Manager) addNamesUnlessRemoving(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.mu.removals {
 		if containsAny(r.names, names) {
-			m.mu.leases[lease] = struct{}{} // endRemovalAndUpdateLeases must record the removal in this lease.
+			m.mu.leases[lease] = struct{}{} // endRemovalAndRecordInLeases must record the removal in this lease.
 			return r.done, true
 		}
 	}
@@ -102,7 +103,7 @@ func Names(image runtime.Image) []string {
 	return names
 }
 
-// containsAny reports whether a set has one of the names.
+// containsAny reports whether a set contains at least one of the names.
 func containsAny(set map[string]struct{}, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := set[name]
@@ -138,8 +139,8 @@ func (m *Manager) Sweep() *Sweep {
 	return s
 }
 
-// addLeasedNamesLocked adds the names of a lease to the names that the Sweep, a removal of unused images, must
-// not remove. The caller holds the Manager's lock.
+// addLeasedNamesLocked adds the image names of a lease to the names that this garbage collection run must not
+// remove. The caller holds the lock of the Manager.
 func (s *Sweep) addLeasedNamesLocked(lease *Lease) { maps.Copy(s.leasedNames, lease.names) }
 
 // End ends the sweep.
@@ -164,7 +165,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	if !s.startRemovalUnlessLeased(r) {
 		return fmt.Errorf("images: image %s: %w", image.ID, ErrLeased)
 	}
-	defer m.endRemovalAndUpdateLeases(r)
+	defer m.endRemovalAndRecordInLeases(r)
 	ctx, cancel := m.executor.WithDeadline(executor.Detach(ctx), m.executor.Now().Add(m.config.CallTimeout))
 	defer cancel()
 	err := m.config.Images.RemoveImage(ctx, runtime.RemoveImageRequest{Image: image.ID})
@@ -174,8 +175,9 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 	return nil
 }
 
-// startRemovalUnlessLeased adds a removal to the Manager, so that later leases of the image wait for it. It
-// returns false and adds nothing if one of the image's names is leased.
+// startRemovalUnlessLeased adds the removal of an image to the removals in progress, so that later leases of
+// the image wait for its end, and returns true. If a lease protects one of the image's names, it returns false
+// and adds nothing. It does not remove the image itself.
 func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()
@@ -188,9 +190,10 @@ func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	return true
 }
 
-// endRemovalAndUpdateLeases deletes a removal from the Manager, stores in each lease that the image was
-// removed, and wakes the leases that wait for the removal.
-func (m *Manager) endRemovalAndUpdateLeases(r *removal) {
+// endRemovalAndRecordInLeases ends the removal of an image, whether it succeeded or failed. It records the
+// image's names as removed in each current lease, so that holders inspect the image again, and wakes the
+// callers that wait for the end.
+func (m *Manager) endRemovalAndRecordInLeases(r *removal) {
 	m.mu.Lock()
 	m.mu.removals = slices.DeleteFunc(m.mu.removals, func(x *removal) bool { return x == r })
 	for l := range m.mu.leases {

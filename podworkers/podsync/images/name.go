@@ -44,7 +44,7 @@ type imageName struct {
 	byDigest bool
 }
 
-// parseImageName splits the name of an image into path, tag and digest. The tag and the digest may be missing.
+// parseImageName splits an image name into path, tag and digest. The tag and the digest may be missing.
 func parseImageName(image string) imageName {
 	var n imageName
 	n.path, n.digest, n.byDigest = strings.Cut(image, "@")
@@ -57,7 +57,7 @@ func parseImageName(image string) imageName {
 // Aliases returns the forms of one name or reference of an image, at most three. Two names of one image
 // have a form in common. One of the forms is among the Names of the image.
 func Aliases(image string) []string {
-	if isDigest(image) {
+	if isBareDigest(image) {
 		return []string{image}
 	}
 	n := parseImageName(image)
@@ -75,15 +75,15 @@ func Aliases(image string) []string {
 	return []string{whole + ":latest", image}
 }
 
-// isDigest reports whether a reference is only a sha256 or sha512 digest such as "sha256:0123..." and not
-// "image:tag".
-func isDigest(image string) bool {
+// isBareDigest reports whether an image reference consists only of a sha256 or sha512 digest, such as
+// "sha256:0123…", without a name.
+func isBareDigest(image string) bool {
 	algorithm, sum, _ := strings.Cut(image, ":")
 	return (algorithm == "sha256" || algorithm == "sha512") && len(sum) >= 64 && !strings.ContainsAny(sum, "/@:")
 }
 
-// splitRegistryHost returns the registry host of an image path, and the path on that host. Without a host it is
-// Docker Hub, where an image without a directory is in "library/".
+// splitRegistryHost splits the path of an image into the registry host and the path on that host. A path
+// without a host belongs to Docker Hub, where a single name is in "library/".
 func splitRegistryHost(path string) (host, rest string) {
 	first, rest, several := strings.Cut(path, "/")
 	if several && (strings.ContainsAny(first, ".:") || first == "localhost" || first != strings.ToLower(first)) {
@@ -97,7 +97,7 @@ func splitRegistryHost(path string) (host, rest string) {
 	return host, rest
 }
 
-// canonicalHost returns a host in lower case. The names of Docker Hub become docker.io.
+// canonicalHost returns a registry host in lower case. It replaces the other hosts of Docker Hub by docker.io.
 func canonicalHost(host string) string {
 	host = strings.ToLower(host)
 	if host == "index.docker.io" || host == "registry-1.docker.io" {
@@ -106,7 +106,7 @@ func canonicalHost(host string) string {
 	return host
 }
 
-// registryHost returns the registry host of an image name.
+// registryHost returns the canonical registry host of an image name. Without a host that is Docker Hub.
 func registryHost(image string) string {
 	host, _ := splitRegistryHost(parseImageName(image).path)
 	return host

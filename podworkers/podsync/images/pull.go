@@ -66,7 +66,7 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 			result.Waited = m.executor.Now().Sub(came)
 			return result, f.err
 		case actionPull:
-			if err := m.pullAndFinish(ctx, f, req); err != nil {
+			if err := m.pullAndShareResult(ctx, f, req); err != nil {
 				return Pulled{}, err // The next caller continues the pull.
 			}
 			if err := ctx.Err(); err != nil && !m.isPullDone(f) {
@@ -80,8 +80,9 @@ func (m *Manager) Pull(ctx context.Context, req PullRequest) (Pulled, error) {
 	}
 }
 
-// joinOrQueuePull adds the caller to a pull of the same image with the same credentials. If there is none, it
-// adds a new pull to the end of the queue, and starts queued pulls as the limits allow.
+// joinOrQueuePull adds the caller to the current pull of the same image with the same credentials. If there is
+// no such pull, it appends a new one to the queue, and takes pulls from the queue as the limits allow. It does
+// not call the runtime.
 func (m *Manager) joinOrQueuePull(req PullRequest) (*sharedPull, *pullCaller) {
 	c := &pullCaller{event: m.executor.NewEvent()}
 	now := m.executor.Now()
@@ -109,9 +110,9 @@ const (
 	actionReturn
 )
 
-// nextActionReservingCall returns what a caller of a shared pull does next: return, wait, or send the pull to
-// the runtime. If it returns actionPull it stores that the call is in progress, so that no other caller sends
-// it.
+// nextActionReservingCall returns what a caller of a shared pull does next: return the result, wait, or call
+// the runtime. Before it returns actionPull it stores that the call is in progress, so that no other caller
+// makes it. Only the first caller calls the runtime.
 func (m *Manager) nextActionReservingCall(pull *sharedPull, caller *pullCaller) callerAction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,17 +126,17 @@ func (m *Manager) nextActionReservingCall(pull *sharedPull, caller *pullCaller) 
 	return actionPull
 }
 
-// isPullDone reports whether the pull has a result for all its callers.
+// isPullDone reports whether a shared pull has ended with a result, which may be an error.
 func (m *Manager) isPullDone(pull *sharedPull) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return pull.done
 }
 
-// pullAndFinish pulls the image, calls Hooks.Pulled and passes the result to all callers. If the pull fails
-// because ctx ended, there is no result, and the next caller pulls again. A panic of the runtime is returned as
-// an error of this caller only.
-func (m *Manager) pullAndFinish(ctx context.Context, pull *sharedPull, req PullRequest) error {
+// pullAndShareResult pulls the image, calls Hooks.Pulled and gives the result, also an error, to all callers.
+// If ctx has ended, there is no result: it returns nil, and the next caller pulls. A panic of the runtime is
+// returned as an error to this caller only.
+func (m *Manager) pullAndShareResult(ctx context.Context, pull *sharedPull, req PullRequest) error {
 	bounded, cancel := m.executor.WithDeadline(ctx, m.executor.Now().Add(m.config.PullTimeout))
 	defer cancel()
 	ref, err := m.pullWithAuths(bounded, req)
@@ -151,8 +152,8 @@ func (m *Manager) pullAndFinish(ctx context.Context, pull *sharedPull, req PullR
 	return nil
 }
 
-// pullWithAuths pulls the image with each credential until a pull succeeds or ctx ends, and returns the joined
-// errors if none succeeds. Without credentials it pulls once without any.
+// pullWithAuths tries to pull the image with each credential in turn, until one succeeds or ctx ends. If none
+// succeeds, it returns the joined errors. Without credentials it pulls once, anonymously.
 func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref string, err error) {
 	call := runtime.PullImageRequest{Image: req.Image, Pod: req.Pod, Container: req.Container, Volume: req.Volume}
 	if len(req.Auths) == 0 {
@@ -173,8 +174,8 @@ func (m *Manager) pullWithAuths(ctx context.Context, req PullRequest) (ref strin
 	return "", errors.Join(errs...)
 }
 
-// storePullResultAndWakeCallers stores the result of a pull, wakes all its callers, and starts the next queued
-// pulls.
+// storePullResultAndWakeCallers stores the result of a pull and wakes the callers that wait for it. It also
+// takes the next pulls from the queue and wakes their first callers, who make them.
 func (m *Manager) storePullResultAndWakeCallers(pull *sharedPull, result Pulled, err error) {
 	now := m.executor.Now()
 	m.mu.Lock()
@@ -187,8 +188,9 @@ func (m *Manager) storePullResultAndWakeCallers(pull *sharedPull, result Pulled,
 	signalCallers(wake)
 }
 
-// leavePull removes a caller from a pull that is not done. If it was the first caller, the next one is woken to
-// continue the pull. A pull without callers is removed, and the next queued pulls start.
+// leavePull removes a caller from a pull that has no result yet. If it was the first caller, it wakes the next
+// one, who continues the pull. If no caller is left, it deletes the pull and takes the next pulls from the
+// queue.
 func (m *Manager) leavePull(pull *sharedPull, caller *pullCaller) {
 	now := m.executor.Now()
 	m.mu.Lock()
@@ -211,8 +213,8 @@ func (m *Manager) leavePull(pull *sharedPull, caller *pullCaller) {
 	signalCallers(wake)
 }
 
-// removePullLocked removes a pull from the list of pulls, and from the queue or from the number of
-// running pulls.
+// removePullLocked deletes a pull from the pulls of its image. It also removes the pull from the queue or, if
+// it has left the queue, from the counts of running pulls.
 func (m *Manager) removePullLocked(pull *sharedPull) {
 	others := slices.DeleteFunc(slices.Clone(m.mu.flights[pull.image]), func(x *sharedPull) bool { return x == pull })
 	if m.mu.flights[pull.image] = others; len(others) == 0 {
@@ -229,9 +231,9 @@ func (m *Manager) removePullLocked(pull *sharedPull) {
 	}
 }
 
-// startQueuedLocked removes pulls from the queue in order of arrival, as far as the limits for all pulls and
-// for each registry allow, and counts them as running. It returns the first caller of each pull, which must be
-// woken.
+// startQueuedLocked takes pulls from the queue, in the order of arrival, as the limits for all pulls and for
+// each registry allow. It counts them as running and returns the first caller of each. The caller must wake
+// them, because they make the pulls.
 func (m *Manager) startQueuedLocked(now time.Time) (wake []*pullCaller) {
 	for e := m.mu.waiting.Front(); e != nil && isBelowLimit(m.mu.pulls, m.config.MaxPulls); {
 		f, next := e.Value.(*sharedPull), e.Next()
@@ -247,10 +249,10 @@ func (m *Manager) startQueuedLocked(now time.Time) (wake []*pullCaller) {
 	return wake
 }
 
-// isBelowLimit reports whether n is below limit. A negative limit means no limit.
+// isBelowLimit reports whether n is below the limit. A negative limit means no limit.
 func isBelowLimit(n, limit int) bool { return limit < 0 || n < limit }
 
-// signalCallers wakes callers that wait for a pull.
+// signalCallers wakes the given callers of a pull.
 func signalCallers(callers []*pullCaller) {
 	for _, c := range callers {
 		c.event.Signal()
