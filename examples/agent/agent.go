@@ -64,9 +64,9 @@ type podView interface {
 	drawUntilDone(ctx context.Context)
 }
 
-// newAgent returns an agent with a node that does not run yet. It locks the state directory, adds the pods of
-// the command run to the node, and opens all listeners. After an error it closes the listeners and unlocks the
-// directory.
+// newAgent returns an agent with a node that does not run yet. It locks the state directory if one is set, adds
+// the pods of "agent run" to the node, and opens all listeners. After an error it closes the listeners and
+// unlocks the directory.
 func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	a := &agent{options: o, view: newRowPrinter(stdout)}
 	defer func() {
@@ -84,14 +84,14 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		}
 	}
 	if !shared {
-		a.logs = command.NewBuffered(stderr, o.reportDropped)
+		a.logs = command.NewBuffered(stderr, o.logDroppedLines)
 		stderr = a.logs
 	}
 	a.log = o.newLogger(stderr)
 	if a.metrics, err = command.NewMetrics(); err != nil {
 		return nil, err
 	}
-	config, claimed, err := a.nodeConfig(a.log)
+	config, claimed, err := a.lockStateDirAndConfigureNode(a.log)
 	a.stateDirLock = claimed
 	if err != nil {
 		return nil, err
@@ -111,18 +111,18 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		return nil, err
 	}
 	a.metrics.Observe(a.node)
-	if err := a.applyRunCommandPods(stdout); err != nil {
+	if err := a.applyPodsAndPrepareLogs(stdout); err != nil {
 		return nil, err
 	}
-	if err := a.listenAll(); err != nil {
+	if err := a.listenOnSocketAndPort(); err != nil {
 		return nil, err
 	}
 	return a, a.listenForLocalAPI(&config)
 }
 
-// applyRunCommandPods adds the pods of the command run to the node, and prepares the printing of their logs for
-// --logs. It does nothing for an agent that runs a directory of manifests.
-func (a *agent) applyRunCommandPods(stdout io.Writer) error {
+// applyPodsAndPrepareLogs adds the pods of "agent run" to the node. With --logs it also prepares the printing
+// of their logs. It does nothing for an agent that runs a directory of manifests.
+func (a *agent) applyPodsAndPrepareLogs(stdout io.Writer) error {
 	if a.pods == nil {
 		return nil
 	}
@@ -148,7 +148,8 @@ func (a *agent) flushLogs() {
 	}
 }
 
-// closeListenersAndUnlock closes the listeners and unlocks the state directory. It ignores errors.
+// closeListenersAndUnlock closes the listeners of the socket and the port, and unlocks the state directory. It
+// ignores errors.
 func (a *agent) closeListenersAndUnlock() {
 	for _, e := range []*endpoint{a.local, a.port} {
 		if e != nil {
@@ -161,7 +162,7 @@ func (a *agent) closeListenersAndUnlock() {
 }
 
 // runUntilStopped runs the node and its servers until a signal arrives, the time of --for is over, all pods of
-// the command run have terminated, or the node fails. With --on-exit stop it then stops the pods. At the end it
+// "agent run" have terminated, or the node fails. With --on-exit stop it then stops the pods. At the end it
 // closes the listeners and unlocks the state directory.
 func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	defer a.flushLogs()
@@ -175,7 +176,7 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	defer a.reloadOnSIGHUP(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})
 	go func() { ended <- a.node.Run(ctx) }()
-	go func() { defer close(shown); a.watchPods(ctx) }()
+	go func() { defer close(shown); a.showPodsAndWatchBatch(ctx) }()
 	stopping := a.startNotifying(ctx)
 	err, over := a.waitForStopReason(ended, signals)
 	stopping()
@@ -188,9 +189,9 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 				late = time.After(killRuntimeMargin)
 			}
 		}
-		a.batch.waitForLogs()
+		a.batch.waitForLogsIfPrinted()
 		end()
-		if over, err := a.waitForNode(ended, signals, late); over {
+		if over, err := a.waitForNodeOrGiveUp(ended, signals, late); over {
 			return errors.Join(left, a.cancelAndWaitForView(err, end, shown))
 		}
 		a.log.Warn("the agent does not wait for pending calls to the runtime")
@@ -199,8 +200,8 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	return a.cancelAndWaitForView(err, end, shown)
 }
 
-// containerKind returns "simulated" for the in-memory runtime, which runs no program of an image, and otherwise
-// "real".
+// containerKind returns "simulated" for the in-memory runtime, which runs no program of an image, and "real"
+// for any other runtime.
 func (o *options) containerKind() string {
 	if o.runtime == "memory" {
 		return "simulated"
@@ -208,10 +209,10 @@ func (o *options) containerKind() string {
 	return "real"
 }
 
-// waitForNode waits until the node has stopped, and returns true and the node's error. It returns false if
-// another signal arrives or the deadline passes before that. The node stops when all pending calls to the
-// runtime have returned.
-func (a *agent) waitForNode(nodeErr <-chan error, signals <-chan os.Signal, deadline <-chan time.Time) (stopped bool, err error) {
+// waitForNodeOrGiveUp waits until the node has stopped, and returns true and the node's error. It returns false
+// if another signal or the deadline comes first. The node stops when all pending calls to the runtime have
+// returned.
+func (a *agent) waitForNodeOrGiveUp(nodeErr <-chan error, signals <-chan os.Signal, deadline <-chan time.Time) (stopped bool, err error) {
 	unexpected := time.NewTimer(waitLogDelay)
 	defer unexpected.Stop()
 	for {
@@ -231,7 +232,7 @@ func (a *agent) waitForNode(nodeErr <-chan error, signals <-chan os.Signal, dead
 // errRuntimeNotAwaited means that the agent exits without waiting for the runtime.
 var errRuntimeNotAwaited = errors.New("gave up: pending calls to the runtime may still take effect")
 
-// cancelAndWaitForView calls cancel, and waits until the view has shown the last changes, or for
+// cancelAndWaitForView calls cancel, and waits until the last changes of the pods are printed, for at most
 // outputFlushTimeout. It returns err unchanged.
 func (a *agent) cancelAndWaitForView(err error, cancel func(), shown <-chan struct{}) error {
 	cancel() // If the node failed by itself, the context is not canceled yet.
@@ -242,9 +243,9 @@ func (a *agent) cancelAndWaitForView(err error, cancel func(), shown <-chan stru
 	return err
 }
 
-// waitForStopReason waits until a signal arrives, the time of --for is over, all pods of the command run have
-// terminated, or the node stops. It logs the reason, and remembers a signal in a.interrupted. Only if the node
-// stops, it returns the node's error and true.
+// waitForStopReason waits until a signal arrives, the time of --for is over, all pods of "agent run" have
+// terminated, or the node stops. It returns the node's error and true only if the node stops. In the other
+// cases it logs the reason. It sets a.interrupted after a signal.
 func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal) (err error, nodeStopped bool) {
 	var late <-chan time.Time
 	if a.runFor > 0 {
@@ -268,8 +269,8 @@ func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal
 	return nil, false
 }
 
-// drainPods stops all pods within their grace periods, or within seconds after a second signal. leftBehind is
-// the error of the drain if pods still run. killed reports whether a second signal has arrived.
+// drainPods stops all pods within their grace periods. After a second signal it stops them within seconds, and
+// returns killed true. leftBehind is the error of the drain if pods still run.
 func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
@@ -292,8 +293,8 @@ func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBe
 	return leftBehind, killed
 }
 
-// killPods stops all pods within killGrace and a margin for the runtime. At the next signal it cancels that,
-// and returns the error.
+// killPods stops all pods with the grace period killGrace and a margin for the runtime. At the next signal it
+// cancels this. It returns the error of the drain.
 func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithTimeout(ctx, killGrace+killRuntimeMargin)
 	defer cancel()
@@ -310,8 +311,8 @@ func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// unfinishedPods returns the sorted names of the pods whose phase is neither Succeeded nor Failed. After ten
-// names it adds only how many more there are.
+// unfinishedPods returns the sorted names of the pods whose phase is neither Succeeded nor Failed. It returns
+// at most ten names and then a text with the number of the others.
 func (a *agent) unfinishedPods() (names []string) {
 	const most = 10
 	for _, pod := range a.node.Pods() {
@@ -326,7 +327,7 @@ func (a *agent) unfinishedPods() (names []string) {
 	return names
 }
 
-// drainTimeout returns the longest termination grace period of all pods plus stopMargin.
+// drainTimeout returns stopMargin plus the longest termination grace period of all pods.
 func (a *agent) drainTimeout() time.Duration {
 	var longest int64
 	for _, pod := range a.node.Pods() {
@@ -337,16 +338,17 @@ func (a *agent) drainTimeout() time.Duration {
 	return time.Duration(longest)*time.Second + stopMargin
 }
 
-// watchPods shows the pods until the node has stopped, and waits for the pods of the command run to terminate.
-func (a *agent) watchPods(ctx context.Context) {
+// showPodsAndWatchBatch prints the changes of the pods until the node has stopped. At the same time it watches
+// the pods of "agent run" until they have terminated.
+func (a *agent) showPodsAndWatchBatch(ctx context.Context) {
 	var both sync.WaitGroup
 	defer both.Wait()
 	both.Go(func() { a.batch.watchUntilTerminated(ctx, a.node) })
 	a.showUntilDone(ctx)
 }
 
-// showUntilDone shows every change of the pods until the node has stopped, and then waits until the view has
-// drawn the last one.
+// showUntilDone passes the changes of the pods to the view (a table or single lines) until the node has
+// stopped, and then waits until the view has drawn the last one.
 func (a *agent) showUntilDone(ctx context.Context) {
 	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
 	drawn := make(chan struct{})
@@ -356,8 +358,8 @@ func (a *agent) showUntilDone(ctx context.Context) {
 	<-drawn
 }
 
-// showChanges shows every change until ctx is done. Then it waits until the node has stopped, and shows the
-// final state of the pods. It returns early if the output is closed.
+// showChanges passes the changes of the pods to the view until ctx is done. Then it waits until the node has
+// stopped, and shows the final state of the pods. It returns early if the output is closed.
 func (a *agent) showChanges(ctx context.Context) {
 	if !a.watchAndShow(ctx) {
 		return
@@ -366,7 +368,7 @@ func (a *agent) showChanges(ctx context.Context) {
 	a.watchAndShow(ctx) // The node has stopped, so the watch returns each pod once.
 }
 
-// watchAndShow passes every change of the pods to the view until ctx is done or the node has stopped, and
+// watchAndShow passes the changes of the pods to the view until ctx is done or the node has stopped, and
 // returns true. If the output is closed it logs that and returns false; the node continues.
 func (a *agent) watchAndShow(ctx context.Context) (outputOpen bool) {
 	for state := range a.node.Watch(ctx) {
@@ -378,7 +380,8 @@ func (a *agent) watchAndShow(ctx context.Context) (outputOpen bool) {
 	return true
 }
 
-// manifestsText describes for the log where the pods come from.
+// manifestsText describes in a few words the origin of the pods, for the log: a path, a server, the command
+// line, embedded examples or none.
 func (a *agent) manifestsText() string {
 	switch {
 	case a.pods != nil:

@@ -33,7 +33,7 @@ func TestStaticPod_RuntimeClass(t *testing.T) {
 		o, err := parseAgentOptions(append([]string{"--runtime", "cri", "--manifests", path, "--node-name", "n"}, strings.Fields(flags)...))
 		require.NoError(t, err)
 		o.runtime = "" // There is no containerd here.
-		config, _, err := o.nodeConfig(slog.New(slog.NewTextHandler(io.Discard, nil)))
+		config, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.NewTextHandler(io.Discard, nil)))
 		require.NoError(t, err)
 		config.Runtime = memory.New(memory.Config{})
 		n, err := node.New(config)

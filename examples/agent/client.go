@@ -27,9 +27,9 @@ const (
 // client sends requests to the agent at an address, which is a host and port or the path of a socket.
 type client struct{ server string }
 
-// getBody sends a GET request and returns the body of the response. It returns an error if the status is not
-// 200, if the body has more than clientLimit bytes, or if no agent answers.
-func (c client) getBody(ctx context.Context, query url.Values, path ...string) (string, error) {
+// getBodyOfOK sends a GET request and returns the body of the response. It returns an error if the status is
+// not 200, if the body has more than clientLimit bytes, or if no agent answers.
+func (c client) getBodyOfOK(ctx context.Context, query url.Values, path ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	response, err := c.sendRequest(ctx, http.MethodGet, query, path...)
@@ -49,12 +49,12 @@ func (c client) getBody(ctx context.Context, query url.Values, path ...string) (
 	return string(body), nil
 }
 
-// sendRequest sends a request over TCP or a Unix socket, and returns the response, whatever its status is. The
-// caller must close the body of the response.
+// sendRequest sends a request over TCP or a Unix socket and returns the response. Any HTTP status is a response
+// and no error. The caller must close the body.
 func (c client) sendRequest(ctx context.Context, method string, query url.Values, path ...string) (*http.Response, error) {
 	host := c.server
 	transport := &http.Transport{DisableKeepAlives: true} // It connects to the given address without a proxy.
-	if socket, isSocket := socketPath(c.server); isSocket {
+	if socket, isSocket := parseSocketAddress(c.server); isSocket {
 		host = "localhost"
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
@@ -73,9 +73,9 @@ func (c client) sendRequest(ctx context.Context, method string, query url.Values
 	return response, nil
 }
 
-// unreachableError returns an error that tells the user what to do about an agent that does not answer.
+// unreachableError returns an error that explains to the user how to reach an agent that does not answer.
 func (c client) unreachableError(err error) error {
-	socket, isSocket := socketPath(c.server)
+	socket, isSocket := parseSocketAddress(c.server)
 	switch {
 	case !isSocket:
 		return fmt.Errorf("no agent answers at %s; is it running, with --listen %[1]s? (%w)", c.server, err)
@@ -85,8 +85,9 @@ func (c client) unreachableError(err error) error {
 	return fmt.Errorf("no agent answers at %s; is it running, as this user? --server names another address or socket (%w)", socket, err)
 }
 
-// copyStream copies the body of a response to out as it arrives, until it ends. It returns the trailers.
-func (c client) copyStream(ctx context.Context, out io.Writer, method string, query url.Values, path ...string) (http.Header, error) {
+// copyBodyOfOK sends a request and copies the body of the response to out as it arrives. It returns the
+// trailers. It returns an error if the status is not 200 or a trailer reports an error.
+func (c client) copyBodyOfOK(ctx context.Context, out io.Writer, method string, query url.Values, path ...string) (http.Header, error) {
 	answer, err := c.sendRequest(ctx, method, query, path...)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,8 @@ func (c client) copyStream(ctx context.Context, out io.Writer, method string, qu
 	return answer.Trailer, nil
 }
 
-// unwrapURLError removes the request from an error, because the caller names it.
+// unwrapURLError returns the cause in a *url.Error, without method and URL, because the caller names them. It
+// returns any other error unchanged.
 func unwrapURLError(err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		return e.Err

@@ -58,8 +58,8 @@ type request struct {
 	argsAfterDash []string // arguments after --
 }
 
-// selectFlags returns the flags with the given names, which are separated by spaces. Setting such a flag sets a
-// field of r.
+// selectFlags returns the flags with the given names, which are separated by spaces. Setting such a flag
+// changes r.
 func (r *request) selectFlags(names string) (chosen flagSet) {
 	put := func(name string, check func(string) error) func(string) error {
 		return func(s string) error { r.query.Set(name, s); return check(s) }
@@ -80,11 +80,12 @@ func (r *request) selectFlags(names string) (chosen flagSet) {
 	return chosen
 }
 
-// applyCommandLine sets the fields of r from a command line. It returns an error for faulty flags or arguments.
+// applyCommandLine sets the fields of r from the flags and arguments of a command line. It returns an error if
+// a flag or an argument is faulty.
 func (r *request) applyCommandLine(a *clientCommand, line *commandLine) error {
 	var faults []error
 	for i := range line.items {
-		faults = append(faults, line.items[i].setFlag())
+		faults = append(faults, line.items[i].setOrReturnFault())
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (r *request) applyCommandLine(a *clientCommand, line *commandLine) error {
 	return nil
 }
 
-// requireOnePod returns a check that the arguments are the name of one pod.
+// requireOnePod returns a check for a command's arguments. The check returns an error unless they are exactly
+// one name of a pod.
 func requireOnePod(commandName, argsUsage string) func(*request) error {
 	return func(r *request) error {
 		if len(r.args) != 1 || len(r.argsAfterDash) > 0 {
@@ -109,7 +111,7 @@ func requireOnePod(commandName, argsUsage string) func(*request) error {
 	}
 }
 
-// helpText returns the help of the command.
+// helpText returns the help of the command with its flags.
 func (a *clientCommand) helpText() string {
 	return "Usage: agent " + strings.TrimSpace(a.name+" "+a.args) + " [flags]\n\n" +
 		strings.ToUpper(a.description[:1]) + a.description[1:] + ".\n\nFlags, with their defaults in parentheses:\n\n" + new(request).selectFlags(a.flagNames).helpText()
@@ -125,8 +127,8 @@ func commandsHelp() string {
 	return s.String()
 }
 
-// printRequestError prints the error of a request, if any, and returns the exit code. If ctx is done, it prints
-// nothing and returns exitInterrupted.
+// printRequestError prints err if it is not nil, and returns the exit code. If ctx is done, it prints nothing
+// and returns exitInterrupted.
 func printRequestError(ctx context.Context, err error, stderr io.Writer) int {
 	switch {
 	case ctx.Err() != nil:
@@ -138,8 +140,8 @@ func printRequestError(ctx context.Context, err error, stderr io.Writer) int {
 	return exitOK
 }
 
-// terminalSafeWriter returns a writer to stdout for the output of a container. It escapes control characters if
-// stdout is a terminal and the flag --raw is not set.
+// terminalSafeWriter returns a writer to stdout for the output of a container. The writer escapes control
+// characters if stdout is a terminal and the flag --raw is not set.
 func (r *request) terminalSafeWriter(stdout io.Writer) io.Writer {
 	if _, is := stdout.(terminal); is && !r.raw {
 		return command.Visible(stdout)
@@ -155,8 +157,9 @@ func printErrors(w io.Writer, err error) {
 	}
 }
 
-// printErrorsBeforeExit is printErrors with a time limit, in case that no process reads standard error.
-func printErrorsBeforeExit(w io.Writer, err error) {
+// printErrorsWithTimeLimit prints like printErrors, but returns after outputFlushTimeout even if no process
+// reads the output.
+func printErrorsWithTimeLimit(w io.Writer, err error) {
 	b := command.NewBuffered(w, func(io.Writer, int) {})
 	printErrors(b, err)
 	b.Flush(outputFlushTimeout)

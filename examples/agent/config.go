@@ -22,7 +22,7 @@ type flagSource struct {
 	line        int // in the file; 0 on the command line
 }
 
-// setConfig stores the path of the configuration file. An empty path is an error.
+// setConfig stores the path of the configuration file. It returns an error if the path is empty.
 func (o *options) setConfig(path string) error {
 	o.config = path
 	if path == "" {
@@ -34,9 +34,9 @@ func (o *options) setConfig(path string) error {
 // criFlags are the flags that have no effect on the in-memory runtime.
 var criFlags = []string{"cri-endpoint", "log-dir", "resolv-conf"}
 
-// applyConfigFile reads a KubeletConfiguration file and sets the options that its fields stand for. It adds a
-// warning for each field that has no effect. With the in-memory runtime these include all fields for a CRI
-// runtime.
+// applyConfigFile reads a KubeletConfiguration file and sets the options that correspond to its fields. It adds
+// a warning for each field that has no effect on this agent. usesCRI decides from the settings whether fields
+// for a CRI runtime have an effect.
 func (o *options) applyConfigFile(flags flagSet, path string, usesCRI func(settings []fieldSetting) bool) error {
 	text, err := readFileAtMost(path, maxConfigSize)
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
@@ -79,7 +79,7 @@ func (o *options) flagName(flag string) string {
 	return dashedName(flag)
 }
 
-// noEffectErrorOrWarn returns an error about a flag that has no effect without another flag. If a field of the
+// noEffectErrorOrWarn returns an error that a flag has no effect without another flag. If a field of the
 // configuration file set the flag, it adds a warning and returns nil, because a kubelet may read the same file.
 func (o *options) noEffectErrorOrWarn(flag, without string) error {
 	at := o.setFlags[flag]
@@ -93,8 +93,8 @@ func (o *options) noEffectErrorOrWarn(flag, without string) error {
 // reloadableFlags are the flags that can change while the agent runs.
 var reloadableFlags = []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period"}
 
-// changedFlags compares two configurations. reloadable are the changed flags that a running agent can apply.
-// needRestart names the other changes.
+// changedFlags compares two configurations. reloadable lists the changed flags that a running agent can apply.
+// needRestart names the other changed flags or fields.
 func changedFlags(before, after map[string]flagSource) (reloadable, needRestart []string) {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
@@ -110,15 +110,16 @@ func changedFlags(before, after map[string]flagSource) (reloadable, needRestart 
 	return reloadable, needRestart
 }
 
-// logConfigWarnings logs each warning about a field of the configuration file that has no effect.
+// logConfigWarnings logs each of the warnings, which name fields of the configuration file that have no effect.
 func (a *agent) logConfigWarnings(warnings []string) {
 	for _, warning := range warnings {
 		a.log.Warn("a field of the configuration file has no effect on this agent", "field", warning)
 	}
 }
 
-// reloadConfig reads the configuration again, and replaces the manifest sources whose flags have changed. It
-// logs every other change, because it needs a restart. A faulty file changes nothing.
+// reloadConfig reads the configuration file again, and replaces the manifest sources whose flags have changed.
+// It logs each other change as needing a restart. If the file is faulty, it logs the faults and changes
+// nothing.
 func (a *agent) reloadConfig() {
 	next, err := parseAgentOptions(a.args)
 	if err != nil {
@@ -145,8 +146,9 @@ func (a *agent) reloadConfig() {
 	a.log.Info("the configuration was read again", "changed", len(hot), "restart", len(cold))
 }
 
-// reloadOnSIGHUP starts to reload the configuration file at each SIGHUP, as soon as its content no longer
-// changes. The returned function stops that. Without a configuration file SIGHUP still terminates the process.
+// reloadOnSIGHUP starts a goroutine that reloads the configuration file at each SIGHUP, after two reads of the
+// file were equal. The returned function stops the goroutine. Without a configuration file it does nothing, so
+// that SIGHUP still terminates the process.
 func (a *agent) reloadOnSIGHUP(ctx context.Context) (stop func()) {
 	if a.config == "" {
 		return func() {}
@@ -171,7 +173,7 @@ func (a *agent) reloadOnSIGHUP(ctx context.Context) (stop func()) {
 		for {
 			select {
 			case <-hangups:
-				if waitUntilStable(read, pause) {
+				if rereadUntilStable(read, pause) {
 					a.reloadConfig()
 				}
 			case <-ctx.Done():
@@ -189,9 +191,10 @@ const (
 	maxRereads  = 25
 )
 
-// waitUntilStable reads a file until two reads in a row are equal, at most maxRereads times, because the first
-// half of a file may be valid too. It calls pause between the reads. It returns false if pause returns false.
-func waitUntilStable(read func() string, pause func() bool) bool {
+// rereadUntilStable reads a file until two reads in a row are equal, because half a file may be valid too. It
+// calls pause between the reads. It returns true also after maxRereads reads that differ, and false only if
+// pause returns false.
+func rereadUntilStable(read func() string, pause func() bool) (finished bool) {
 	before := read()
 	for range maxRereads {
 		if !pause() {
@@ -206,9 +209,9 @@ func waitUntilStable(read func() string, pause func() bool) bool {
 	return true
 }
 
-// replaceChangedSources creates both manifest sources from the latest options, and replaces those for which a
-// flag has changed. The new sources keep the node name, the state directory and the objects, which need a
-// restart. After an error nothing is replaced.
+// replaceChangedSources creates the file source and the URL source from the latest options, and replaces each
+// for which a flag has changed. The node name, the state directory and the objects keep their old values. After
+// an error it replaces nothing.
 func (a *agent) replaceChangedSources(latest *options, changed []string) error {
 	web := func(flag string) bool { return strings.HasPrefix(flag, "manifest-url") }
 	next := a.options

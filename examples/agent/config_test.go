@@ -280,10 +280,10 @@ func TestWaitUntilStable(t *testing.T) {
 	}{{"aa", 2}, {"abb", 3}, {"abcbb", 5}, {strings.Repeat("ab", 100), 26}} {
 		reads := 0
 		read := func() string { reads++; return c.texts[reads-1 : reads] }
-		assert.True(t, waitUntilStable(read, func() bool { return true }))
+		assert.True(t, rereadUntilStable(read, func() bool { return true }))
 		assert.Equal(t, c.reads, reads, c.texts)
 	}
-	assert.False(t, waitUntilStable(func() string { return "" }, func() bool { return false }), "the agent ends")
+	assert.False(t, rereadUntilStable(func() string { return "" }, func() bool { return false }), "the agent ends")
 }
 
 // TestReload_StateDir: a URL that is set while the agent runs has its last good answer saved in the state directory of
@@ -294,7 +294,7 @@ func TestReload_StateDir(t *testing.T) {
 	file := kubeletFile(t, "maxPods: 7\n")
 	running, err := parseAgentOptions([]string{"--config", file, "--node-name", "n"})
 	require.NoError(t, err)
-	running.stateDir = t.TempDir() // As nodeConfig does with a CRI runtime.
+	running.stateDir = t.TempDir() // As lockStateDirAndConfigureNode does with a CRI runtime.
 	a := &agent{options: running, log: slog.New(slog.DiscardHandler), files: newReplaceableSource(nil), web: newReplaceableSource(nil)}
 	rewrite(t, file, "maxPods: 7\nstaticPodURL: "+server.URL+"\n")
 	a.reloadConfig()

@@ -38,9 +38,9 @@ type podEvents struct {
 	leftOut     int
 }
 
-// formatIfAllowed counts an event and returns its line. It returns false if the event must not be printed: if
-// its count is not a power of two, or if its pod has no token left.
-func (d *eventLimiter) formatIfAllowed(e event, now time.Time) (string, bool) {
+// countAndFormatIfAllowed counts an event and returns its line. It returns false if the event must not be
+// printed: if its count is not a power of two, or if its pod has printed too many events lately.
+func (d *eventLimiter) countAndFormatIfAllowed(e event, now time.Time) (string, bool) {
 	p := d.podEntryOrNew(podKey{e.uid, e.pod}, now)
 	if len(p.seen) >= maxPodEvents && p.seen[e] == 0 {
 		clear(p.seen)
@@ -65,8 +65,8 @@ func (d *eventLimiter) formatIfAllowed(e event, now time.Time) (string, bool) {
 	return text, true
 }
 
-// podEntryOrNew returns the counts and tokens of a pod, and creates them if they are missing. At maxLimitedPods
-// pods it first removes the entries of all pods, so at worst some more events are printed.
+// podEntryOrNew returns the entry of a pod with the counts of its events, and creates a missing entry. If there
+// are maxLimitedPods entries, it first removes all of them, so that at worst some more events are printed.
 func (d *eventLimiter) podEntryOrNew(key podKey, now time.Time) *podEvents {
 	if d.pods[key] == nil {
 		if d.pods == nil || len(d.pods) >= maxLimitedPods {
@@ -77,8 +77,8 @@ func (d *eventLimiter) podEntryOrNew(key podKey, now time.Time) *podEvents {
 	return d.pods[key]
 }
 
-// takeToken adds a token for each eventPeriod since the last call, up to eventBurst, and takes one. It returns
-// false if there is no token.
+// takeToken adds one token for each eventPeriod since it last added one, up to eventBurst tokens. Then it takes
+// one token and returns true, or returns false if the pod has none.
 func (p *podEvents) takeToken(now time.Time) bool {
 	if grown := int(now.Sub(p.tokensSince) / eventPeriod); grown > 0 {
 		p.tokens = min(p.tokens+grown, eventBurst)

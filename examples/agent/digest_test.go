@@ -19,7 +19,7 @@ func TestEventLimiter(t *testing.T) {
 	at := start
 	for range 17 {
 		for _, e := range []event{{kind: "Warning", pod: "default/web", reason: "BackOff", message: "again"}, {kind: "Normal", pod: "default/job", reason: "Started", message: "c"}} {
-			if line, ok := d.formatIfAllowed(e, at); ok {
+			if line, ok := d.countAndFormatIfAllowed(e, at); ok {
 				lines = append(lines, line)
 			}
 		}
@@ -40,7 +40,7 @@ func TestEventLimiter_Flood(t *testing.T) {
 	var d eventLimiter
 	printed := 0
 	say := func(i int, at time.Time) string {
-		line, ok := d.formatIfAllowed(event{kind: "Warning", pod: "default/web", reason: "Failed", message: fmt.Sprint(i)}, at)
+		line, ok := d.countAndFormatIfAllowed(event{kind: "Warning", pod: "default/web", reason: "Failed", message: fmt.Sprint(i)}, at)
 		if ok {
 			printed++
 		}
@@ -50,7 +50,7 @@ func TestEventLimiter_Flood(t *testing.T) {
 		say(i, start)
 	}
 	assert.Equal(t, eventBurst, printed)
-	_, ok := d.formatIfAllowed(event{kind: "Normal", pod: "default/job", reason: "Started", message: "c"}, start)
+	_, ok := d.countAndFormatIfAllowed(event{kind: "Normal", pod: "default/job", reason: "Started", message: "c"}, start)
 	assert.True(t, ok)
 	assert.Empty(t, say(500, start.Add(eventPeriod-1)))
 	assert.Equal(t, "00:00:10 Warning Failed pod/default/web: 501 (476 other events of this pod were left out)", say(501, start.Add(eventPeriod)))
@@ -63,12 +63,12 @@ func TestEventLimiter_Bounded(t *testing.T) {
 	var d eventLimiter
 	for i := range 3 * maxLimitedPods {
 		for j := range 2 {
-			d.formatIfAllowed(event{kind: "Normal", pod: fmt.Sprint(i), reason: "Started", message: fmt.Sprint(j)}, start)
+			d.countAndFormatIfAllowed(event{kind: "Normal", pod: fmt.Sprint(i), reason: "Started", message: fmt.Sprint(j)}, start)
 		}
 	}
 	assert.LessOrEqual(t, len(d.pods), maxLimitedPods)
 	for i := range 3 * maxPodEvents {
-		d.formatIfAllowed(event{kind: "Normal", pod: "one", reason: "Started", message: fmt.Sprint(i)}, start)
+		d.countAndFormatIfAllowed(event{kind: "Normal", pod: "one", reason: "Started", message: fmt.Sprint(i)}, start)
 	}
 	assert.LessOrEqual(t, len(d.pods[podKey{name: "one"}].seen), maxPodEvents)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/debug"
 )
 
-// requirePodAndCommand checks that the arguments are the name of one pod and a command.
+// requirePodAndCommand returns an error unless the arguments of "agent exec" are one name of a pod and a
+// command after --.
 func requirePodAndCommand(r *request) error {
 	if len(r.args) != 1 || len(r.argsAfterDash) == 0 {
 		return errors.New("exec needs the name of one pod and a command: exec [NAMESPACE/]NAME [-c CONTAINER] -- COMMAND ... (agent ps lists all)")
@@ -20,13 +21,14 @@ func requirePodAndCommand(r *request) error {
 	return nil
 }
 
-// runExec runs a command in a container, prints its output, and returns its exit code.
+// runExec runs a command in a container and prints its output. It returns the exit code of the command, or an
+// exit code for an error of the request.
 func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	path, err := r.podPath(ctx, "exec")
 	if err != nil {
 		return printRequestError(ctx, err, stderr)
 	}
-	after, err := r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodPost, url.Values{"command": r.argsAfterDash}, path...)
+	after, err := r.copyBodyOfOK(ctx, r.terminalSafeWriter(stdout), http.MethodPost, url.Values{"command": r.argsAfterDash}, path...)
 	if err != nil || ctx.Err() != nil {
 		return printRequestError(ctx, err, stderr)
 	}
@@ -37,7 +39,7 @@ func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	return code
 }
 
-// parseExitCode parses the exit code that follows the output of a command.
+// parseExitCode parses the exit code of a command, which the agent sends after the output.
 func parseExitCode(text string) (int, error) {
 	code, err := strconv.Atoi(text)
 	if err != nil {

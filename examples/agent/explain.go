@@ -23,7 +23,7 @@ func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	if err != nil {
 		return printRequestError(ctx, err, stderr)
 	}
-	page, err := r.getBody(ctx, query, path...)
+	page, err := r.getBodyOfOK(ctx, query, path...)
 	if err != nil {
 		return printRequestError(ctx, err, stderr)
 	}
@@ -39,8 +39,8 @@ func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// visibleJSON escapes the characters in JSON that a terminal would interpret or not show. The JSON value stays the
-// same.
+// visibleJSON escapes the characters in JSON that a terminal would interpret or not show. The value that the
+// JSON stands for stays the same.
 func visibleJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, mustEscapeInJSON) {
 		return text
@@ -62,7 +62,8 @@ func visibleJSON(text []byte) []byte {
 	return out
 }
 
-// mustEscapeInJSON reports whether a terminal may interpret the character. JSON has such characters in strings only.
+// mustEscapeInJSON reports whether a character is invalid UTF-8, DEL or another unprintable character outside
+// ASCII. JSON has such characters in strings only.
 func mustEscapeInJSON(r rune) bool { return r == utf8.RuneError || r >= 0x7f && !unicode.IsPrint(r) }
 
 // visibleJSONWriter escapes and forwards the records of a JSON log.

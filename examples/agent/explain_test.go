@@ -75,7 +75,7 @@ func TestExplain_EndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	text, err := client{strings.TrimPrefix(s.URL, "http://")}.getBody(t.Context(), nil, "explain", "default", "web")
+	text, err := client{strings.TrimPrefix(s.URL, "http://")}.getBodyOfOK(t.Context(), nil, "explain", "default", "web")
 	assert.ErrorIs(t, err, errTooLong, "half a page would be taken for the whole")
 	assert.Empty(t, text)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/podkeel/podkeel/examples/internal/command"
 )
 
-// allFlags returns the flags of the agent, in the order of the help. Setting one changes o. A flag that the kubelet has
-// under another name also has that name.
+// allFlags returns the flags of the agent, in the order of the help. Setting one of them changes o. A flag that
+// has another name in the kubelet has that name as an alias.
 func (o *options) allFlags() flagSet {
 	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.localAPIFlags())
 }
 
-// nodeFlags returns the flags about the node, its pods and who can connect.
+// nodeFlags returns the flags about the node, its manifests, its runtime and its listeners.
 func (o *options) nodeFlags() flagSet {
 	return flagSet{
 		cliFlag{name: "manifests", value: "PATH", description: "directory or file of pod manifests (embedded examples)", set: o.setManifests}.withAliases("pod-manifest-path"),
@@ -81,7 +81,7 @@ func (o *options) timingFlags() flagSet {
 	}
 }
 
-// setAddress stores the IP address on which the agent listens, and keeps the port.
+// setAddress replaces the IP address on which the agent listens, and keeps the port.
 func (o *options) setAddress(s string) error {
 	if net.ParseIP(s) == nil {
 		return errors.New("expected an address, as 127.0.0.1")
@@ -94,7 +94,7 @@ func (o *options) setAddress(s string) error {
 	return nil
 }
 
-// setPort stores the port on which the agent listens, and keeps the address.
+// setPort replaces the port on which the agent listens, and keeps the address.
 func (o *options) setPort(s string) error {
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
 		return errors.New("expected a port from 1 to 65535")
@@ -107,7 +107,7 @@ func (o *options) setPort(s string) error {
 	return nil
 }
 
-// setMaxPods parses and stores the maximum number of pods, which is at least 1.
+// setMaxPods parses and stores the maximum number of pods, from 1 to 1048576.
 func (o *options) setMaxPods(s string) (err error) {
 	if o.maxPods, err = strconv.Atoi(s); err != nil || o.maxPods < 1 || o.maxPods > 1<<20 {
 		o.maxPods = 0
@@ -127,7 +127,8 @@ func (o *options) setTaints(s string) error {
 // logLevels are the values of --log-level.
 const logLevels = "debug info warn error"
 
-// parseAgentOptions parses the command line of an agent that runs a directory. The error has a line for each fault.
+// parseAgentOptions parses the command line of an agent that runs a directory of manifests, and reads its
+// configuration file. The error has a line for each fault.
 func parseAgentOptions(args []string) (options, error) {
 	o := defaults()
 	line, err := o.allFlags().parse(args)
@@ -138,18 +139,20 @@ func parseAgentOptions(args []string) (options, error) {
 	return o, err
 }
 
-// applyAgentCommandLine sets the options from the command line of an agent that runs a directory, and checks them.
+// applyAgentCommandLine sets the options from the command line of an agent that runs a directory of manifests.
+// It returns errors for conflicting flags and for words that are no flags.
 func (o *options) applyAgentCommandLine(line *commandLine) error {
 	err := o.applyCommandLine(line)
 	words := slices.Concat(line.args, line.argsAfterDash)
 	if len(words) > 0 && slices.Contains(commandNames(), words[0]) {
 		return fmt.Errorf("the command comes before its flags: agent %s ... (agent %s --help)", words[0], words[0])
 	}
-	return errors.Join(err, unknownWordErrors(words), errors.Join(o.conflictingFlagErrors()...))
+	return errors.Join(err, unknownWordErrors(words), errors.Join(o.resetOrReportConflictingFlags()...))
 }
 
-// applyCommandLine sets the options from the configuration file and the flags of a command line, and then the
-// defaults that depend on other options. Flags override the file. It records in setFlags what set each option.
+// applyCommandLine sets the options from the configuration file, from the flags of a command line, which
+// override the file, and then the defaults that depend on other options. It records in setFlags which flag or
+// field set each option.
 func (o *options) applyCommandLine(line *commandLine) error {
 	items := line.items
 	var faults []error
@@ -172,7 +175,7 @@ func (o *options) applyCommandLine(line *commandLine) error {
 	}
 	for i := range items {
 		one := &items[i]
-		faults = append(faults, one.setFlag())
+		faults = append(faults, one.setOrReturnFault())
 		if one.flag != nil {
 			o.setFlags[one.flag.name] = flagSource{o.setFlags[one.flag.name].value + "\x00" + one.value, one.usedName, 0}
 		}
@@ -181,7 +184,7 @@ func (o *options) applyCommandLine(line *commandLine) error {
 	return errors.Join(faults...)
 }
 
-// lastValue returns the last value of a flag on the command line, or "".
+// lastValue returns the value of the last use of a flag on the command line, or "" if the flag is not used.
 func lastValue(items []flagUse, name string) (value string) {
 	for i := range items {
 		if items[i].flag != nil && items[i].flag.name == name {
@@ -191,8 +194,8 @@ func lastValue(items []flagUse, name string) (value string) {
 	return value
 }
 
-// applyImpliedDefaults chooses the runtime if no flag names it: cri with a CRI endpoint, and otherwise memory.
-// It disables the socket if the agent listens on no address and no flag names a socket.
+// applyImpliedDefaults chooses the runtime if no flag names it: cri if a CRI endpoint is set, memory if not. It
+// disables the socket if the agent listens on no address and no flag names a socket.
 func (o *options) applyImpliedDefaults() {
 	if o.runtime == "" && o.criEndpoint != "" {
 		o.runtime = "cri"
@@ -209,8 +212,8 @@ var kubectlEquivalents = map[string]string{"get": "ps", "describe": "explain", "
 // kubectlOnlyCommands are commands of kubectl that work with the API of the agent and have no equivalent in it.
 const kubectlOnlyCommands = "attach cp debug delete drain edit events label patch port-forward replace top wait"
 
-// unknownWordErrors returns an error for each word of the command line that is not a command, with a suggestion
-// if a command is similar. For the first word that is a command of kubectl it returns only that error.
+// unknownWordErrors returns an error for each word, as the agent has no such command, with a suggestion if a
+// command is similar. If a word is a command of kubectl, it returns only the error for that word.
 func unknownWordErrors(words []string) error {
 	var faults []error
 	for _, word := range words {
@@ -229,7 +232,7 @@ func unknownWordErrors(words []string) error {
 	return errors.Join(faults...)
 }
 
-// agentHelp returns the help of the agent.
+// agentHelp returns the help of the agent: its commands and its flags.
 func agentHelp() string {
 	var o options
 	return "Usage: agent [flags]\n" +

@@ -24,13 +24,13 @@ type cliFlag struct {
 	aliases []string
 }
 
-// withAliases returns a copy of the flag that has the given other names instead of its aliases.
+// withAliases returns a copy of the flag with these aliases.
 func (f cliFlag) withAliases(names ...string) cliFlag {
 	f.aliases = names
 	return f
 }
 
-// dashedName returns a flag's name with one dash in front if it has one letter, and otherwise with two.
+// dashedName returns a flag's name with dashes: one dash for a name of one letter, two for a longer name.
 func dashedName(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -84,7 +84,7 @@ type flagValue struct {
 	item flagUse
 }
 
-// Set implements pflag.Value. It only appends the flag and its value to the command line; setFlag sets the
+// Set implements pflag.Value. It only appends the flag and its value to the command line; setOrReturnFault sets the
 // option later.
 func (v flagValue) Set(value string) error {
 	v.item.value = value
@@ -103,8 +103,8 @@ func (v flagValue) Type() string {
 	return "string"
 }
 
-// declare declares the flags in a flag set of pflag. Each alias is a hidden flag, so that an error can show the name
-// that was used.
+// declare adds the flags to a flag set of pflag, and returns the command line that will record their uses. Each
+// alias is a hidden flag, so that an error can show the name that was used.
 func (s flagSet) declare(flags *pflag.FlagSet) *commandLine {
 	l := &commandLine{known: s, pflag: flags}
 	flags.SortFlags = false
@@ -124,7 +124,7 @@ func (s flagSet) declare(flags *pflag.FlagSet) *commandLine {
 	return l
 }
 
-// parse parses a command line that has no command.
+// parse parses a command line without a command name. It sets no options; the caller applies the result.
 func (s flagSet) parse(args []string) (*commandLine, error) {
 	l := s.declare(pflag.NewFlagSet("agent", pflag.ContinueOnError))
 	err := l.pflag.Parse(l.normalizeArgs(args))
@@ -132,7 +132,8 @@ func (s flagSet) parse(args []string) (*commandLine, error) {
 	return l, err
 }
 
-// splitArgs stores the arguments before and after --. dash is the number of arguments before --, or -1.
+// splitArgs stores the arguments before and after "--". dash is the number of arguments before "--", or -1 if
+// the command line has no "--".
 func (l *commandLine) splitArgs(words []string, dash int) {
 	if dash < 0 {
 		dash = len(words)
@@ -152,7 +153,8 @@ func (l *commandLine) normalizeArgs(args []string) []string {
 	})
 }
 
-// argumentError returns the error for a faulty argument. It suggests the flag that was probably meant.
+// argumentError returns the error for a faulty argument. For an unknown flag it suggests a flag with a similar
+// name.
 func (s flagSet) argumentError(arg string, fault error) error {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	switch fault {
@@ -178,9 +180,9 @@ func (s flagSet) argumentError(arg string, fault error) error {
 	return fmt.Errorf("unknown flag %s (--help lists the flags)", dashedName(name))
 }
 
-// setFlag sets the option of the flag to the value on the command line. Its error names the flag and the value.
-// For a faulty argument it returns the stored fault.
-func (i *flagUse) setFlag() error {
+// setOrReturnFault sets the option of the flag to the value on the command line. Its error names the flag and
+// the value. For a faulty argument it returns the stored fault.
+func (i *flagUse) setOrReturnFault() error {
 	if i.fault != nil {
 		return i.fault
 	}
@@ -190,7 +192,8 @@ func (i *flagUse) setFlag() error {
 	return nil
 }
 
-// completeValue returns the values of the flag that a shell can offer.
+// completeValue returns the values of the flag that a shell can offer for completion, or lets the shell offer
+// files or directories. It derives them from the placeholder of the value.
 func (f *cliFlag) completeValue(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	switch f.value {
 	case "PATH", "FILE", "SOCKET", "ADDR":
@@ -206,7 +209,7 @@ func (f *cliFlag) completeValue(*cobra.Command, []string, string) ([]string, cob
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// helpText lists the flags, each with its aliases below its description.
+// helpText returns the list of the flags for the help, each with its aliases below its description.
 func (s flagSet) helpText() string {
 	var b strings.Builder
 	for i := range s {
@@ -219,7 +222,8 @@ func (s flagSet) helpText() string {
 	return b.String()
 }
 
-// boolFlag returns a setter that accepts true or false and stores it in to.
+// boolFlag returns a function that stores "true" or "false" in to. The function returns an error for any other
+// text.
 func boolFlag(to *bool) func(string) error {
 	return func(s string) error {
 		switch s {

@@ -85,8 +85,8 @@ type parsedConfig struct {
 	warnings []string // a sentence for each field that has no effect
 }
 
-// parseKubeletConfig parses a KubeletConfiguration, in YAML or JSON. Fields that only a kubelet understands are
-// warnings. Any other problem is an error with a line for each fault.
+// parseKubeletConfig parses a KubeletConfiguration in YAML or JSON. It returns a warning for each field that
+// only a kubelet understands, unless the value is zero. The error has a line for each other fault.
 func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	file, faults := document.Read(text, document.Bounds{Bytes: maxConfigSize, Memory: maxConfigSize})
 	if len(faults) > 0 {
@@ -117,8 +117,8 @@ func parseKubeletConfig(text []byte) (p parsedConfig, err error) {
 	return p, nil
 }
 
-// addSettings adds a setting for each field of the document that stands for a flag and is not null. It adds a
-// warning if registerNode is true.
+// addSettings adds a setting for each field of the document that corresponds to a flag and is not null. It
+// skips fields that must set nothing, such as many zeros. It adds a warning if registerNode is true.
 func (p *parsedConfig) addSettings(doc *document.Value, c *kubeletConfig) {
 	for _, f := range c.flagSettings() {
 		for _, field := range doc.Fields {
@@ -136,8 +136,8 @@ func (p *parsedConfig) addSettings(doc *document.Value, c *kubeletConfig) {
 }
 
 // flagSettings returns every supported field with its flag and the flag's value, in the order in which the
-// flags are set. The flag is "" if the field must set nothing, for example if a zero stands for the kubelet's
-// default. kubeadm writes many such zeros.
+// flags are set. The flag is "" if the value of the field must set nothing, for example a zero that means the
+// kubelet's default. kubeadm writes many such zeros.
 func (c *kubeletConfig) flagSettings() []fieldSetting {
 	text := func(field, flag, value string) fieldSetting {
 		return fieldSetting{field: field, flag: flag, value: value}
@@ -181,13 +181,13 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 	}
 }
 
-// isZeroValue reports whether a text is 0 or a duration of zero, such as 0s.
+// isZeroValue reports whether a text is 0 or a zero duration, such as 0s.
 func isZeroValue(value string) bool {
 	d, err := time.ParseDuration(value)
 	return err == nil && d == 0
 }
 
-// taintText formats taints as the value of a flag.
+// taintText formats taints as the flag --taints expects them.
 func taintText(taints []v1.Taint) string {
 	var texts []string
 	for _, t := range taints {
@@ -200,8 +200,9 @@ func taintText(taints []v1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// headerText formats headers as the value of a flag, one per line, because values may contain commas. A line break in a
-// value becomes a control character, which the flag rejects, so that it cannot start another header.
+// headerText formats HTTP headers as the flag --manifest-url-header expects them, one per line, because values
+// may contain commas. It replaces a line break in a value by a carriage return, which the flag rejects, so that
+// it cannot start another header.
 func headerText(header map[string][]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -12,8 +12,8 @@ const (
 	shortestName = 12
 )
 
-// formatColumns formats rows of cells as columns that are as wide as their widest cells. If the table is wider
-// than the terminal, it shortens the cells of the first column, the names.
+// formatColumns formats rows of cells as lines with aligned columns. If the lines would be wider than width, it
+// shortens the cells of the first column, the names, but not below shortestName.
 func formatColumns(cells [][]string, width int) []string {
 	widths := columnWidths(cells)
 	total := -columnGap
@@ -51,8 +51,8 @@ func columnWidths(cells [][]string) []int {
 	return widths
 }
 
-// shortenMiddle replaces the middle of a name by two dots if the name is longer than width. Many names differ
-// only at the beginning or the end.
+// shortenMiddle replaces the middle of a name by two dots if the name is longer than width. It keeps both ends,
+// because many names differ only there.
 func shortenMiddle(name string, width int) string {
 	if len(name) <= width {
 		return name

@@ -44,7 +44,7 @@ func (o *options) setLabels(s string) error {
 	})
 }
 
-// setRuntimeClasses parses and stores the runtime's handlers of RuntimeClasses.
+// setRuntimeClasses parses and stores a map from RuntimeClass names to handlers of the runtime.
 func (o *options) setRuntimeClasses(s string) error {
 	o.handlers = map[string]string{}
 	return parsePairs(s, "CLASS=HANDLER", func(class, handler string) error {
@@ -59,7 +59,8 @@ func (o *options) setRuntimeClasses(s string) error {
 	})
 }
 
-// parsePairs parses names with values, separated by commas, and calls set for each. A name must not occur twice.
+// parsePairs parses NAME=VALUE pairs, separated by commas, and calls set for each. It returns an error for a
+// repeated name, and the first error of set.
 func parsePairs(s, syntax string, set func(name, value string) error) error {
 	seen := map[string]bool{}
 	for pair := range strings.SplitSeq(s, ",") {
@@ -99,7 +100,7 @@ func (o *options) setClusterDomain(s string) error {
 	return nil
 }
 
-// percentFlag returns a setter that parses a percentage from 1 to 100 and stores it in n.
+// percentFlag returns a function that parses a percentage from 1 to 100 and stores it in n.
 func percentFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 1 || *n > 100 {

@@ -76,7 +76,8 @@ func (l *liveTable) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addLinesLocked adds lines to be drawn above the table, or counts them as lost if too many wait.
+// addLinesLocked adds lines that the next draw prints above the table. If too many lines wait already, it drops
+// and counts them.
 func (l *liveTable) addLinesLocked(p []byte) {
 	for line := range strings.Lines(string(p)) {
 		if len(l.mu.above) < maxAbove {
@@ -105,7 +106,7 @@ func (l blockingLines) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// requestRedraw wakes drawUntilDone, which redraws the table. It never blocks.
+// requestRedraw wakes drawUntilDone, which redraws the table. It does not block.
 func (l *liveTable) requestRedraw() {
 	select {
 	case l.redraw <- struct{}{}:
@@ -113,8 +114,8 @@ func (l *liveTable) requestRedraw() {
 	}
 }
 
-// drawUntilDone implements podView. It redraws after each change, and every agePeriod, until ctx is done or the
-// terminal fails. Then it draws once more and wakes the writers that wait for the terminal.
+// drawUntilDone implements podView. It redraws the table after changes, and every agePeriod, until ctx is done
+// or the terminal fails. Then it draws once more and wakes the writers that wait for the terminal.
 func (l *liveTable) drawUntilDone(ctx context.Context) {
 	ages := time.NewTicker(agePeriod)
 	defer ages.Stop()
@@ -130,8 +131,8 @@ func (l *liveTable) drawUntilDone(ctx context.Context) {
 	l.drawOnce()
 }
 
-// markClosedAndWakeWriters records that nothing more is drawn, and wakes the writers that wait for the
-// terminal.
+// markClosedAndWakeWriters records that the table draws no more, and wakes the writers that wait for room above
+// the table.
 func (l *liveTable) markClosedAndWakeWriters() {
 	l.mu.Lock()
 	l.mu.over = true
@@ -146,8 +147,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	<-ctx.Done()
 }
 
-// drawOnce draws the lines that wait and the table, and wakes the writers that wait for the terminal. It
-// returns false if the terminal has failed.
+// drawOnce draws the waiting lines and the table if something has changed, and wakes the writers that wait for
+// room above the table. It returns false if the terminal has failed now or before.
 func (l *liveTable) drawOnce() (terminalOK bool) {
 	l.mu.Lock()
 	above, lost, failed := l.mu.above, l.mu.lost, l.mu.err != nil
@@ -174,8 +175,8 @@ func (l *liveTable) drawOnce() (terminalOK bool) {
 	return err == nil
 }
 
-// tableCellsLocked returns the headings and a row of cells for each pod, sorted by name. It returns nil if
-// there are no pods.
+// tableCellsLocked returns the headings and then one row of cells for each pod, sorted by name. It returns nil
+// if there are no pods.
 func (l *liveTable) tableCellsLocked() [][]string {
 	if len(l.mu.pods) == 0 {
 		return nil

@@ -67,8 +67,8 @@ type kubernetes struct {
 // credentialsFile is the file in the state directory with the CA and the token.
 const credentialsFile = "api-credentials.json"
 
-// addLocalAPIRecorder returns a recorder that passes each event to printed and to the agent's local API, from
-// which kubectl reads it. If the local API is disabled, it returns printed.
+// addLocalAPIRecorder returns a recorder that passes each event to printed and to the agent's local API, which
+// serves it to kubectl. If the local API is disabled, it returns printed.
 func (a *agent) addLocalAPIRecorder(printed runtime.EventRecorder) (runtime.EventRecorder, error) {
 	if a.options.api.kubeconfig == "" {
 		return printed, nil
@@ -93,9 +93,9 @@ func (r recorderPair) Eventf(object k8sruntime.Object, eventtype, reason, format
 	r.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// listenForLocalAPI creates the local API that the agent serves for kubectl, opens its port, and writes the
-// kubeconfig. It does nothing if --write-kubeconfig is not set. It first returns an error if created pods would
-// be terminated.
+// listenForLocalAPI creates the local API, the part of the Kubernetes API that the agent serves to kubectl,
+// opens its port and writes the kubeconfig. It does nothing without --write-kubeconfig. It first returns an
+// error if pods that an earlier local API created would be terminated.
 func (a *agent) listenForLocalAPI(config *node.Config) error {
 	o := a.options.api
 	if err := a.checkNoCreatedPods(); err != nil || o.kubeconfig == "" {
@@ -134,9 +134,9 @@ func (a *agent) listenForLocalAPI(config *node.Config) error {
 // ports of services.
 const firstPort, ports = 20_000, 10_000
 
-// listenLocalAPI listens on the address. For the default address it derives the port from the token, which a
-// state directory keeps, so that clients find the agent again after a restart. If that port is in use, it logs
-// that and chooses a free port.
+// listenLocalAPI listens on the address. For the default address it derives the port from the token, so that
+// clients find the agent again after a restart with the same state directory. If that port cannot be used, it
+// logs a warning and chooses a free port.
 func listenLocalAPI(address, token string, log *slog.Logger) (net.Listener, error) {
 	if address == defaultAPIListen {
 		sum := sha256.Sum256([]byte(token))
@@ -150,8 +150,8 @@ func listenLocalAPI(address, token string, log *slog.Logger) (net.Listener, erro
 	return net.Listen("tcp", address)
 }
 
-// newLocalAPI returns the local API that the agent serves for kubectl. With --api-write that API may create,
-// change and delete pods, and saves the pods in the state directory.
+// newLocalAPI returns the local API, the part of the Kubernetes API that the agent serves to kubectl. With
+// --api-write it may create, change and delete pods, and saves these pods in the state directory if one is set.
 func (a *agent) newLocalAPI(config *node.Config, who server.Authenticator) (*localapi.API, error) {
 	served := localapi.Config{
 		Node: a.node, NodeName: a.nodeName, Labels: config.Scheduling.Labels, Taints: config.Scheduling.Taints, Facts: a.nodeFactsFunc(config), Events: a.kubernetes.events,
@@ -167,9 +167,9 @@ func (a *agent) newLocalAPI(config *node.Config, who server.Authenticator) (*loc
 	return localapi.New(served)
 }
 
-// loadOrCreateCredentials returns the credentials in the state directory, so that a kubeconfig stays valid. If
-// there are none or their file is faulty, it creates new ones. changed reports whether credentials that clients
-// may use were replaced.
+// loadOrCreateCredentials returns the credentials of the local API. They come from the state directory if one
+// is set, so that a kubeconfig stays valid. It creates new credentials if the file is missing or cannot be
+// used. changed reports whether an unusable file made it do so, so that clients need the new kubeconfig.
 func (a *agent) loadOrCreateCredentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
 		secrets, err = localapi.NewCredentials()
@@ -196,7 +196,8 @@ func (a *agent) loadOrCreateCredentials() (secrets *localapi.Credentials, change
 const createdPodsDir = "api-pods"
 
 // checkNoCreatedPods returns an error if the state directory has pods that the local API created, and
-// --api-write is not set. The node would terminate those pods and delete their volumes.
+// --api-write is not set. The node would terminate those pods and delete their volumes. It also returns an
+// error if it cannot list them.
 func (a *agent) checkNoCreatedPods() error {
 	if a.stateDir == "" || a.options.api.write {
 		return nil
@@ -216,8 +217,8 @@ func (a *agent) checkNoCreatedPods() error {
 	return nil
 }
 
-// createdPodStore returns the store for pods that the local API creates. Without a state directory the store
-// saves nothing.
+// createdPodStore returns the store for pods that the local API creates: a directory in the state directory, or
+// a store that saves nothing if no state directory is set.
 func (a *agent) createdPodStore() (localapi.Saved, error) {
 	if a.stateDir == "" {
 		return localapi.Unsaved{}, nil
@@ -258,9 +259,9 @@ func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodesta
 	}
 }
 
-// runtimeStatusFunc returns a function that requests the runtime's status, and returns the last status that the
-// runtime reported and the time of it. Until the first report the status is ready. For a runtime that does not
-// report its status it returns the current time.
+// runtimeStatusFunc returns a function that requests the runtime's status. It returns the last status that the
+// runtime reported, and the time of that report. Until the first report the status is ready. For a runtime that
+// does not report its status, the status is ready at the current time.
 func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
 	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
@@ -277,8 +278,8 @@ func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Co
 	}
 }
 
-// startLocalAPI starts to serve the local API until the returned function is called. If the kubeconfig could
-// not be written, the API serves no clients and only completes deletions of pods.
+// startLocalAPI starts the local API if it was created. The returned function stops it and waits for it. If the
+// kubeconfig could not be written, the API serves no clients and only completes deletions of pods.
 func (a *agent) startLocalAPI() (stop func()) {
 	serve := func(ctx context.Context) error { return a.kubernetes.api.Run(ctx) }
 	switch {

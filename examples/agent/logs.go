@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// runLogs prints the log of a container and returns the exit code.
+// runLogs prints the log of a container and returns an exit code.
 func runLogs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	path, err := r.podPath(ctx, "logs")
 	if err == nil {
-		_, err = r.copyStream(ctx, r.terminalSafeWriter(stdout), http.MethodGet, r.query, path...)
+		_, err = r.copyBodyOfOK(ctx, r.terminalSafeWriter(stdout), http.MethodGet, r.query, path...)
 	}
 	return printRequestError(ctx, err, stderr)
 }
@@ -26,7 +26,7 @@ func checkTail(s string) error {
 	return nil
 }
 
-// checkSince returns an error unless the value is a duration or a time.
+// checkSince returns an error unless the value is a duration from 0 or an RFC 3339 time.
 func checkSince(s string) error {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return nil

@@ -30,10 +30,10 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// nodeConfig returns the configuration of the node. It locks and prepares the state directory, and configures
-// the CRI runtime, if they are set. The state directory stays locked until claimed is closed; claimed may be
-// nil, and is also returned with an error.
-func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
+// lockStateDirAndConfigureNode returns the configuration of the node. It locks and prepares the state
+// directory, and configures the CRI runtime, if they are set. The caller must close claimed, if it is not nil,
+// to unlock the directory, also after an error.
+func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config, claimed io.Closer, _ error) {
 	c := node.Config{
 		Log:        log,
 		Name:       o.nodeName,
@@ -67,18 +67,18 @@ func (o *options) nodeConfig(log *slog.Logger) (_ node.Config, claimed io.Closer
 	return c, claimed, errors.Join(faults[:]...)
 }
 
-// mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets, which needs --objects or the
-// embedded examples.
+// mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets: only with --objects or with
+// the embedded examples.
 func (o *options) mayReferToObjects() bool { return o.objects != "" || o.usesEmbeddedExamples() }
 
-// usesEmbeddedExamples reports whether the agent runs the embedded examples, because no flag and no file names
-// manifests.
+// usesEmbeddedExamples reports whether the agent runs the embedded examples. It does so if no manifest path,
+// manifest URL, configuration file or file for "agent run" is given.
 func (o *options) usesEmbeddedExamples() bool {
 	return o.manifests == "" && o.manifestURL == "" && o.config == "" && o.pods == nil
 }
 
-// newObjectSource returns the ConfigMaps and Secrets of --objects or of the embedded examples. It returns nil
-// if there are neither.
+// newObjectSource returns the ConfigMaps and Secrets in the directory of --objects, or in the embedded
+// examples. It returns nil if the agent uses neither.
 func (o *options) newObjectSource() (podsync.Objects, error) {
 	switch {
 	case o.objects != "":
@@ -95,8 +95,9 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// lockAndConfigureStateDir creates and locks the state directory, and configures volumes and saved statuses on
-// disk. It locks the directory before it changes anything in it, because another agent may use it.
+// lockAndConfigureStateDir creates and locks the state directory, and configures the node to store volumes,
+// terminal statuses and container states in it. It locks the directory before it changes anything in it. lock
+// may also be set with an error.
 func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {
@@ -135,8 +136,8 @@ func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err 
 	return lock, nil
 }
 
-// lockStateDir locks the state directory for this agent. Two agents with one directory would have the same owner mark
-// on their pods, and each would kill the pods of the other (F74).
+// lockStateDir locks the state directory. Two agents with one directory would put the same owner label on their
+// pods, and each would kill the pods of the other (F74).
 func (o *options) lockStateDir() (io.Closer, error) {
 	f, err := osfile.LockDir(o.stateDir)
 	if err != nil {
@@ -145,9 +146,10 @@ func (o *options) lockStateDir() (io.Closer, error) {
 	return f, nil
 }
 
-// conflictingFlagErrors returns errors about flags that are valid alone, but not together. Some flags that have
-// no effect are reset, and a field of the configuration file without effect is only a warning.
-func (o *options) conflictingFlagErrors() (faults []error) {
+// resetOrReportConflictingFlags returns errors for flags that are valid alone but not together. For a field of
+// the configuration file that has no effect it adds a warning instead. It resets some flags that have no
+// effect.
+func (o *options) resetOrReportConflictingFlags() (faults []error) {
 	low, high := cmp.Or(o.imageGC.LowThresholdPercent, policy.DefaultLowThresholdPercent), o.imageGC.Complete().HighThresholdPercent
 	switch {
 	case low <= high:
@@ -193,7 +195,7 @@ func (o *options) conflictingFlagErrors() (faults []error) {
 	return faults
 }
 
-// setOrphanGrace parses and stores a duration. It stores 0 as -1, which means "no grace" in the node's
+// setOrphanGrace parses and stores a duration. It stores -1 for 0, because -1 means "no grace" in the node's
 // configuration.
 func (o *options) setOrphanGrace(s string) (err error) {
 	if o.orphanGrace, err = time.ParseDuration(s); err != nil || o.orphanGrace < 0 {
@@ -205,7 +207,8 @@ func (o *options) setOrphanGrace(s string) (err error) {
 	return nil
 }
 
-// setMaxPulls parses and stores a count. It stores 0 as -1, which means "no limit" in the node's configuration.
+// setMaxPulls parses and stores a count. It stores -1 for 0, because -1 means "no limit" in the node's
+// configuration.
 func (o *options) setMaxPulls(s string) error {
 	err := countFlag(&o.maxPulls)(s)
 	if o.maxPulls == 0 {
@@ -214,8 +217,8 @@ func (o *options) setMaxPulls(s string) error {
 	return err
 }
 
-// setLogMaxSize parses and stores a size. It stores 0 as -1, which means "no limit" in the node's
-// configuration.
+// setLogMaxSize parses and stores a size in bytes. It stores -1 for 0, because -1 means "no limit" in the
+// node's configuration.
 func (o *options) setLogMaxSize(s string) error {
 	q, err := podspec.ParseQuantity(s)
 	if err != nil || q.Sign() < 0 {
@@ -227,7 +230,8 @@ func (o *options) setLogMaxSize(s string) error {
 	return nil
 }
 
-// setLogMaxFiles parses and stores a number from 2: the current log and at least one older log.
+// setLogMaxFiles parses and stores the number of log files per container, at least 2: the current log and an
+// older one.
 func (o *options) setLogMaxFiles(s string) (err error) {
 	if o.logMaxFiles, err = strconv.Atoi(s); err != nil || o.logMaxFiles < 2 {
 		return errors.New("expected a number from 2")
@@ -235,20 +239,20 @@ func (o *options) setLogMaxFiles(s string) (err error) {
 	return nil
 }
 
-// setStateDir stores the path, and returns an error unless it is a directory or does not exist yet.
+// setStateDir stores the path. It returns an error if the path exists and is not a directory.
 func (o *options) setStateDir(path string) error {
 	o.stateDir = path
 	return checkDirectory(path, true)
 }
 
-// setObjects stores the path, and returns an error unless it is a directory.
+// setObjects stores the path. It returns an error if the path is not an existing directory.
 func (o *options) setObjects(path string) error {
 	o.objects = path
 	return checkDirectory(path, false)
 }
 
-// checkDirectory returns an error if the path is not a directory. A missing directory is no error if
-// mayBeMissing is true.
+// checkDirectory returns an error if the path is not a directory. A path that does not exist is an error only
+// if mayBeMissing is false.
 func checkDirectory(path string, mayBeMissing bool) error {
 	info, err := os.Stat(path)
 	switch {

@@ -106,7 +106,7 @@ func TestNodeConfig(t *testing.T) {
 		"--log-max-size", "64Ki", "--log-max-files", "3",
 	})
 	require.NoError(t, err)
-	c, _, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Equal(t, "8Gi", c.Scheduling.Capacity.Memory().String())
 	assert.Equal(t, 250, c.Scheduling.MaxPods)
@@ -125,7 +125,7 @@ func TestNodeConfig(t *testing.T) {
 
 	o, err = parseAgentOptions([]string{"--manifests", "manifests", "--log-max-size", "0"})
 	require.NoError(t, err)
-	c, _, err = o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err = o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Nil(t, c.Volumes.Objects)
 	assert.Equal(t, int64(-1), c.Logs.MaxBytes, "logs are of any size")
@@ -150,7 +150,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
 	})
 	require.NoError(t, err)
-	c, _, err := o.nodeConfig(slog.New(slog.DiscardHandler))
+	c, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.NoError(t, c.Runtime.(io.Closer).Close())
 	<-sought

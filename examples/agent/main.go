@@ -69,9 +69,9 @@ const duplicateSignalGap = 100 * time.Millisecond
 // still take then.
 const lastSignal, exitDelay = 3, time.Second
 
-// filterSignals forwards signals, except those within duplicateSignalGap of the last forwarded one. exitDelay after the
-// third one it calls exit, because the agent may be blocked, for example in a write to standard output that no process
-// reads.
+// filterSignals forwards at most lastSignal signals, and drops a signal that comes within duplicateSignalGap
+// after the last forwarded one. exitDelay after the last one it calls exit, because the agent may be blocked,
+// for example in a write that no process reads.
 func filterSignals(signals <-chan os.Signal, exit func(status int)) <-chan os.Signal {
 	out := make(chan os.Signal, lastSignal)
 	go func() {
@@ -108,7 +108,8 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 	return p.execute()
 }
 
-// runAgent creates the agent for a directory of manifests, runs it until it stops, and returns the exit code.
+// runAgent creates the agent for a directory of manifests and runs it until it stops. It returns exitUsage if
+// the agent cannot be created, exitFailed if it fails later, and exitOK if not.
 func (p *program) runAgent(o *options, line *commandLine) int {
 	err := o.applyAgentCommandLine(line)
 	o.args = p.args
@@ -121,7 +122,7 @@ func (p *program) runAgent(o *options, line *commandLine) int {
 		return exitUsage
 	}
 	if err := a.runUntilStopped(p.signals); err != nil {
-		printErrorsBeforeExit(p.stderr, err)
+		printErrorsWithTimeLimit(p.stderr, err)
 		return exitFailed
 	}
 	return exitOK

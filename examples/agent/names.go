@@ -27,8 +27,8 @@ func podNameOf(pod *v1.Pod) podName {
 }
 
 // resolvePodName returns the pod that a text names: NAMESPACE/NAME or NAME, with or without the suffix -NODE,
-// or a prefix of the name. A pod in the namespace default takes precedence, and a full name over a prefix. If
-// no pod matches, it returns the text as a name; if several match, an error.
+// or a prefix of the name. The namespace default takes precedence over others, and a whole name over a prefix.
+// If no pod matches, it returns the text as a name. It returns an error if several pods match.
 func resolvePodName(text string, pods []podName) (podName, error) {
 	namespace, name, both := strings.Cut(text, "/")
 	if !both {
@@ -59,7 +59,7 @@ func resolvePodName(text string, pods []podName) (podName, error) {
 	return podName{namespace: namespace, name: name}, nil
 }
 
-// ambiguousNameError returns an error with the pods that a text could mean, at most five of them.
+// ambiguousNameError returns an error that lists the pods which a text may mean, at most five of them.
 func ambiguousNameError(text string, found []podName) error {
 	const most = 5
 	var names []string
@@ -72,8 +72,9 @@ func ambiguousNameError(text string, found []podName) error {
 	return fmt.Errorf("%q could be any of %s", text, strings.Join(names, ", "))
 }
 
-// podPath returns the URL path of an endpoint for the pod, and the container, that the request names. If the pods
-// cannot be listed, the name is used as written, and the agent reports the error.
+// podPath returns the URL path for an endpoint, the pod that the first argument names, and the container if the
+// request names one. It lists the agent's pods to complete the name. If that fails, it uses the name as
+// written.
 func (r *request) podPath(ctx context.Context, endpointName string) ([]string, error) {
 	var pods []podName
 	if err := r.forEachPod(ctx, func(pod *v1.Pod) { pods = append(pods, podNameOf(pod)) }); err != nil {

@@ -17,9 +17,8 @@ type notifier struct {
 	watchdogPeriod time.Duration
 }
 
-// newNotifier returns a notifier for the service manager of the environment, or nil without one. NOTIFY_SOCKET is a
-// path or, with an @, an abstract name. WATCHDOG_USEC is the timeout of the watchdog and WATCHDOG_PID the process that
-// it watches.
+// newNotifier returns a notifier for the service manager that NOTIFY_SOCKET names, or nil if that is not set.
+// If the watchdog variables are invalid, it returns a notifier without a watchdog and an error.
 func newNotifier() (*notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -47,9 +46,9 @@ type nodeHealth struct {
 	healthy func() error
 }
 
-// notifyUntilDone sends READY=1 when the node is ready. If the service manager has a watchdog, it then sends,
-// until ctx is done, WATCHDOG=1 periodically while the node makes progress, and the node's health when it
-// changes. It calls reportError with each error of sending.
+// notifyUntilDone sends READY=1 when the node is ready. Without a watchdog it then returns. With a watchdog it
+// periodically sends WATCHDOG=1 while the node makes progress, and the node's health when it changes, until ctx
+// is done. It passes errors of sending to reportError.
 func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, reportError func(error)) {
 	select {
 	case <-health.ready:
@@ -83,19 +82,19 @@ func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, repor
 	}
 }
 
-// sendStopping sends to the service manager that the agent is stopping.
+// sendStopping sends STOPPING=1 to the service manager. It passes an error to reportError.
 func (n *notifier) sendStopping(reportError func(error)) {
 	n.sendState("STOPPING=1\nSTATUS=ending", reportError)
 }
 
-// sendState sends a state to the service manager and calls reportError if that fails.
+// sendState sends a state to the service manager. It passes an error to reportError.
 func (n *notifier) sendState(state string, reportError func(error)) {
 	if err := n.send(state); err != nil {
 		reportError(err)
 	}
 }
 
-// systemdStatus returns the STATUS line for systemctl status: healthy, or the error on one line.
+// systemdStatus returns the STATUS line that "systemctl status" shows: healthy, or the error on one line.
 func systemdStatus(err error) string {
 	if err == nil {
 		return "STATUS=healthy"
@@ -104,7 +103,7 @@ func systemdStatus(err error) string {
 }
 
 // startNotifying starts to send the state of the node to the service manager, if the environment names one. The
-// returned function stops that and sends that the agent is stopping.
+// returned function stops this and sends STOPPING=1.
 func (a *agent) startNotifying(ctx context.Context) (stop func()) {
 	n, err := newNotifier()
 	if err != nil {

@@ -75,7 +75,7 @@ type options struct {
 func defaults() options {
 	return options{
 		setFlags:     map[string]flagSource{},
-		nodeName:     hostName(),
+		nodeName:     hostNameOrLocalhost(),
 		listen:       defaultListen,
 		socket:       defaultSocket(os.Getenv, os.Geteuid()),
 		resync:       time.Minute,
@@ -87,7 +87,8 @@ func defaults() options {
 	}
 }
 
-// oneOfFlag returns a setter that accepts one of the given words.
+// oneOfFlag returns a function that calls set if its argument is one of the words. The function returns an
+// error for any other argument.
 func oneOfFlag(words string, set func(string)) func(string) error {
 	return func(s string) error {
 		known := strings.Fields(words)
@@ -104,7 +105,7 @@ func oneOfFlag(words string, set func(string)) func(string) error {
 	}
 }
 
-// positiveDurationFlag returns a setter that parses a duration above zero and stores it in d.
+// positiveDurationFlag returns a function that parses a duration above zero and stores it in d.
 func positiveDurationFlag(d *time.Duration) func(string) error {
 	return func(s string) (err error) {
 		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
@@ -114,7 +115,7 @@ func positiveDurationFlag(d *time.Duration) func(string) error {
 	}
 }
 
-// countFlag returns a setter that parses a number from 0 and stores it in n.
+// countFlag returns a function that parses a number from 0 and stores it in n.
 func countFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 0 {
@@ -124,13 +125,13 @@ func countFlag(n *int) func(string) error {
 	}
 }
 
-// setListen stores the address of the HTTP server for all users. An empty address disables it.
+// setListen stores the address of the HTTP server on TCP. An empty address disables the server.
 func (o *options) setListen(s string) error {
 	o.listen, o.listenGiven = s, true
 	return nil
 }
 
-// setSocket stores the absolute path of the Unix socket. An empty path disables it.
+// setSocket stores the Unix socket's path and makes it absolute. An empty path disables the socket.
 func (o *options) setSocket(s string) (err error) {
 	o.socketGiven = true
 	if o.socket = s; s != "" {
@@ -148,8 +149,8 @@ func (o *options) setNodeName(s string) error {
 	return nil
 }
 
-// setManifests stores the path of the manifests, and returns an error if it is not a readable directory or
-// file. The source handles later changes of the path.
+// setManifests stores the path of the manifests. It returns an error if the path is not a readable directory or
+// regular file now.
 func (o *options) setManifests(path string) error {
 	o.manifests = path
 	info, err := os.Stat(path)
@@ -165,7 +166,7 @@ func (o *options) setManifests(path string) error {
 	return err
 }
 
-// checkReadable returns an error if the file cannot be opened.
+// checkReadable returns an error if the file or directory cannot be opened for reading.
 func checkReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -174,9 +175,9 @@ func checkReadable(path string) error {
 	return f.Close()
 }
 
-// hostName returns the host name in lower case, as the default name of the node. If the host name is unknown or
-// invalid in a pod's name, it returns "localhost".
-func hostName() string {
+// hostNameOrLocalhost returns the host name in lower case. It returns "localhost" if the host name is unknown
+// or invalid in a pod's name.
+func hostNameOrLocalhost() string {
 	name, err := os.Hostname()
 	name = strings.ToLower(name)
 	if err != nil || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -185,7 +186,7 @@ func hostName() string {
 	return name
 }
 
-// newLogger returns a logger that writes to w in the configured format and level.
+// newLogger returns a logger that writes to w with the configured format and level.
 func (o *options) newLogger(w io.Writer) *slog.Logger {
 	how := &slog.HandlerOptions{Level: o.logLevel}
 	if o.logFormat == "json" {
@@ -194,13 +195,13 @@ func (o *options) newLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, how)) // It quotes text that is not printable.
 }
 
-// reportDropped logs how many lines of the log were dropped.
-func (o *options) reportDropped(w io.Writer, lines int) {
+// logDroppedLines logs a warning with the number of dropped log lines to w.
+func (o *options) logDroppedLines(w io.Writer, lines int) {
 	o.newLogger(w).Warn("lines of the log were dropped, because standard error was not read", "lines", lines)
 }
 
-// newEventPrinter returns a printer of events: to w as text, or to the log if the log format is JSON. Without
-// --events it prints nothing.
+// newEventPrinter returns a printer of events. It prints text to w, or logs to log if the log format is JSON.
+// Without --events it drops the events.
 func (o *options) newEventPrinter(w io.Writer, log *slog.Logger) *eventPrinter {
 	e := &eventPrinter{now: time.Now}
 	switch {

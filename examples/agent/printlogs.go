@@ -38,8 +38,8 @@ type logPrinter struct {
 	stopped bool            // stopAndWaitUntilPrinted was called: no more reader is started
 }
 
-// startLogReaders starts to print the logs of those containers of the pod that are started and not printed yet.
-// It does nothing after stopAndWaitUntilPrinted.
+// startLogReaders starts a log reader for each container of the pod that has started and has no reader yet. It
+// starts none after stopAndWaitUntilPrinted, or if p is nil.
 func (p *logPrinter) startLogReaders(ctx context.Context, pod *v1.Pod) {
 	if p == nil {
 		return
@@ -56,8 +56,8 @@ func (p *logPrinter) startLogReaders(ctx context.Context, pod *v1.Pod) {
 	}
 }
 
-// startedContainerIDs returns the IDs of the containers in a status that are running or terminated: the
-// previous container and then the current one.
+// startedContainerIDs returns the IDs of the containers in a status that have started: the last terminated one,
+// and then the current one if it is running or terminated.
 func startedContainerIDs(c *v1.ContainerStatus) (ids []string) {
 	add := func(id string) {
 		if _, id, ok := strings.Cut(id, "://"); ok {
@@ -76,18 +76,19 @@ func startedContainerIDs(c *v1.ContainerStatus) (ids []string) {
 	return ids
 }
 
-// followLog prints the log of a container, each line with the prefix, until the container stops.
+// followLog prints the log of a container, each line with the prefix, until the log ends or ctx is done. It
+// logs an error.
 func (p *logPrinter) followLog(ctx context.Context, id, prefix string) {
 	lines := &linePrefixer{printer: p, prefix: prefix}
 	err := p.reader.ReadLog(ctx, runtime.ReadLogRequest{ContainerID: id, Follow: true}, lines)
-	lines.flush()
+	lines.printPartialLine()
 	if err != nil && ctx.Err() == nil {
 		p.log.Warn("cannot print the log of a container", "container", strings.Trim(prefix, "[] "), "err", err)
 	}
 }
 
-// stopAndWaitUntilPrinted starts no more log readers, and waits until the readers that run have printed
-// everything, or for logDrainTimeout. The caller has stopped the containers.
+// stopAndWaitUntilPrinted lets no more log readers start, and waits until the running ones have printed
+// everything, for at most logDrainTimeout. The caller has stopped the containers. It does nothing if p is nil.
 func (p *logPrinter) stopAndWaitUntilPrinted() {
 	if p == nil {
 		return
@@ -136,14 +137,14 @@ func (w *linePrefixer) Write(text []byte) (int, error) {
 	}
 }
 
-// flush prints the text after the last line break, if any.
-func (w *linePrefixer) flush() {
+// printPartialLine prints the text after the last line break, if it is not empty.
+func (w *linePrefixer) printPartialLine() {
 	if len(w.partialLine) > 0 {
 		_ = w.printLine(w.partialLine) // No reader is left to receive the error.
 	}
 }
 
-// printLine prints one line with the prefix. It escapes control characters, unless the output already does.
+// printLine prints one line with the prefix. It escapes control characters unless the output does so itself.
 func (w *linePrefixer) printLine(line []byte) error {
 	text := strings.TrimSuffix(string(line), "\r")
 	if !w.printer.unescaped {

@@ -27,7 +27,8 @@ type program struct {
 	status int
 }
 
-// execute runs the command of the command line, and returns the exit code.
+// execute runs the command that the command line names. It returns the exit code; exitUsage means that the
+// command line is faulty.
 func (p *program) execute() int {
 	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") // A completion script contains the name of the installed program.
 	p.root = &cobra.Command{Use: name, Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true, ValidArgsFunction: cobra.NoFileCompletions}
@@ -56,7 +57,8 @@ func (p *program) execute() int {
 	return p.status
 }
 
-// configureCommand sets the flags, the help and the function of a command.
+// configureCommand sets the flags, their completion, the help and the function of a command. The function's
+// result becomes the exit code.
 func (p *program) configureCommand(c *cobra.Command, flags flagSet, help func() string, run func(*commandLine) int) {
 	line := flags.declare(c.Flags())
 	p.lines[c] = line
@@ -79,7 +81,8 @@ func (p *program) configureCommand(c *cobra.Command, flags flagSet, help func() 
 	}
 }
 
-// newClientCommand returns the cobra command for a command that queries a running agent. A signal cancels it.
+// newClientCommand returns the cobra command for a command that queries a running agent. A signal cancels its
+// request.
 func (p *program) newClientCommand(a *clientCommand) *cobra.Command {
 	r := &request{client: client{server: clientSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
 	c := &cobra.Command{Use: strings.TrimSpace(a.name + " " + a.args), Short: a.description, ValidArgsFunction: cobra.NoFileCompletions}
@@ -113,14 +116,14 @@ const completionName = "completion"
 // completionTimeout is how long shell completion waits for the agent's list of pods.
 const completionTimeout = time.Second
 
-// completePod returns the names of the agent's pods, to complete the first argument of a command. It returns none if
-// the agent does not answer.
+// completePod returns the names of the agent's pods as completions for the first argument. It returns none if
+// the command line already has an argument or is faulty, or if the agent does not answer.
 func (r *request) completePod(line *commandLine, words []string) (names []string) {
 	if len(words) > 0 {
 		return nil
 	}
 	for i := range line.items {
-		if err := line.items[i].setFlag(); err != nil {
+		if err := line.items[i].setOrReturnFault(); err != nil {
 			return nil
 		}
 	}
@@ -139,8 +142,9 @@ func (r *request) completePod(line *commandLine, words []string) (names []string
 	return slices.Compact(names)
 }
 
-// cobraArgs converts the command line for cobra: "help X" becomes "X --help", and faulty arguments become
-// hidden flags. The command must be the first word, because cobra would also find a command after flags.
+// cobraArgs converts the command line for cobra: "help X" becomes "X --help", "--version" becomes "version",
+// and faulty arguments become hidden flags. A command must be the first word, because cobra would also find a
+// command after flags.
 func (p *program) cobraArgs() []string {
 	args := p.args
 	switch {
@@ -168,8 +172,8 @@ func (p *program) cobraArgs() []string {
 // shells are the shells for which cobra has completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// checkShell returns an error if the command line requests the completion script of an unknown shell. cobra
-// would print the help of completion and exit with 0.
+// checkShell returns an error if the command line requests the completion script of an unknown shell, for which
+// cobra would print help and exit with 0.
 func checkShell(args []string) error {
 	if len(args) < 2 || args[0] != completionName || strings.HasPrefix(args[1], "-") || slices.Contains(shells, args[1]) {
 		return nil
@@ -177,7 +181,7 @@ func checkShell(args []string) error {
 	return fmt.Errorf("%s has no script for %q; expected one of %s", completionName, args[1], strings.Join(shells, ", "))
 }
 
-// moveWordsLast returns the flags first, then --, and then all other words.
+// moveWordsLast returns the flags first, then "--", and then all other words. Words after a "--" are no flags.
 func moveWordsLast(args []string) []string {
 	var flags, words []string
 	for i, arg := range args {

@@ -34,18 +34,19 @@ func runPs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// manifestFaults returns a description of the faults of the agent's manifests, or "" if the agent does not report them.
+// manifestFaults returns a description of the faults in the agent's manifests. It returns "" if there are none
+// or the request fails.
 func (r *request) manifestFaults(ctx context.Context) string {
 	var all []source.Faults
-	answer, err := r.getBody(ctx, nil, "faults")
+	answer, err := r.getBodyOfOK(ctx, nil, "faults")
 	if err != nil || json.Unmarshal([]byte(answer), &all) != nil {
 		return ""
 	}
 	return source.Describe(all)
 }
 
-// printPodsJSON prints a v1.PodList in which each pod is printed as it arrives. If the agent does not answer,
-// it prints nothing.
+// printPodsJSON prints a v1.PodList, each pod as it arrives. It prints nothing if no agent answers. After an
+// error in the middle the output is incomplete.
 func (r *request) printPodsJSON(ctx context.Context, out io.Writer) error {
 	const head = `{"apiVersion":"v1","kind":"PodList","items":[`
 	var failed error

@@ -53,7 +53,7 @@ func (e *eventPrinter) Event(object k8sruntime.Object, eventtype, reason, messag
 		what.pod, what.uid = o.GetNamespace()+"/"+o.GetName(), string(o.GetUID())
 	}
 	what.pod = plain.Visible(what.pod)
-	e.printEvent(what)
+	e.printOrLogIfAllowed(what)
 }
 
 // visibleOneLine replaces line breaks by semicolons and escapes control characters. Events contain output of
@@ -67,13 +67,14 @@ func (e *eventPrinter) Eventf(object k8sruntime.Object, eventtype, reason, forma
 	e.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// printEvent prints or logs one event, unless events are disabled or the limiter drops the event.
-func (e *eventPrinter) printEvent(what event) {
+// printOrLogIfAllowed prints an event, or logs it if the log format is JSON. It drops the event if events are
+// disabled or its pod has too many events.
+func (e *eventPrinter) printOrLogIfAllowed(what event) {
 	if e.out == nil && e.log == nil {
 		return
 	}
 	e.mu.Lock()
-	line, ok := e.digest.formatIfAllowed(what, e.now())
+	line, ok := e.digest.countAndFormatIfAllowed(what, e.now())
 	e.mu.Unlock()
 	switch {
 	case !ok:

@@ -19,7 +19,7 @@ const (
 	maxResolver = 64 << 10
 )
 
-// setResolverFile stores the path of the resolver configuration, and returns an error if the file cannot be
+// setResolverFile stores the path of the resolver configuration. It returns an error if the file cannot be
 // read. An empty path is valid.
 func (o *options) setResolverFile(path string) error {
 	o.resolver = &path
@@ -31,8 +31,7 @@ func (o *options) setResolverFile(path string) error {
 }
 
 // hostResolverReader returns a function that reads the host's resolver configuration. The node calls it for
-// each pod, because networks change. It returns nil for an empty path, which leaves the configuration to the
-// runtime.
+// each pod, because networks change. For an empty path it returns nil, and the runtime decides.
 func (o *options) hostResolverReader() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true
 	if o.resolver != nil {
@@ -67,8 +66,8 @@ func readResolver(path string) (runtime.DNS, error) {
 	return podsync.ParseResolver(string(text)), err
 }
 
-// readFileAtMost reads a whole regular file. A larger file is an error. It does not block on a pipe, or on a kernel
-// file that looks regular, such as /proc/kmsg.
+// readFileAtMost reads a whole regular file. It returns an error if the file is larger than limit, or is a pipe
+// or a kernel file such as /proc/kmsg, on which a read could block.
 func readFileAtMost(path string, limit int64) ([]byte, error) {
 	f, err := osfile.OpenPath(path)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // that both can run at once.
 const runStateDir = "/var/lib/podkeel-run"
 
-// runHelp returns the help of the command run.
+// runHelp returns the help of "agent run".
 func runHelp() string {
 	var o options
 	return "Usage: agent run FILE ... [flags]\n\n" +
@@ -34,8 +34,8 @@ func runHelp() string {
 		"their grace periods, with exit code 130; a second one kills them.\n\nFlags:\n\n" + o.runCommandFlags().helpText()
 }
 
-// runCommandFlags returns the flags of the command run: the agent's flags, except the ones about manifests and
-// configuration files, and --logs. Some descriptions have other defaults.
+// runCommandFlags returns the flags of "agent run": --logs, and the agent's flags except those about manifests,
+// the configuration file and exit. Some descriptions differ, as their defaults do.
 func (o *options) runCommandFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.allFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })
@@ -50,10 +50,11 @@ func (o *options) runCommandFlags() flagSet {
 	return append(flags, cliFlag{name: "logs", description: "print the logs of containers, each line after [pod/POD/CONTAINER] (false)", set: boolFlag(&o.printLogs)})
 }
 
-// runPodFiles runs the pods of files until all terminate, and returns the exit code of the container that
-// failed first. After an error it returns exitFailed, and after a signal exitInterrupted.
+// runPodFiles runs the pods of files until all terminate. It returns exitUsage if the agent cannot be created,
+// exitFailed if it fails later, exitInterrupted after a signal, and else the exit code of the container that
+// failed first.
 func (p *program) runPodFiles(o *options, line *commandLine) int {
-	err := o.applyRunCommandLine(line)
+	err := o.applyRunCommandLineAndReadPods(line)
 	var a *agent
 	if err == nil {
 		a, err = newAgent(*o, p.stdout, p.stderr)
@@ -64,10 +65,10 @@ func (p *program) runPodFiles(o *options, line *commandLine) int {
 	}
 	err = a.runUntilStopped(p.signals)
 	if err != nil {
-		printErrorsBeforeExit(p.stderr, err)
+		printErrorsWithTimeLimit(p.stderr, err)
 	}
 	if o.runtime == "memory" { // Otherwise exit code 0 could be taken for the success of a program.
-		printErrorsBeforeExit(p.stderr, errSimulatedContainers)
+		printErrorsWithTimeLimit(p.stderr, errSimulatedContainers)
 	}
 	switch {
 	case err != nil:
@@ -81,16 +82,17 @@ func (p *program) runPodFiles(o *options, line *commandLine) int {
 // errSimulatedContainers is printed at the end of the command run on the in-memory runtime.
 var errSimulatedContainers = errors.New("the containers were simulated: no program of an image has run (--runtime cri runs them)")
 
-// runCommandDefaults returns the default options of the command run.
+// runCommandDefaults returns the default options of "agent run": no listeners, log level warn, and pods are
+// stopped at exit.
 func runCommandDefaults() options {
 	o := defaults()
 	o.listen, o.socket, o.logLevel, o.stopOnExit, o.orphanGrace = "", "", slog.LevelWarn, true, -1
 	return o
 }
 
-// applyRunCommandLine sets the options from the command line of the command run, and reads the pods from its
-// files. Nothing is read if a flag is faulty.
-func (o *options) applyRunCommandLine(line *commandLine) error {
+// applyRunCommandLineAndReadPods sets the options from the command line of "agent run", and reads the pods from
+// the files that it names. It returns an error if a flag or a file is faulty, or if flags conflict.
+func (o *options) applyRunCommandLineAndReadPods(line *commandLine) error {
 	if err := o.applyCommandLine(line); err != nil {
 		return err
 	}
@@ -105,11 +107,11 @@ func (o *options) applyRunCommandLine(line *commandLine) error {
 	if o.runtime == "cri" && o.stateDir == "" {
 		o.stateDir = runStateDir
 	}
-	return errors.Join(o.conflictingFlagErrors()...)
+	return errors.Join(o.resetOrReportConflictingFlags()...)
 }
 
-// readPodFiles reads the pods of files. Two pods with one name are an error. Each pod gets a new UID, even if
-// the file has one, because a pod of an earlier run is another pod.
+// readPodFiles reads the pods of files. It returns an error if two pods have one name. Each pod gets a new
+// random UID, even if the file has one, because a pod of an earlier run is another pod.
 func readPodFiles(files []string) ([]*v1.Pod, error) {
 	var faults []error
 	all := []*v1.Pod{}
@@ -132,7 +134,7 @@ func readPodFiles(files []string) ([]*v1.Pod, error) {
 	return all, errors.Join(faults...)
 }
 
-// readPods reads the pods of one file, or of standard input.
+// readPods reads the pods in one file, or from standard input if file is "-".
 func readPods(file string) ([]*v1.Pod, error) {
 	var text []byte
 	var err error
@@ -150,7 +152,7 @@ func readPods(file string) ([]*v1.Pod, error) {
 	return manifest.Decode(text)
 }
 
-// prefixLines prefixes each line of an error with the name of a file.
+// prefixLines returns an error in which each line of err begins with the name of the file.
 func prefixLines(file string, err error) error {
 	var lines []error
 	for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -169,20 +171,22 @@ type podBatch struct {
 	pods      []*v1.Pod // with their newest statuses, in the order of the files
 }
 
-// newPodBatch returns a podBatch that waits for the given pods.
+// newPodBatch returns a podBatch, which waits until the given pods have terminated.
 func newPodBatch(pods []*v1.Pod) *podBatch {
 	return &podBatch{allTerminated: make(chan struct{}), remaining: len(pods), pods: slices.Clone(pods)}
 }
 
-// waitForLogs waits until the logs of the containers are printed, if --logs is set.
-func (b *podBatch) waitForLogs() {
+// waitForLogsIfPrinted waits until the logs of the containers are printed. It does nothing if b is nil or
+// --logs is not set.
+func (b *podBatch) waitForLogsIfPrinted() {
 	if b != nil {
 		b.logs.stopAndWaitUntilPrinted()
 	}
 }
 
-// watchUntilTerminated stores the newest states of the pods, and starts the printing of their logs, until all
-// have terminated or ctx is done. It closes allTerminated when all have terminated.
+// watchUntilTerminated stores the newest states of the pods, and starts the printing of their logs with --logs,
+// until all have terminated or ctx is done. It closes allTerminated when all have terminated. It does nothing
+// if b is nil.
 func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	if b == nil {
 		return
@@ -200,7 +204,7 @@ func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	}
 }
 
-// updatePod stores the new state of a pod, unless the stored one has terminated. It reports whether all pods
+// updatePod stores the new state of a pod, unless the stored state is terminated. It returns true if all pods
 // have terminated or are gone.
 func (b *podBatch) updatePod(state node.PodState) (allTerminated bool) {
 	b.mu.Lock()
@@ -224,15 +228,15 @@ func (b *podBatch) podsWithStatus() []*v1.Pod {
 	return slices.Clone(b.pods)
 }
 
-// hasTerminated reports whether the phase is final and no container is running.
+// hasTerminated reports whether the phase is Succeeded or Failed and no init or regular container is running.
 func hasTerminated(pod *v1.Pod) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return podstatus.IsTerminal(pod.Status.Phase) &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// batchExitCode returns the exit code of the container that failed first, among the pods whose phase is Failed
-// and without sidecars. The result is 1 if a pod failed without such a container, and 0 if no pod has failed.
+// batchExitCode returns the exit code of the container that failed first. Only pods whose phase is Failed
+// count, and no sidecars. It returns 1 if a pod failed without such a container, and 0 if no pod failed.
 func batchExitCode(pods []*v1.Pod) int {
 	var first *v1.ContainerStateTerminated
 	failed := false

@@ -173,7 +173,7 @@ func TestLogPrinter_Lines(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, len(text), n)
 		}
-		w.flush()
+		w.printPartialLine()
 		assert.Equal(t, want, out.String())
 	}
 }

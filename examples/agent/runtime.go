@@ -23,8 +23,8 @@ const (
 	versionTimeout = 2 * time.Second
 )
 
-// configureCRI sets the CRI runtime at the endpoint and all settings that need a real runtime: logs, DNS,
-// seccomp profiles and the node's addresses. The runtime need not be running yet.
+// configureCRI creates the client of the CRI runtime, and sets it and all settings that need a real runtime:
+// logs, DNS, seccomp profiles and the node's addresses. The runtime need not be running yet.
 func (o *options) configureCRI(c *node.Config) error {
 	dir, err := filepath.Abs(o.stateDir)
 	if err != nil {
@@ -52,13 +52,13 @@ func (o *options) configureCRI(c *node.Config) error {
 	c.Containers.SeccompRoot = filepath.Join(dir, "seccomp")
 	c.Containers.HostIPs = o.nodeIPs
 	if len(c.Containers.HostIPs) == 0 {
-		c.Containers.HostIPs = firstGlobalIP()
+		c.Containers.HostIPs = firstGlobalIPv4()
 	}
 	return nil
 }
 
-// firstGlobalIP returns the first IPv4 address of the machine that other machines can reach, or an empty list.
-func firstGlobalIP() []string {
+// firstGlobalIPv4 returns a list with the machine's first global unicast IPv4 address, or an empty list.
+func firstGlobalIPv4() []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil
@@ -72,7 +72,7 @@ func firstGlobalIP() []string {
 	return nil
 }
 
-// setNodeIPs parses and stores the addresses of the node, the primary address first.
+// setNodeIPs parses and stores the IP addresses of the node, the primary one first.
 func (o *options) setNodeIPs(s string) error {
 	o.nodeIPs = nil
 	for ip := range strings.SplitSeq(s, ",") {
@@ -84,8 +84,8 @@ func (o *options) setNodeIPs(s string) error {
 	return nil
 }
 
-// setCRIEndpoint stores the endpoint, and returns an error unless it is the absolute path of a socket. The
-// socket need not exist yet.
+// setCRIEndpoint stores the endpoint. It returns an error unless the endpoint is an absolute path, with or
+// without unix://. The socket need not exist yet.
 func (o *options) setCRIEndpoint(s string) error {
 	o.criEndpoint = s
 	path, isURL := strings.CutPrefix(s, "unix://")

@@ -15,8 +15,8 @@ type redrawnScreen struct {
 }
 
 // renderIfChanged returns the bytes that print the lines of above and redraw the rows below them, or nil if
-// nothing has changed. It cuts the rows to the size of the terminal. After a change of size the bytes first
-// clear the terminal, because the position of the old rows is unknown.
+// nothing has changed. It cuts the rows to the size of the terminal, and stores them. After a change of size
+// the bytes first clear the terminal, because the position of the old rows is unknown.
 func (s *redrawnScreen) renderIfChanged(above, rows []string, width, height int) []byte {
 	var b bytes.Buffer
 	rows = fitRows(rows, width, height)
@@ -43,8 +43,9 @@ func (s *redrawnScreen) renderIfChanged(above, rows []string, width, height int)
 	return b.Bytes()
 }
 
-// fitRows cuts the rows to the size of the terminal, and leaves one line for the cursor. If not all rows fit,
-// the last line says how many are not shown. The first row is the heading.
+// fitRows cuts the rows to the size of the terminal, and leaves one line for the cursor. It replaces
+// unprintable characters. If not all rows fit, the last line says how many are not shown. The first row is the
+// heading.
 func fitRows(rows []string, width, height int) []string {
 	room := height - 1
 	shown := rows
@@ -64,8 +65,8 @@ func fitRows(rows []string, width, height int) []string {
 	return cut
 }
 
-// replaceUnprintable replaces control characters by "?". If keepWide is false it also replaces all characters
-// that are not ASCII, because they may not be one column wide.
+// replaceUnprintable replaces each control character by "?". If keepWide is false, it also replaces each
+// character outside ASCII, because it may not be one column wide.
 func replaceUnprintable(text string, keepWide bool) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x80 && !keepWide {

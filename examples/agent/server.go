@@ -21,10 +21,10 @@ type endpoint struct {
 	server   *debug.Server
 }
 
-// listenAll opens the socket and the port, so that an address in use is reported at the start. The socket
-// serves everything. If no flag sets the port or its address, the port serves health and metrics only, because
-// every local user can connect to it.
-func (a *agent) listenAll() error {
+// listenOnSocketAndPort opens the socket and the port, so that the agent reports an address in use at the
+// start. The socket serves everything. The port serves health and metrics only if no flag sets it or its
+// address, because every local user can connect to it.
+func (a *agent) listenOnSocketAndPort() error {
 	if a.listen == "" && a.socket == "" {
 		return nil
 	}
@@ -53,8 +53,8 @@ func (a *agent) listenAll() error {
 	return err
 }
 
-// listenOnSocketIfSet opens the socket, unless it is disabled. If the default socket cannot be opened, it logs
-// a warning and the agent runs without it.
+// listenOnSocketIfSet opens the Unix socket, unless it is disabled. If the default socket cannot be opened, it
+// only logs a warning. If a socket from a flag cannot be opened, it returns an error.
 func (a *agent) listenOnSocketIfSet(handler http.Handler) error {
 	if a.socket == "" {
 		return nil
@@ -78,7 +78,8 @@ func (a *agent) listenOnSocketIfSet(handler http.Handler) error {
 	return nil
 }
 
-// newEndpoint returns an endpoint that serves the handler on a listener. After an error the listener is closed.
+// newEndpoint returns an endpoint that will serve the handler on a listener. After an error it closes the
+// listener.
 func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, error) {
 	server, err := debug.NewServer(debug.ServerConfig{Handler: handler, Log: a.log})
 	if err != nil {
@@ -87,8 +88,8 @@ func (a *agent) newEndpoint(l net.Listener, handler http.Handler) (*endpoint, er
 	return &endpoint{l, server}, nil
 }
 
-// debugConfig returns the configuration of the HTTP server for all users: the functions that return pods,
-// health, logs, metrics and so on. Exec is set only with --exec.
+// debugConfig returns the configuration of the HTTP handlers for the socket and the port: functions that return
+// pods, health, logs, metrics and so on. It permits exec only with --exec.
 func (a *agent) debugConfig() debug.Config {
 	config := debug.Config{
 		Pods:    a.node.Pods,
@@ -109,14 +110,14 @@ func (a *agent) debugConfig() debug.Config {
 	return config
 }
 
-// hostWithoutPort returns the host of an address.
+// hostWithoutPort returns the host of an address, or "" if the address has no port.
 func hostWithoutPort(address string) string {
 	host, _, _ := net.SplitHostPort(address) // The address is valid: the agent has listened on it.
 	return host
 }
 
 // startServers serves the socket and the port until the returned function is called, which waits for the
-// servers. It first warns if other users can read the pods.
+// servers. It first logs a warning if a flag names the port, because then other users can read the pods.
 func (a *agent) startServers() (stop func()) {
 	a.warnIfPodsAreReadable()
 	ctx, end := context.WithCancel(context.Background())
@@ -137,8 +138,8 @@ func (a *agent) startServers() (stop func()) {
 	}
 }
 
-// warnIfPodsAreReadable logs which users can read the pods without credentials. It does nothing unless a flag
-// names the port.
+// warnIfPodsAreReadable logs a warning with the users who can read the pods without credentials. It does
+// nothing unless a flag sets the port or its address.
 func (a *agent) warnIfPodsAreReadable() {
 	if a.port == nil || !a.listenGiven {
 		return
@@ -150,7 +151,7 @@ func (a *agent) warnIfPodsAreReadable() {
 	a.log.Warn("the debug handler requires no credentials: pods, their environment and their logs are not secret", "listen", a.portAddress(), "readers", readers)
 }
 
-// portAddress returns the address of the port, or "none".
+// portAddress returns the address of the TCP port, or "none" if it is not open.
 func (a *agent) portAddress() string { return a.port.String() }
 
 // String returns the address of an endpoint, or "none".

@@ -34,9 +34,9 @@ func systemSocket() string {
 	return filepath.Join(dir, "podkeel", socketName)
 }
 
-// defaultSocket returns the default socket of an agent of a user. It is in the directory that systemd created for the
-// service (RUNTIME_DIRECTORY), in /run/podkeel for root, in the user's XDG_RUNTIME_DIR, or in a directory of the user
-// below the one for temporary files.
+// defaultSocket returns the default socket path for an agent of this user: in RUNTIME_DIRECTORY (which systemd
+// sets), in /run/podkeel for root, in XDG_RUNTIME_DIR, or in the directory for temporary files. It uses the
+// first of these that applies.
 func defaultSocket(env func(string) string, user int) string {
 	dir, _, _ := strings.Cut(env("RUNTIME_DIRECTORY"), ":")
 	switch own := env("XDG_RUNTIME_DIR"); {
@@ -50,9 +50,9 @@ func defaultSocket(env func(string) string, user int) string {
 	return filepath.Join(os.TempDir(), "podkeel-"+strconv.Itoa(user), socketName)
 }
 
-// clientSocket returns the socket to which a command connects: the socket of the user's agent if it exists,
-// otherwise the socket of root's agent if that exists, and otherwise the path of the first. A socket in a
-// directory of another user does not count.
+// clientSocket returns the path of the socket to which a command connects: the socket of the user's agent if it
+// exists, or the socket of root's agent if that exists. If neither exists, it returns the path for the user's
+// agent. It ignores a user's socket in a directory that another user may write to.
 func clientSocket(env func(string) string, user int) string {
 	own := defaultSocket(env, user)
 	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDirPrivate(own) == nil {
@@ -64,9 +64,9 @@ func clientSocket(env func(string) string, user int) string {
 	return own
 }
 
-// socketPath returns the path if an address of --server is a path, with or without unix:// in front. It returns
-// isSocket false if the address is a host and port.
-func socketPath(address string) (path string, isSocket bool) {
+// parseSocketAddress returns the path in an address of --server, without unix:// in front, and true if the
+// address is a path. It returns false for a host and port.
+func parseSocketAddress(address string) (path string, isSocket bool) {
 	path, scheme := strings.CutPrefix(address, "unix://")
 	return path, scheme || strings.ContainsRune(address, filepath.Separator)
 }
@@ -80,10 +80,10 @@ type socket struct {
 
 var errSocketTaken = errors.New("another agent listens there")
 
-// listenSocket listens on a socket of mode 0600. It replaces the socket of an agent that has exited, and no other file.
-// It creates the socket in a directory that only its user can enter, and renames it to its path when the mode is set,
-// so that no other user can connect at any time. If several agents do this at once, one of them gets the path and the
-// others get errSocketTaken.
+// listenSocket listens on a Unix socket of mode 0600. It replaces the socket of an agent that has exited, but
+// no other file. It creates the socket in a private directory and renames it to its path when the mode is set,
+// so that other users can never connect. If several agents do this at once, one gets the path and the others
+// get errSocketTaken.
 func listenSocket(path string) (*socket, error) {
 	if err := checkSocketFree(path); err != nil {
 		return nil, err
@@ -126,8 +126,8 @@ func listenSocket(path string) (*socket, error) {
 }
 
 // createAndLockSocketDir creates a directory beside the path of a socket, which only this user can enter, and
-// locks it until the file is closed. Two agents can then not replace one socket at once. The error is
-// errSocketTaken if another agent holds the lock.
+// locks it until lock is closed. So two agents cannot replace one socket at once. It returns errSocketTaken if
+// another agent holds the lock.
 func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) {
 	name := fnv.New32a()
 	_, _ = name.Write([]byte(filepath.Base(path))) // Writing to a hash does not fail.
@@ -160,8 +160,8 @@ func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) 
 	return "", nil, errSocketTaken
 }
 
-// checkSocketFree returns an error if the path is a file other than a socket, or the socket of a process that accepts
-// connections.
+// checkSocketFree returns an error if the path is a file other than a socket, or a socket to which a client can
+// connect. It returns nil if the path does not exist or no process listens on the socket.
 func checkSocketFree(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -193,8 +193,8 @@ func (s *socket) Close() error {
 // Addr returns the path of the socket at which clients connect. The listener itself has a temporary path.
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// createPrivateSocketDir creates the directory of a default socket. It returns an error if another user owns
-// the directory or may write to it, because any user may have created one below /tmp.
+// createPrivateSocketDir creates the directory of a default socket. It returns an error if a user other than
+// root owns the directory or may write to it, because any user may have created a directory in /tmp.
 func createPrivateSocketDir(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -206,8 +206,8 @@ func createPrivateSocketDir(path string) error {
 	return checkSocketDirPrivate(path)
 }
 
-// checkSocketDirPrivate returns an error if the directory of the socket does not exist, or if another user may
-// write to it and may have created the socket.
+// checkSocketDirPrivate returns an error if the socket's directory does not exist, or if a user other than this
+// one and root may write to it.
 func checkSocketDirPrivate(path string) error {
 	info, err := os.Lstat(filepath.Dir(path))
 	switch {
@@ -215,13 +215,14 @@ func checkSocketDirPrivate(path string) error {
 		return withoutPath(err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", filepath.Dir(path))
-	case !isPrivateDir(info):
+	case !isWritableOnlyByUserOrRoot(info):
 		return fmt.Errorf("another user may write to %s", filepath.Dir(path))
 	}
 	return nil
 }
 
-// withoutPath removes the path from an error, because the caller names it.
+// withoutPath returns the cause in a PathError, without the path, because the caller names it. It returns any
+// other error unchanged.
 func withoutPath(err error) error {
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		return cause.Err

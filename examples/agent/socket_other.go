@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// isPrivateDir returns true: on this system a user's directories are private.
-func isPrivateDir(fs.FileInfo) bool { return true }
+// isWritableOnlyByUserOrRoot returns true: on this system other users cannot write to a directory of a user.
+func isWritableOnlyByUserOrRoot(fs.FileInfo) bool { return true }
 
 // refusesConnections reports whether the error of a dial means that no process listens.
 func refusesConnections(err error) bool { return !errors.Is(err, os.ErrDeadlineExceeded) }

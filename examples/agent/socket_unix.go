@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// isPrivateDir reports whether only this user, or root, may write to a directory.
-func isPrivateDir(info fs.FileInfo) bool {
+// isWritableOnlyByUserOrRoot reports whether this user or root owns a directory, and no other user may write to
+// it. Others may be able to read it.
+func isWritableOnlyByUserOrRoot(info fs.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(stat.Uid) == os.Geteuid() || stat.Uid == 0) && info.Mode().Perm()&0o022 == 0
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 )
 
-// newPodSources returns the source of manifest files and the source of a manifest URL, by name. The command run
-// has none. With a configuration file the sources can be replaced later.
+// newPodSources returns the sources of pods by name: the manifest files and the manifest URL, each if it is
+// set. For "agent run" it returns none. With a configuration file the sources can be replaced later.
 func (a *agent) newPodSources() (map[string]source.Source, error) {
 	all := map[string]source.Source{}
 	if a.pods != nil {
@@ -48,8 +48,8 @@ func (a *agent) newPodSources() (map[string]source.Source, error) {
 	return all, nil
 }
 
-// newFileSource returns the source of manifest files, or of the embedded examples if no flag names manifests.
-// It returns nil if only a URL or a configuration file is given.
+// newFileSource returns the source of manifest files, or of the embedded examples if nothing else is given. It
+// returns nil if no path of manifests is set.
 func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.filePeriod, Report: problemLogger(log), Resolved: resolvedLogger(log)}
 	switch {
@@ -67,8 +67,8 @@ func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 	return manifest.New(c)
 }
 
-// newURLSource returns the source for --manifest-url, or nil if the flag is not set. The state directory stores
-// the last valid manifest of the server.
+// newURLSource returns the source for --manifest-url, or nil if the flag is not set. The source stores the last
+// valid manifest in the state directory if one is set.
 func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 	if o.manifestURL == "" {
 		return nil, nil
@@ -83,8 +83,8 @@ func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 	return manifest.NewURL(c)
 }
 
-// sourceStateDir returns the directory in which sources store valid manifests. It is "" without a state
-// directory.
+// sourceStateDir returns the directory in which sources store valid manifests, or "" if no state directory is
+// set.
 func (o *options) sourceStateDir() (string, error) {
 	if o.stateDir == "" {
 		return "", nil
@@ -93,7 +93,7 @@ func (o *options) sourceStateDir() (string, error) {
 	return filepath.Join(dir, "sources"), err
 }
 
-// setManifestURL stores the URL, and returns an error unless it is an http or https URL, or empty.
+// setManifestURL stores the URL. It returns an error unless it is empty or an http or https URL.
 func (o *options) setManifestURL(s string) error {
 	o.manifestURL = s
 	u, err := url.Parse(s)
@@ -103,8 +103,8 @@ func (o *options) setManifestURL(s string) error {
 	return nil
 }
 
-// setManifestURLHeader adds headers to the ones that earlier flags have set. The headers are separated by
-// commas or, if there is a line break, by line breaks.
+// setManifestURLHeader adds HTTP headers to those that earlier flags have set. Line breaks separate the headers
+// if s has a line break, commas if not.
 func (o *options) setManifestURLHeader(s string) error {
 	separator := ","
 	if strings.Contains(s, "\n") {
@@ -123,7 +123,8 @@ func (o *options) setManifestURLHeader(s string) error {
 	return nil
 }
 
-// isInvalidHeaderRune reports whether a header must not contain the character.
+// isInvalidHeaderRune reports whether a character is a control character other than a tab, which a header must
+// not contain.
 func isInvalidHeaderRune(r rune) bool { return unicode.IsControl(r) && r != '\t' }
 
 // setManifestURLPeriod parses and stores a duration of at least a second.
@@ -141,13 +142,13 @@ type replaceableSource struct {
 	changed chan struct{} // closed when current is replaced
 }
 
-// newReplaceableSource returns a source that runs the source first until it is replaced.
+// newReplaceableSource returns a source that runs first until replaceCurrent replaces it. first may be nil.
 func newReplaceableSource(first source.Source) *replaceableSource {
 	return &replaceableSource{current: first, changed: make(chan struct{})}
 }
 
-// replaceCurrent replaces the current source, and makes Run stop the previous one. nil stands for a source
-// without pods.
+// replaceCurrent replaces the current source, and makes Run stop the previous one. A nil source delivers no
+// pods.
 func (s *replaceableSource) replaceCurrent(next source.Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,8 +198,8 @@ func (s *replaceableSource) Run(ctx context.Context, sink source.Sink) error {
 	return nil
 }
 
-// runUntilReplaced runs a source until ctx is done or changed is closed. For nil it delivers a snapshot without
-// pods and returns.
+// runUntilReplaced runs a source until it returns, ctx is done or changed is closed. If the source is nil, it
+// delivers a snapshot without pods and returns.
 func runUntilReplaced(ctx context.Context, current source.Source, sink source.Sink, changed <-chan struct{}) error {
 	if current == nil {
 		sink.Set(source.Snapshot{})

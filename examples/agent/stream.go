@@ -20,9 +20,9 @@ const (
 	listLimit     = 512 << 20
 )
 
-// forEachPod requests the list of the agent's pods and calls each for every pod as it arrives, so that only one
-// pod is in memory. A list of more than maxListedPods pods or listLimit bytes is an error.
-func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
+// forEachPod requests the list of the agent's pods and calls visit for each pod as it arrives, so that only one
+// pod is in memory. It returns an error if the list has more than maxListedPods pods or listLimit bytes.
+func (c client) forEachPod(ctx context.Context, visit func(*v1.Pod)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timeout := time.AfterFunc(clientTimeout, func() { cancel(context.DeadlineExceeded) })
@@ -37,7 +37,7 @@ func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
 		why, _ := io.ReadAll(body) // The beginning of the body is enough for the error.
 		return errors.New(strings.TrimSpace(string(why)))
 	}
-	if err := decodePods(body, each); err != nil {
+	if err := decodePods(body, visit); err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
@@ -46,9 +46,9 @@ func (c client) forEachPod(ctx context.Context, each func(*v1.Pod)) error {
 	return nil
 }
 
-// decodePods decodes a v1.PodList and calls each for every item. A list of more than maxListedPods items is an
-// error.
-func decodePods(body *boundedReader, each func(*v1.Pod)) error {
+// decodePods decodes a v1.PodList and calls visit for each pod. It returns an error if the list has more than
+// maxListedPods pods.
+func decodePods(body *boundedReader, visit func(*v1.Pod)) error {
 	d := json.NewDecoder(body)
 	if err := readExpectedToken(d, json.Delim('{')); err != nil {
 		return err
@@ -76,7 +76,7 @@ func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 			if err := d.Decode(pod); err != nil {
 				return err
 			}
-			each(pod)
+			visit(pod)
 		}
 		if err := readExpectedToken(d, json.Delim(']')); err != nil {
 			return err
@@ -85,7 +85,7 @@ func decodePods(body *boundedReader, each func(*v1.Pod)) error {
 	return readExpectedToken(d, json.Delim('}'))
 }
 
-// readExpectedToken reads the next JSON token, and returns an error if it differs from expected.
+// readExpectedToken reads the next JSON token. It returns an error if the token differs from expected.
 func readExpectedToken(d *json.Decoder, expected json.Token) error {
 	switch token, err := d.Token(); {
 	case err != nil:

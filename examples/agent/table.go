@@ -35,7 +35,8 @@ func newRowPrinter(out io.Writer) *rowPrinter {
 
 const format = "%-28s  %-5s  %-22s  %-14s  %s\n"
 
-// podRowOf returns the row of a pod for the table: name, ready containers, status and restarts.
+// podRowOf returns the row of a pod for the table: name, ready containers, status and restarts. It escapes
+// control characters.
 func podRowOf(state node.PodState) podRow {
 	s := state.Summary()
 	return podRow{plain.Visible(nameWithoutDefaultNamespace(state.Pod)), s.Ready, plain.Visible(s.Status), s.Restarts}
@@ -44,8 +45,7 @@ func podRowOf(state node.PodState) podRow {
 // columnHeadings returns the names of the columns.
 func columnHeadings() []string { return []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"} }
 
-// rowCells returns the cells of a row. It formats the times of the last restart and of the creation relative to
-// now.
+// rowCells returns the cells of a row, with the age of the pod and the time since its last restart.
 func (t *rowPrinter) rowCells(row podRow, pod *v1.Pod) []string {
 	return []string{row.name, row.ready, row.status, t.restartsText(pod, row.restarts), t.ageText(pod)}
 }
@@ -60,7 +60,8 @@ func (t *rowPrinter) printCells(cells []string) error {
 func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
 // updatePod implements podView. It prints the row of the pod if it has changed, and the headings before the
-// first row. A pod that is gone gets the status Gone, unless another pod with its name is in the table.
+// first row. For a pod that is gone it prints the status Gone, unless another pod with its name is in the
+// table.
 func (t *rowPrinter) updatePod(state node.PodState) error {
 	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {
@@ -121,8 +122,8 @@ func (t *rowPrinter) restartsText(pod *v1.Pod, n int32) string {
 	return fmt.Sprintf("%d (%s ago)", n, t.timeSince(last))
 }
 
-// ageText formats the time since the pod was created, or since it was started on the node if the creation time
-// is unknown. Without both times the age is 0.
+// ageText formats the time since the pod was created, or since its start time if the creation time is not set.
+// If neither is set, the age is 0.
 func (t *rowPrinter) ageText(pod *v1.Pod) string {
 	if !pod.CreationTimestamp.IsZero() {
 		return t.timeSince(pod.CreationTimestamp.Time)
@@ -133,7 +134,7 @@ func (t *rowPrinter) ageText(pod *v1.Pod) string {
 	return t.timeSince(pod.Status.StartTime.Time)
 }
 
-// timeSince formats the duration from past until now as kubectl does. A time in the future counts as now.
+// timeSince formats the time from past until now as kubectl does. It formats a time in the future as 0.
 func (t *rowPrinter) timeSince(past time.Time) string {
 	return duration.HumanDuration(max(t.now().Sub(past), 0))
 }
