@@ -250,9 +250,9 @@ func (c *Node) buildAgent() (err error) {
 // that all pauses end when the node has its rights again.
 var errDenied = apierrors.NewUnauthorized("the node has no right to its own object")
 
-// agentHooks returns the hooks of the agent. RequestDone reports the result to the contact, and a forbidden
-// request as denied; Changed makes the scheduling and the mirror pods be checked again. Each calls the hook of
-// Config.AgentHooks last.
+// agentHooks returns the hooks of the agent. RequestDone reports the result to the contact, and counts a
+// forbidden request as an outage. Changed makes the node check its scheduling and its mirror pods again. Both
+// then call the hook of Config.AgentHooks.
 func (c *Node) agentHooks() nodeagent.Hooks {
 	h := c.config.AgentHooks
 	userRequestDone, userChanged := h.RequestDone, h.Changed

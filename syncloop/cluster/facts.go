@@ -112,7 +112,8 @@ func (m *factsCollector) callWithTimeout(ctx context.Context, limit time.Duratio
 }
 
 // nodeAddresses returns the configured IP addresses of the node, or the detected ones if none are configured,
-// and its host name. If no address has ever been detected, it returns the addresses of the Node object.
+// and its host name. If no address has ever been detected, it returns the addresses of the Node object, or
+// 127.0.0.1 if that has none.
 func (m *factsCollector) nodeAddresses(ctx context.Context) []v1.NodeAddress {
 	ips := m.config.Node.Containers.HostIPs
 	if m.detectsAddresses {
@@ -145,8 +146,7 @@ func (m *factsCollector) updateLocalIPs(ctx context.Context) {
 }
 
 // updateRuntimeFacts stores the status of the runtime, and periodically its images and version, and sends a
-// changed pod CIDR to the runtime. If the status call fails, it does none of this, and the runtime counts as
-// unavailable.
+// changed pod CIDR to the runtime. If the status call fails, it changes nothing.
 func (m *factsCollector) updateRuntimeFacts(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}

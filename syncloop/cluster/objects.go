@@ -19,7 +19,8 @@ const ReasonAPIReference = "StaticPodAPIReference"
 
 // buildObjects makes the sources of what pods refer to: ConfigMaps and Secrets, Services, RuntimeClasses,
 // service account tokens and volume claims. It makes only those that the configuration does not have, and adds
-// their loops. It also calls Config.Volumes to make the volumes if there are none.
+// their loops. With its own ConfigMaps and Secrets it also adds the handler admitStaticPod. It calls
+// Config.Volumes to make the volumes if there are none.
 func (c *Node) buildObjects() (err error) {
 	n := &c.config.Node
 	config := objects.Config{

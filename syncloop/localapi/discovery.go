@@ -57,7 +57,7 @@ func reviewResource(kind string) metav1.APIResource {
 }
 
 // serveDiscovery sends the version, the groups or the resources of the API, as the path requires, or a 404 for
-// any other path.
+// any other path. If the client accepts aggregated discovery, it sends the groups with all their resources.
 func (h *router) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	groups := h.servedGroups()
 	aggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") && strings.Contains(r.Header.Get("Accept"), "v=v2;")

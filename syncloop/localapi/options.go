@@ -39,7 +39,8 @@ func (s *selection) matches(r *resource, o object) bool {
 		s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(r.fields(o)))
 }
 
-// parseOptions parses the query parameters of a list or a watch. The error is a Status with code 400 or 410.
+// parseOptions parses the query parameters of a list or a watch, including a continue token. The error is a
+// Status with code 400.
 func (r *resource) parseOptions(query url.Values) (o options, err error) {
 	if o.selection, err = r.parseSelection(query); err != nil {
 		return o, apierrors.NewBadRequest(err.Error())
@@ -130,8 +131,8 @@ func (p continueToken) String() string {
 }
 
 // parseContinue decodes a continue token. It sets the options to the version of the first page, and to the
-// objects after the last object of the previous page. A token of another server, or a token with a
-// resourceVersion or a watch, is an error.
+// objects after the last object of the previous page. A token of another server is an error. A request with a
+// continue token may have neither a resourceVersion nor a watch.
 func (o *options) parseContinue(token string) error {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var p continueToken

@@ -66,8 +66,9 @@ func truncateMessage(text string) string {
 	return strings.ToValidUTF8(text[:maxMessageBytes], "") + "..."
 }
 
-// applyJSONPatch applies a JSON patch to a document. It returns an error if the document becomes too large, or
-// if the sum of its sizes after each copy or move operation exceeds a bound.
+// applyJSONPatch applies a JSON patch to a document. It returns an error if the patch has too many or too deep
+// operations, if the document becomes too large, or if the sum of its sizes after each copy or move operation
+// exceeds a bound.
 func applyJSONPatch(document, text []byte) ([]byte, error) {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err == nil {

@@ -107,7 +107,8 @@ const (
 )
 
 // negotiateForm returns the first form in the Accept header that this API supports: JSON of the object, of its
-// metadata, or of a Table of version v1. The error has code 406 if there is none.
+// metadata, or of a Table of version v1. Without an Accept header it returns the object form. The error has
+// code 406 if the header has no supported form.
 func negotiateForm(r *http.Request) (form, error) {
 	values := r.Header.Values("Accept")
 	if len(values) == 0 {

@@ -39,8 +39,9 @@ func newStreamer(b *backend) (*streamer, error) {
 	return &streamer{h}, err
 }
 
-// serveSubresource forwards a log, exec, attach or portforward request of a visible pod to the kubelet server,
-// and converts an error response to a Status.
+// serveSubresource forwards a log, exec, attach or portforward request to the kubelet server, and converts an
+// error response to a Status. It sends a 404 if clients do not see the pod, and a 405 for an unsupported
+// method.
 func (s *streamer) serveSubresource(w http.ResponseWriter, r *http.Request, t target) {
 	if t.resource.Name != "pods" {
 		sendError(w, errNoSuchPath())

@@ -67,8 +67,9 @@ func (v *view) renderList(objects []object, meta metav1.ListMeta) any {
 	return list
 }
 
-// renderTable renders objects as a Table. In a watch only the first Table has the column definitions. Control
-// characters in cells are made visible.
+// renderTable renders objects as a Table, with the column definitions unless an earlier Table of the watch had
+// them. Each row contains its object or its metadata, as includeObject says. Control characters in cells are
+// made visible.
 func (v *view) renderTable(objects []object, meta metav1.ListMeta) *metav1.Table {
 	t := &metav1.Table{ListMeta: meta, Rows: make([]metav1.TableRow, 0, len(objects))}
 	t.APIVersion, t.Kind = metav1.SchemeGroupVersion.String(), "Table"

@@ -191,7 +191,7 @@ func validateChangedPod(pod, next *v1.Pod) field.ErrorList {
 }
 
 // validatePod returns an error with code 422 if faults is not empty, the pod names another node, or the pod has
-// an annotation for static pods. Otherwise it returns nil.
+// an annotation for static pods.
 func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {

@@ -37,7 +37,8 @@ type Authorizer interface {
 const accessTimeout = 30 * time.Second
 
 // requireAccess returns a handler that calls the handler of the route only for authenticated and authorized
-// requests. It rejects any other request with the status code of checkAccess, and closes the connection.
+// requests, and marks the client's connection as accepted. It rejects any other request with the status code of
+// checkAccess, and closes the connection.
 func (s *server) requireAccess(requested route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer := respond.PeerOf(r.Context())

@@ -78,7 +78,8 @@ func hasQueryFlag(r *http.Request, key string) bool {
 
 // serveProcessStreams upgrades the request to SPDY and runs a process in the container that the path names,
 // with the streams that the query requests. start returns the function that runs the process. It responds with
-// an error if there are too many commands, the container does not exist, or no stream is requested.
+// an error if there are too many commands, if the pod or container does not exist, or if the request asks for
+// no SPDY or no stream.
 func (s *server) serveProcessStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
 	if !s.commands.Enter(w) {
 		return

@@ -21,8 +21,8 @@ import (
 const maxConnections = 128
 
 // servePortForward upgrades the request to SPDY and forwards connections of the client to ports of the pod's
-// sandbox, until the client disconnects. It responds with an error if the node has no PortForward, there are
-// too many requests, or the pod has no sandbox.
+// sandbox, until the client disconnects. It responds with an error if the node has no PortForward, if there are
+// too many requests, if the pod or its sandbox does not exist, or if the request asks for no SPDY.
 func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if s.PortForward == nil {
 		respond.WriteText(w, http.StatusNotImplemented, "this node forwards no ports\n")

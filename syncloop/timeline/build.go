@@ -46,7 +46,7 @@ type builder struct {
 }
 
 // setTimeRange sets the start and the end of the timeline from the records, and whether the pod has finished.
-// If it has not, the timeline ends now. The range is at least one second if it would be empty.
+// If it has not, the timeline continues until now. The range is at least one second if it would be empty.
 func (b *builder) setTimeRange(records []Record, now time.Time) {
 	if len(records) == 0 {
 		b.t.From, b.t.To = now, now.Add(time.Second)

@@ -73,8 +73,8 @@ func (r *Record) containerCount() int {
 }
 
 // mergeIntoPrevious merges a probe or back-off record into the last record of the same probe or back-off. It
-// returns false and merges nothing if there is none, if their results differ, or if the container was started
-// or the agent replaced between them.
+// returns false and merges nothing for other records, if there is no such last record, if their results differ,
+// or if the container was started or the agent replaced between them.
 func (l *Log) mergeIntoPrevious(r *Record) (merged bool) {
 	if r.Kind != KindProbe && r.Kind != KindBackoff {
 		return false

@@ -68,8 +68,9 @@ func (s *Server) recordRequestAndChooseFault(c *pendingCall) error {
 }
 
 // executeWithFault executes the request. Before, it waits for the latency of its fault, while the server is
-// frozen, and, for a fault that hangs, until the fault is removed. The fault can also replace the execution by
-// an error, or replace only the response.
+// frozen, and, for a fault that hangs, until the fault is removed. If the caller gives up during a wait, a
+// fault with Late makes the server execute the request when the test removes a fault. The fault can also
+// replace the execution by an error, or replace only the response.
 func (s *Server) executeWithFault(c *pendingCall, do func() error) error {
 	f := c.fault
 	err := s.executor.Sleep(c, f.Latency)

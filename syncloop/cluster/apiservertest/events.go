@@ -81,8 +81,9 @@ func tokenValue(number int, namespace, account string, uid types.UID) string {
 	return fmt.Sprintf("token-%d:%s/%s:%s", number, namespace, account, uid)
 }
 
-// admitTokenRequestLocked refuses a token request unless it is bound to a pod of the node that uses the service
-// account. A request may name one audience, and then the pod needs a volume with a token for that audience.
+// admitTokenRequestLocked refuses a token request unless it is bound to a pod of the node that is no mirror pod
+// and uses the service account. A request may name one audience, and then the pod needs a volume with a token
+// for that audience.
 func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authenticationv1.TokenRequestSpec) error {
 	refuse := func(why string) error { return t.c.newNodeRestrictionError("serviceaccounts", account, why) }
 	ref := spec.BoundObjectRef

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// completeAndValidatePodStatus copies an empty QoS class and observed generation from the old status and
-// completes the pod IPs. It then returns an error for changes that a server forbids.
+// completeAndValidatePodStatus sets an empty QoS class and an empty observed generation to their values before,
+// and completes the pod IPs. It then returns an error for changes that a server forbids.
 func completeAndValidatePodStatus(before, after *v1.Pod) error {
 	status := &after.Status
 	if status.QOSClass == "" {

@@ -27,7 +27,7 @@ type object[T any] interface {
 }
 
 // doRequest sends one request without retries and returns the response. A successful response with another
-// kind, for example from a proxy, becomes an error. Otherwise an empty object would look like a real state.
+// kind, for example from a proxy, becomes an error, because an empty object would look like a real state.
 func doRequest[P runtime.Object](ctx context.Context, r *rest.Request) (none P, err error) {
 	answer, err := r.MaxRetries(0).Do(ctx).Get()
 	if err != nil {

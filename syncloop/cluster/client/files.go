@@ -96,7 +96,8 @@ func (f *certFiles) reloadCertificateIfChanged() bool {
 }
 
 // tlsConfigWithFiles returns a copy of a TLS configuration with the newest CAs and client certificate from the
-// files. Without files, or with nil settings, the copy is unchanged.
+// files. It sets the CAs only if the configuration has CAs already. Without files, or with nil settings, the
+// copy is unchanged.
 func (f *certFiles) tlsConfigWithFiles(settings *tls.Config) *tls.Config {
 	settings = settings.Clone()
 	if f == nil || settings == nil {

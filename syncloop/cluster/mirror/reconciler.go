@@ -225,7 +225,8 @@ func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 }
 
 // collectFacts returns the facts that Decide needs about a name: the Node object, the static pod, the mirror
-// pod, and whether an ordinary pod has the name.
+// pod, whether an ordinary pod has the name, whether a static pod of the name still terminates, and whether all
+// static pods are known.
 func (r *Reconciler) collectFacts(fullName string) Facts {
 	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(fullName), Complete: r.cfg.Complete()}
 	i := strings.LastIndexByte(fullName, '_')
@@ -242,9 +243,9 @@ func (r *Reconciler) collectFacts(fullName string) Facts {
 	return f
 }
 
-// reconcileName creates, deletes or keeps the mirror pod of a name, or reports that the name is taken. It
-// postpones an action while the watch has not shown the same last action, or while creations are in backoff. It
-// forgets a name that has neither a static pod nor a mirror pod.
+// reconcileName creates, deletes or keeps the mirror pod of a name, or reports that the name is taken, unless
+// the node reports that itself. It postpones an action while the watch has not shown the same last action, or
+// while creations are in backoff. It forgets a name that has neither a static pod nor a mirror pod.
 func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	f := r.collectFacts(fullName)
 	action := Decide(f)

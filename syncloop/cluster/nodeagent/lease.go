@@ -35,8 +35,8 @@ func (a *Agent) runLeaseLoop(ctx context.Context) {
 	}
 }
 
-// renewLease renews the node's lease. If it knows no lease, it reads the lease first, and creates it if the
-// server has none. It does nothing without a Node object.
+// renewLease renews the node's lease. If it knows no lease, it reads the lease first, reports another holder,
+// and creates the lease if the server has none. It does nothing without a Node object.
 func (a *Agent) renewLease(ctx context.Context) error {
 	a.mu.Lock()
 	node, known := a.mu.node, a.mu.lease

@@ -14,8 +14,8 @@ import (
 )
 
 // runWatchLoop waits for the registration and then watches the Node object until ctx is done, because other
-// programs change its labels and taints or delete it. After a failed or refreshed watch it reads the object
-// before the next watch.
+// programs change its labels and taints or delete it. A failed watch is logged and retried with a backoff.
+// After a failed or refreshed watch it reads the object before the next watch.
 func (a *Agent) runWatchLoop(ctx context.Context) {
 	if a.registered.Wait(ctx) != nil {
 		return

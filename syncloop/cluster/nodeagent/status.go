@@ -145,8 +145,9 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 	return nil
 }
 
-// adoptExistingNode gives an existing Node object the agent's labels and status. The conditions keep their
-// transition times, and the Ready condition stays while the agent starts.
+// adoptExistingNode reads the existing Node object, patches its labels and status to those of the agent, and
+// stores it. It reports an object with a new UID. The conditions keep their transition times, and the Ready
+// condition stays while the agent starts.
 func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)

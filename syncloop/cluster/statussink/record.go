@@ -55,9 +55,9 @@ func (r *record) compareVersion(pod *v1.Pod) int {
 	return order
 }
 
-// applyShownPod stores a pod that the watch shows. It returns false if the stored pod has the same version, or
-// if the pod is older than this sink's last write, because the watch sent it before the write. Any other older
-// pod replaces the stored one: the server was restored from a backup.
+// applyShownPod stores a pod that the watch shows, and marks it as existing. It returns false if the stored pod
+// has the same version, or if the pod is older than this sink's last write, because the watch sent it before
+// the write. Any other older pod replaces the stored one: the server was restored from a backup.
 func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) (changed bool) {
 	r.gone = false
 	order := r.compareVersion(pod)

@@ -160,8 +160,8 @@ func (s *Sink) patchStatusRetryingConflicts(ctx context.Context, ref apiserver.P
 	return status.RetryAfter(err, 0)
 }
 
-// patchStatus sends the difference between the wanted and the known status, and stores the pod in the response.
-// It sends nothing if there is no difference.
+// patchStatus sends the difference between the wanted and the known status, if there is one. It stores the pod
+// in the response and calls Config.StatusWritten. After an error the status at the server counts as unknown.
 func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	raw, err := s.statusPatch(ref.UID)
 	if err != nil {

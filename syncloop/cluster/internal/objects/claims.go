@@ -184,8 +184,8 @@ func checkVolumeUsable(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVol
 	return nil
 }
 
-// volumeSourceKind returns the JSON name of the field that is set in a volume source, such as nfs, or "" in
-// quotes if no field is set.
+// volumeSourceKind returns the JSON name of the field that is set in a volume source, such as nfs. If no field
+// is set, it returns a text of two quotation marks.
 func volumeSourceKind(source *v1.PersistentVolumeSource) string {
 	v := reflect.ValueOf(*source)
 	for i := range v.NumField() {

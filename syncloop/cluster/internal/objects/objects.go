@@ -106,8 +106,8 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// newFollowerStarts returns one function for each object that has no watch yet. The caller runs the function,
-// which watches the object until the context ends or the object's cancel function is called.
+// newFollowerStarts returns one function for each object that has no watch yet, and stores in the object the
+// function that cancels its watch. The caller runs the returned functions, which watch until they are canceled.
 func (o *Objects) newFollowerStarts(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -228,8 +228,8 @@ func (o *Objects) Secret(ctx context.Context, namespace, name string) (*v1.Secre
 }
 
 // getFollowedOrReadObject returns the ConfigMap or Secret of a reference. For a watched object it waits at most
-// FirstRead for the first state, and it reads any other object from the server. The error is
-// runtime.ErrNotFound if the object does not exist.
+// FirstRead for the first state and then returns an error, and it reads any other object from the server. The
+// error is runtime.ErrNotFound if the object does not exist.
 func getFollowedOrReadObject[T metav1.Object](ctx context.Context, o *Objects, r ref, from func(namespace, name string) apiserver.Feed[T]) (none T, err error) {
 	o.mu.Lock()
 	x := o.mu.objects[r]
