@@ -88,8 +88,8 @@ func (s eventStore) PatchEvent(_ context.Context, namespace, name string, patch 
 	return event, nil
 }
 
-// removeOldEvents removes events that are older than eventLifetime, and the oldest events above maxEvents. A
-// nil Events has no events.
+// removeOldEvents removes events that are older than eventLifetime, and the oldest events above maxEvents. It
+// does nothing if e is nil.
 func (e *Events) removeOldEvents() {
 	if e != nil {
 		e.mu.Lock()

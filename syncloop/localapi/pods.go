@@ -260,9 +260,9 @@ func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	}
 }
 
-// updateFromPodState shows a pod as the node reports it. If a client has deleted the pod and the pod has
-// terminated or is gone, it also removes the pod's file and deletes the pod from the node. Run calls it for
-// each state of node.Watch.
+// updateFromPodState shows a pod as the node reports it, or hides a pod of another source that is gone. If a
+// client has deleted the pod and the pod has terminated or is gone, it also removes the pod's file and deletes
+// the pod from the node. Run calls it for each state of node.Watch.
 func (s *podStore) updateFromPodState(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {

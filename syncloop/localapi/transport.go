@@ -66,7 +66,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // authenticate returns the user podkeel for a request without an Authorization header. For other requests it
-// returns the result of API authentication.
+// returns the result of the API's Authenticator.
 func (t transport) authenticate(r *http.Request) (authenticationv1.UserInfo, error) {
 	if _, given := r.Header["Authorization"]; given {
 		return t.api.authenticate(r)

@@ -68,8 +68,8 @@ func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target)
 	sendJSON(w, code, v.renderObject(pod))
 }
 
-// methodNotSupportedError returns a 405 error for a verb that the target does not support. It names a delete
-// without a subresource deletecollection, because only that delete is unsupported.
+// methodNotSupportedError returns a 405 error for a verb that the target does not support. A delete by name is
+// supported, so a delete without a subresource is named deletecollection in the error.
 func (t *target) methodNotSupportedError(verb string) error {
 	if t.subresource == "" && verb == "delete" {
 		verb = "deletecollection"

@@ -167,8 +167,8 @@ func notServedHandler(name string) http.HandlerFunc {
 	}
 }
 
-// serveHealthz responds with 200 if the node is healthy, and with 500 if it is not. It serves unauthenticated
-// clients, so it does not show the error.
+// serveHealthz responds with 200 if the node is healthy, with 500 if it is not, and with 405 to other methods
+// than GET and HEAD. It serves unauthenticated clients, so it does not show the error.
 func (s *server) serveHealthz(w http.ResponseWriter, r *http.Request) {
 	respond.PeerOf(r.Context()).Unknown()
 	if !slices.Contains(getOrHead, r.Method) {

@@ -224,7 +224,8 @@ func (b *builder) addLanesWithBars() {
 	}
 }
 
-// detailLines returns the non-empty ones of the text and the error, each as a line.
+// detailLines returns the text and the error as one line each, with "failed: " before the error. It leaves out
+// an empty text or error.
 func detailLines(text, err string) (lines []string) {
 	if text != "" {
 		lines = append(lines, text)

@@ -57,8 +57,8 @@ func (l *Lane) isOpenWith(label string) bool {
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// closeBar sets the end of the open bar. It removes the bar if it was opened at the same time. If no bar is
-// open, it does nothing.
+// closeBar closes the open bar at this time. If the bar was opened at the same time, it removes the bar
+// instead. If no bar is open, it does nothing.
 func (l *Lane) closeBar(at time.Time) {
 	i := l.openBarIndex()
 	if i < 0 {

@@ -83,7 +83,7 @@ func adminGet[T Object](b *bench, o T) T {
 	return out.(T)
 }
 
-// requireGone fails the case if the server still has the object.
+// requireGone fails the case unless the server responds that the object does not exist.
 func (b *bench) requireGone(o Object) {
 	b.Helper()
 	_, err := b.h.Admin.Get(b.ctx, o)
@@ -172,7 +172,7 @@ type watchReader[T Object] struct {
 }
 
 // startWatch opens a stream, which is closed at the end of the case. It retries while the server does not allow
-// the watch yet.
+// the watch yet, and fails the case after another error.
 func startWatch[T Object](b *bench, feed apiserver.Feed[T], opts apiserver.WatchOptions) *watchReader[T] {
 	b.Helper()
 	w := &watchReader[T]{b: b, last: opts.ResourceVersion}
@@ -239,8 +239,8 @@ func (w *watchReader[T]) readInitialEvents() []string {
 	}
 }
 
-// requireEnd reads the stream until Next returns an error, and returns the error. It fails the case if the
-// stream does not end in time.
+// requireEnd reads and drops events until Next returns an error, and returns that error. It fails the case if
+// the stream does not end in time.
 func (w *watchReader[T]) requireEnd() error {
 	w.b.Helper()
 	for {

@@ -15,7 +15,8 @@ var mirrorCases = []Case{
 	{"mirror/again", "A mirror pod whose name is taken is refused with reason AlreadyExists, in an unknown namespace with reason NotFound.", mirrorAgain},
 }
 
-// newMirrorPod returns a mirror pod of a static pod, with the Node object as its owner. It creates nothing.
+// newMirrorPod returns a mirror pod of a static pod, with the Node object as its owner. It does not create the
+// pod at the server.
 func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	yes := true
 	return &v1.Pod{

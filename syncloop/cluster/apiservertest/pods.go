@@ -34,8 +34,8 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 	})
 }
 
-// getPodOfNodeLocked returns a stored pod that is bound to this node. For a pod of another node it returns a
-// Forbidden error.
+// getPodOfNodeLocked returns a stored pod that is bound to this node. It returns NotFound if the pod does not
+// exist, and a Forbidden error for a pod of another node.
 func (p pods) getPodOfNodeLocked(namespace, name string) (*v1.Pod, error) {
 	o, err := p.c.s.getLocked(podKey(namespace, name))
 	if err != nil {

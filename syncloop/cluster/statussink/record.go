@@ -282,8 +282,8 @@ func (s *Sink) markDeleteAccepted(uid types.UID) {
 }
 
 // needsFinalDelete reports whether the sink must delete the pod at the server with grace zero, because a client
-// has deleted it and it has finished. It returns false if the server has accepted such a delete already, or if
-// the pod's status at the server is unknown.
+// has deleted it and it has finished. It returns false for a mirror pod, if the server has accepted such a
+// delete already, and if the pod's status at the server is unknown, unless the server is removing the pod.
 func (s *Sink) needsFinalDelete(uid types.UID, finished bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,8 +69,8 @@ func addFigure(sum **uint64, figure *uint64) {
 	}
 }
 
-// setIfZeroOrLater sets a time to the other one if the time is zero or later. The sum of several samples so
-// gets the time of the oldest sample.
+// setIfZeroOrLater sets a time to the other one if the time is zero or later. By this, the sum of several
+// samples gets the time of the oldest sample.
 func setIfZeroOrLater(at *time.Time, other time.Time) {
 	if at.IsZero() || other.Before(*at) {
 		*at = other
