@@ -122,7 +122,7 @@ func sendAggregatedDiscovery(w http.ResponseWriter, groups []groupVersionResourc
 		}
 		list.Items = append(list.Items, discoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.group}, Versions: []discoveryv2.APIVersionDiscovery{v}})
 	}
-	sendAs(w, http.StatusOK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", list)
+	sendJSONAs(w, http.StatusOK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", list)
 }
 
 // appendAggregatedResource appends a resource to the list. A subresource, such as pods/log, is added to the

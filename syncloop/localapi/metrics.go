@@ -128,7 +128,7 @@ func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMet
 		pod := &stats.Pods[i]
 		m := &resourceMetrics{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, CreationTimestamp: metav1.NewTime(s.now().Truncate(time.Second))}}
 		for j := range pod.Containers {
-			if c := &pod.Containers[j]; m.addSampleTime(c) {
+			if c := &pod.Containers[j]; m.setTimeFromSample(c) {
 				m.Containers = append(m.Containers, containerMetrics{c.Name, containerUsage(c)})
 			}
 		}
@@ -147,7 +147,7 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	var cpu, memory uint64
 	for i := range stats.Pods {
 		for j := range stats.Pods[i].Containers {
-			if c := &stats.Pods[i].Containers[j]; m.addSampleTime(c) {
+			if c := &stats.Pods[i].Containers[j]; m.setTimeFromSample(c) {
 				cpu += *cpuNanoCores(c)
 				memory += *c.Memory.WorkingSetBytes
 			}
@@ -157,10 +157,10 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	return m
 }
 
-// addSampleTime sets the window of the metrics. It sets their timestamp to the time of a container's CPU sample
+// setTimeFromSample sets the window of the metrics. It sets their timestamp to the time of a container's CPU sample
 // if they have no timestamp or a later one. It returns false and changes nothing if the CPU or memory usage of
 // the container is unknown.
-func (m *resourceMetrics) addSampleTime(c *runtime.ContainerStats) (usageKnown bool) {
+func (m *resourceMetrics) setTimeFromSample(c *runtime.ContainerStats) (usageKnown bool) {
 	if cpuNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
 		return false
 	}

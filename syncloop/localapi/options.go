@@ -45,8 +45,8 @@ func (r *resource) parseOptions(query url.Values) (o options, err error) {
 	if o.selection, err = r.parseSelection(query); err != nil {
 		return o, apierrors.NewBadRequest(err.Error())
 	}
-	if err = o.parseNumbers(query); err == nil {
-		err = o.parseVersion(query)
+	if err = o.parseBoolsAndNumbers(query); err == nil {
+		err = o.parseVersionAndMatch(query)
 	}
 	if err != nil {
 		return o, apierrors.NewBadRequest(err.Error())
@@ -75,9 +75,9 @@ func (r *resource) parseSelection(query url.Values) (s selection, err error) {
 	return s, nil
 }
 
-// parseNumbers sets the boolean parameters, limit and timeoutSeconds from a query. It shortens a timeout above
+// parseBoolsAndNumbers sets the boolean parameters, limit and timeoutSeconds from a query. It shortens a timeout above
 // maxWatchDuration. A malformed value or a negative number is an error.
-func (o *options) parseNumbers(query url.Values) (err error) {
+func (o *options) parseBoolsAndNumbers(query url.Values) (err error) {
 	for key, place := range map[string]*bool{"watch": &o.watch, "allowWatchBookmarks": &o.bookmarks, "sendInitialEvents": &o.initialEvents} {
 		if value := query.Get(key); value != "" {
 			if *place, err = strconv.ParseBool(value); err != nil {
@@ -97,9 +97,9 @@ func (o *options) parseNumbers(query url.Values) (err error) {
 	return nil
 }
 
-// parseVersion sets resourceVersion and resourceVersionMatch from a query. A malformed value is an error, and
-// so are values that do not fit together or do not fit sendInitialEvents. Version 0 means no version.
-func (o *options) parseVersion(query url.Values) (err error) {
+// parseVersionAndMatch sets resourceVersion and resourceVersionMatch from a query. A malformed value is an error, and
+// so are values that do not fit together or do not fit sendInitialEventsIfWanted. Version 0 means no version.
+func (o *options) parseVersionAndMatch(query url.Values) (err error) {
 	if value := query.Get("resourceVersion"); value != "" && value != "0" {
 		o.hasVersion = true
 		if o.version, err = strconv.ParseUint(value, 10, 64); err != nil {

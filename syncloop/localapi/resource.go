@@ -33,8 +33,8 @@ func (r *resource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.groupVersion.Group, Resource: r.Name}
 }
 
-// asStored returns the object unchanged. It is the conversion of resources that need none.
-func asStored(o object) k8sruntime.Object { return o }
+// returnUnchanged returns the object unchanged. It is the conversion of resources that need none.
+func returnUnchanged(o object) k8sruntime.Object { return o }
 
 // withKind sets the API version v1 and the kind of an object, and returns the object.
 func withKind[T k8sruntime.Object](o T, kind string) T {
@@ -53,7 +53,7 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	pods := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "pods", SingularName: "pod", Namespaced: true, Kind: "Pod", Verbs: readVerbs, ShortNames: []string{"po"}, Categories: []string{"all"}},
-		columns:     podColumns(), row: podRow, fields: podFields, convert: asStored,
+		columns:     podColumns(), row: podRow, fields: podFields, convert: returnUnchanged,
 		subresources: []metav1.APIResource{
 			{Name: "pods/attach", Namespaced: true, Kind: "PodAttachOptions", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: "pods/exec", Namespaced: true, Kind: "PodExecOptions", Verbs: metav1.Verbs{"create", "get"}},
@@ -64,26 +64,26 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 	events := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "events", SingularName: "event", Namespaced: true, Kind: "Event", Verbs: readVerbs, ShortNames: []string{"ev"}},
-		columns:     eventColumns(), row: eventRow, fields: eventFields, convert: asStored,
+		columns:     eventColumns(), row: eventRow, fields: eventFields, convert: returnUnchanged,
 	}
 	nodes := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "nodes", SingularName: "node", Kind: "Node", Verbs: readVerbs, ShortNames: []string{"no"}},
-		columns:     nodeColumns(), row: nodeRow, convert: asStored, fields: func(o object) fields.Set {
+		columns:     nodeColumns(), row: nodeRow, convert: returnUnchanged, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "spec.unschedulable": strconv.FormatBool(o.(*v1.Node).Spec.Unschedulable)}
 		},
 	}
 	namespaces := &resource{
 		groupVersion: v1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "namespaces", SingularName: "namespace", Kind: "Namespace", Verbs: readVerbs, ShortNames: []string{"ns"}},
-		columns:     namespaceColumns(), row: namespaceRow, convert: asStored, fields: func(o object) fields.Set {
+		columns:     namespaceColumns(), row: namespaceRow, convert: returnUnchanged, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "status.phase": string(o.(*v1.Namespace).Status.Phase)}
 		},
 	}
 	leases := &resource{
 		groupVersion: coordinationv1.SchemeGroupVersion, cache: newCache(firstVersion),
 		APIResource: metav1.APIResource{Name: "leases", SingularName: "lease", Namespaced: true, Kind: "Lease", Verbs: readVerbs},
-		columns:     leaseColumns(), row: leaseRow, convert: asStored, fields: func(o object) fields.Set {
+		columns:     leaseColumns(), row: leaseRow, convert: returnUnchanged, fields: func(o object) fields.Set {
 			return fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
 		},
 	}

@@ -18,12 +18,12 @@ import (
 
 // sendJSON sends a value as JSON. If the value cannot be encoded, it sends the Status of the error instead.
 func sendJSON(w http.ResponseWriter, code int, value any) {
-	sendAs(w, code, "application/json", value)
+	sendJSONAs(w, code, "application/json", value)
 }
 
-// sendAs sends a value as JSON with this content type. If the value cannot be encoded, it sends the Status of
+// sendJSONAs sends a value as JSON with this content type. If the value cannot be encoded, it sends the Status of
 // the error instead.
-func sendAs(w http.ResponseWriter, code int, contentType string, value any) {
+func sendJSONAs(w http.ResponseWriter, code int, contentType string, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		sendError(w, err)

@@ -61,7 +61,7 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	s.extendWriteDeadline()
 	w.WriteHeader(http.StatusOK)
-	err := s.sendInitialEvents(&o)
+	err := s.sendInitialEventsIfWanted(&o)
 	if err == nil {
 		err = s.sendChanges(ctx, o.bookmarks)
 	}
@@ -70,10 +70,10 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	}
 }
 
-// sendInitialEvents sends the selected existing objects as ADDED events if the request has no version or sets
-// sendInitialEvents. If the request sets sendInitialEvents and allowWatchBookmarks, a bookmark follows. It
+// sendInitialEventsIfWanted sends the selected existing objects as ADDED events if the request has no version or sets
+// sendInitialEventsIfWanted. If the request sets sendInitialEventsIfWanted and allowWatchBookmarks, a bookmark follows. It
 // returns an error if the version does not exist yet.
-func (s *watcher) sendInitialEvents(o *options) error {
+func (s *watcher) sendInitialEventsIfWanted(o *options) error {
 	if o.hasVersion && !o.initialEvents {
 		return s.flush()
 	}

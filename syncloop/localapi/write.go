@@ -55,7 +55,7 @@ func (p *podWriter) serveWrite(w http.ResponseWriter, r *http.Request, t target)
 	case r.Method == http.MethodPatch && !slices.Contains(patchTypes, q.patchType()):
 		err = unsupportedPatchError(q.contentType) // Before the lookup of the pod, because a server-side apply could create it.
 	default:
-		pod, err = q.callRecoveringPanic(func() (*v1.Pod, error) { return q.updatePod(r.Method) })
+		pod, err = q.callRecoveringPanic(func() (*v1.Pod, error) { return q.patchOrReplacePod(r.Method) })
 	}
 	v, formErr := newView(t.resource, r, p.now)
 	if err == nil {
@@ -313,9 +313,9 @@ func (q *writeRequest) showAndApplyChange(kind created.Kind, pod *v1.Pod) (*v1.P
 	return shown, nil
 }
 
-// updatePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks the name,
+// patchOrReplacePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks the name,
 // the UID and the resource version first.
-func (q *writeRequest) updatePod(method string) (*v1.Pod, error) {
+func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
 	pod, shown, err := q.getWrittenPod()
 	if err != nil {

@@ -49,11 +49,11 @@ func TestLog_JoinsTheLastResult(t *testing.T) {
 
 func TestClean_Bounds(t *testing.T) {
 	long := strings.Repeat("x", MaxText)
-	assert.Equal(t, long, printableLine(long))
-	assert.Equal(t, long+"...", printableLine(long+"x"))
-	assert.Equal(t, long[:MaxText-1]+"...", printableLine(long[:MaxText-1]+"ü"), "no half characters")
-	assert.Equal(t, "a b", printableLine("a\n\tb"))
-	assert.Equal(t, "a?b", printableLine("a\xffb"))
+	assert.Equal(t, long, shortPrintableLine(long))
+	assert.Equal(t, long+"...", shortPrintableLine(long+"x"))
+	assert.Equal(t, long[:MaxText-1]+"...", shortPrintableLine(long[:MaxText-1]+"ü"), "no half characters")
+	assert.Equal(t, "a b", shortPrintableLine("a\n\tb"))
+	assert.Equal(t, "a?b", shortPrintableLine("a\xffb"))
 }
 
 func TestStatusOf(t *testing.T) {

@@ -81,7 +81,7 @@ func (b *builder) addRecord(r *Record) {
 	case KindPhase:
 		b.addPhase(r)
 	case KindSync:
-		b.worker.addBar(Bar{From: r.At, To: r.At, Class: Failed, Label: r.Name, Details: detailLines("", r.Err)})
+		b.worker.addOrMergeBar(Bar{From: r.At, To: r.At, Class: Failed, Label: r.Name, Details: detailLines("", r.Err)})
 	case KindAction:
 		b.workerFinished = b.workerFinished && r.Name != startContainer
 		b.ensureWorkerBar(r.startTime())
@@ -95,12 +95,12 @@ func (b *builder) addRecord(r *Record) {
 		b.addEvent(r)
 	case KindNote:
 		b.workerFinished = false
-		b.worker.closeBar(r.At) // The worker stops with its agent.
+		b.worker.closeOrRemoveOpenBar(r.At) // The worker stops with its agent.
 		b.t.Marks = append(b.t.Marks, Mark{r.At, r.Text})
 	case KindGone:
 		b.workerFinished = false
 		for _, lane := range []*Lane{&b.worker, &b.sandbox, &b.status} {
-			lane.closeBar(r.At)
+			lane.closeOrRemoveOpenBar(r.At)
 		}
 	}
 }
@@ -111,14 +111,14 @@ func (b *builder) addEvent(r *Record) {
 	if r.Warning {
 		class = Warning
 	}
-	b.events.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
+	b.events.addOrMergeBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
 // ensureWorkerBar opens the bar "syncing" of the worker, unless a bar is open or the worker has finished. The
 // first phase of a worker has no record.
 func (b *builder) ensureWorkerBar(at time.Time) {
 	if b.worker.openBarIndex() < 0 && !b.workerFinished {
-		b.worker.addBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
+		b.worker.addOrMergeBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
 	}
 }
 
@@ -128,7 +128,7 @@ const syncing = "syncing"
 // addPhase closes the bar of the worker's phase and opens a bar for the new phase. The phase "finished" gets a
 // bar without duration instead.
 func (b *builder) addPhase(r *Record) {
-	b.worker.closeBar(r.At)
+	b.worker.closeOrRemoveOpenBar(r.At)
 	b.workerFinished = r.Name != syncing && r.Name != "terminating"
 	class := Plain
 	switch r.Name {
@@ -137,10 +137,10 @@ func (b *builder) addPhase(r *Record) {
 	case "terminated":
 		class = Working
 	case "finished":
-		b.worker.addBar(Bar{From: r.At, To: r.At, Class: Succeeded, Label: r.Name})
+		b.worker.addOrMergeBar(Bar{From: r.At, To: r.At, Class: Succeeded, Label: r.Name})
 		return
 	}
-	b.worker.addBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
+	b.worker.addOrMergeBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
 // addStatus adds a pod status to the lanes of the status, the sandbox and the containers. If the summary has
@@ -148,14 +148,14 @@ func (b *builder) addPhase(r *Record) {
 func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
 	if !b.status.isOpenWith(s.Summary) {
-		b.status.closeBar(at)
-		b.status.addBar(Bar{From: at, To: at, Class: statusClass(s), Label: s.Summary, Open: true, Details: detailLines("phase "+string(s.Phase), "")})
+		b.status.closeOrRemoveOpenBar(at)
+		b.status.addOrMergeBar(Bar{From: at, To: at, Class: statusClass(s), Label: s.Summary, Open: true, Details: detailLines("phase "+string(s.Phase), "")})
 	}
 	switch up := b.sandbox.openBarIndex() >= 0; {
 	case s.SandboxReady && !up:
-		b.sandbox.addBar(Bar{From: at, To: at, Class: Running, Label: "ready", Open: true})
+		b.sandbox.addOrMergeBar(Bar{From: at, To: at, Class: Running, Label: "ready", Open: true})
 	case !s.SandboxReady && up:
-		b.sandbox.closeBar(at)
+		b.sandbox.closeOrRemoveOpenBar(at)
 	}
 	for i := range s.Containers {
 		b.ensureContainer(s.Containers[i].Name, s.Containers[i].Kind).addStatus(at, i, &s.Containers[i])
@@ -186,11 +186,11 @@ func (b *builder) addAction(r *Record) {
 		bar.Class = Failed
 	}
 	if r.Container == "" {
-		b.sandbox.addBar(bar)
+		b.sandbox.addOrMergeBar(bar)
 		return
 	}
 	c := b.ensureContainer(r.Container, Regular)
-	c.actions.addBar(bar)
+	c.actions.addOrMergeBar(bar)
 }
 
 // ensureContainer returns the container with this name and creates it if it is missing. A kind other than
@@ -211,12 +211,12 @@ func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
 // addLanesWithBars adds all lanes that have bars to the timeline, in display order. It first clips their bars
 // to the time range and assigns their rows.
 func (b *builder) addLanesWithBars() {
-	lanes := []Lane{b.worker.setName("worker", LaneWorker), b.sandbox.setName("sandbox", LaneSandbox)}
+	lanes := []Lane{b.worker.setNameAndCopy("worker", LaneWorker), b.sandbox.setNameAndCopy("sandbox", LaneSandbox)}
 	slices.SortStableFunc(b.order, func(x, y *container) int { return cmp.Compare(x.position, y.position) })
 	for _, c := range b.order {
 		lanes = append(lanes, c.lanes(b.t.To, b.ended)...)
 	}
-	lanes = append(lanes, b.status.setName("status", LaneStatus), b.events.setName("events", LaneEvents))
+	lanes = append(lanes, b.status.setNameAndCopy("status", LaneStatus), b.events.setNameAndCopy("events", LaneEvents))
 	for i := range lanes {
 		if lanes[i].clipBarsAndAssignRows(b.t.From, b.t.To, b.ended); len(lanes[i].Bars) > 0 {
 			b.t.Lanes = append(b.t.Lanes, lanes[i])

@@ -81,7 +81,7 @@ func (c *container) updateWait(at time.Time, s *Container) {
 	if s.Waiting && c.waits.isOpenWith(label) {
 		return
 	}
-	c.waits.closeBar(at)
+	c.waits.closeOrRemoveOpenBar(at)
 	if !s.Waiting {
 		return
 	}
@@ -109,7 +109,7 @@ func (c *container) addProbe(r *Record) {
 // lanes returns the lanes of the container: its states, its actions, and one for each probe kind with results.
 func (c *container) lanes(to time.Time, ended bool) []Lane {
 	states := Lane{Name: c.name, Kind: LaneKind(c.kind), Bars: c.stateBars(to, ended)}
-	lanes := []Lane{states, c.actions.setName(c.name+" actions", LaneActions)}
+	lanes := []Lane{states, c.actions.setNameAndCopy(c.name+" actions", LaneActions)}
 	for _, kind := range []string{"startup", "readiness", "liveness"} {
 		if lane := c.probes[kind]; lane != nil {
 			lanes = append(lanes, *lane)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// addBar appends a bar to the lane. If the bar and the lane's last bar are both without duration and have the
+// addOrMergeBar appends a bar to the lane. If the bar and the lane's last bar are both without duration and have the
 // same time, it merges the bar into the last one instead.
-func (l *Lane) addBar(b Bar) {
+func (l *Lane) addOrMergeBar(b Bar) {
 	if n := len(l.Bars); n > 0 && !b.Open && b.IsPoint() {
 		if last := &l.Bars[n-1]; !last.Open && last.IsPoint() && last.From.Equal(b.From) {
 			last.mergePointBar(b)
@@ -57,9 +57,9 @@ func (l *Lane) isOpenWith(label string) bool {
 	return i >= 0 && l.Bars[i].Label == label
 }
 
-// closeBar closes the open bar at this time. If the bar was opened at the same time, it removes the bar
+// closeOrRemoveOpenBar closes the open bar at this time. If the bar was opened at the same time, it removes the bar
 // instead. If no bar is open, it does nothing.
-func (l *Lane) closeBar(at time.Time) {
+func (l *Lane) closeOrRemoveOpenBar(at time.Time) {
 	i := l.openBarIndex()
 	if i < 0 {
 		return
@@ -70,8 +70,8 @@ func (l *Lane) closeBar(at time.Time) {
 	}
 }
 
-// setName sets the name and the kind of the lane and returns a copy of it.
-func (l *Lane) setName(name string, kind LaneKind) Lane {
+// setNameAndCopy sets the name and the kind of the lane and returns a copy of it.
+func (l *Lane) setNameAndCopy(name string, kind LaneKind) Lane {
 	l.Name, l.Kind = name, kind
 	return *l
 }

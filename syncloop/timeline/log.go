@@ -34,7 +34,7 @@ func NewLog(maxRecords int) *Log {
 // Add stores a record, and drops the oldest one if the log is full. Texts are cut to MaxText bytes. The Status
 // must not change afterwards.
 func (l *Log) Add(r Record) {
-	r.Name, r.Text, r.Err, r.Container = printableLine(r.Name), printableLine(r.Text), printableLine(r.Err), printableLine(r.Container)
+	r.Name, r.Text, r.Err, r.Container = shortPrintableLine(r.Name), shortPrintableLine(r.Text), shortPrintableLine(r.Err), shortPrintableLine(r.Container)
 	if l.mergeIntoPrevious(&r) {
 		return
 	}
@@ -81,7 +81,7 @@ func (l *Log) mergeIntoPrevious(r *Record) (merged bool) {
 	}
 	for i := range l.records {
 		last := &l.records[(l.next+len(l.records)-1-i)%len(l.records)]
-		if last.endsSeries(r) {
+		if last.preventsMergeOf(r) {
 			return false
 		}
 		if last.Kind != r.Kind || last.Container != r.Container || last.Name != r.Name {
@@ -99,9 +99,9 @@ func (l *Log) mergeIntoPrevious(r *Record) (merged bool) {
 	return false
 }
 
-// endsSeries reports whether this record prevents that a later record is merged with an earlier one: it is the
+// preventsMergeOf reports whether this record prevents that a later record is merged with an earlier one: it is the
 // start of the later record's container, a new agent, or the removal of the pod.
-func (r *Record) endsSeries(later *Record) bool {
+func (r *Record) preventsMergeOf(later *Record) bool {
 	return r.Kind == KindNote || r.Kind == KindGone || r.Kind == KindAction && r.Container == later.Container && r.Name == startContainer
 }
 

@@ -117,7 +117,7 @@ type Run struct {
 
 // StatusOf returns the part of a pod's status that a timeline shows. It does not retain the pod.
 func StatusOf(pod *v1.Pod, summary string) *Status {
-	s := &Status{Pod: pod.Namespace + "/" + pod.Name, Phase: pod.Status.Phase, Summary: printableLine(summary)}
+	s := &Status{Pod: pod.Namespace + "/" + pod.Name, Phase: pod.Status.Phase, Summary: shortPrintableLine(summary)}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == v1.PodReadyToStartContainers {
 			s.SandboxReady = c.Status == v1.ConditionTrue
@@ -156,7 +156,7 @@ func containerFromStatus(s *v1.ContainerStatus, kind ContainerKind) Container {
 	case s.State.Terminated != nil:
 		c.Run = runFromTermination(s.State.Terminated)
 	case s.State.Waiting != nil:
-		c.Waiting, c.Reason, c.Message = true, printableLine(s.State.Waiting.Reason), printableLine(s.State.Waiting.Message)
+		c.Waiting, c.Reason, c.Message = true, shortPrintableLine(s.State.Waiting.Reason), shortPrintableLine(s.State.Waiting.Message)
 	}
 	return c
 }
@@ -168,16 +168,16 @@ func runFromTermination(t *v1.ContainerStateTerminated) *Run {
 	}
 	return &Run{
 		StartedAt: t.StartedAt.Time, FinishedAt: t.FinishedAt.Time, Ended: true,
-		ExitCode: t.ExitCode, Reason: printableLine(t.Reason), Message: printableLine(t.Message),
+		ExitCode: t.ExitCode, Reason: shortPrintableLine(t.Reason), Message: shortPrintableLine(t.Message),
 	}
 }
 
 // MaxText is the maximum length of a text of a Record, in bytes.
 const MaxText = 512
 
-// printableLine returns a text as one line without unprintable characters. A text of more than MaxText bytes is
+// shortPrintableLine returns a text as one line without unprintable characters. A text of more than MaxText bytes is
 // cut and ends with "...".
-func printableLine(text string) string {
+func shortPrintableLine(text string) string {
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
 	if len(text) > 4*MaxText {
 		text = text[:4*MaxText] // Long enough, however much is removed below.

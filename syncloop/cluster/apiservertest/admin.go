@@ -102,7 +102,7 @@ func (a *Admin) updateObject(o Object, restoreFields func(before, after Object))
 		}
 		return out.DeepCopy(), nil
 	}
-	return storeUpdated(a.s, before, after)
+	return storeUpdatedOrRemove(a.s, before, after)
 }
 
 // Delete implements Administrator.

@@ -192,10 +192,10 @@ func (w *watchReader[T]) close() {
 	}
 }
 
-// nextEvent returns the next event. It skips bookmarks except the bookmark that ends the initial events. It
+// mustReadEventSkippingBookmarks returns the next event. It skips bookmarks except the bookmark that ends the initial events. It
 // fails the case if the stream ends, or if the resource version of a MODIFIED or DELETED event is not newer
 // than the last one.
-func (w *watchReader[T]) nextEvent() apiserver.Event[T] {
+func (w *watchReader[T]) mustReadEventSkippingBookmarks() apiserver.Event[T] {
 	w.b.Helper()
 	for {
 		e, err := w.stream.Next(w.b.ctx)
@@ -215,7 +215,7 @@ func (w *watchReader[T]) requireEvents(want ...string) {
 	w.b.Helper()
 	got := make([]string, len(want))
 	for i := range want {
-		e := w.nextEvent()
+		e := w.mustReadEventSkippingBookmarks()
 		got[i] = string(e.Type)
 		if e.Type != apiserver.Bookmark {
 			got[i] += " " + e.Object.GetName()
@@ -230,7 +230,7 @@ func (w *watchReader[T]) readInitialEvents() []string {
 	w.b.Helper()
 	names := map[string]bool{}
 	for {
-		e := w.nextEvent()
+		e := w.mustReadEventSkippingBookmarks()
 		if e.InitialEventsEnd {
 			return slices.Sorted(maps.Keys(names))
 		}
@@ -239,9 +239,9 @@ func (w *watchReader[T]) readInitialEvents() []string {
 	}
 }
 
-// requireEnd reads and drops events until Next returns an error, and returns that error. It fails the case if
+// mustReadUntilEnd reads and drops events until Next returns an error, and returns that error. It fails the case if
 // the stream does not end in time.
-func (w *watchReader[T]) requireEnd() error {
+func (w *watchReader[T]) mustReadUntilEnd() error {
 	w.b.Helper()
 	for {
 		if _, err := w.stream.Next(w.b.ctx); err != nil {

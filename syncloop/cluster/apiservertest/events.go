@@ -25,7 +25,7 @@ func (e events) CreateEvent(ctx context.Context, event *v1.Event) (*v1.Event, er
 }
 
 func (e events) PatchEvent(ctx context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
-	r := Request{Verb: "patch", Resource: "events", Namespace: namespace, Name: name, Keys: patchKeys(patch), Body: patch}
+	r := Request{Verb: "patch", Resource: "events", Namespace: namespace, Name: name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, e.c, r, func() (*v1.Event, error) {
 		o, err := e.c.s.getLocked(objectKey{"events", namespace, name})
 		if err != nil {
@@ -35,7 +35,7 @@ func (e events) PatchEvent(ctx context.Context, namespace, name string, patch []
 		if err != nil {
 			return nil, err
 		}
-		return storeUpdated(e.c.s, o.(*v1.Event), after)
+		return storeUpdatedOrRemove(e.c.s, o.(*v1.Event), after)
 	})
 }
 

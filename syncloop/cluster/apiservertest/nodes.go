@@ -81,7 +81,7 @@ func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.
 // patchNode applies a patch to a Node object, admits and validates the result as an API server does, and stores
 // it. restoreFields first resets the fields that a request for this resource must not change.
 func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, restoreFields func(before, after *v1.Node)) (*v1.Node, error) {
-	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchKeys(patch), Body: patch}
+	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
 		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
 		if err != nil {
@@ -99,7 +99,7 @@ func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byt
 		if err := setPodCIDRsAndValidateUpdate(before, after); err != nil {
 			return nil, err
 		}
-		return storeUpdated(n.c.s, before, after)
+		return storeUpdatedOrRemove(n.c.s, before, after)
 	})
 }
 
@@ -122,9 +122,9 @@ func setPodCIDRsAndValidateUpdate(before, after *v1.Node) error {
 	return apierrors.NewInvalid(schema.GroupKind{Kind: "Node"}, before.Name, faults)
 }
 
-// storeUpdated stores an updated object and returns a copy, or removes the object if its deletion is complete.
+// storeUpdatedOrRemove stores an updated object and returns a copy, or removes the object if its deletion is complete.
 // A node without allocatable resources gets its capacity as allocatable.
-func storeUpdated[T Object](s *Server, before, after T) (T, error) {
+func storeUpdatedOrRemove[T Object](s *Server, before, after T) (T, error) {
 	if node, ok := any(after).(*v1.Node); ok {
 		setAllocatableIfEmpty(node)
 	}
@@ -189,6 +189,6 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) (*coord
 			return nil, apierrors.NewInvalid(schema.GroupKind{Group: coordinationv1.GroupName, Kind: "Lease"}, lease.Name,
 				field.ErrorList{field.Invalid(field.NewPath("metadata", "resourceVersion"), "", "must be specified for an update")})
 		}
-		return storeUpdated(l.c.s, o.(*coordinationv1.Lease), lease)
+		return storeUpdatedOrRemove(l.c.s, o.(*coordinationv1.Lease), lease)
 	})
 }

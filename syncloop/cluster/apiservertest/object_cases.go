@@ -58,7 +58,7 @@ func objectConfigMap(b *bench) {
 	object.Data["key"] = "2"
 	_, err := b.h.Admin.Update(b.ctx, object)
 	b.Must(err, "Update")
-	e := w.nextEvent()
+	e := w.mustReadEventSkippingBookmarks()
 	b.Check(e.Type == apiserver.Modified && e.Object.Data["key"] == "2", "%s %s", e.Type, e.Object.Name)
 	b.Must(b.h.Admin.Delete(b.ctx, object, nil), "Delete")
 	w.requireEvents("DELETED " + object.Name)

@@ -70,7 +70,7 @@ func storeCreated[T Object](s *Server, o T) (T, error) {
 }
 
 func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
-	r := Request{Verb: "patch", Resource: "pods/status", Namespace: ref.Namespace, Name: ref.Name, Keys: patchKeys(patch), Body: patch}
+	r := Request{Verb: "patch", Resource: "pods/status", Namespace: ref.Namespace, Name: ref.Name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, p.c, r, func() (*v1.Pod, error) {
 		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
 		if err != nil {

@@ -100,8 +100,8 @@ func (s *Server) Watches() (open []Request) {
 	return open
 }
 
-// patchKeys returns the paths of the fields that a patch sets, or "unreadable" for a patch that is no JSON.
-func patchKeys(patch []byte) []string {
+// patchFieldPaths returns the paths of the fields that a patch sets, or "unreadable" for a patch that is no JSON.
+func patchFieldPaths(patch []byte) []string {
 	var tree map[string]any
 	if json.Unmarshal(patch, &tree) != nil {
 		return []string{"unreadable"}
@@ -113,9 +113,9 @@ func patchKeys(patch []byte) []string {
 
 // visitLeaves calls visit with the path of each leaf of a JSON tree, in order. A list is one leaf, whose path
 // also names the types of its elements.
-func visitLeaves(at string, tree map[string]any, visit func(string)) {
+func visitLeaves(prefix string, tree map[string]any, visit func(string)) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
-		path := strings.TrimPrefix(at+"."+name, ".")
+		path := strings.TrimPrefix(prefix+"."+name, ".")
 		switch value := tree[name].(type) {
 		case map[string]any:
 			visitLeaves(path, value, visit)

@@ -91,7 +91,7 @@ func watchResume(b *bench) {
 	b.mustPatchStatus(a, `{"message":"3"}`)
 	again := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{ResourceVersion: w.last})
 	for _, want := range []string{"2", "3"} {
-		e := again.nextEvent()
+		e := again.mustReadEventSkippingBookmarks()
 		b.Check(e.Type == apiserver.Modified && e.Object.Status.Message == want, "%s %q comes where %q was due", e.Type, e.Object.Status.Message, want)
 	}
 }
@@ -107,7 +107,7 @@ func watchOwn(b *bench) {
 func watchTimeout(b *bench) {
 	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true, Timeout: 2 * time.Second})
 	began := b.executor.Now()
-	err := w.requireEnd()
+	err := w.mustReadUntilEnd()
 	b.Check(errors.Is(err, io.EOF), "the stream ends with: %v", err)
 	b.Check(b.executor.Now().Sub(began) >= time.Second, "it ends too early")
 }

@@ -46,7 +46,7 @@ func newCertFilesIfReadable(cfg *rest.Config, settings *transport.Config) *certF
 // reloadIfDueAndChanged reads the files again and returns true if it has stored new CAs or a new client
 // certificate. It returns false without reading if the last read was less than rereadPeriod ago. It ignores
 // files that cannot be read, and a certificate that does not match its key.
-func (f *certFiles) reloadIfDueAndChanged() bool {
+func (f *certFiles) reloadIfDueAndChanged() (changed bool) {
 	if f == nil {
 		return false
 	}
@@ -63,7 +63,7 @@ func (f *certFiles) reloadIfDueAndChanged() bool {
 
 // reloadCAsIfChanged reads the CA file and stores the CAs if the file has changed. It returns false for an
 // unchanged, unreadable or invalid file.
-func (f *certFiles) reloadCAsIfChanged() bool {
+func (f *certFiles) reloadCAsIfChanged() (changed bool) {
 	text, err := os.ReadFile(f.ca)
 	if err != nil || bytes.Equal(text, f.caText) {
 		return false
@@ -78,7 +78,7 @@ func (f *certFiles) reloadCAsIfChanged() bool {
 
 // reloadCertificateIfChanged reads the client certificate and key and stores them if they have changed. It
 // returns false if they are unchanged, unreadable, or do not match.
-func (f *certFiles) reloadCertificateIfChanged() bool {
+func (f *certFiles) reloadCertificateIfChanged() (changed bool) {
 	cert, err := os.ReadFile(f.cert)
 	if err != nil {
 		return false

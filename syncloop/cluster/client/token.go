@@ -48,9 +48,9 @@ func newTokenFileIfConfigured(cfg *rest.Config) (*tokenFile, error) {
 	return f, nil
 }
 
-// rereadAndGetToken returns the newest token. If the last read is at least rereadPeriod ago, it reads the file
+// rereadIfDueAndGetToken returns the newest token. If the last read is at least rereadPeriod ago, it reads the file
 // again first.
-func (f *tokenFile) rereadAndGetToken() string {
+func (f *tokenFile) rereadIfDueAndGetToken() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rereadIfDueLocked(rereadPeriod)
@@ -115,7 +115,7 @@ func (b *tokenTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Authorization") != "" {
 		return b.next.RoundTrip(r)
 	}
-	token := b.file.rereadAndGetToken()
+	token := b.file.rereadIfDueAndGetToken()
 	answer, err := b.next.RoundTrip(withToken(r, r.Body, token))
 	if err != nil || answer.StatusCode != http.StatusUnauthorized {
 		return answer, err

@@ -84,7 +84,7 @@ func (c *Contact) Report(err error) {
 // recordResult records whether the server has answered a call, and the error if it has not. If the call ends an
 // outage, it returns the subscribers to wake; but of many short outages in a row only the first wake them, and
 // then one per 15 seconds.
-func (c *Contact) recordResult(err error, answered bool, now time.Time) []*subscriber {
+func (c *Contact) recordResult(err error, answered bool, now time.Time) (toWake []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.mu.state

@@ -145,7 +145,7 @@ func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.Change
 			}
 		case k != nil:
 			sink.Delete(c.Object.UID)
-			p.forgetPod(c.Object.UID)
+			p.forgetPodAndNotify(c.Object.UID)
 		}
 	}
 	if p.changesSinceForget += len(changes); p.changesSinceForget >= len(p.known) { // Not after each change, because it reads all pods.
@@ -163,8 +163,8 @@ func (p *Pods) getOrAddKnownPod(pod *v1.Pod) *knownPod {
 	return k
 }
 
-// forgetPod removes the entry of a pod that is gone, and calls Observer.Gone.
-func (p *Pods) forgetPod(uid types.UID) {
+// forgetPodAndNotify removes the entry of a pod that is gone, and calls Observer.Gone.
+func (p *Pods) forgetPodAndNotify(uid types.UID) {
 	delete(p.known, uid)
 	if p.cfg.Observer != nil {
 		p.cfg.Observer.Gone(uid)
@@ -226,7 +226,7 @@ func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) (mustPublish bool) {
 func (p *Pods) forgetMissingPods() {
 	for _, uid := range slices.Sorted(maps.Keys(p.known)) {
 		if p.known[uid].round != p.round {
-			p.forgetPod(uid)
+			p.forgetPodAndNotify(uid)
 		}
 	}
 }

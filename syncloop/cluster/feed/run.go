@@ -127,8 +127,8 @@ func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
 }
 
 // updateMachine passes the result of a call to the state machine by update. If the collection has changed, it
-// calls Changed, and wakes those who wait for a first object if there is one. If the call was a failure for the
-// state machine, it logs the error and calls Failed.
+// calls Changed, and if the collection has an object, it wakes those who wait for a first object. If the call
+// was a failure for the state machine, it logs the error and calls Failed.
 func (r *followerRun[T]) updateMachine(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
 	changed := update(r.mu.machine)

@@ -280,7 +280,7 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 		return
 	case Report:
 		if !r.cfg.NodeReports {
-			r.reportNameTaken(n, f.Static)
+			r.reportNameTakenOnce(n, f.Static)
 		}
 		return
 	case Create:
@@ -312,9 +312,9 @@ func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameS
 	n.failures, n.lastAction, n.due = 0, action, n.expectedBy
 }
 
-// reportNameTaken logs and records one event per static pod that has no mirror pod because an ordinary pod has
+// reportNameTakenOnce logs and records one event per static pod that has no mirror pod because an ordinary pod has
 // its name.
-func (r *Reconciler) reportNameTaken(n *nameState, static *v1.Pod) {
+func (r *Reconciler) reportNameTakenOnce(n *nameState, static *v1.Pod) {
 	if n.reportedTaken == static.UID {
 		return
 	}
@@ -331,7 +331,7 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	defer cancel()
 	_, err := r.cfg.Server.Create(ctx, Build(f.Static, f.Node))
 	if r.reportResult(err) == nil || !apierrors.IsAlreadyExists(err) {
-		r.reportRefusal(n, f, err)
+		r.reportRefusalOnce(n, f, err)
 		return err
 	}
 	found, err := r.cfg.Server.Get(ctx, f.Static.Namespace, f.Static.Name)
@@ -339,7 +339,7 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	case r.reportResult(err) != nil:
 		return err
 	case !podmanager.IsMirrorPod(found):
-		r.reportNameTaken(n, f.Static)
+		r.reportNameTakenOnce(n, f.Static)
 		return errNameTaken
 	case IsUpToDate(found, f.Static, f.Node):
 		return nil
@@ -350,10 +350,10 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	return errMirrorReplaced
 }
 
-// reportRefusal records one event per static pod whose mirror pod the server refuses. The static pod runs
+// reportRefusalOnce records one event per static pod whose mirror pod the server refuses. The static pod runs
 // without a mirror pod. It ignores errors that do not come from the server, or that say that the server is
 // unavailable.
-func (r *Reconciler) reportRefusal(n *nameState, f Facts, err error) {
+func (r *Reconciler) reportRefusalOnce(n *nameState, f Facts, err error) {
 	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.reportedRefusal == f.Static.UID {
 		return
 	}

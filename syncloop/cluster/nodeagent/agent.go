@@ -176,15 +176,17 @@ func (a *Agent) waitForSignal(ctx context.Context, w *loopSignal, d time.Duratio
 	return err
 }
 
-// storeReadNode calls storeNode for a Node object that a watch has shown, or that was read from the server.
+// storeReadNodeAndNotify calls storeNodeAndNotify for a Node object that a watch has shown, or that was read from the server.
 // readAt is the start of the read, and zero for a watch.
-func (a *Agent) storeReadNode(node *v1.Node, readAt time.Time) { a.storeNode(node, readAt, false) }
+func (a *Agent) storeReadNodeAndNotify(node *v1.Node, readAt time.Time) {
+	a.storeNodeAndNotify(node, readAt, false)
+}
 
-// storeNode stores a Node object from the server, marks the node as registered, records an event for each
+// storeNodeAndNotify stores a Node object from the server, marks the node as registered, records an event for each
 // relevant change, handles a new UID, and calls Hooks.Changed. ownWrite means that the object is the response
 // to a write of this agent. It ignores an object that is older than such a response, unless the object was read
 // later: then the server was restored from a backup, and the last sent status counts as unknown.
-func (a *Agent) storeNode(node *v1.Node, readAt time.Time, ownWrite bool) {
+func (a *Agent) storeNodeAndNotify(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node
 	if readAt.After(a.mu.readAt) {

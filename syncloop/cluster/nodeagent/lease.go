@@ -54,7 +54,7 @@ func (a *Agent) renewLease(ctx context.Context) error {
 		}
 		if err == nil {
 			known = found
-			a.reportOtherHolder(found)
+			a.reportIfOtherHolder(found)
 		}
 	}
 	var renewed *coordinationv1.Lease
@@ -76,8 +76,8 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	return a.reportResult(err)
 }
 
-// reportOtherHolder logs an error and calls Hooks.OtherHolder if the holder of the lease is not this node.
-func (a *Agent) reportOtherHolder(found *coordinationv1.Lease) {
+// reportIfOtherHolder logs an error and calls Hooks.OtherHolder if the holder of the lease is not this node.
+func (a *Agent) reportIfOtherHolder(found *coordinationv1.Lease) {
 	if h := found.Spec.HolderIdentity; h != nil && *h != a.cfg.Spec.Name {
 		a.cfg.Log.Error("another holder renews the lease of this node", "node", a.cfg.Spec.Name, "holder", *h)
 		a.cfg.Hooks.OtherHolder(*h)

@@ -76,7 +76,7 @@ func (a *Agent) listNode(ctx context.Context) (from string, err error) {
 		a.forgetNodeAndReregister()
 		return "", errNodeMissing
 	}
-	a.storeReadNode(list.Items[0], begun)
+	a.storeReadNodeAndNotify(list.Items[0], begun)
 	return list.ResourceVersion, nil
 }
 
@@ -131,7 +131,7 @@ func (a *Agent) storeWatchEvents(ctx context.Context, from string) error {
 		}
 		switch event.Type {
 		case apiserver.Added, apiserver.Modified:
-			a.storeReadNode(event.Object, time.Time{})
+			a.storeReadNodeAndNotify(event.Object, time.Time{})
 		case apiserver.Deleted:
 			a.handleDeletedEvent(event.Object)
 		}

@@ -96,7 +96,7 @@ func (a *Agent) patchStatus(ctx context.Context, server *v1.NodeStatus, status v
 // storeSentStatus stores the response to a status write and the sent status. If the status has changed, it
 // chooses a random delay for the next report.
 func (a *Agent) storeSentStatus(node *v1.Node, status v1.NodeStatus) {
-	a.storeNode(node, time.Time{}, true)
+	a.storeNodeAndNotify(node, time.Time{}, true)
 	random := a.cfg.Jitter()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -145,9 +145,9 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 	return nil
 }
 
-// adoptExistingNode reads the existing Node object, patches its labels and status to those of the agent, and
-// stores it. It reports an object with a new UID. The conditions keep their transition times, and the Ready
-// condition stays while the agent starts.
+// adoptExistingNode reads the existing Node object, patches the agent's labels and status into it, and stores
+// it. It reports an object with a new UID. The conditions keep their transition times, and the Ready condition
+// stays while the agent starts.
 func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)
@@ -178,5 +178,5 @@ func (a *Agent) storeRegisteredNode(node *v1.Node, readAt time.Time) {
 	if first {
 		a.recordEvents([]nodestatus.Event{{Type: v1.EventTypeNormal, Reason: "Starting", Message: "Starting node agent."}}, node)
 	}
-	a.storeReadNode(node, readAt)
+	a.storeReadNodeAndNotify(node, readAt)
 }

@@ -129,12 +129,12 @@ func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 
 // Gone removes a pod that the server no longer has. The Sink sends no status of the pod until Observe is called with it
 // again, for example after a restore of the server from a backup. Gone may be called at any time.
-func (s *Sink) Gone(uid types.UID) { s.removePod(uid, true) }
+func (s *Sink) Gone(uid types.UID) { s.forgetPodAndMarkGone(uid, true) }
 
-// removePod forgets a pod that the server does not have. If shown is set, the watch has shown the deletion, and
+// forgetPodAndMarkGone forgets a pod that the server does not have. If shown is set, the watch has shown the deletion, and
 // the sink sends nothing more for the UID. A response NotFound proves less: a server that has just started may
 // return it for an existing pod.
-func (s *Sink) removePod(uid types.UID, shown bool) {
+func (s *Sink) forgetPodAndMarkGone(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]
@@ -151,9 +151,9 @@ func (s *Sink) removePod(uid types.UID, shown bool) {
 	}
 }
 
-// forgetSentStatus forgets the wanted status of a pod that the status store has removed. If the server has
+// forgetWantedStatus forgets the wanted status of a pod that the status store has removed. If the server has
 // never shown the pod, it deletes the whole record of the pod.
-func (s *Sink) forgetSentStatus(removed status.Update) {
+func (s *Sink) forgetWantedStatus(removed status.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.statics, removed.UID)

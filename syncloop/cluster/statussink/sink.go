@@ -79,10 +79,10 @@ func (s *Sink) SetResend(resend, resendNow func(uid types.UID)) {
 // Send implements status.Sink.
 func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if u.Removed {
-		s.forgetSentStatus(u)
+		s.forgetWantedStatus(u)
 		return nil
 	}
-	ref, at := s.prepareSend(&u)
+	ref, at := s.storeWantedAndFindPod(&u)
 	switch at {
 	case podGone:
 		return nil
@@ -160,8 +160,9 @@ func (s *Sink) patchStatusRetryingConflicts(ctx context.Context, ref apiserver.P
 	return status.RetryAfter(err, 0)
 }
 
-// patchStatus sends the difference between the wanted and the known status, if there is one. It stores the pod
-// in the response and calls Config.StatusWritten. After an error the status at the server counts as unknown.
+// patchStatus sends the difference between the wanted and the known status, or nothing if they are equal. It
+// stores the pod in the response and calls Config.StatusWritten. After an error the status at the server counts
+// as unknown.
 func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	raw, err := s.statusPatch(ref.UID)
 	if err != nil {
@@ -196,7 +197,7 @@ func (s *Sink) handleFailedCall(ctx context.Context, ref apiserver.PodRef, answe
 	}
 	switch answer.Kind {
 	case patch.Gone, patch.OtherUID:
-		s.removePod(ref.UID, false)
+		s.forgetPodAndMarkGone(ref.UID, false)
 		return nil
 	case patch.WaitAll:
 		return status.Unavailable(err, answer.After)
@@ -239,10 +240,10 @@ const (
 	noMirrorPod             // the server has no mirror pod of the static pod
 )
 
-// prepareSend stores the wanted status and returns the reference of the pod at the server, which is the mirror
+// storeWantedAndFindPod stores the wanted status and returns the reference of the pod at the server, which is the mirror
 // pod for a static pod. It stores no status if a static pod has no mirror pod or the pod is gone; the
 // destination says which case it is.
-func (s *Sink) prepareSend(u *status.Update) (apiserver.PodRef, destination) {
+func (s *Sink) storeWantedAndFindPod(u *status.Update) (apiserver.PodRef, destination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ref := apiserver.PodRef{Namespace: u.Pod.Namespace, Name: u.Pod.Name, UID: u.UID}

@@ -124,13 +124,13 @@ func (c *Cache[T]) Set(o T) {
 		c.Set(o)
 	case !known:
 		if c.addObject(o) {
-			c.recordChange(Change[T]{Now: o})
+			c.recordChangeAndSetVersion(Change[T]{Now: o})
 		}
 	case before.GetUID() != o.GetUID():
 		c.waitingForName[name][indexOf(c.waitingForName[name], o.GetUID())] = o
 	default:
 		c.shown[name] = o
-		c.recordChange(Change[T]{Before: before, Now: o})
+		c.recordChangeAndSetVersion(Change[T]{Before: before, Now: o})
 	}
 }
 
@@ -176,12 +176,12 @@ func (c *Cache[T]) removeObject(uid types.UID, name types.NamespacedName, last T
 	if last == *new(T) || nameOf(last) != name {
 		last = copyOf(before)
 	}
-	c.recordChange(Change[T]{Before: before, Last: last})
+	c.recordChangeAndSetVersion(Change[T]{Before: before, Last: last})
 	if waiting := c.waitingForName[name]; len(waiting) > 0 {
 		next := waiting[0]
 		c.setWaiting(name, slices.Delete(waiting, 0, 1))
 		c.shown[name] = next
-		c.recordChange(Change[T]{Now: next})
+		c.recordChangeAndSetVersion(Change[T]{Now: next})
 	}
 }
 
@@ -194,10 +194,10 @@ func (c *Cache[T]) setWaiting(name types.NamespacedName, objects []T) {
 	c.waitingForName[name] = objects
 }
 
-// recordChange stores a change with the next version, and sets that version in the new object or in the last
+// recordChangeAndSetVersion stores a change with the next version, and sets that version in the new object or in the last
 // state of a deleted one.
-func (c *Cache[T]) recordChange(change Change[T]) {
-	c.changes.addChange(&change)
+func (c *Cache[T]) recordChangeAndSetVersion(change Change[T]) {
+	c.changes.addChangeAndDropOld(&change)
 	for _, o := range [...]T{change.Now, change.Last} {
 		if o != *new(T) {
 			c.setVersion(o)

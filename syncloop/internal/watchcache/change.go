@@ -52,15 +52,17 @@ type ring[T Object] struct {
 	sizeOf          func(T) int
 }
 
-// slot returns the index in the ring of the change that leads to a version.
-func (r *ring[T]) slot(version uint64) int { return int((version - r.begin - 1) % uint64(r.size)) }
+// indexOfVersion returns the index in the ring of the change that leads to a version.
+func (r *ring[T]) indexOfVersion(version uint64) int {
+	return int((version - r.begin - 1) % uint64(r.size))
+}
 
 // oldestVersion returns the oldest version whose later changes are all in the ring.
 func (r *ring[T]) oldestVersion() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
 
-// addChange gives a change the next version and stores it. It replaces the oldest change if the ring is full,
+// addChangeAndDropOld gives a change the next version and stores it. It replaces the oldest change if the ring is full,
 // and drops old changes if their size exceeds maxBytes.
-func (r *ring[T]) addChange(c *Change[T]) {
+func (r *ring[T]) addChangeAndDropOld(c *Change[T]) {
 	r.version++
 	c.Version = r.version
 	if r.maxBytes > 0 {
@@ -73,8 +75,8 @@ func (r *ring[T]) addChange(c *Change[T]) {
 	if r.bytes += c.bytes; len(r.changes) < r.size {
 		r.changes = append(r.changes, *c)
 	} else {
-		r.bytes -= r.changes[r.slot(r.version)].bytes
-		r.changes[r.slot(r.version)] = *c
+		r.bytes -= r.changes[r.indexOfVersion(r.version)].bytes
+		r.changes[r.indexOfVersion(r.version)] = *c
 	}
 	if r.bytes > r.maxBytes {
 		r.dropOldestHalf()
@@ -85,8 +87,8 @@ func (r *ring[T]) addChange(c *Change[T]) {
 // drops the newest change.
 func (r *ring[T]) dropOldestHalf() {
 	for v := r.oldestVersion() + 1; v < r.version && r.bytes > r.maxBytes/2; v++ {
-		r.bytes -= r.changes[r.slot(v)].bytes
-		r.changes[r.slot(v)] = Change[T]{}
+		r.bytes -= r.changes[r.indexOfVersion(v)].bytes
+		r.changes[r.indexOfVersion(v)] = Change[T]{}
 		r.lost = v
 	}
 }
@@ -100,7 +102,7 @@ func (r *ring[T]) changesSince(version uint64) (all []Change[T], ok bool) {
 	changes := make([]Change[T], 0, r.version-version)
 	for version < r.version {
 		version++
-		changes = append(changes, r.changes[r.slot(version)])
+		changes = append(changes, r.changes[r.indexOfVersion(version)])
 	}
 	return changes, true
 }

@@ -77,16 +77,16 @@ func (r *Recorder) Record(uid types.UID, rec timeline.Record) {
 	switch left := rec.Kind == timeline.KindGone; {
 	case left && !p.removed:
 		p.removed = true
-		r.addRemovedLocked(uid)
+		r.addRemovedAndDropOldestLocked(uid)
 	case !left && p.removed:
 		p.removed = false
 		r.mu.gone = slices.DeleteFunc(r.mu.gone, func(other types.UID) bool { return other == uid })
 	}
 }
 
-// addRemovedLocked adds a pod to the list of removed pods. If there are more than Config.RemovedPods, it drops
+// addRemovedAndDropOldestLocked adds a pod to the list of removed pods. If there are more than Config.RemovedPods, it drops
 // the records of the oldest ones.
-func (r *Recorder) addRemovedLocked(uid types.UID) {
+func (r *Recorder) addRemovedAndDropOldestLocked(uid types.UID) {
 	r.mu.gone = append(r.mu.gone, uid)
 	for len(r.mu.gone) > r.config.RemovedPods {
 		delete(r.mu.pods, r.mu.gone[0])

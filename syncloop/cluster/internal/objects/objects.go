@@ -97,7 +97,7 @@ func (o *Objects) Run(ctx context.Context) error {
 	group := executor.NewGroup(o.executor)
 	defer group.Wait()
 	for {
-		for _, f := range o.newFollowerStarts(ctx) {
+		for _, f := range o.unstartedFollowFuncs(ctx) {
 			group.Go(f)
 		}
 		if o.wake.Wait(ctx) != nil {
@@ -106,9 +106,9 @@ func (o *Objects) Run(ctx context.Context) error {
 	}
 }
 
-// newFollowerStarts returns one function for each object that has no watch yet, and stores in the object the
+// unstartedFollowFuncs returns one function for each object that has no watch yet, and stores in the object the
 // function that cancels its watch. The caller runs the returned functions, which watch until they are canceled.
-func (o *Objects) newFollowerStarts(ctx context.Context) (start []func()) {
+func (o *Objects) unstartedFollowFuncs(ctx context.Context) (start []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var begin []ref

@@ -228,7 +228,7 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 	}
 	m.handleWatchError(err, !m.awaitsInitialEvents && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
 	if m.do == Watch && !m.awaitsInitialEvents && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
-		m.startFullRead()
+		m.setNextToFullRead()
 	}
 }
 
@@ -246,23 +246,23 @@ func (m *Machine[T]) handleWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case isVersionLost(err) && !m.awaitsInitialEvents:
-		m.startFullRead()
+		m.setNextToFullRead()
 		if m.historyLost {
 			m.scheduleRetry(err, m.do)
 		}
 		m.historyLost = true
 	case m.awaitsInitialEvents && m.isInitialEventsUnsupported(err):
 		m.initialEventsUnsupported = true
-		m.startFullRead()
+		m.setNextToFullRead()
 	case !answered && worked:
 		m.do = Watch // The connection was closed, regularly or not.
 	case answered && !m.awaitsInitialEvents && apierrors.IsInternalError(err):
-		m.startFullRead()
+		m.setNextToFullRead()
 		m.scheduleRetry(err, m.do)
 	default:
 		m.scheduleRetry(err, Watch)
 		if m.unreachable { // The next server process may have other data.
-			m.startFullRead()
+			m.setNextToFullRead()
 			m.next, m.do = m.do, Wait
 		}
 	}
@@ -280,9 +280,9 @@ func (m *Machine[T]) isInitialEventsUnsupported(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// startFullRead makes a read of the whole collection the next action: a watch with initial events, or a list if
+// setNextToFullRead makes a read of the whole collection the next action: a watch with initial events, or a list if
 // the server does not support these.
-func (m *Machine[T]) startFullRead() {
+func (m *Machine[T]) setNextToFullRead() {
 	if m.do, m.awaitsInitialEvents = Watch, true; m.initialEventsUnsupported {
 		m.do, m.awaitsInitialEvents = List, false
 	}
