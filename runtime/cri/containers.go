@@ -54,8 +54,8 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 }
 
 // checkAndAdaptContainerRequest returns ErrUnsupported for a request that the runtime would silently ignore or
-// misinterpret. If the runtime cannot make mounts read-only recursively, it turns that option off in the
-// request's mounts, unless a mount requires it.
+// misinterpret. If the runtime cannot make mounts read-only recursively, it turns that option off in mounts for
+// which it is optional; for a mount that requires it, it returns ErrUnsupported.
 func (r *Runtime) checkAndAdaptContainerRequest(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)

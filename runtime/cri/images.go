@@ -26,9 +26,9 @@ func (r *Runtime) PullImage(ctx context.Context, req runtime.PullImageRequest) (
 	return res.GetImageRef(), nil
 }
 
-// explainPullFailure wraps the error of a failed pull in an error that is ErrImage. If ctx has ended or the
-// runtime does not respond, it returns err unchanged. To check that it calls Version, because an unreachable
-// registry has the same gRPC code as an unreachable runtime.
+// explainPullFailure returns an error that wraps ErrImage and the error of a failed pull. If ctx has ended or
+// the runtime does not respond, it returns err unchanged. It may call Version to check this, because an
+// unreachable registry has the same gRPC code as an unreachable runtime.
 func (r *Runtime) explainPullFailure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

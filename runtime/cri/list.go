@@ -149,8 +149,8 @@ func (r *Runtime) listContainersByState(ctx context.Context, labels map[string]s
 	return all, nil
 }
 
-// listContainersBySandbox makes one list call per sandbox and returns the results together. It misses
-// containers whose sandbox was removed, because no filter finds them.
+// listContainersBySandbox makes one list call per sandbox, with the labels and the state of filter, and returns
+// the results together. It misses containers whose sandbox was removed, because no filter finds them.
 func (r *Runtime) listContainersBySandbox(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
 	sandboxes, err := r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: filter.GetLabelSelector()})
 	if err != nil {

@@ -218,14 +218,15 @@ func (b *wrapper) findSubject(ctx context.Context, id string) callSubject {
 }
 
 // callWithFaults makes a runtime call through forward, unless a matching rule delays it, fails it, or makes it
-// wait until ctx ends. For the action Lie it returns a zero result and no error, without a call.
+// wait until ctx ends. Some actions make the call first and lose the reply. For the action Lie it returns a
+// zero result and no error, without a call.
 func callWithFaults[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward func() (R, error)) (R, error) {
 	return callWithFaultsOrWrongResult(ctx, b, verb, a, forward, func() (none R, err error) { return none, nil })
 }
 
 // callWithFaultsOrWrongResult makes a runtime call through forward, unless a matching rule delays it, fails it,
-// or makes it wait until ctx ends; the last two can also follow the call. For the action Lie it returns the
-// wrong result of lie, without a call.
+// or makes it wait until ctx ends. The actions FailDone and HangDone make the call first and lose the reply.
+// For the action Lie it returns the wrong result of lie, without a call.
 func callWithFaultsOrWrongResult[R any](ctx context.Context, b *wrapper, verb string, a callSubject, forward, lie func() (R, error)) (R, error) {
 	var none R
 	rule, ok := b.f.countMatchesAndFindFirst(verb, a)

@@ -119,8 +119,7 @@ func (b *bench) pullImage() string {
 	return ref
 }
 
-// sandboxRequest returns a request for a sandbox with a hostname, the log directory and an annotation, which
-// the cases compare with the runtime's results.
+// sandboxRequest returns a request for a sandbox with a hostname, the log directory and an annotation.
 func (b *bench) sandboxRequest(ref runtime.PodRef, attempt uint32) runtime.RunSandboxRequest {
 	return runtime.RunSandboxRequest{
 		Pod: ref, Attempt: attempt, Hostname: "runtimetest", LogDir: b.h.LogDir,

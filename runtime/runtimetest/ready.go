@@ -18,9 +18,9 @@ const (
 // traps. Case.Run then runs the case again with a longer delay.
 type retryWithLongerDelay struct{}
 
-// panicToRetryIfTrapsUnset panics, so that the case runs again with a longer trapDelay, if the test failed
-// perhaps because a container had not set its signal traps. withoutTraps says that it exited as if it had none.
-// It does nothing if the containers confirmed their traps, or if trapDelay has reached WaitTimeout.
+// panicToRetryIfTrapsUnset panics, so that the case runs again with a longer trapDelay. It does so only if
+// withoutTraps is true (a container exited as if it had no signal traps), a container has not confirmed its
+// traps, and trapDelay is below WaitTimeout.
 func (b *bench) panicToRetryIfTrapsUnset(withoutTraps bool) {
 	if withoutTraps && b.trapsUnconfirmed.Load() && b.trapDelay < b.h.WaitTimeout {
 		panic(retryWithLongerDelay{})
@@ -45,9 +45,10 @@ func (b *bench) runIgnoreTermUntilReady() (ref runtime.PodRef, sandbox, id strin
 	return ref, sandbox, id
 }
 
-// waitForTrapsOrDelay waits until a container confirms that it has set its signal traps: through Harness.Ready,
-// or through its log or a file if scripted. If no way confirms it, waitForTrapsOrDelay records that, waits for
-// trapDelay and returns nil. It may run on any goroutine.
+// waitForTrapsOrDelay waits until a container confirms that it has set its signal traps. If Harness.Ready is
+// set, it asks that function, and returns an error after WaitTimeout. If not, a scripted container confirms by
+// its log or a file; without a confirmation, waitForTrapsOrDelay records that, waits for trapDelay and returns
+// nil. It may run on any goroutine.
 func (b *bench) waitForTrapsOrDelay(id string, scripted bool) error {
 	if b.h.Ready != nil {
 		return b.pollUntilTrue(func() (bool, error) { return b.h.Ready(b.ctx, id) })
@@ -61,8 +62,9 @@ func (b *bench) waitForTrapsOrDelay(id string, scripted bool) error {
 	return b.executor.Sleep(b.ctx, b.trapDelay)
 }
 
-// trapChecks returns the functions that check whether a container has set its signal traps: by a log line and
-// by a file. It returns nil if the container does not run one of the default scripts.
+// trapChecks returns functions that check whether a container has set its signal traps: by a log line and by a
+// file, as far as the runtime can read logs and run commands. It returns nil if scripted is false, because only
+// the default scripts write these.
 func (b *bench) trapChecks(scripted bool) (ways []func(id string) (bool, error)) {
 	if !scripted {
 		return nil

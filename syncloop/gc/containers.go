@@ -171,7 +171,8 @@ func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) p
 
 // removeContainersAndSandboxes removes the chosen containers, with their logs, and then the chosen sandboxes,
 // and calls Removed. It skips the rest if ctx ends or Living returns false for the pod. It returns the pod's
-// new status from the runtime, or an error if a chosen container or sandbox still exists.
+// new status from the runtime. It returns an error if a call fails or if a chosen container or sandbox still
+// exists.
 func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *runtime.PodStatus, removals *policy.Removals) (*runtime.PodStatus, error) {
 	uid := status.UID
 	for _, id := range removals.Containers {

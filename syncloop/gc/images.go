@@ -272,8 +272,8 @@ type imageSurvey struct {
 	firstListed time.Time                // time of the first list of this agent
 }
 
-// listImagesAndUpdateHistory lists the images of the runtime. It also stores when each image was first listed
-// and last used, and deletes that history for absent images.
+// listImagesAndUpdateHistory lists the images of the runtime and returns them as candidates for removal. It
+// also stores when each image was first listed and last used, and deletes that history for absent images.
 func (i *Images) listImagesAndUpdateHistory(ctx context.Context, now time.Time, usedNames map[string]bool) (imageSurvey, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, now.Add(i.config.CallTimeout))
 	defer cancel()
@@ -330,8 +330,8 @@ func (i *Images) imagesUsedInSnapshot() map[string]bool {
 }
 
 // imagesUsedInRuntime asks the runtime for the images that containers use, and returns their names. If the
-// runtime has a UsedImageLister, containers of other owners are included. Without one it reads the status of
-// every listed pod.
+// runtime has a UsedImageLister, containers of other owners are included. If it has none, or that is
+// unsupported, it reads the status of every listed pod.
 func (i *Images) imagesUsedInRuntime(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := i.executor.WithDeadline(ctx, i.executor.Now().Add(i.config.CallTimeout))
 	defer cancel()

@@ -80,9 +80,9 @@ func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 	return d.removeLinksWhere(ctx, func(target string) bool { return ours(target) && isLogGone(target) })
 }
 
-// isLogGone reports whether a log does not exist and will not exist again. During a rotation the log file is
-// missing, but other files of its attempt exist. The newest attempt of a container may still create its log. It
-// returns false if the directory cannot be read.
+// isLogGone reports whether a log does not exist and will not exist again: its directory is gone, or the
+// directory has files of a newer attempt and none of the log's attempt. A rotated file shows that a rotation
+// may be in progress. The newest attempt of a container may still create its log.
 func isLogGone(target string) bool {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return false

@@ -104,8 +104,9 @@ func isLink(dir *os.Root, name string) bool {
 }
 
 // ensureRecordedPodDir ensures that a pod has a log directory in a Config.Root that other agents use too, and a
-// stored record that this node created it. If another program has created a directory with the same name, the
-// new directory gets a random suffix. mayAdopt is the result of mayAdoptUnrecordedDir.
+// stored record that this node created it. It deletes a record whose directory may belong to another program.
+// If a directory of another program has the pod's name, the new directory gets a random suffix. mayAdopt is the
+// result of mayAdoptUnrecordedDir.
 func (d *Dir) ensureRecordedPodDir(root *os.Root, pod runtime.PodRef, mayAdopt bool) error {
 	found, err := d.recordsOfPodOrAdoptDir(pod, mayAdopt)
 	if err != nil {

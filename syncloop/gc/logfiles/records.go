@@ -135,8 +135,9 @@ func (s *directoryRecords) writeLocked(id string, text []byte) error {
 	return nil
 }
 
-// loadOnceLocked reads the directory records from the disk at its first call. It ignores a record that cannot
-// be read, so that the recorded directory stays. It also deletes temporary files that a crash left.
+// loadOnceLocked reads the directory records from the disk, unless an earlier call has read them. It ignores a
+// record that cannot be read, so that the recorded directory stays. It also deletes temporary files that a
+// crash left.
 func (s *directoryRecords) loadOnceLocked() error {
 	if s.loaded {
 		return nil

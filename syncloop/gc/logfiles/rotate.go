@@ -116,8 +116,8 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	return nil
 }
 
-// rotatedFilesOfLog returns the regular files of a log's attempt, sorted by name, without the log itself. Live
-// is true for a file that is a hard link to the log.
+// rotatedFilesOfLog returns the regular files of a log's attempt, sorted by name, without the log itself. The
+// field Live is true for a file that is a hard link to the log.
 func rotatedFilesOfLog(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
 	var names []string
 	err = forEachEntry(dir, func(e fs.DirEntry) bool {

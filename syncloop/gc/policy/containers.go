@@ -119,8 +119,9 @@ func (p Containers) deadContainersOfName(uid types.UID, records []*runtime.Conta
 }
 
 // markExcessInPod marks the containers of one pod for removal that exceed the maximum count per name, the
-// maximum count per pod, or the maximum age (GC-3). The newest of a name is never marked. r.Next becomes the
-// time at which a younger one exceeds the maximum age, if that is earlier than r.Next.
+// maximum count per pod, or the maximum age since their exit (GC-3). The newest of a name is never marked.
+// r.Next becomes the earliest time at which another container exceeds the maximum age, if that is earlier than
+// r.Next.
 func (p Containers) markExcessInPod(groups []nameGroup, now time.Time, r *Removals) {
 	limit := cmp.Or(p.MaxPerPodContainer, 1)
 	for _, u := range groups {

@@ -150,7 +150,7 @@ type rotatedFile struct {
 }
 
 // parseRotatedFile parses the name of a rotated file of a log: the log's name, a timestamp, and an optional
-// suffix of a compressed file. It returns false for any other name.
+// suffix of a complete or incomplete compressed file. It returns false for any other name.
 func parseRotatedFile(log, name string) (rotatedFile, bool) {
 	rest, ok := strings.CutPrefix(name, log+".")
 	if !ok || len(rest) < len(timestampFormat) {
