@@ -125,6 +125,12 @@ func SetStartupResult(c *v1.ContainerStatus, passed bool) (changed bool) {
 // not succeeded, so its probes have not begun.
 func SetNotStarted(c *v1.ContainerStatus) { Readiness{}.WriteTo(c) }
 
+// SetUnreachable makes a container not ready that runs in an older sandbox: it does not have the address of
+// the pod.
+func SetUnreachable(c *v1.ContainerStatus) {
+	c.Ready = DecideReadiness(ReadinessFacts{Running: true, StartupPassed: isTrue(c.Started), ReadinessPassed: c.Ready, Unreachable: true}).Ready
+}
+
 // SetReadinessUnknown makes a container not ready and removes the field Started. An ephemeral
 // container has no such field. A container whose start no status shows yet has none either.
 func SetReadinessUnknown(c *v1.ContainerStatus) { c.Started, c.Ready = nil, false }

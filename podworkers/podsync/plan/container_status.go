@@ -145,7 +145,7 @@ func (s *statusBuilder) setSpec(spec *v1.PodSpec, x *containerRecords, place int
 // container. before is its previous record, or nil. Published values that the records no longer show are kept.
 func (s *statusBuilder) setFromRecords(in *StatusInput, rec, before *runtime.ContainerStatus) {
 	s.id, s.imageID = s.statusContainerID(in, rec), rec.ImageRef
-	s.inOlderSandbox = in.sandboxes.replaceReason == "" && rec.SandboxID != in.sandboxes.current.ID
+	s.inOlderSandbox = in.isRecordInOlderSandbox(rec)
 	if rec.Image != "" {
 		s.image = rec.Image
 	}

@@ -56,6 +56,29 @@ func (in *StatusInput) hasRecordOutsideSandbox() bool {
 	return false
 }
 
+// isRecordInOlderSandbox reports whether a container record is in an older sandbox, while the pod keeps its
+// current sandbox.
+func (in *StatusInput) isRecordInOlderSandbox(rec *runtime.ContainerStatus) bool {
+	return in.sandboxes.replaceReason == "" && rec.SandboxID != in.sandboxes.current.ID
+}
+
+// setNotReadyInOlderSandbox sets Ready to false, in status, for each container that runs in an older sandbox.
+func (in *StatusInput) setNotReadyInOlderSandbox(status *v1.PodStatus) {
+	for i := range in.Runtime.Containers {
+		rec := &in.Runtime.Containers[i]
+		if rec.Incarnation != in.Incarnation || rec.State != runtime.StateRunning || !in.isRecordInOlderSandbox(rec) {
+			continue
+		}
+		for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+			for j := range list {
+				if in.matchesContainerID(list[j].ContainerID, rec.ID) {
+					podstatus.SetUnreachable(&list[j])
+				}
+			}
+		}
+	}
+}
+
 // findLastReached sets hasOlder, and lastReached to the last init or regular container with a record in the
 // current sandbox. It leaves x nil if there is no sandbox, or if the pod needs no initialization or has it
 // already and all its records are in the current sandbox.

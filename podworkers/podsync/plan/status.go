@@ -64,8 +64,8 @@ func Status(in StatusInput) v1.PodStatus {
 // ContainerStatuses is the first half of Status: it returns the status of each container, and the
 // addresses. The lists of containers may be the lists of Old. A running container without probes
 // is started and ready. A running container with probes keeps the published Started and Ready of
-// the same container. A container in an older sandbox is neither started nor ready. The caller sets
-// Started and Ready of containers that have probes before it calls CompleteStatus.
+// the same container. The caller sets Started and Ready of containers that have probes before it
+// calls CompleteStatus.
 func ContainerStatuses(in StatusInput) v1.PodStatus {
 	in.setDefaultsAndCompute()
 	s := v1.PodStatus{
@@ -80,11 +80,13 @@ func ContainerStatuses(in StatusInput) v1.PodStatus {
 }
 
 // CompleteStatus is the second half of Status. It returns the result of ContainerStatuses with the
-// phase of the pod, its reason and its conditions. It calls podstatus.Conclude with the sandbox and
-// the restarts that the records show.
+// phase of the pod, its reason and its conditions. A container in an older sandbox is not ready, and
+// one whose postStart hook has not succeeded is neither started nor ready, whatever the probes say.
+// It calls podstatus.Conclude with the sandbox and the restarts that the records show.
 func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.setDefaultsAndCompute()
 	in.Memory.setNotStartedWhilePostStartPending(&status)
+	in.setNotReadyInOlderSandbox(&status)
 	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
@@ -39,6 +40,34 @@ func TestConclude_P33_NoContainerStatuses(t *testing.T) {
 	w.pod.Spec.InitContainers[0].RestartPolicy = nil
 	s = plan.CompleteStatus(w.statusInput(false), s)
 	assert.Equal(t, v1.PodPending, s.Phase, "of an init container nothing is said (PH-1)")
+}
+
+// A container that runs in an older sandbox is not ready, whatever its probes say, because it does not have the
+// address of the pod. The prober sets Started and Ready of every container before the status is complete.
+func TestStatus_OlderSandboxIsNotReady(t *testing.T) {
+	w := newHarness(t, "pod main=a,b init=s*,i\nsandbox 0 lost\nsandbox 1 ready\ns 0 running in=0\ni 0 exited=0 in=1\na 0 running in=0\nb 0 running in=1")
+	in := w.statusInput(false)
+	s := plan.ContainerStatuses(in)
+	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses} {
+		for i := range list {
+			role := podstatus.RoleLasting
+			if list[i].Name == "i" {
+				role = podstatus.RoleInit
+			}
+			podstatus.SetProbed(role, &list[i], true, true)
+		}
+	}
+	s = plan.CompleteStatus(in, s)
+	ready := map[string]bool{}
+	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
+		ready[c.Name] = c.Ready
+	}
+	assert.Equal(t, map[string]bool{"s": false, "i": true, "a": false, "b": true}, ready)
+	for _, c := range s.Conditions {
+		if c.Type == v1.ContainersReady || c.Type == v1.PodReady {
+			assert.Equal(t, v1.ConditionFalse, c.Status, c.Type)
+		}
+	}
 }
 
 // The published start time never changes. Without one the oldest sandbox of the incarnation has it, so
