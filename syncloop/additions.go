@@ -201,9 +201,9 @@ func (p *unstartedPods) recordAndPublishRejection(pod *v1.Pod, result PodAdmitRe
 	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// storeRejectionAndPublishStatus stores that a pod is rejected, ends its wait for admission if it waits, and
-// publishes the given terminal status. While an earlier pod with the same UID terminates, the status is
-// published later, unless the pod already has a published status.
+// storeRejectionAndPublishStatus stores that a pod is rejected, ends its wait for admission if it waits,
+// publishes the given terminal status, and saves it for the next agent. While an earlier pod with the same UID
+// terminates, the status is published later, unless a status of this pod was published before.
 func (p *unstartedPods) storeRejectionAndPublishStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	own := w != nil && w.published

@@ -37,8 +37,8 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// allocationPod returns a pod as the allocation table stores it: with the resource requests, host ports and
-// full name that it claims, and with the claims that rules of the host program compute.
+// allocationPod returns a pod as the allocation table stores it: with its resource requests, host ports and
+// full name, and with what rules of the host program count for it.
 func allocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }

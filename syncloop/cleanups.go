@@ -114,7 +114,7 @@ func (c *cleanup) killDeletedTerminalPods() {
 }
 
 // killOrphans kills each running pod that has no worker and should not run. While a source may still name a pod
-// of an earlier agent, it defers the kill of that pod (B-132, HC-9).
+// of an earlier agent, it defers the kill of that pod, unless the pod blocks another pod (B-132, HC-9).
 func (c *cleanup) killOrphans() {
 	for i := range c.running {
 		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKillIfInGrace(pod) {

@@ -82,9 +82,9 @@ func (c *cleanup) updateAllAllocationsAndDropSpecs() {
 	})
 }
 
-// updatePodAllocation updates what the allocation table has of a pod. It updates the claims that a terminating
-// pod keeps, and adds or removes the pod as an admitted pod. Claims of a pod that waits for admission stay as
-// they are.
+// updatePodAllocation updates the resources, ports and name that the allocation table counts for a UID: for a
+// pod that still terminates, and for an admitted pod. A pod that is neither is removed from the table. A pod
+// that waits for admission stays as it is.
 func (s *podStates) updatePodAllocation(uid types.UID) {
 	view := s.config.Workers.View(uid)
 	pod, wanted := s.config.Manager.GetPodByUID(uid)
@@ -116,9 +116,9 @@ func (s *podStates) isAdmittedAndNotTerminating(pod *v1.Pod, view lifecycle.View
 	return !view.IsPodTerminationRequested() || view.RestartRequested
 }
 
-// updateTermination updates the claims that a terminating pod keeps in the allocation table until its
-// containers have stopped. It also stores or clears the entry that TerminatingPods returns. For a pod that does
-// not terminate it clears the deferral of its kill as an orphan.
+// updateTermination updates what the allocation table counts for a terminating pod until its containers have
+// stopped. It also stores or clears the entry that TerminatingPods returns. For a pod that does not terminate
+// it clears the deferral of its kill as an orphan.
 func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desired *v1.Pod) {
 	r := s.readRecord(uid)
 	now := allocation.Observed{

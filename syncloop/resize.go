@@ -38,10 +38,9 @@ type Resizes struct {
 // resizeUnsupported is the refusal of a node whose runtime cannot update a running container.
 const resizeUnsupported = "this node does not resize pods in place"
 
-// storePods stores changed pods in the manager and returns them as stored. An admitted pod whose resources have
-// changed is stored with its allocated resources, and requests the new ones. storePods then decides about the
-// resize requests. It updates the workers of other pods that get their resources, but not the workers of these
-// pods, which the caller updates.
+// storePods stores changed pods in the manager and returns them as stored. A pod whose resources have changed
+// keeps its allocated resources, and storePods decides about its resize and any other waiting resize request.
+// It updates the workers of other pods that are resized; the caller updates the workers of the given pods.
 func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 	stored := make([]*v1.Pod, len(pods))
 	uids := make(map[types.UID]bool, len(pods))
@@ -75,9 +74,9 @@ func (h *Handlers) storePod(desired *v1.Pod) *v1.Pod {
 }
 
 // withAllocatedResources returns the desired pod with the resources and the resize conditions of its stored
-// version. If the desired resources differ from them, it requests the resize; otherwise it cancels the request
-// of the pod and drops its condition PodResizePending. If the runtime cannot resize, it returns a pod that is not
-// from an API server as it is.
+// version, before. If the desired resources are different, it requests a resize. If they are equal or the
+// request fails, it cancels an earlier request and drops the condition PodResizePending. A pod that is not from
+// an API server is returned unchanged if the runtime cannot resize.
 func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 	if !h.config.FromAPIServer(desired) && !h.config.Resizes.Supported() {
 		return desired
@@ -98,9 +97,10 @@ func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 	return &copied
 }
 
-// requestResize requests the desired resources for an admitted pod, and saves the allocated ones first. It
-// returns false if the pod is terminating or not admitted, and then requests nothing.
-func (h *Handlers) requestResize(allocated, desired *v1.Pod) bool {
+// requestResize stores a request to resize an admitted pod, which the host program may have refused as
+// infeasible. For the first request it also saves the allocated resources. It does nothing and returns false if
+// the pod is being deleted or is not admitted.
+func (h *Handlers) requestResize(allocated, desired *v1.Pod) (requested bool) {
 	had, _ := h.table.ResizeState(desired.UID)
 	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation}
 	message := resizeUnsupported
@@ -119,8 +119,8 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod) bool {
 	return true
 }
 
-// withoutResizeConditions returns the pod, or a copy of it without the resize conditions that the node has
-// written before.
+// withoutResizeConditions returns a copy of the pod without the conditions PodResizePending and
+// PodResizeInProgress, or the pod itself if it has neither.
 func withoutResizeConditions(pod *v1.Pod) *v1.Pod {
 	isResize := func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress }
 	if !slices.ContainsFunc(pod.Status.Conditions, isResize) {
@@ -131,10 +131,10 @@ func withoutResizeConditions(pod *v1.Pod) *v1.Pod {
 	return &copied
 }
 
-// decideResizes lets the allocation table decide about the resize requests, and reports whether it has decided
-// about any. It stores each such pod with its new condition, and with the resources if the pod gets them,
-// records an event, and updates the worker of the pod unless except has it. Before every source has delivered,
-// it decides nothing, because pods that run may not have been counted yet.
+// decideResizes lets the allocation table decide about the resize requests. It stores each pod with a new
+// decision and its condition, records an event, and updates the pod's worker unless except has the pod. Before
+// every source has delivered, it decides nothing, because running pods may not have been counted yet. A panic
+// is logged.
 func (h *Handlers) decideResizes(except map[types.UID]bool) (decided bool) {
 	if !h.config.Sources.AllSeen() {
 		return false
@@ -149,8 +149,9 @@ func (h *Handlers) decideResizes(except map[types.UID]bool) (decided bool) {
 	return decided
 }
 
-// applyResizeDecision stores a pod with the decision about its resize request, records an event, and updates the
-// worker of the pod unless the caller does that.
+// applyResizeDecision stores a pod with the decision about its resize request: with the new resources, which it
+// also saves, or with a condition that says why not. It records an event, logs the decision, and updates the
+// worker of the pod unless callerUpdates is true. It does nothing if the pod is no longer desired.
 func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) {
 	before, found := h.config.Manager.GetPodByUID(e.UID)
 	if !found {
@@ -180,8 +181,9 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 	}
 }
 
-// withResizeCondition returns a copy of a pod in which the condition replaces the condition of its type.
-// PodResizeInProgress also replaces PodResizePending, because the pod now has the resources that it requested.
+// withResizeCondition returns a copy of a pod in which the condition replaces an earlier condition of the same
+// type. PodResizeInProgress also removes PodResizePending, because the pod now has the resources that it
+// requested.
 func withResizeCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	copied := *pod
 	copied.Status.Conditions = append(slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool {
@@ -190,8 +192,8 @@ func withResizeCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	return &copied
 }
 
-// withSavedResources returns a pod that runs with the resources that an earlier agent has saved for it. It
-// returns the pod itself if none are saved or they are equal.
+// withSavedResources returns the pod with the resources that an earlier agent has saved for it. It returns the
+// pod itself if none are saved.
 func (h *Handlers) withSavedResources(pod *v1.Pod) *v1.Pod {
 	saved, found := h.config.Resizes.Allocated(pod)
 	if !found {

@@ -129,9 +129,9 @@ func (t *Table) openNextDecision() bool {
 	return false
 }
 
-// openDecision makes the decision about a pod the open one and returns it. The decision counts the pods in
-// staying and the terminating pods, but not a terminating pod with the same UID. It searches the pods that the
-// pod has to wait for, unless the ones found earlier are all still terminating.
+// openDecision makes the decision about a pod the open one and returns it. The decision counts the given
+// admitted and waiting pods, and the terminating pods except one with the same UID. It searches the pods that
+// the pod has to wait for, unless the ones found earlier are all still terminating.
 func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	j := &t.job // Only one decision is open at a time.
 	*j = job{w: w, chainIndex: -1, revision: t.revision}
@@ -236,9 +236,9 @@ func (t *Table) handleChainAnswer(j *job, a Answer) {
 	j.handleAnswer(a)
 }
 
-// applyArrivalDecision removes a new pod from the arrivals, stores its state and appends the effect. An
-// admitted or waiting pod is added to the staying pods, and a waiting pod to the waiting pods. If a rule
-// panicked, no state is stored and the effect is Postpone.
+// applyArrivalDecision applies the decision about a new pod: it stores the pod's state and appends the effect.
+// An admitted or waiting pod then counts with what it claims, and a waiting pod is added to the waiting pods.
+// If a rule panicked, the pod is forgotten and the effect is Postpone.
 func (t *Table) applyArrivalDecision(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]

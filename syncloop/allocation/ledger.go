@@ -34,8 +34,8 @@ type entry struct {
 	arrival uint64 // position in the order of arrival
 }
 
-// putPod adds a pod and returns its entry. It replaces a pod with the same UID; the new pod then keeps the old
-// position in the order of arrival.
+// putPod adds a pod to the ledger, a set of pods with the sums of what they claim, and returns its entry. It
+// replaces a pod with the same UID; the new pod then keeps the old position in the order of arrival.
 func (l *ledger) putPod(pod Pod) *entry {
 	e := &entry{Pod: pod, arrival: l.arrived + 1}
 	if old := l.items[pod.UID]; old != nil {
@@ -46,8 +46,8 @@ func (l *ledger) putPod(pod Pod) *entry {
 	return e
 }
 
-// insert adds an entry, whose UID the ledger must not have yet, and adds its claims to the sums. The entry's
-// own arrival number decides its position.
+// insert adds the entry of a pod and what the pod claims to the sums. The ledger must not have the UID yet. The
+// entry's own arrival number decides its position among the pods.
 func (l *ledger) insert(e *entry) {
 	if l.items == nil {
 		l.items = make(map[types.UID]*entry)
@@ -69,7 +69,8 @@ func (l *ledger) insert(e *entry) {
 	}
 }
 
-// addClaims adds the quantities of a pod to the sums, and adds the pod to the list of each key that it claims.
+// addClaims adds the quantities of a pod to the sums, and adds the pod to the list of each host port, pod name
+// or other key that it claims.
 func (s *sum) addClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name] // The ledger owns the quantity, so Add may change it in place.
@@ -90,8 +91,8 @@ func (s *sum) addClaims(e *entry, claims *Claims) {
 	}
 }
 
-// removePod removes the pod of a UID and its claims, and returns its entry. It returns false if the ledger has
-// no such pod.
+// removePod removes the pod of a UID, subtracts what it claims from the sums, and returns its entry. It returns
+// false if there is no such pod.
 func (l *ledger) removePod(uid types.UID) (*entry, bool) {
 	e := l.items[uid]
 	if e == nil {
@@ -105,8 +106,8 @@ func (l *ledger) removePod(uid types.UID) (*entry, bool) {
 	return e, true
 }
 
-// subtractClaims subtracts the quantities of a pod from the sums, and removes the pod from the list of each key
-// that it claims. Empty sums and lists are deleted.
+// subtractClaims subtracts the quantities of a pod from the sums, and removes the pod from the list of each
+// host port, pod name or other key that it claims. Sums of zero and empty lists are deleted.
 func (s *sum) subtractClaims(e *entry, claims *Claims) {
 	for name, q := range claims.Quantities {
 		have := s.quantities[name]
@@ -170,8 +171,9 @@ func (l *ledger) requestedQuantity(slot int, name v1.ResourceName) resource.Quan
 	return q.DeepCopy()
 }
 
-// forEachHolder calls yield with each pod that claims a key, in the order of arrival, until yield returns
-// false. slot selects the claims: 0 for the built-in rules, and n for the n-th rule of the host program.
+// forEachHolder calls yield with each pod that claims a key, such as a host port or a pod name, in the order of
+// arrival, until yield returns false. slot selects the rule: 0 for the built-in rules, and n for the n-th rule
+// of the host program.
 func (l *ledger) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	if slot >= len(l.sums) {
 		return
@@ -187,8 +189,8 @@ func (l *ledger) forEachHolder(slot int, key keyID, yield func(*entry) bool) {
 	}
 }
 
-// insertEntry returns the list with an entry inserted in the order of arrival. It returns the list unchanged if
-// the entry is in it.
+// insertEntry returns the list with the entry of a pod inserted in the order of arrival. It returns the list
+// unchanged if the pod is in it.
 func insertEntry(list []*entry, e *entry) []*entry {
 	i, found := slices.BinarySearchFunc(list, e, compareArrivals)
 	if found {
@@ -197,8 +199,8 @@ func insertEntry(list []*entry, e *entry) []*entry {
 	return slices.Insert(list, i, e)
 }
 
-// removeEntry removes an entry from the list of a key, if the list has it. It deletes a list that is empty
-// afterwards.
+// removeEntry removes the entry of a pod from the list of a key, if the list has it. It deletes a list that is
+// empty afterwards.
 func removeEntry(lists map[keyID][]*entry, k keyID, e *entry) {
 	list := lists[k]
 	for i := range list {

@@ -126,7 +126,7 @@ type ledgerWithout struct {
 	excluded []types.UID
 }
 
-// isExcluded reports whether the UID is one of those that this view of the ledger leaves out.
+// isExcluded reports whether the pod of a UID does not count, because this view leaves it out.
 func (w ledgerWithout) isExcluded(uid types.UID) bool { return slices.Contains(w.excluded, uid) }
 
 func (w ledgerWithout) len() int {
@@ -181,9 +181,9 @@ type slotKey struct {
 	keyID
 }
 
-// copySums returns a copy of the summed claims of several ledgers, without pod itself and the pods in stopped.
-// It also copies which of the other pods claim a key that pod claims. The list of the pods is copied only if
-// withList is true, because its time grows with the number of pods.
+// copySums returns a copy of the sums of what the pods in several ledgers claim, without pod itself and the
+// pods in stopped. It also copies which of the other pods claim a host port, name or other key that pod claims.
+// The list of the pods is copied only if withList is true, because its time grows with the number of pods.
 func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) *copiedSums {
 	x := &copiedSums{}
 	stopped = append([]types.UID{pod.UID}, stopped...)
@@ -207,7 +207,7 @@ func copySums(pod *Pod, withList bool, stopped []types.UID, ledgers ...*ledger) 
 	return x
 }
 
-// subtractPod subtracts one pod and its claims from the copied sums. It does nothing if e is nil.
+// subtractPod subtracts one pod, and what it claims, from the copied sums. It does nothing if e is nil.
 func (x *copiedSums) subtractPod(e *entry) {
 	if e == nil {
 		return
@@ -222,7 +222,8 @@ func (x *copiedSums) subtractPod(e *entry) {
 	}
 }
 
-// copyHolders stores, for each key that pod claims, which of the other pods claim it too.
+// copyHolders stores, for each host port, name or other key that pod claims, which of the other pods claim it
+// too.
 func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {

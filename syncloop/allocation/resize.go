@@ -114,7 +114,7 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 		t.decideResizes = false
 		again := t.recheckResizes
 		t.recheckResizes = false
-		for _, uid := range t.resizesInOrder() {
+		for _, uid := range t.removeStaleAndSortResizes() {
 			i := t.records[uid].newestIncarnation()
 			if i.resize.state == ResizeInfeasible && !again {
 				continue
@@ -125,8 +125,9 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 	return effects
 }
 
-// decideResize decides about the request of one pod, and appends an effect if something has changed. If the
-// pod gives claims back, the table decides again about all deferred requests.
+// decideResize decides about the resize request of one pod. If it is accepted, the pod counts with the new
+// resources and loses the request; if a resource decreases, all deferred requests are decided again. It appends
+// an effect if the request is accepted, or if its state or reason has changed.
 func (t *Table) decideResize(uid types.UID, i *incarnation, effects []Effect) []Effect {
 	request := i.resize
 	state, answer := t.checkResize(uid, request)
@@ -152,9 +153,9 @@ func (t *Table) decideResize(uid types.UID, i *incarnation, effects []Effect) []
 	return append(effects, Effect{Kind: kind, UID: uid, Pod: &request.Pod, Generation: request.Generation, Answer: answer})
 }
 
-// resizesInOrder removes the requests of pods that are no longer admitted, and returns the UIDs of the others
-// in the order of DecideResizes.
-func (t *Table) resizesInOrder() []types.UID {
+// removeStaleAndSortResizes removes the resize requests of pods that are no longer admitted. It returns the
+// UIDs of the others in the order in which DecideResizes decides about them.
+func (t *Table) removeStaleAndSortResizes() []types.UID {
 	t.resizing = slices.DeleteFunc(t.resizing, func(uid types.UID) bool {
 		r := t.records[uid]
 		return r == nil || r.newestIncarnation().resize == nil
@@ -184,7 +185,8 @@ type resizeOrder struct {
 	uid        types.UID
 }
 
-// compare orders two requests as DecideResizes decides about them.
+// compare compares two resize requests by the order of the decisions: requests that increase nothing first,
+// then by the higher priority, Guaranteed pods before others, the older request, and the UID.
 func (o resizeOrder) compare(other resizeOrder) int {
 	return cmp.Or(
 		compareFalseFirst(o.increases, other.increases), cmp.Compare(other.priority, o.priority),
@@ -192,7 +194,7 @@ func (o resizeOrder) compare(other resizeOrder) int {
 	)
 }
 
-// compareFalseFirst orders false before true.
+// compareFalseFirst compares two booleans so that false sorts before true.
 func compareFalseFirst(a, b bool) int {
 	switch {
 	case a == b:
@@ -203,34 +205,34 @@ func compareFalseFirst(a, b bool) int {
 	return -1
 }
 
-// checkResize returns NoResize if the rules admit the requested claims beside all other pods. Otherwise it
-// returns ResizeInfeasible if they are refused on the empty node too, or else ResizeDeferred, with the first
-// refusal.
+// checkResize returns NoResize if the rules admit the requested resources beside all other pods. It returns
+// ResizeInfeasible if the caller refused the request or the rules refuse it on the empty node too. In any other
+// case it returns ResizeDeferred. A refusal comes with its reason.
 func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer) {
 	if request.Refusal.Reason != "" {
 		return ResizeInfeasible, request.Refusal
 	}
-	if refusal := t.refuseIncrease(uid, &request.Pod, newSnapshot(&ledger{}, &ledger{})); !refusal.Admit {
+	if refusal := t.checkIncreasedClaims(uid, &request.Pod, newSnapshot(&ledger{}, &ledger{})); !refusal.Admit {
 		return ResizeInfeasible, refusal
 	}
 	others := newSnapshot(ledgerWithout{&t.staying, []types.UID{uid}}, &t.terminating)
-	if refusal := t.refuseIncrease(uid, &request.Pod, others); !refusal.Admit {
+	if refusal := t.checkIncreasedClaims(uid, &request.Pod, others); !refusal.Admit {
 		return ResizeDeferred, refusal
 	}
 	return NoResize, Answer{}
 }
 
-// refuseIncrease asks the rules about the claims that increase, and returns the first refusal, or an answer that
-// admits the request. A built-in rule refuses only because of a resource that increases. A rule whose claims do
-// not increase is not asked, because a node whose allocatable resources became smaller must accept a decrease.
-func (t *Table) refuseIncrease(uid types.UID, pod *Pod, beside Snapshot) Answer {
+// checkIncreasedClaims asks the rules whether a pod may have the resources that increase, and returns the first
+// refusal, or an answer that admits the request. Resources that do not increase are not checked, because a node
+// whose allocatable resources became smaller must accept a decrease. Handlers are not asked.
+func (t *Table) checkIncreasedClaims(uid types.UID, pod *Pod, beside Snapshot) Answer {
 	for index, rule := range t.chain.rules {
 		slot := t.chain.slots[index]
-		if rule == nil || !increases(t.claimsOf(uid, slot), pod.claimsAt(slot)) {
+		if rule == nil || !hasIncrease(t.stayingClaims(uid, slot), pod.claimsAt(slot)) {
 			continue
 		}
 		for _, reason := range t.chain.Check(index, pod, beside) {
-			if reason.Resource == "" && slot == 0 || reason.Resource != "" && !increasesQuantity(t.claimsOf(uid, slot), pod.claimsAt(slot), reason.Resource) {
+			if reason.Resource == "" && slot == 0 || reason.Resource != "" && !increasesQuantity(t.stayingClaims(uid, slot), pod.claimsAt(slot), reason.Resource) {
 				continue
 			}
 			return NewAnswer(reason)
@@ -239,36 +241,39 @@ func (t *Table) refuseIncrease(uid types.UID, pod *Pod, beside Snapshot) Answer 
 	return Answer{Admit: true}
 }
 
-// claimsOf returns the claims of a staying pod in a slot.
-func (t *Table) claimsOf(uid types.UID, slot int) *Claims {
+// stayingClaims returns what an admitted or waiting pod claims for a slot: 0 for the built-in rules, and n for
+// the n-th rule of the host program. It returns empty claims if there is no such pod.
+func (t *Table) stayingClaims(uid types.UID, slot int) *Claims {
 	if e := t.staying.get(uid); e != nil {
 		return e.claimsAt(slot)
 	}
 	return &Claims{}
 }
 
-// increasesClaims reports whether the request claims more of anything than the pod has.
+// increasesClaims reports whether pod, a resized version, claims more of any resource than the table counts for
+// the UID.
 func (t *Table) increasesClaims(uid types.UID, pod *Pod) bool {
 	for slot := range 1 + len(t.chain.ownRules) {
-		if increases(t.claimsOf(uid, slot), pod.claimsAt(slot)) {
+		if hasIncrease(t.stayingClaims(uid, slot), pod.claimsAt(slot)) {
 			return true
 		}
 	}
 	return false
 }
 
-// decreasesClaims reports whether the request claims less of anything than the pod has.
+// decreasesClaims reports whether pod, a resized version, claims less of any resource than the table counts for
+// the UID.
 func (t *Table) decreasesClaims(uid types.UID, pod *Pod) bool {
 	for slot := range 1 + len(t.chain.ownRules) {
-		if increases(pod.claimsAt(slot), t.claimsOf(uid, slot)) {
+		if hasIncrease(pod.claimsAt(slot), t.stayingClaims(uid, slot)) {
 			return true
 		}
 	}
 	return false
 }
 
-// increases reports whether want has a larger quantity of any name than have.
-func increases(have, want *Claims) bool {
+// hasIncrease reports whether want has a larger quantity of any resource than have.
+func hasIncrease(have, want *Claims) bool {
 	for name := range want.Quantities {
 		if increasesQuantity(have, want, name) {
 			return true
@@ -277,7 +282,7 @@ func increases(have, want *Claims) bool {
 	return false
 }
 
-// increasesQuantity reports whether want has a larger quantity of this name than have.
+// increasesQuantity reports whether want has a larger quantity of this resource than have.
 func increasesQuantity(have, want *Claims, name v1.ResourceName) bool {
 	now := have.Quantities[name]
 	next := want.Quantities[name]

@@ -352,9 +352,9 @@ func (t *Table) invalidateAnswers() {
 // MarkChanged makes the next Update of a Usage copy a pod that the caller decides about.
 func (t *Table) MarkChanged(uid types.UID) { t.recordChange(uid, inStaying) }
 
-// recordChange stores that a pod was added to, changed in or removed from the staying or the terminating pods,
-// as the bits in parts say. The next Update of a Usage, the copy for other goroutines, reads it. Before the
-// first Update it does nothing.
+// recordChange records a change of a pod for the next Update of a Usage, the copy of the table for other
+// goroutines. The bits in parts say whether the pod has changed among the admitted and waiting pods, or among
+// the terminating pods. Before the first Update it records nothing.
 func (t *Table) recordChange(uid types.UID, parts uint8) {
 	if t.tracked {
 		t.changedPods = append(t.changedPods, changedPod{uid, parts})

@@ -62,7 +62,7 @@ func NewUsage(chain *Chain) *Usage {
 	return &Usage{chain: chain, admitted: ledger{slots: slots}, terminating: ledger{slots: slots}, pods: make(map[types.UID]*usagePod)}
 }
 
-// ensurePod returns what the Usage stores about a UID beside its ledgers, and creates that entry if it is
+// ensurePod returns what the Usage stores about a UID apart from its claims, and creates that entry if it is
 // missing.
 func (u *Usage) ensurePod(uid types.UID) *usagePod {
 	one := u.pods[uid]
@@ -168,9 +168,9 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 // minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ensureLedger returns the ledger to which a pod is added. If waits is false, it is the ledger of the admitted
-// pods. If waits is true, it is the ledger of the waiting pods with this rank (their order, the highest first),
-// which is created if it is missing.
+// ensureLedger returns the set of pods to which a pod is added: the admitted pods if waits is false, and the
+// waiting pods of this rank if waits is true. A rank is a position in the order of the waiting pods, such as
+// their priority. The set of a rank is created if it is missing.
 func (u *Usage) ensureLedger(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.admitted
@@ -182,8 +182,8 @@ func (u *Usage) ensureLedger(waits bool, rank int32) *ledger {
 	return &u.waiting[i].ledger
 }
 
-// storeWaitingLedger stores in the entry of a waiting pod which ledger has it: the existing ledger of the rank.
-// It does nothing if waits is false.
+// storeWaitingLedger stores for a waiting pod which set of waiting pods has it: the existing set of its rank,
+// its position in their order. It does nothing if waits is false.
 func (u *Usage) storeWaitingLedger(uid types.UID, waits bool, rank int32) {
 	if !waits {
 		return
@@ -195,8 +195,8 @@ func (u *Usage) storeWaitingLedger(uid types.UID, waits bool, rank int32) {
 	}
 }
 
-// removePod removes an admitted or waiting pod from its ledger. It deletes the ledger of a rank that has no
-// waiting pod afterwards.
+// removePod removes an admitted or waiting pod and what it claims. It also deletes the set of waiting pods of a
+// rank (a position in their order) that has no pod afterwards.
 func (u *Usage) removePod(uid types.UID) {
 	l := u.readPod(uid).rankLevel
 	if l == nil {

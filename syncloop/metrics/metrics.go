@@ -148,7 +148,7 @@ func chainHooks[A any](first, second func(A)) func(A) {
 	return func(a A) { first(a); second(a) }
 }
 
-// chainHooks2 is chainHooks for hooks with two arguments.
+// chainHooks2 returns a hook with two arguments that calls first, unless it is nil, and then second.
 func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	if first == nil {
 		return second
@@ -156,7 +156,7 @@ func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 	return func(a A, b B) { first(a, b); second(a, b) }
 }
 
-// chainHooks3 is chainHooks for hooks with three arguments.
+// chainHooks3 returns a hook with three arguments that calls first, unless it is nil, and then second.
 func chainHooks3[A, B, C any](first, second func(A, B, C)) func(A, B, C) {
 	if first == nil {
 		return second

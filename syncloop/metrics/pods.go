@@ -31,9 +31,9 @@ type pod struct {
 // span is a period of time.
 type span struct{ from, to time.Time }
 
-// trackStartedPod stores the newest spec of a pod for later metrics, and returns its entry; first is true if
-// the pod is new. It returns nil and stores nothing for a new pod without a start time or with a terminal
-// phase, because it may have no worker, whose removal removes the entry.
+// trackStartedPod stores the newest spec of a pod for later metrics, and returns the tracked pod; first is true
+// if the pod is new. It returns nil and stores nothing for a new pod without a start time or with a terminal
+// phase. Such a pod may have no worker, and a tracked pod is deleted only with its worker.
 func (p *trackedPods) trackStartedPod(spec *v1.Pod, st *v1.PodStatus) (known *pod, first bool) {
 	found, loaded := p.known.Load(spec.UID)
 	if !loaded {

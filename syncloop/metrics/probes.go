@@ -59,8 +59,8 @@ func (m *Metrics) recordProbe(a prober.Attempt) {
 	})
 }
 
-// ensureMetrics returns the metrics entry of a probe, with its label values and its counters made so far. It
-// creates the entry if it is missing.
+// ensureMetrics returns the label values of a probe and its counters made so far. It creates them if they are
+// missing.
 func (p *probes) ensureMetrics(tracked *pod, key probeKey) *probeMetrics {
 	if found := tracked.probes[key]; found != nil {
 		return found

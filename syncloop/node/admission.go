@@ -61,10 +61,10 @@ func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmit
 	})
 }
 
-// admitByNodeInfoPendIfStale returns a handler for labels and taints, which may have changed a moment before
-// the pod was created. It works as admitByNodeInfo does, except for a pod from an API server that would be
-// rejected and was first seen after the node's state was read. Such a pod stays Pending, and the handler
-// requests a new read unless the admission is a trial. (AD-6)
+// admitByNodeInfoPendIfStale returns a handler that reads the state of the node at each admission and asks the
+// handler that newHandler makes of it. A pod from an API server that would be rejected, although that state was
+// read before the pod was first seen, stays Pending instead. The state is then read again, except in a trial.
+// (AD-6)
 func (s *Scheduling) admitByNodeInfoPendIfStale(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 		info := s.config.Scheduling.View.Node()

@@ -77,8 +77,8 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 }
 
 // replace validates all pods, makes Fits and Allocated count them, and passes them to the source in place of
-// all pods that were applied before. If one of them is invalid, it changes nothing and returns an error for
-// each. With an API server as source it returns ErrJoined.
+// all pods that were applied before. If one of them is invalid or the source rejects them, nothing changes, and
+// the error names the faults. With an API server as source it returns ErrJoined.
 func (h *hostPods) replace(pods []*v1.Pod) error {
 	if h.config.hasAPIServerSource() {
 		return ErrJoined

@@ -78,8 +78,8 @@ func (r *runningParts) String() string {
 }
 
 // runParts runs all parts until the last one has returned. If one of them fails, it stops the others and
-// records the error. After the end of ctx it waits at most for the drain timeout and a margin, without limit if
-// the timeout is negative, and then returns ErrNotDrained with the names of the parts that still run.
+// records the error. If a part still runs when ctx has ended and the drain timeout and a margin are over, it
+// returns ErrNotDrained with the names of these parts; a negative timeout has no limit.
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left runningParts
 	group := executor.NewGroup(n.executor)

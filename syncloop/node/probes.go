@@ -74,8 +74,8 @@ func (c *runtimeChecker) Exec(ctx context.Context, req runtime.ExecRequest) (run
 	return execer.Exec(ctx, req)
 }
 
-// recordProbeChangeAndNotifyLoop records in the history that a probe has changed between success and failure,
-// and passes the result to the sync loop.
+// recordProbeChangeAndNotifyLoop adds an event to the history that a probe has changed between success and
+// failure, and passes the result to the sync loop.
 func (n *Node) recordProbeChangeAndNotifyLoop(r prober.Result) {
 	n.journal.recordProbeChange(r)
 	n.loop.AddProbeResult(syncloop.ProbeResult{

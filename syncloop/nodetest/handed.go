@@ -56,7 +56,8 @@ func (tr *trace) checkAndClearShared() {
 	tr.checkAndClearSharedLocked()
 }
 
-// checkAndClearSharedLocked is checkAndClearShared for a caller that holds the lock of the trace.
+// checkAndClearSharedLocked adds a fault for each shared pod or status that differs from its stored copy, and
+// then deletes all stored copies. The caller holds the lock of the trace.
 func (tr *trace) checkAndClearSharedLocked() {
 	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {

@@ -83,13 +83,15 @@ func (o *recordingRuntime) yieldForCrash() error {
 	return o.yield()
 }
 
-// makeAndRecordErrorCall is makeAndRecordCall for a call of the runtime that returns only an error.
+// makeAndRecordErrorCall calls f, a function of the inner runtime that returns only an error, and records and
+// checks the call in the trace. If the simulated node crashes before or after the call, the error is the crash.
 func makeAndRecordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
 	_, err := makeAndRecordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
 	return err
 }
 
-// makeAndRecordSimpleCall is makeAndRecordCall for a call of the runtime that has no request.
+// makeAndRecordSimpleCall calls f, a function of the inner runtime without a request, and records and checks
+// the call in the trace. If the simulated node crashes before or after the call, the error is the crash.
 func makeAndRecordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
 	return makeAndRecordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }

@@ -55,9 +55,9 @@ func (l *line) isParallelWith(other line) bool {
 	return l.at == other.at && l.fork != nil && l.fork == other.fork
 }
 
-// assignForks sets the fork of every line: the place where the node has started parallel calls. A call has its
-// own fork. A Killing or FailedPreStopHook event gets the fork of the next call that stops its container;
-// without such a call, it gets the fork of a neighbouring line.
+// assignForks sets the field fork of every line, which is the same for calls that the node has started in
+// parallel at one place. A Killing or FailedPreStopHook event gets the fork of the next call that stops its
+// container. Without such a call, it gets the fork of a neighbouring line.
 func assignForks(lines []line) {
 	unknown := make([]bool, len(lines))
 	for i := range lines {
@@ -83,9 +83,9 @@ func assignForks(lines []line) {
 	}
 }
 
-// joinForkOfNeighbour gives an event the fork of a neighbouring line, the place where the node has started
-// parallel calls. joined is false if the line has no fork or another time. It is also false if the fork already
-// has a line about the same container at this instant, because another termination has then begun.
+// joinForkOfNeighbour makes an event parallel to a neighbouring line of the same instant by giving it that
+// line's fork. It changes nothing and returns false if the neighbour has no fork, or if another line of the
+// fork and the instant is about the same container, because another termination has then begun.
 func joinForkOfNeighbour(lines []line, i, neighbour int) (joined bool) {
 	l, fork := &lines[i], lines[neighbour].fork
 	if fork == nil || lines[neighbour].at != l.at {

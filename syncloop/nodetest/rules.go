@@ -353,8 +353,9 @@ func previousExitedContainer(seen *runtime.PodStatus, rec *runtime.ContainerStat
 	return previousExitedContainerInSandbox("", seen, rec)
 }
 
-// previousExitedContainerInSandbox is previousExitedContainer for the containers in one sandbox. If sandbox is
-// empty, the container may be in any sandbox.
+// previousExitedContainerInSandbox returns the newest exited container in a sandbox with the same name and a
+// lower attempt than rec, or nil. Containers of an earlier pod with the same UID, and containers that were
+// never started, do not count. If sandbox is empty, the container may be in any sandbox.
 func previousExitedContainerInSandbox(sandbox string, seen *runtime.PodStatus, rec *runtime.ContainerStatus) *runtime.ContainerStatus {
 	var last *runtime.ContainerStatus
 	for i := range seen.Containers {

@@ -253,8 +253,8 @@ type object struct {
 
 func (o object) String() string { return o.pod.Namespace + "/" + o.pod.Name }
 
-// recordAndCheckCall checks a call of the runtime. If the call changes the runtime, it also adds a line to the
-// transcript and checks the pod in the runtime. A probe is only checked.
+// recordAndCheckCall checks a call that changes the runtime, adds a line about it to the transcript, and checks
+// the pod in the runtime. It only checks the call of a probe, and ignores other calls that change nothing.
 func (tr *trace) recordAndCheckCall(ctx context.Context, c memory.Call) {
 	if r, ok := c.Request.(runtime.RunHandlerRequest); ok && r.Purpose != runtime.PostStartHook && r.Purpose != runtime.PreStopHook {
 		tr.mu.Lock()
