@@ -100,8 +100,8 @@ func Reference(pod *v1.Pod, container string) k8sruntime.Object {
 	}
 }
 
-// containerFieldPath returns the field path of a container in a spec, or an empty string if there
-// is no such container.
+// containerFieldPath returns the field path of a container of any kind in a spec, such as spec.containers{web}.
+// It returns an empty string if the name is empty or no container has it.
 func containerFieldPath(spec *v1.PodSpec, container string) string {
 	in := func(list string) string { return "spec." + list + "{" + container + "}" }
 	if container == "" {

@@ -39,7 +39,8 @@ func (s *Store) UpdatePod(pod *v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
-// storePod stores the pod, and returns the affected full names and the subscriptions to notify.
+// storePod stores a pod or mirror pod. It returns the full names that changed (the old ones of the UID and the
+// new one) and the subscriptions to notify.
 func (s *Store) storePod(pod *v1.Pod) (fullNames []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +49,8 @@ func (s *Store) storePod(pod *v1.Pod) (fullNames []string, subs []*subscription)
 	return names, s.mu.subs
 }
 
-// fullNamesLocked returns the full names of a UID as a pod and as a mirror pod.
+// fullNamesLocked returns the full names (name_namespace) that a UID has in the table of pods and in the table
+// of mirror pods.
 func (s *Store) fullNamesLocked(uid types.UID) (names []string) {
 	for _, t := range [...]*podTable{&s.mu.pods, &s.mu.mirrors} {
 		if e := t.byUID[uid]; e != nil {
@@ -58,18 +60,19 @@ func (s *Store) fullNamesLocked(uid types.UID) (names []string) {
 	return names
 }
 
-// storePodLocked stores the pod as a pod or as a mirror pod, and removes it from the other kind.
+// storePodLocked stores the pod in the table of pods or of mirror pods, and removes its UID from the other
+// table. A mirror pod replaces an earlier mirror pod with the same namespace and name.
 func (s *Store) storePodLocked(pod *v1.Pod) {
 	if !IsMirrorPod(pod) {
-		s.mu.mirrors.remove(pod.UID)
-		s.mu.pods.set(pod)
+		s.mu.mirrors.removePod(pod.UID)
+		s.mu.pods.setPod(pod)
 		return
 	}
-	s.mu.pods.remove(pod.UID)
-	if old := s.mu.mirrors.newestByName(nameKeyOf(pod)); old != nil && old.UID != pod.UID {
-		s.mu.mirrors.remove(old.UID)
+	s.mu.pods.removePod(pod.UID)
+	if old := s.mu.mirrors.lastArrivedByName(nameKeyOf(pod)); old != nil && old.UID != pod.UID {
+		s.mu.mirrors.removePod(old.UID)
 	}
-	s.mu.mirrors.set(pod)
+	s.mu.mirrors.setPod(pod)
 }
 
 // RemovePod implements Manager.
@@ -81,13 +84,14 @@ func (s *Store) RemovePod(pod *v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
-// deletePod removes a UID, and returns the affected full names and the subscriptions to notify.
+// deletePod removes a UID from the pods and mirror pods. It returns the full names that it had and the
+// subscriptions to notify.
 func (s *Store) deletePod(uid types.UID) (fullNames []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := s.fullNamesLocked(uid)
-	s.mu.pods.remove(uid)
-	s.mu.mirrors.remove(uid)
+	s.mu.pods.removePod(uid)
+	s.mu.mirrors.removePod(uid)
 	return names, s.mu.subs
 }
 
@@ -97,8 +101,8 @@ func (s *Store) SetPods(pods []*v1.Pod) {
 	notifySubscriptions(subs, names...)
 }
 
-// replaceAll replaces all pods, and returns the affected full names and the subscriptions to
-// notify.
+// replaceAll replaces all pods and mirror pods by a list, and skips nil pods. It returns the full names of all
+// old and new pods and the subscriptions to notify.
 func (s *Store) replaceAll(pods []*v1.Pod) (names []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +133,7 @@ func (s *Store) GetPodByFullName(podFullName string) (*v1.Pod, bool) {
 func (s *Store) GetPodByName(namespace, name string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	pod := s.mu.pods.newestByName(nameKey{namespace, name})
+	pod := s.mu.pods.lastArrivedByName(nameKey{namespace, name})
 	return pod, pod != nil
 }
 
@@ -158,7 +162,7 @@ func (s *Store) GetMirrorPodByPod(pod *v1.Pod) (*v1.Pod, bool) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	mirror := s.mu.mirrors.newestByName(nameKeyOf(pod))
+	mirror := s.mu.mirrors.lastArrivedByName(nameKeyOf(pod))
 	return mirror, mirror != nil
 }
 
@@ -184,7 +188,7 @@ func (s *Store) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for e := s.mu.mirrors.first; e != nil; e = e.next {
-		if s.mu.pods.newestByName(e.key) == nil {
+		if s.mu.pods.lastArrivedByName(e.key) == nil {
 			orphanFullNames = append(orphanFullNames, FullName(e.pod))
 		}
 	}
@@ -198,7 +202,7 @@ func (s *Store) GetStaticPodToMirrorPodMap() map[*v1.Pod]*v1.Pod {
 	staticToMirror := map[*v1.Pod]*v1.Pod{}
 	for e := s.mu.pods.first; e != nil; e = e.next {
 		if IsStaticPod(e.pod) {
-			staticToMirror[e.pod] = s.mu.mirrors.newestByName(e.key)
+			staticToMirror[e.pod] = s.mu.mirrors.lastArrivedByName(e.key)
 		}
 	}
 	return staticToMirror
@@ -209,7 +213,7 @@ func (s *Store) TranslatePodUID(uid types.UID) ResolvedPodUID {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if mirror := s.mu.mirrors.byUID[uid]; mirror != nil {
-		if pod := s.mu.pods.newestByName(mirror.key); pod != nil {
+		if pod := s.mu.pods.lastArrivedByName(mirror.key); pod != nil {
 			return ResolvedPodUID(pod.UID)
 		}
 	}
@@ -228,7 +232,7 @@ func (s *Store) GetUIDTranslations() (podToMirror map[ResolvedPodUID]MirrorPodUI
 		}
 	}
 	for uid, mirror := range s.mu.mirrors.byUID {
-		if pod := s.mu.pods.newestByName(mirror.key); pod != nil {
+		if pod := s.mu.pods.lastArrivedByName(mirror.key); pod != nil {
 			podToMirror[ResolvedPodUID(pod.UID)] = MirrorPodUID(uid)
 			mirrorToPod[MirrorPodUID(uid)] = ResolvedPodUID(pod.UID)
 		}

@@ -75,11 +75,11 @@ func (s *Store) GetPodsOfName(namespace, name string) []*v1.Pod {
 func (s *Store) GetMirrorPodByName(namespace, name string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	mirror := s.mu.mirrors.newestByName(nameKey{namespace, name})
+	mirror := s.mu.mirrors.lastArrivedByName(nameKey{namespace, name})
 	return mirror, mirror != nil
 }
 
-// notifySubscriptions adds changed names to each subscription.
+// notifySubscriptions adds changed full names to each subscription, which wakes its subscriber.
 func notifySubscriptions(subs []*subscription, names ...string) {
 	for _, sub := range subs {
 		for _, name := range names {

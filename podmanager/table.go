@@ -10,10 +10,11 @@ import (
 // nameKey is a full name in two parts, so that a lookup builds no string.
 type nameKey struct{ namespace, name string }
 
-// nameKeyOf returns the key of a pod.
+// nameKeyOf returns the namespace and name of a pod as a key.
 func nameKeyOf(pod *v1.Pod) nameKey { return nameKey{pod.Namespace, pod.Name} }
 
-// parseFullName splits a full name at its last underscore. A namespace never has one.
+// parseFullName splits a full name (name_namespace) at its last underscore, because a namespace never has one.
+// It returns false if there is no underscore.
 func parseFullName(fullName string) (nameKey, bool) {
 	i := strings.LastIndexByte(fullName, '_')
 	if i < 0 {
@@ -43,22 +44,22 @@ func newPodTable() podTable {
 	return podTable{byUID: map[types.UID]*entry{}, byName: map[nameKey]*entry{}}
 }
 
-// newestByName returns the pod that arrived last under this namespace and name, or nil.
-func (t *podTable) newestByName(k nameKey) *v1.Pod {
+// lastArrivedByName returns the pod that was stored last under this namespace and name, or nil.
+func (t *podTable) lastArrivedByName(k nameKey) *v1.Pod {
 	if e := t.byName[k]; e != nil {
 		return e.pod
 	}
 	return nil
 }
 
-// set stores the pod. A pod with the same UID is replaced and keeps its place in the order of
-// arrival.
-func (t *podTable) set(pod *v1.Pod) {
+// setPod stores the pod. It replaces a pod with the same UID, which keeps its place in the order of arrival. If
+// several UIDs have one namespace and name, a pod that is new under that name counts as the last arrived.
+func (t *podTable) setPod(pod *v1.Pod) {
 	e := t.byUID[pod.UID]
 	if e == nil {
 		e = &entry{}
 		t.byUID[pod.UID] = e
-		t.append(e)
+		t.appendToOrder(e)
 	} else if e.key != nameKeyOf(pod) {
 		t.removeFromName(e)
 	} else {
@@ -70,8 +71,8 @@ func (t *podTable) set(pod *v1.Pod) {
 	t.byName[e.key] = e
 }
 
-// remove removes the pod with a UID.
-func (t *podTable) remove(uid types.UID) {
+// removePod removes the pod with a UID. If the table has no such pod, it does nothing.
+func (t *podTable) removePod(uid types.UID) {
 	e := t.byUID[uid]
 	if e == nil {
 		return
@@ -81,8 +82,8 @@ func (t *podTable) remove(uid types.UID) {
 	t.removeFromOrder(e)
 }
 
-// removeFromName removes the entry from the pods of its name. If it was the newest, the next older
-// one becomes the newest.
+// removeFromName removes the entry from the list of pods with its namespace and name. If it was the last
+// arrived, the one before it takes its place.
 func (t *podTable) removeFromName(e *entry) {
 	newest := t.byName[e.key]
 	switch {
@@ -98,8 +99,8 @@ func (t *podTable) removeFromName(e *entry) {
 	}
 }
 
-// append adds an entry at the end of the order of arrival.
-func (t *podTable) append(e *entry) {
+// appendToOrder adds an entry at the end of the order of arrival.
+func (t *podTable) appendToOrder(e *entry) {
 	e.prev = t.last
 	if t.last != nil {
 		t.last.next = e
@@ -123,7 +124,7 @@ func (t *podTable) removeFromOrder(e *entry) {
 	}
 }
 
-// pods returns all pods in order of arrival.
+// pods returns all pods of the table in order of arrival.
 func (t *podTable) pods() []*v1.Pod {
 	all := make([]*v1.Pod, 0, len(t.byUID))
 	for e := t.first; e != nil; e = e.next {

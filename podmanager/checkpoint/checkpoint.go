@@ -37,7 +37,7 @@ var _ podsync.TerminalStatuses = (*Dir)(nil)
 // New returns a Dir and reads the files that an earlier agent has left in it.
 func New(cfg Config) (*Dir, error) {
 	d := &Dir{}
-	err := d.files.openAndRead(cfg, fileFormat[terminalStatus]{
+	err := d.files.createDirAndReadFiles(cfg, fileFormat[terminalStatus]{
 		decode:  decodeTerminalStatus,
 		badRoot: "cannot read all terminal statuses of an earlier agent; they are ignored",
 		badFile: "cannot read a file with a terminal status; it is ignored",
@@ -51,8 +51,8 @@ func New(cfg Config) (*Dir, error) {
 // Consume returns the terminal status that an earlier agent has stored of a pod. It returns false
 // if there is none, or if it was returned before.
 func (d *Dir) Consume(pod *v1.Pod) (v1.PodStatus, bool) {
-	e := d.files.consume(pod.UID)
-	if e == nil || !e.isOf(pod) {
+	e := d.files.takeReadValue(pod.UID)
+	if e == nil || !e.belongsTo(pod) {
 		return v1.PodStatus{}, false
 	}
 	return e.Status, true
@@ -71,12 +71,12 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 }
 
 // Drop implements podsync.TerminalStatuses.
-func (d *Dir) Drop(uid types.UID) error { return d.files.removeFile(uid, alwaysTrue) }
+func (d *Dir) Drop(uid types.UID) error { return d.files.removeFileIf(uid, alwaysTrue) }
 
 // Remove is Drop for a pod that is not known to be desired. gone is called while no Save of the UID
 // is running, and must not block. If it returns false the file stays, which is not an error.
 func (d *Dir) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return d.files.removeFile(uid, gone)
+	return d.files.removeFileIf(uid, gone)
 }
 
 // Pods returns the sorted UIDs of the pods with a stored status for which filter returns true, at
@@ -101,7 +101,7 @@ type containerStates struct {
 // needs another directory than the terminal statuses.
 func NewContainers(cfg Config) (*Containers, error) {
 	c := &Containers{}
-	err := c.files.openAndRead(cfg, fileFormat[containerStates]{
+	err := c.files.createDirAndReadFiles(cfg, fileFormat[containerStates]{
 		decode:  decodeContainerStates,
 		badRoot: "cannot read all container states of an earlier agent; they are ignored",
 		badFile: "cannot read a file with container states; it is ignored",
@@ -115,8 +115,8 @@ func NewContainers(cfg Config) (*Containers, error) {
 // ConsumeContainers implements podsync.ContainerStates. It returns the stored states once, to the
 // pod with the same UID, name and hash.
 func (c *Containers) ConsumeContainers(pod *v1.Pod) []podsync.ContainerState {
-	r := c.files.consume(pod.UID)
-	if r == nil || !r.isOf(pod) {
+	r := c.files.takeReadValue(pod.UID)
+	if r == nil || !r.belongsTo(pod) {
 		return nil
 	}
 	return r.Containers
@@ -138,13 +138,15 @@ func (c *Containers) SaveContainers(pod *v1.Pod, states []podsync.ContainerState
 }
 
 // DropContainers implements podsync.ContainerStates.
-func (c *Containers) DropContainers(uid types.UID) error { return c.files.removeFile(uid, alwaysTrue) }
+func (c *Containers) DropContainers(uid types.UID) error {
+	return c.files.removeFileIf(uid, alwaysTrue)
+}
 
 // Remove is DropContainers for a pod that is not known to be desired. gone is called while no save
 // of the UID is running, and must not block. If it returns false the file stays, which is not an
 // error.
 func (c *Containers) Remove(_ context.Context, uid types.UID, gone func(types.UID) bool) error {
-	return c.files.removeFile(uid, gone)
+	return c.files.removeFileIf(uid, gone)
 }
 
 // Pods returns the sorted UIDs of the pods with stored states for which filter returns true, at
@@ -153,13 +155,14 @@ func (c *Containers) Pods(filter func(types.UID) bool, limit int) ([]types.UID, 
 	return c.files.storedUIDs(filter, limit), nil
 }
 
-// decodeContainerStates parses and validates a file of a Containers.
+// decodeContainerStates parses the file of a Containers and validates its header. It returns an error if the
+// file cannot belong to a pod with this file name.
 func decodeContainerStates(name string, text []byte) (types.UID, *containerStates, error) {
 	var r containerStates
 	if err := json.Unmarshal(text, &r); err != nil {
 		return "", nil, err
 	}
-	if err := r.check(name); err != nil {
+	if err := r.checkForFileName(name); err != nil {
 		return "", nil, err
 	}
 	return r.UID, &r, nil

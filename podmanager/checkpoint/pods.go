@@ -25,7 +25,7 @@ type storedPod struct {
 // and stays in place. As long as it is there, ReadError returns an error.
 func NewPods(cfg Config) (*Pods, error) {
 	p := &Pods{}
-	err := p.files.openAndRead(cfg, fileFormat[storedPod]{
+	err := p.files.createDirAndReadFiles(cfg, fileFormat[storedPod]{
 		decode:  decodeStoredPod,
 		badRoot: "cannot read all pods of an earlier agent; the missing ones do not run",
 		badFile: "cannot read a file with a pod; the pod does not run",
@@ -41,7 +41,7 @@ func NewPods(cfg Config) (*Pods, error) {
 // Load returns the pods that an earlier agent has stored, once, in the order of their creation.
 func (p *Pods) Load() (pods []*v1.Pod) {
 	for _, uid := range p.files.storedUIDs(alwaysTrue, MaxFiles) {
-		if d := p.files.consume(uid); d != nil {
+		if d := p.files.takeReadValue(uid); d != nil {
 			pods = append(pods, d.Pod)
 		}
 	}
@@ -72,15 +72,16 @@ func (p *Pods) Save(pod *v1.Pod) error {
 }
 
 // Drop removes the file of a pod, if it exists.
-func (p *Pods) Drop(uid types.UID) error { return p.files.removeFile(uid, alwaysTrue) }
+func (p *Pods) Drop(uid types.UID) error { return p.files.removeFileIf(uid, alwaysTrue) }
 
-// decodeStoredPod parses and validates a file of a Pods.
+// decodeStoredPod parses the file of a Pods. It returns an error if its header does not fit the file name, or
+// if it has no pod with that UID and a name.
 func decodeStoredPod(name string, text []byte) (types.UID, *storedPod, error) {
 	var d storedPod
 	if err := json.Unmarshal(text, &d); err != nil {
 		return "", nil, err
 	}
-	if err := d.check(name); err != nil {
+	if err := d.checkForFileName(name); err != nil {
 		return "", nil, err
 	}
 	if d.Pod == nil || d.Pod.UID != d.UID || d.Pod.Name == "" {

@@ -36,13 +36,15 @@ type header struct {
 	PodHash   string    `json:"shape"`
 }
 
-// newHeader returns the header for the file of a pod.
+// newHeader returns the header for the file of a pod: namespace, name, UID, the pod hash and the version of the
+// format.
 func newHeader(pod *v1.Pod) header {
 	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PodHash: podsync.PodHash(pod)}
 }
 
-// check returns an error if a file with this name cannot have this header.
-func (h *header) check(name string) error {
+// checkForFileName returns an error if the header has another version of the format, an invalid UID, or a UID
+// whose file has another name.
+func (h *header) checkForFileName(name string) error {
 	own, err := fileName(h.UID)
 	switch {
 	case h.Version != version:
@@ -55,12 +57,13 @@ func (h *header) check(name string) error {
 	return nil
 }
 
-// isOf reports whether the file belongs to this pod, and not to an earlier pod with the same UID.
-func (h *header) isOf(pod *v1.Pod) bool {
+// belongsTo reports whether the file belongs to this pod, and not to an earlier pod with the same UID: UID,
+// namespace, name and pod hash must match.
+func (h *header) belongsTo(pod *v1.Pod) bool {
 	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.MatchesPodHash(pod, h.PodHash)
 }
 
-// fileStore has one file per pod in one directory. consume returns each value that was read at the
+// fileStore has one file per pod in one directory. takeReadValue returns each value that was read at the
 // start once.
 type fileStore[T any] struct {
 	root      string
@@ -83,8 +86,10 @@ type fileFormat[T any] struct {
 	noMoreAside bool // maxDamaged files were set aside already
 }
 
-// openAndRead opens the directory and reads the files that an earlier agent has left.
-func (s *fileStore[T]) openAndRead(cfg Config, c fileFormat[T]) error {
+// createDirAndReadFiles creates the directory if it is missing, and reads the files that an earlier agent has
+// left. A file that cannot be read is logged, and the first such error is stored in s.readError; a damaged file
+// is also renamed. It returns an error only if the directory cannot be created or opened.
+func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error {
 	if !filepath.IsAbs(cfg.Root) {
 		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)
 	}
@@ -99,7 +104,7 @@ func (s *fileStore[T]) openAndRead(cfg Config, c fileFormat[T]) error {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	defer func() { _ = root.Close() }()
-	names, err := listFiles(root)
+	names, err := listFilesAndRemoveUnfinished(root)
 	if err != nil {
 		log.Error(c.badRoot, "dir", s.root, "err", err)
 		s.readError = fmt.Errorf("checkpoint: %s: %w", s.root, err)
@@ -108,7 +113,7 @@ func (s *fileStore[T]) openAndRead(cfg Config, c fileFormat[T]) error {
 		uid, value, err := c.readFile(root, name)
 		if err != nil {
 			attrs := []any{"file", filepath.Join(s.root, name), "err", err}
-			if aside, moved := c.setDamagedAside(root, name, err); moved {
+			if aside, moved := c.renameIfDamaged(root, name, err); moved {
 				attrs = append(attrs, "movedTo", filepath.Join(s.root, aside))
 			}
 			log.Error(c.badFile, attrs...)
@@ -120,8 +125,8 @@ func (s *fileStore[T]) openAndRead(cfg Config, c fileFormat[T]) error {
 	return nil
 }
 
-// readFile reads and decodes a file. It opens regular files only, also if the file is replaced
-// meanwhile.
+// readFile reads, decodes and verifies one file. It opens regular files only, also if the file is replaced
+// meanwhile. A file above MaxSize is an error. The error of a damaged file is a damagedError.
 func (c *fileFormat[T]) readFile(root *os.Root, name string) (types.UID, *T, error) {
 	f, err := osfile.OpenFile(root, name, os.O_RDONLY, 0)
 	if err != nil {
@@ -150,8 +155,8 @@ type damagedError struct{ error }
 
 func (e *damagedError) Unwrap() error { return e.error }
 
-// isDamaged reports whether a text is not a JSON object with a version, or has a wrong checksum. A
-// file of another version is not damaged: that version can read it.
+// isDamaged reports whether a text is not a JSON object with a version, or has this version and a wrong
+// checksum. A file of another version is not damaged, because that version can read it.
 func isDamaged(text []byte) bool {
 	var h struct {
 		Version int `json:"version"`
@@ -166,22 +171,25 @@ const (
 	maxDamaged = 16
 )
 
-// setDamagedAside renames a file if err says that it is damaged, so that no later start reads it.
-func (c *fileFormat[T]) setDamagedAside(root *os.Root, name string, err error) (aside string, moved bool) {
+// renameIfDamaged renames a file if err says that it is damaged, so that no later start reads it. It returns
+// the new name and true. It leaves the file in place if keepDamaged is set or maxDamaged files were renamed
+// already.
+func (c *fileFormat[T]) renameIfDamaged(root *os.Root, name string, err error) (aside string, moved bool) {
 	if damaged := (*damagedError)(nil); c.keepDamaged || !errors.As(err, &damaged) {
 		return "", false
 	}
 	aside = name + damagedSuffix
 	if _, err := root.Lstat(aside); err != nil {
-		if c.noMoreAside = c.noMoreAside || countDamaged(root) >= maxDamaged; c.noMoreAside {
+		if c.noMoreAside = c.noMoreAside || countSetAsideFiles(root) >= maxDamaged; c.noMoreAside {
 			return "", false
 		}
 	}
 	return aside, root.Rename(name, aside) == nil
 }
 
-// countDamaged returns how many files were set aside.
-func countDamaged(root *os.Root) (n int) {
+// countSetAsideFiles returns how many damaged files were renamed. It returns maxDamaged if the directory cannot
+// be opened.
+func countSetAsideFiles(root *os.Root) (n int) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return maxDamaged
@@ -203,13 +211,14 @@ const (
 	checksumSize  = int64(len(checksumField) + 2*sha256.Size + len(`"`))
 )
 
-// appendChecksum adds the checksum to a JSON object. An older version of this package ignores it.
+// appendChecksum returns a copy of a JSON object with a checksum as its last field. An older version of this
+// package ignores that field.
 func appendChecksum(text []byte) []byte {
 	return fmt.Appendf(text[:len(text)-1:len(text)-1], `%s%x"}`, checksumField, sha256.Sum256(text))
 }
 
-// verifyChecksum returns an error if a text has changed since it was written. A text without a
-// checksum is valid: an older version of this package wrote it, or a person.
+// verifyChecksum returns an error if a text has a checksum and has changed since it was written. A text without
+// a checksum is valid: an older version of this package or a person has written it.
 func verifyChecksum(text []byte) error {
 	text = bytes.TrimSpace(text)
 	at := len(text) - int(checksumSize) - len("}")
@@ -219,8 +228,9 @@ func verifyChecksum(text []byte) error {
 	return errors.New("it has changed since it was written; if you have edited it, remove its field sum")
 }
 
-// consume removes and returns the value that was read of a pod at the start, or nil.
-func (s *fileStore[T]) consume(uid types.UID) *T {
+// takeReadValue returns the value that was read for a pod at the start, and removes it from the store. It
+// returns nil if there is none. The file stays.
+func (s *fileStore[T]) takeReadValue(uid types.UID) *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	value := s.mu.found[uid]
@@ -228,14 +238,15 @@ func (s *fileStore[T]) consume(uid types.UID) *T {
 	return value
 }
 
-// writeFile writes the file of a pod. It returns when the file is complete on disk.
+// writeFile writes the file of a pod atomically, with a checksum, and drops the value that was read at the
+// start. It returns when the file is complete on disk. It returns an error for an invalid UID.
 func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	name, err := fileName(uid)
 	if err != nil {
 		return err
 	}
 	defer s.locks.Lock(uid)()
-	s.recordFile(uid, true)
+	s.recordFileAndDropReadValue(uid, true)
 	root, err := osfile.OpenDir(s.root)
 	if err != nil {
 		return err
@@ -244,11 +255,11 @@ func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	return writeAtomically(root, name, appendChecksum(text))
 }
 
-// removeFile removes the file of a pod, if it exists and gone returns true. gone is called while no
-// file of the UID is being written.
-func (s *fileStore[T]) removeFile(uid types.UID, gone func(types.UID) bool) error {
+// removeFileIf removes the file of a pod, if the pod has one and mayRemove returns true, and drops the value
+// that was read at the start. mayRemove is called while no file of the UID is being written.
+func (s *fileStore[T]) removeFileIf(uid types.UID, mayRemove func(types.UID) bool) error {
 	defer s.locks.Lock(uid)()
-	if !gone(uid) {
+	if !mayRemove(uid) {
 		return nil
 	}
 	s.mu.Lock()
@@ -261,28 +272,28 @@ func (s *fileStore[T]) removeFile(uid types.UID, gone func(types.UID) bool) erro
 	if err := os.Remove(filepath.Join(s.root, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	s.recordFile(uid, false)
+	s.recordFileAndDropReadValue(uid, false)
 	return nil
 }
 
 // alwaysTrue is a filter that accepts every pod.
 func alwaysTrue(types.UID) bool { return true }
 
-// recordFile records whether a pod has a file. The value that was read at the start is dropped in
-// any case.
-func (s *fileStore[T]) recordFile(uid types.UID, kept bool) {
+// recordFileAndDropReadValue records whether a pod has a file. It also drops the value that was read for the
+// pod at the start.
+func (s *fileStore[T]) recordFileAndDropReadValue(uid types.UID, hasFile bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.found, uid)
-	if kept {
+	if hasFile {
 		s.mu.kept[uid] = true
 		return
 	}
 	delete(s.mu.kept, uid)
 }
 
-// storedUIDs returns the sorted UIDs of the pods with a file for which filter returns true, at most limit
-// of them. filter is called without a lock.
+// storedUIDs returns the first limit UIDs, in sorted order, of the pods that have a file and for which filter
+// returns true. filter is called without a lock.
 func (s *fileStore[T]) storedUIDs(filter func(types.UID) bool, limit int) (uids []types.UID) {
 	s.mu.Lock()
 	all := slices.Sorted(maps.Keys(s.mu.kept))
@@ -306,7 +317,7 @@ const version = 1
 
 const extension = ".json"
 
-// fileName returns the name of a pod's file, or an error for an invalid UID.
+// fileName returns the name of a pod's file. It returns an error for an invalid UID.
 func fileName(uid types.UID) (string, error) {
 	if err := podspec.CheckUID(uid); err != nil {
 		return "", err
@@ -314,11 +325,12 @@ func fileName(uid types.UID) (string, error) {
 	return string(uid) + extension, nil
 }
 
-// temporaryName returns the name of a file while it is being written.
+// temporaryName returns the hidden name that a file has while it is being written.
 func temporaryName(name string) string { return "." + strings.TrimSuffix(name, extension) }
 
-// encodeTerminalStatus returns the file of a terminal status. It drops the container statuses if
-// the file would be too large.
+// encodeTerminalStatus returns the content of the file for a terminal status. It leaves out the container
+// statuses if the file would be larger than MaxSize. It returns an error if the file is still too large or
+// could not be decoded again.
 func encodeTerminalStatus(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
 	e := terminalStatus{header: newHeader(pod), Status: *status}
 	text, err := json.Marshal(&e)
@@ -335,13 +347,14 @@ func encodeTerminalStatus(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
 	return text, err
 }
 
-// decodeTerminalStatus parses and validates a file of a Dir.
+// decodeTerminalStatus parses the file of a Dir. It returns an error if its header does not fit the file name,
+// or if its phase is not terminal.
 func decodeTerminalStatus(name string, text []byte) (types.UID, *terminalStatus, error) {
 	var e terminalStatus
 	if err := json.Unmarshal(text, &e); err != nil {
 		return "", nil, err
 	}
-	if err := e.check(name); err != nil {
+	if err := e.checkForFileName(name); err != nil {
 		return "", nil, err
 	}
 	if !podstatus.IsTerminal(e.Status.Phase) {
@@ -353,8 +366,9 @@ func decodeTerminalStatus(name string, text []byte) (types.UID, *terminalStatus,
 // tooLargeError returns the error for a file above MaxSize.
 func tooLargeError() error { return fmt.Errorf("it has more than %d bytes", MaxSize) }
 
-// listFiles returns the sorted names of all files to read, and removes unfinished ones.
-func listFiles(root *os.Root) ([]string, error) {
+// listFilesAndRemoveUnfinished returns the sorted names of the files to read, at most MaxFiles, and removes
+// files whose writing was interrupted. If there are more files, it returns the first ones with an error.
+func listFilesAndRemoveUnfinished(root *os.Root) ([]string, error) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
@@ -380,8 +394,8 @@ func listFiles(root *os.Root) ([]string, error) {
 	return names, err
 }
 
-// writeAtomically writes a file under a temporary name and renames it. It replaces an existing file
-// or link.
+// writeAtomically writes a file under a temporary name, syncs it and renames it to name. It replaces an
+// existing file or link.
 func writeAtomically(root *os.Root, name string, text []byte) error {
 	hidden := temporaryName(name)
 	_ = root.Remove(hidden) // An interrupted write may have left it.

@@ -112,8 +112,8 @@ type conclusion struct {
 }
 
 // setPhaseAndReason sets the phase, reason and message of the pod status from its container statuses. A
-// terminal phase that the API server or the previous status has stays. If a pod that is not terminating has
-// lost its sandbox and would be Pending, the phase is Succeeded or Failed.
+// terminal phase in the pod's or the previous status stays. A pod that is not terminating and has lost its
+// sandbox becomes Succeeded or Failed where it would be Pending. An earlier reason of the same phase stays.
 func (in *conclusion) setPhaseAndReason(s *v1.PodStatus) {
 	s.Phase = in.decidePhase(s)
 	switch {
@@ -142,14 +142,14 @@ func (in *conclusion) setPhaseAndReason(s *v1.PodStatus) {
 	}
 }
 
-// isTerminatingOrTerminated reports whether the pod is deleted, or the node is terminating it or has terminated
-// it.
+// isTerminatingOrTerminated reports whether the pod has a deletion timestamp, or the node is terminating it or
+// has terminated it.
 func (in *conclusion) isTerminatingOrTerminated() bool {
 	return in.Ending || in.Terminated || in.pod.DeletionTimestamp != nil
 }
 
-// haveRegularContainersSucceeded reports whether all regular containers of a pod have exited with 0. It returns
-// false if the status has no regular container.
+// haveRegularContainersSucceeded reports whether all regular containers in a status have exited with 0. It
+// returns false if the status has no regular container.
 func haveRegularContainersSucceeded(s *v1.PodStatus) bool {
 	for i := range s.ContainerStatuses {
 		if end := s.ContainerStatuses[i].State.Terminated; end == nil || end.ExitCode != 0 {
@@ -159,8 +159,8 @@ func haveRegularContainersSucceeded(s *v1.PodStatus) bool {
 	return len(s.ContainerStatuses) > 0
 }
 
-// buildConditions returns the conditions that the node sets, with the pod's generation, followed by the
-// previous condition DisruptionTarget and the pod's conditions of other writers.
+// buildConditions returns the pod's conditions: the computed ones of the node, with the pod's generation, then
+// DisruptionTarget from the previous status, then the conditions in the pod that the node does not compute.
 func (in *conclusion) buildConditions(s *v1.PodStatus) []v1.PodCondition {
 	containers := ContainersReadyCondition(in.pod, s)
 	ours := append(make([]v1.PodCondition, 0, 6+len(in.pod.Status.Conditions)), in.readyToStartCondition(), InitializedCondition(in.pod, s),
@@ -185,8 +185,8 @@ func (in *conclusion) buildConditions(s *v1.PodStatus) []v1.PodCondition {
 	return ours
 }
 
-// readyToStartCondition returns the condition PodReadyToStartContainers, which is true if the sandbox is ready.
-// Otherwise it has the message of the sandbox.
+// readyToStartCondition returns the condition PodReadyToStartContainers. It is true if the sandbox is ready. If
+// it is false, it has the sandbox's message, or MessageNoSandbox.
 func (in *conclusion) readyToStartCondition() v1.PodCondition {
 	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	if !in.SandboxReady {
@@ -195,8 +195,8 @@ func (in *conclusion) readyToStartCondition() v1.PodCondition {
 	return c
 }
 
-// restartingAllCondition returns the condition AllContainersRestarting, which is true while all containers of
-// the pod restart.
+// restartingAllCondition returns the condition AllContainersRestarting. It is true while a restart rule
+// restarts all containers of the pod.
 func (in *conclusion) restartingAllCondition() v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	if in.RestartingAll {

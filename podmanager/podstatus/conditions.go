@@ -131,8 +131,8 @@ func IsConditionTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
 // order of the spec.
 type unmetContainers struct{ unknown, unmet []string }
 
-// addContainerUnlessMet adds a container to unknown if it has no status, or to unmet if isMet is false.
-// Otherwise it adds nothing.
+// addContainerUnlessMet adds a container to unknown if it has no status, and to unmet if it has one but isMet
+// is false. If isMet is true and there is a status, it adds nothing.
 func (c *unmetContainers) addContainerUnlessMet(name string, status *v1.ContainerStatus, isMet bool) {
 	switch {
 	case status == nil:
@@ -142,8 +142,8 @@ func (c *unmetContainers) addContainerUnlessMet(name string, status *v1.Containe
 	}
 }
 
-// toCondition returns a condition that is true if there are no containers in the lists. Otherwise it is false
-// with the reason, and the message names the containers.
+// toCondition returns a condition of type t that is true if no container was added. If it is false, it has the
+// reason, and a message that names the containers; adjective describes the unmet ones.
 func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective string) v1.PodCondition {
 	var messages []string
 	if len(c.unknown) > 0 {
@@ -158,8 +158,8 @@ func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective s
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason, Message: strings.Join(messages, ", ")}
 }
 
-// hasNoInitOrRegularStatuses reports whether the pod status has neither init container statuses nor regular
-// container statuses (P33).
+// hasNoInitOrRegularStatuses reports whether the list of init container statuses and the list of regular
+// container statuses are both nil (P33).
 func hasNoInitOrRegularStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
@@ -174,5 +174,5 @@ func FindCondition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodC
 	return nil
 }
 
-// isTrue reports whether b is set and true.
+// isTrue reports whether b is not nil and true.
 func isTrue(b *bool) bool { return b != nil && *b }

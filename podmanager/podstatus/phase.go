@@ -15,7 +15,7 @@ type containerCounts struct {
 }
 
 // decidePhase returns the phase that follows from the container statuses: Failed, Pending, Running or
-// Succeeded. A sidecar that restarts does not make an initialized pod Pending.
+// Succeeded. A sidecar that restarts makes only a pod Pending whose init containers have not finished.
 func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 	var t containerCounts
 	in.countInitContainers(&t, s)
@@ -39,8 +39,8 @@ func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 	return v1.PodPending
 }
 
-// isInitialized reports whether all init containers of the pod have finished in its sandbox. If that was not
-// observed, it reports whether a regular container has run.
+// isInitialized reports whether all init containers of the pod have finished in its current sandbox. If that
+// was not observed, it reports whether a regular container has run.
 func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	if in.Initialized != nil {
 		return *in.Initialized
@@ -48,15 +48,14 @@ func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	return AnyHasRun(s.ContainerStatuses)
 }
 
-// isInitializing reports whether init containers still have to run in the current sandbox. It returns false if
-// that was not observed or the pod is terminated.
+// isInitializing reports whether the pod was observed to have init containers that must still run in its
+// current sandbox. It returns false if the pod is terminated.
 func (in *conclusion) isInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
-// finishedPhase returns the phase of a pod whose regular containers have all run and have all exited:
-// Running if one will run again, Succeeded if all have exited with 0, otherwise Failed. If noneRestarts is true
-// it does not return Running.
+// finishedPhase returns the phase of a pod whose regular containers have all exited: Running if one will run
+// again, Succeeded if all have exited with 0, and otherwise Failed. With noneRestarts it never returns Running.
 func (t *containerCounts) finishedPhase(noneRestarts bool) v1.PodPhase {
 	switch {
 	case !noneRestarts && t.willRunAgain > 0:
@@ -67,8 +66,9 @@ func (t *containerCounts) finishedPhase(noneRestarts bool) v1.PodPhase {
 	return v1.PodFailed
 }
 
-// countInitContainers adds each init container to the count of pending or failed ones, or to neither if it has
-// succeeded or will restart. It counts sidecars with countSidecarUnlessTerminated.
+// countInitContainers counts each init container in t as pending or failed, or as neither if it has succeeded
+// or will restart after a failure. An init container that ran in an older sandbox is pending. It counts
+// sidecars with countSidecarUnlessTerminated.
 func (in *conclusion) countInitContainers(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.InitContainerStatuses)
 	for i := range in.pod.Spec.InitContainers {
@@ -92,9 +92,9 @@ func (in *conclusion) countInitContainers(t *containerCounts, s *v1.PodStatus) {
 	}
 }
 
-// countSidecarUnlessTerminated counts a sidecar as unknown without a status, as running if it runs, and as
-// pending if it has not started in the current sandbox. A terminated sidecar does not affect the phase and is
-// not counted.
+// countSidecarUnlessTerminated counts a sidecar as unknown without a status, as running if it runs in the
+// current sandbox, and (also) as pending if it has not started there. A terminated sidecar is not counted,
+// because it does not affect the phase.
 func (t *containerCounts) countSidecarUnlessTerminated(status *v1.ContainerStatus, isInOlderSandbox bool) {
 	switch {
 	case status == nil:
@@ -111,8 +111,8 @@ func (t *containerCounts) countSidecarUnlessTerminated(status *v1.ContainerStatu
 	}
 }
 
-// countRegularContainers counts each regular container as unknown, waiting, running or stopped. A container
-// that runs in an older sandbox counts as waiting.
+// countRegularContainers counts each regular container in t as unknown, waiting, running or stopped. A
+// container that runs in an older sandbox counts as waiting.
 func (in *conclusion) countRegularContainers(t *containerCounts, s *v1.PodStatus) {
 	statuses := podspec.StatusIndex(s.ContainerStatuses)
 	for i := range in.pod.Spec.Containers {
@@ -134,9 +134,9 @@ func (in *conclusion) countRegularContainers(t *containerCounts, s *v1.PodStatus
 	}
 }
 
-// countTerminatedContainer counts a regular container as stopped. It also counts it as succeeded if it has
-// exited with 0 and does not wait for a start, and as a container that will run again if it may restart or its
-// next attempt exists.
+// countTerminatedContainer counts a regular container in t as stopped. It also counts it as succeeded if it has
+// exited with 0 and does not wait for its next start, and as one that will run again if its policy allows a
+// restart, its next attempt exists, or it is restarting.
 func (in *conclusion) countTerminatedContainer(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {
@@ -147,16 +147,16 @@ func (in *conclusion) countTerminatedContainer(t *containerCounts, c *v1.Contain
 	}
 }
 
-// isRestarting reports whether the container is in Observed.Restarting, the containers that restart whatever
-// their policy is.
+// isRestarting reports whether Observed.Restarting has the container. Those containers restart whatever their
+// policy is.
 func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
 
-// isInOlderSandbox reports whether the container is in Observed.Outdated, the containers whose status is from
+// isInOlderSandbox reports whether Observed.Outdated has the container. The status of those containers is from
 // an older sandbox.
 func (in *conclusion) isInOlderSandbox(name string) bool { return in.outdated.Find(name, 0) != nil }
 
-// hasNextAttemptCreated reports whether the next attempt of a terminated container was created. It will start,
-// whatever the restart policy is, because the container may have been stopped for it.
+// hasNextAttemptCreated reports whether the next attempt of a terminated container was created and has not
+// started. It will start whatever the restart policy is, because the container may have been stopped for it.
 func hasNextAttemptCreated(status *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
 	return status.State.Waiting != nil && status.ContainerID != "" && status.ContainerID != end.ContainerID
 }

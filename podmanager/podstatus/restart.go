@@ -71,8 +71,9 @@ func MayRestartAll(pod *v1.Pod) bool {
 	return false
 }
 
-// matchingRestartRule returns the first restart rule of a container that matches an exit code, or nil. Rules
-// need a restart policy of the container. A rule with an unknown action or operator never matches.
+// matchingRestartRule returns a pointer to the first restart rule of a container that matches an exit code, or
+// nil. A container without its own restart policy has no rules. A rule with an unknown action or operator never
+// matches.
 func matchingRestartRule(c *v1.Container, exitCode int32) *v1.ContainerRestartRule {
 	if c.RestartPolicy == nil {
 		return nil
@@ -89,8 +90,8 @@ func matchingRestartRule(c *v1.Container, exitCode int32) *v1.ContainerRestartRu
 	return nil
 }
 
-// matchesExitCode reports whether an exit code is in the values of a restart rule, or is not in them if the
-// operator is NotIn. A nil condition and an unknown operator match nothing.
+// matchesExitCode reports whether the condition of a restart rule matches an exit code: the code is in its
+// values, or, with the operator NotIn, it is not. A nil condition and an unknown operator match nothing.
 func matchesExitCode(when *v1.ContainerRestartRuleOnExitCodes, exitCode int32) bool {
 	if when == nil {
 		return false

@@ -42,15 +42,15 @@ func (e Exponential) Failed(s State, now time.Time) State {
 	return State{Delay: delay, LastStart: now}
 }
 
-// remainingFrom returns the rest of the delay at now if the delay starts at from instead of the
-// last attempt. It returns zero once more than Reset has passed since the last attempt.
+// remainingFrom returns the rest of the delay at now, counted from the time from instead of the last attempt.
+// It returns zero once more than Reset has passed since the last attempt.
 func (e Exponential) remainingFrom(s State, from, now time.Time) time.Duration {
 	wait := s.Delay - max(now.Sub(from), 0)
 	lapse := addSaturated(addSaturated(e.Reset, 1), -max(now.Sub(s.LastStart), -math.MaxInt64))
 	return max(min(wait, lapse), 0)
 }
 
-// orDefault returns d, or byDefault if d is not positive.
+// orDefault returns d, or byDefault if d is zero or negative.
 func orDefault(d, byDefault time.Duration) time.Duration {
 	if d <= 0 {
 		return byDefault
@@ -58,7 +58,7 @@ func orDefault(d, byDefault time.Duration) time.Duration {
 	return d
 }
 
-// addSaturated returns a+b, limited to the largest Duration.
+// addSaturated returns a+b, or the largest Duration if the sum would be larger.
 func addSaturated(a, b time.Duration) time.Duration {
 	return a + min(b, math.MaxInt64-max(a, 0))
 }

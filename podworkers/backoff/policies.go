@@ -45,14 +45,16 @@ type CrashLoop struct {
 // another clock, counts as finished now at each call, so the wait would never get shorter. The
 // caller therefore stores when it first saw such a record, and passes that time instead.
 func (c CrashLoop) Remaining(s State, finishedAt, now time.Time) time.Duration {
-	return c.exponential().remainingFrom(s, finishedAt, now)
+	return c.exponentialWithDefaults().remainingFrom(s, finishedAt, now)
 }
 
 // Next returns the state after a start attempt at now.
-func (c CrashLoop) Next(s State, now time.Time) State { return c.exponential().Failed(s, now) }
+func (c CrashLoop) Next(s State, now time.Time) State {
+	return c.exponentialWithDefaults().Failed(s, now)
+}
 
-// exponential returns the policy with its defaults set.
-func (c CrashLoop) exponential() Exponential {
+// exponentialWithDefaults converts the policy to an Exponential. A field of zero or less gets its default.
+func (c CrashLoop) exponentialWithDefaults() Exponential {
 	return Exponential{
 		Initial: orDefault(c.Initial, DefaultCrashLoopInitial),
 		Max:     orDefault(c.Max, DefaultCrashLoopMax),
@@ -85,15 +87,17 @@ type ImagePull struct {
 
 // Remaining returns how long a pull must still wait at now; zero if it may be tried.
 func (p ImagePull) Remaining(s State, now time.Time) time.Duration {
-	return p.exponential().Remaining(s, now)
+	return p.exponentialWithDefaults().Remaining(s, now)
 }
 
 // Failed returns the state after a pull that failed at now. After a success the caller stores a
 // zero State, or lets the old one expire.
-func (p ImagePull) Failed(s State, now time.Time) State { return p.exponential().Failed(s, now) }
+func (p ImagePull) Failed(s State, now time.Time) State {
+	return p.exponentialWithDefaults().Failed(s, now)
+}
 
-// exponential returns the policy with its defaults set.
-func (p ImagePull) exponential() Exponential {
+// exponentialWithDefaults converts the policy to an Exponential. A field of zero or less gets its default.
+func (p ImagePull) exponentialWithDefaults() Exponential {
 	return Exponential{
 		Initial: orDefault(p.Initial, DefaultImagePullInitial),
 		Max:     orDefault(p.Max, DefaultImagePullMax),

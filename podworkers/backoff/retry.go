@@ -56,21 +56,22 @@ func (r Retry) AfterTransients(before int) Retry {
 func (r Retry) Delay(class Class, now, at time.Time, random float64) time.Duration {
 	switch {
 	case class == Resync:
-		return r.withJitter(r.resyncDelay(), random)
+		return r.addJitter(r.resyncDelay(), random)
 	case class == Stable:
-		return r.withJitter(r.stableDelay(), random)
+		return r.addJitter(r.stableDelay(), random)
 	case class == Transient:
-		return r.withJitter(orDefault(r.Transient, DefaultTransient), random)
+		return r.addJitter(orDefault(r.Transient, DefaultTransient), random)
 	case class == RetryAt, class == Unavailable && !at.IsZero():
-		return r.withJitter(min(max(at.Sub(now), 0), r.resyncDelay()), random)
+		return r.addJitter(min(max(at.Sub(now), 0), r.resyncDelay()), random)
 	}
-	return r.withJitter(orDefault(r.Backoff, DefaultBackoff), random)
+	return r.addJitter(orDefault(r.Backoff, DefaultBackoff), random)
 }
 
-// resyncDelay returns Resync or its default.
+// resyncDelay returns Resync, or DefaultResync if Resync is not positive.
 func (r Retry) resyncDelay() time.Duration { return orDefault(r.Resync, DefaultResync) }
 
-// stableDelay returns Stable or its default.
+// stableDelay returns Stable, but at least the resync delay. If Stable is not positive, it returns
+// DefaultStable times the resync delay.
 func (r Retry) stableDelay() time.Duration {
 	if r.Stable > 0 {
 		return max(r.Stable, r.resyncDelay())
@@ -81,8 +82,9 @@ func (r Retry) stableDelay() time.Duration {
 	return DefaultStable * r.resyncDelay()
 }
 
-// withJitter returns d plus its jitter.
-func (r Retry) withJitter(d time.Duration, random float64) time.Duration {
+// addJitter returns d made longer by random times the jitter factor times d. random is limited to the range
+// from 0 to 1.
+func (r Retry) addJitter(d time.Duration, random float64) time.Duration {
 	factor := r.JitterFactor
 	if factor <= 0 {
 		factor = DefaultJitter

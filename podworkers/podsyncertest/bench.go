@@ -30,7 +30,7 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// checkArgumentsUnchanged calls call and fails the case if that has modified one of the arguments. It compares
+// checkArgumentsUnchanged runs call, and fails the case if it has modified one of the arguments. It compares
 // them as JSON.
 func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments ...any) {
 	b.Helper()
@@ -41,7 +41,7 @@ func (b *testCase) checkArgumentsUnchanged(name string, call func(), arguments .
 	}
 }
 
-// marshalArguments returns the arguments as JSON, and fails the case on an error.
+// marshalArguments returns the arguments as JSON. It fails the case if that is impossible.
 func (b *testCase) marshalArguments(arguments []any) string {
 	b.Helper()
 	text, err := json.Marshal(arguments)
@@ -49,9 +49,10 @@ func (b *testCase) marshalArguments(arguments []any) string {
 	return string(text)
 }
 
-// newPod returns a pod with one container that runs until it is stopped, changed by the case's Pod function and
-// by changes. The pod is stopped at the end of the case.
-func (b *testCase) newPod(name string, changes ...func(*v1.Pod)) *v1.Pod {
+// newPodForCase returns a pod with one container that runs until it is stopped, changed by the case's Pod
+// function and by changes. It does not start the pod. The case stops the pod at its end if its containers still
+// run.
+func (b *testCase) newPodForCase(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	p := &v1.Pod{}
 	p.Name, p.Namespace, p.UID = name, "podsyncertest", types.UID("podsyncertest-"+name)
 	p.Spec.RestartPolicy = v1.RestartPolicyAlways
@@ -67,12 +68,14 @@ func (b *testCase) newPod(name string, changes ...func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
-// callContext returns the context for one call of the syncer, with the incarnation of the case.
+// callContext returns the context for one call of the syncer. It has the number of the pod's incarnation, which
+// is the same in the whole case.
 func (b *testCase) callContext() context.Context {
 	return podworkers.WithIncarnation(b.Context(), b.incarnation)
 }
 
-// podStatus returns the status of a pod from the runtime. It returns an error if the runtime returns none.
+// podStatus returns the status of a pod from the runtime. It returns an error if the runtime returns an error
+// or no status.
 func (b *testCase) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	status, err := b.Runtime.PodStatus(ctx, uid)
 	if err == nil && status == nil {
@@ -84,7 +87,7 @@ func (b *testCase) podStatus(ctx context.Context, uid types.UID) (*runtime.PodSt
 	return status, err
 }
 
-// mustPodStatus returns the status of a pod from the runtime. It fails the case on an error.
+// mustPodStatus returns the status of a pod from the runtime. It fails the case if there is none.
 func (b *testCase) mustPodStatus(p *v1.Pod) *runtime.PodStatus {
 	b.Helper()
 	status, err := b.podStatus(b.callContext(), p.UID)
@@ -92,14 +95,14 @@ func (b *testCase) mustPodStatus(p *v1.Pod) *runtime.PodStatus {
 	return status
 }
 
-// mustRunningContainerIDs returns the IDs of the pod's running containers. It fails the case if the
-// runtime returns an error.
+// mustRunningContainerIDs returns the sorted IDs of the pod's running containers. It fails the case if the
+// runtime returns no status.
 func (b *testCase) mustRunningContainerIDs(p *v1.Pod) []string {
 	b.Helper()
 	return runningContainerIDs(b.mustPodStatus(p))
 }
 
-// runningContainerIDs returns the sorted IDs of the running containers.
+// runningContainerIDs returns the sorted IDs of the running containers in a status.
 func runningContainerIDs(status *runtime.PodStatus) (ids []string) {
 	for i := range status.Containers {
 		if status.Containers[i].State == runtime.StateRunning {
@@ -110,8 +113,8 @@ func runningContainerIDs(status *runtime.PodStatus) (ids []string) {
 	return ids
 }
 
-// retryUntilDone repeats f, with a growing pause, until f returns true and no error. After the limit it returns
-// an error with the last error of f.
+// retryUntilDone repeats f, with growing pauses, until f returns true and no error. After the case's Limit it
+// returns an error that wraps the last error of f. call names f in that error.
 func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done bool, err error)) error {
 	ctx, cancel := context.WithTimeout(b.callContext(), b.Limit)
 	defer cancel()
@@ -126,7 +129,7 @@ func (b *testCase) retryUntilDone(call string, f func(ctx context.Context) (done
 	}
 }
 
-// errorOrNotReached returns err. If err is nil, it returns an error that says that the pod is not in the
+// errorOrNotReached returns err. If err is nil, it returns an error which says that the pod is not in the
 // expected state.
 func errorOrNotReached(err error) error {
 	if err == nil {
@@ -135,8 +138,8 @@ func errorOrNotReached(err error) error {
 	return err
 }
 
-// syncUntilRunning repeats SyncPod until it returns no error and a container of the pod runs. It returns an
-// error after the limit. A terminal pod counts as an error.
+// syncUntilRunning repeats SyncPod until it returns no error and a container of the pod runs. If SyncPod
+// reports the pod as terminal, that counts as an error. After the case's Limit it returns an error.
 func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirror *v1.Pod) error {
 	return b.retryUntilDone("SyncPod", func(ctx context.Context) (bool, error) {
 		before, err := b.podStatus(ctx, p.UID)
@@ -152,7 +155,8 @@ func (b *testCase) syncUntilRunning(p *v1.Pod, kind podworkers.SyncPodType, mirr
 	})
 }
 
-// terminateUntilStopped repeats SyncTerminatingPod until it returns nil. It returns an error after the limit.
+// terminateUntilStopped repeats SyncTerminatingPod until it returns nil. After the case's Limit it returns an
+// error. It does not check that the containers have stopped.
 func (b *testCase) terminateUntilStopped(p *v1.Pod, grace *int64, change podworkers.PodStatusFunc) error {
 	return b.retryUntilDone("SyncTerminatingPod", func(ctx context.Context) (bool, error) {
 		status, err := b.podStatus(ctx, p.UID)
@@ -163,7 +167,7 @@ func (b *testCase) terminateUntilStopped(p *v1.Pod, grace *int64, change podwork
 	})
 }
 
-// cleanUpUntilDone repeats SyncTerminatedPod until it returns nil. It returns an error after the limit.
+// cleanUpUntilDone repeats SyncTerminatedPod until it returns nil. After the case's Limit it returns an error.
 func (b *testCase) cleanUpUntilDone(p *v1.Pod) error {
 	return b.retryUntilDone("SyncTerminatedPod", func(ctx context.Context) (bool, error) {
 		status, err := b.podStatus(ctx, p.UID)
@@ -174,27 +178,28 @@ func (b *testCase) cleanUpUntilDone(p *v1.Pod) error {
 	})
 }
 
-// mustStartPod repeats SyncPod until a container of the pod runs, and returns the pod. It fails the case after
-// the limit.
+// mustStartPod repeats SyncPod until a container of the pod runs, and returns p. It fails the case after the
+// Limit.
 func (b *testCase) mustStartPod(p *v1.Pod) *v1.Pod {
 	b.Helper()
 	b.Must(b.syncUntilRunning(p, podworkers.SyncPodCreate, nil), "start of pod "+p.Name)
 	return p
 }
 
-// mustStopPod repeats SyncTerminatingPod until it returns nil. It fails the case after the limit.
+// mustStopPod repeats SyncTerminatingPod until it returns nil. It fails the case after the Limit.
 func (b *testCase) mustStopPod(p *v1.Pod) {
 	b.Helper()
 	b.Must(b.terminateUntilStopped(p, nil, nil), "stop of pod "+p.Name)
 }
 
-// mustCleanUpPod repeats SyncTerminatedPod until it returns nil. It fails the case after the limit.
+// mustCleanUpPod repeats SyncTerminatedPod until it returns nil. It fails the case after the Limit.
 func (b *testCase) mustCleanUpPod(p *v1.Pod) {
 	b.Helper()
 	b.Must(b.cleanUpUntilDone(p), "cleanup after pod "+p.Name)
 }
 
-// checkNoContainerRuns fails the case if a container of the pod runs after call, whose name is in the message.
+// checkNoContainerRuns fails the case if a container of the pod runs now. call names the call that has stopped
+// the pod, for the message.
 func (b *testCase) checkNoContainerRuns(call string, p *v1.Pod) {
 	b.Helper()
 	if ids := b.mustRunningContainerIDs(p); len(ids) > 0 {
@@ -202,7 +207,7 @@ func (b *testCase) checkNoContainerRuns(call string, p *v1.Pod) {
 	}
 }
 
-// checkSameContainersRun fails the case unless the IDs of the pod's running containers are those in before.
+// checkSameContainersRun fails the case unless the sorted IDs of the pod's running containers equal before.
 func (b *testCase) checkSameContainersRun(p *v1.Pod, before []string) {
 	b.Helper()
 	if after := b.mustRunningContainerIDs(p); !slices.Equal(before, after) {
@@ -210,8 +215,8 @@ func (b *testCase) checkSameContainersRun(p *v1.Pod, before []string) {
 	}
 }
 
-// checkReturnsWithinLimit calls f in a goroutine and fails the case if f does not return within the limit. It
-// then also stores that a call hangs, so that the pods are not stopped at the end.
+// checkReturnsWithinLimit runs f, and fails the case if f does not return within the case's Limit. In that case
+// it also stores that a call hangs, so that the pods are not stopped at the end of the case.
 func (b *testCase) checkReturnsWithinLimit(call string, f func()) {
 	b.Helper()
 	done := make(chan struct{})
@@ -229,8 +234,9 @@ func (b *testCase) checkReturnsWithinLimit(call string, f func()) {
 	}
 }
 
-// stopRemainingPods terminates the pods whose containers still run, and ignores errors. If a call of the syncer
-// has not returned it does nothing, because calls for one pod must not run concurrently.
+// stopRemainingPods calls SyncTerminatingPod once for each pod of the case whose containers still run, and
+// ignores errors. If a call of the syncer has not returned it does nothing, because calls for one pod must not
+// run concurrently.
 func (b *testCase) stopRemainingPods() {
 	if b.callHangs {
 		return

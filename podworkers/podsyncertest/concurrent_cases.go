@@ -11,15 +11,16 @@ import (
 )
 
 var concurrentCases = []Case{
-	{Name: "concurrent/pods", Promise: "Different pods are started, stopped and cleaned up at the same time.", run: (*testCase).checkManyPodsAtOnce},
+	{Name: "concurrent/pods", Promise: "Different pods are started, stopped and cleaned up at the same time.", run: (*testCase).checkManyPodsConcurrently},
 	{Name: "concurrent/slow-pod", Promise: "A pod that waits for its grace period does not delay the start of another pod.", requires: ignoreStop, run: (*testCase).checkStartBesideSlowPod},
 }
 
-// checkManyPodsAtOnce starts, stops and cleans up 16 pods at the same time. It fails the case on any error.
-func (b *testCase) checkManyPodsAtOnce() {
+// checkManyPodsConcurrently starts, stops and cleans up 16 pods at the same time. It fails the case if that
+// fails for one of them.
+func (b *testCase) checkManyPodsConcurrently() {
 	pods := make([]*v1.Pod, 16)
 	for i := range pods {
-		pods[i] = b.newPod(fmt.Sprint("pod-", i))
+		pods[i] = b.newPodForCase(fmt.Sprint("pod-", i))
 	}
 	errs := make([]error, len(pods))
 	var group sync.WaitGroup
@@ -32,7 +33,8 @@ func (b *testCase) checkManyPodsAtOnce() {
 	}
 }
 
-// startStopAndCleanUpPod starts a pod, stops it and cleans up. It returns the first error.
+// startStopAndCleanUpPod starts a pod, stops it and cleans up. It returns the first error, and does not go on
+// after it.
 func (b *testCase) startStopAndCleanUpPod(p *v1.Pod) error {
 	if err := b.syncUntilRunning(p, podworkers.SyncPodCreate, nil); err != nil {
 		return err
@@ -44,9 +46,9 @@ func (b *testCase) startStopAndCleanUpPod(p *v1.Pod) error {
 }
 
 // checkStartBesideSlowPod fails the case if a pod cannot start while the stop of another pod waits for its
-// grace period. It also fails if that stop does not return after its context has ended.
+// grace period, or if that stop does not return after its context was cancelled.
 func (b *testCase) checkStartBesideSlowPod() {
-	slow, other := b.mustStartPod(b.newPod("a", b.IgnoreStop, setLongGrace)), b.newPod("b")
+	slow, other := b.mustStartPod(b.newPodForCase("a", b.IgnoreStop, setLongGrace)), b.newPodForCase("b")
 	status := b.mustPodStatus(slow)
 	ctx, cancel := context.WithCancel(b.callContext())
 	var waiting sync.WaitGroup

@@ -10,27 +10,27 @@ import (
 
 var runtimeCases = []Case{
 	{Name: "runtime-pod/stops", Promise: "When SyncTerminatingRuntimePod has returned nil no container of the pod runs.", run: func(b *testCase) {
-		p := b.mustStartPod(b.newPod("a"))
+		p := b.mustStartPod(b.newPodForCase("a"))
 		b.mustStopRuntimePod(b.mustListPod(p))
 		b.checkNoContainerRuns("SyncTerminatingRuntimePod", p)
 	}},
 	{Name: "runtime-pod/again", Promise: "SyncTerminatingRuntimePod may be repeated after it has returned nil, with a pod as it was listed before.", run: func(b *testCase) {
-		pod := b.mustListPod(b.mustStartPod(b.newPod("a")))
+		pod := b.mustListPod(b.mustStartPod(b.newPodForCase("a")))
 		b.mustStopRuntimePod(pod)
 		b.mustStopRuntimePod(pod)
 	}},
 	{Name: "runtime-pod/read-only", Promise: "SyncTerminatingRuntimePod does not modify the pod.", run: func(b *testCase) {
-		pod := b.mustListPod(b.mustStartPod(b.newPod("a")))
+		pod := b.mustListPod(b.mustStartPod(b.newPodForCase("a")))
 		b.checkArgumentsUnchanged("SyncTerminatingRuntimePod", func() { _ = b.Syncer.SyncTerminatingRuntimePod(b.callContext(), pod) }, pod)
 	}},
 	{Name: "runtime-pod/others", Promise: "SyncTerminatingRuntimePod does not affect other pods.", run: func(b *testCase) {
-		p, other := b.mustStartPod(b.newPod("a")), b.mustStartPod(b.newPod("b"))
+		p, other := b.mustStartPod(b.newPodForCase("a")), b.mustStartPod(b.newPodForCase("b"))
 		before := b.mustRunningContainerIDs(other)
 		b.mustStopRuntimePod(b.mustListPod(p))
 		b.checkSameContainersRun(other, before)
 	}},
 	{Name: "runtime-pod/new-process", Promise: "SyncTerminatingRuntimePod of a new process stops a pod that it has never synced.", requires: restart, run: func(b *testCase) {
-		p := b.mustStartPod(b.newPod("a"))
+		p := b.mustStartPod(b.newPodForCase("a"))
 		b.Syncer = b.Restart()
 		b.mustStopRuntimePod(b.mustListPod(p))
 		b.checkNoContainerRuns("SyncTerminatingRuntimePod", p)
@@ -52,7 +52,7 @@ func (b *testCase) mustListPod(p *v1.Pod) *runtime.Pod {
 	return nil
 }
 
-// mustStopRuntimePod repeats SyncTerminatingRuntimePod until it returns nil. It fails the case after the limit.
+// mustStopRuntimePod repeats SyncTerminatingRuntimePod until it returns nil. It fails the case after the Limit.
 func (b *testCase) mustStopRuntimePod(pod *runtime.Pod) {
 	b.Helper()
 	b.Must(b.retryUntilDone("SyncTerminatingRuntimePod", func(ctx context.Context) (bool, error) {

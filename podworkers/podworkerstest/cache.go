@@ -39,7 +39,7 @@ func NewCache(clk clock.Clock) *Cache {
 	return c
 }
 
-// setClock makes the cache use another clock. After a simulated crash that is the clock of the new simulated
+// setClock makes the cache use another clock. After a simulated crash it is the clock of the new simulated
 // process.
 func (c *Cache) setClock(clk clock.Clock) {
 	c.mu.Lock()
@@ -125,9 +125,9 @@ func (c *Cache) NewerThan(ctx context.Context, uid types.UID, _ uint64) (*runtim
 	return c.statusLocked(uid), nil
 }
 
-// numberObservationAndWait gives an observation the next number and then waits for the cache's latency. If
-// observations of the pod are blocked, it first waits until they are not. It returns an error if ctx ends
-// before.
+// numberObservationAndWait gives an observation the next number. It then waits until observations of the pod
+// are not blocked, and for the cache's latency. It returns an error if ctx is done before, also with the
+// number.
 func (c *Cache) numberObservationAndWait(ctx context.Context, uid types.UID) (number uint64, err error) {
 	c.mu.Lock()
 	c.mu.begun++
@@ -143,7 +143,8 @@ func (c *Cache) numberObservationAndWait(ctx context.Context, uid types.UID) (nu
 	return number, err
 }
 
-// statusLocked returns the status that Set stored last for the pod, or an empty status with the UID.
+// statusLocked returns the status that Set stored last for the pod, without a copy. If there is none, it
+// returns an empty status with the UID.
 func (c *Cache) statusLocked(uid types.UID) *runtime.PodStatus {
 	if s := c.mu.statuses[uid]; s != nil {
 		return s

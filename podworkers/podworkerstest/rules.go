@@ -47,7 +47,7 @@ func (r Rules) Check(events []Event) error {
 		c.checkEventAndUpdateHistory(e)
 	}
 	if r.Until > 0 {
-		c.checkAtEnd()
+		c.checkHistoriesAtEnd()
 	}
 	return errors.Join(c.errs...)
 }
@@ -93,13 +93,15 @@ type incarnationHistory struct {
 	synced      int64 // version of the last SyncPod
 }
 
-// addError adds an error that an event violates a rule, with the line and the description of the event.
+// addError adds an error which says that an event violates a rule. It begins with the rule, the line and the
+// description of the event.
 func (c *checker) addError(rule string, e Event, format string, args ...any) {
 	err := fmt.Errorf("%s: line %d: %s %s: %s: %s", rule, c.line, e.At, podColumn(e), e.describe(), fmt.Sprintf(format, args...))
 	c.errs = append(c.errs, err)
 }
 
-// getOrCreateHistory returns the history of a UID. For a new UID it creates an empty one.
+// getOrCreateHistory returns what the checker knows of a UID (its history). For a new UID it creates an empty
+// history and appends the UID to the order.
 func (c *checker) getOrCreateHistory(uid types.UID) *history {
 	if c.pods[uid] == nil {
 		c.pods[uid] = &history{}
@@ -108,18 +110,18 @@ func (c *checker) getOrCreateHistory(uid types.UID) *history {
 	return c.pods[uid]
 }
 
-// checkEventAndUpdateHistory checks one event against the rules and updates the history of its pod. A crash
-// clears all histories.
+// checkEventAndUpdateHistory checks one event against the rules and updates the history of its pod.
+// Housekeeping updates every history, and a crash deletes all of them.
 func (c *checker) checkEventAndUpdateHistory(e Event) {
 	switch e.What {
 	case Updated:
 		c.storeUpdateInHistory(e)
 	case Begun:
-		c.checkCallBegin(e)
+		c.checkAndRecordCallBegin(e)
 	case Ended:
-		c.checkCallEnd(e)
+		c.recordCallEnd(e)
 	case Entered:
-		c.checkPhase(e)
+		c.checkAndRecordPhase(e)
 	case Housekeeping:
 		for _, h := range c.pods {
 			h.mayCallAnyTime = true
@@ -135,8 +137,8 @@ func (c *checker) checkEventAndUpdateHistory(e Event) {
 	}
 }
 
-// storeUpdateInHistory stores that the pod got an update, so that a call may begin at any time. Unless the
-// update is of a pod that only the runtime shows, it also stores version, type and full name.
+// storeUpdateInHistory stores that the pod got an update, so that a call may begin at any time. It also stores
+// the version, type and full name, unless the update is of a pod that only the runtime shows.
 func (c *checker) storeUpdateInHistory(e Event) {
 	h := c.getOrCreateHistory(e.UID)
 	h.mayCallAnyTime = true
@@ -151,8 +153,9 @@ func (c *checker) storeUpdateInHistory(e Event) {
 	}
 }
 
-// startIncarnationIfNew resets the history of a pod if the event has another incarnation than the history. It
-// adds an error if the new number is lower, or if the old incarnation has not finished.
+// startIncarnationIfNew resets the history of a pod if the event has another incarnation number (a pod
+// re-created under its UID gets the next one). It adds an error if the number is lower, or if the old pod has
+// not finished.
 func (c *checker) startIncarnationIfNew(h *history, e Event) {
 	switch {
 	case e.Incarnation == h.incarnation:
@@ -165,9 +168,9 @@ func (c *checker) startIncarnationIfNew(h *history, e Event) {
 	h.incarnationHistory = incarnationHistory{incarnation: e.Incarnation}
 }
 
-// checkCallBegin checks that a call of the syncer may begin now, and stores in the history that it runs. It
-// adds an error for each violated rule.
-func (c *checker) checkCallBegin(e Event) {
+// checkAndRecordCallBegin adds an error for each rule that forbids this call of the syncer to begin now, and
+// stores in the history that it runs.
+func (c *checker) checkAndRecordCallBegin(e Event) {
 	h := c.getOrCreateHistory(e.UID)
 	c.startIncarnationIfNew(h, e)
 	if h.callRunning {
@@ -177,16 +180,16 @@ func (c *checker) checkCallBegin(e Event) {
 		c.addError("I17", e, "not before %s", h.earliest)
 	}
 	h.callRunning, h.begun, h.latest = true, true, 0
-	h.mayCallAnyTime = !h.hasAllUpdates(e)
+	h.mayCallAnyTime = !h.callHasAllUpdates(e)
 	h.mayOweCall, h.newUpdates = h.mayCallAnyTime, 0
 	if !h.hasConfig && e.Method != lifecycle.SyncTerminatingRuntimePod {
 		c.addError("I14", e, "no source has delivered this pod")
 	}
 	switch e.Method {
 	case lifecycle.SyncPod:
-		c.checkSyncBegin(h, e)
+		c.checkAndRecordSyncBegin(h, e)
 	case lifecycle.SyncTerminatingPod:
-		c.checkTerminatingBegin(h, e)
+		c.checkAndRecordTerminatingBegin(h, e)
 	case lifecycle.SyncTerminatedPod:
 		if !h.stopped && (h.mayRun || h.phase != lifecycle.Terminated) {
 			c.addError("I4", e, "it was not stopped")
@@ -194,19 +197,20 @@ func (c *checker) checkCallBegin(e Event) {
 	}
 }
 
-// hasAllUpdates reports whether the call certainly has the content of all updates. An update that arrived while
-// the call waited for a status or a slot may have been too late. If there was exactly one update and the call
-// has its type and version, the call was made for it.
-func (h *history) hasAllUpdates(e Event) bool {
+// callHasAllUpdates reports whether the call certainly has the content of all updates. An update that arrived
+// while the call waited for a status or a slot may have been too late. If there was exactly one update and the
+// call has its type and version, the call was made for it.
+func (h *history) callHasAllUpdates(e Event) bool {
 	if h.newUpdates == 1 && !h.mayOweCall {
 		return e.Method == lifecycle.SyncPod && e.Type == h.lastUpdateType && e.Version == h.lastVersion
 	}
 	return h.newUpdates == 0
 }
 
-// checkSyncBegin checks that SyncPod may begin: the phase is Syncing, the version is not older than the last
-// one, and no other pod with the full name may run. It stores the version in the history.
-func (c *checker) checkSyncBegin(h *history, e Event) {
+// checkAndRecordSyncBegin adds an error if SyncPod may not begin: the phase is not Syncing, a later version was
+// synced before, or another pod with the full name may run. It stores the version, and that containers of the
+// pod may run, in the history.
+func (c *checker) checkAndRecordSyncBegin(h *history, e Event) {
 	if h.phase != lifecycle.Syncing {
 		c.addError("I2", e, "the pod is %s", h.phase)
 	}
@@ -221,9 +225,10 @@ func (c *checker) checkSyncBegin(h *history, e Event) {
 	}
 }
 
-// checkTerminatingBegin checks the phase of a SyncTerminatingPod, and that its grace period is at least one
-// second and not longer than the one before. It stores the grace period.
-func (c *checker) checkTerminatingBegin(h *history, e Event) {
+// checkAndRecordTerminatingBegin adds an error if SyncTerminatingPod begins in another phase than Terminating,
+// or with a grace period that is below one second or longer than the one before. It stores the grace period in
+// the history.
+func (c *checker) checkAndRecordTerminatingBegin(h *history, e Event) {
 	if h.phase != lifecycle.Terminating {
 		c.addError("I3", e, "the pod is %s", h.phase)
 	}
@@ -236,9 +241,9 @@ func (c *checker) checkTerminatingBegin(h *history, e Event) {
 	h.grace = e.Grace.Seconds
 }
 
-// checkCallEnd stores the result of a call in the history and computes when the next call may begin. It ignores
-// a call of a process that has crashed.
-func (c *checker) checkCallEnd(e Event) {
+// recordCallEnd stores the result of a call in the history, and computes when the next call may begin. It
+// checks nothing. It ignores a call of a simulated process that has crashed.
+func (c *checker) recordCallEnd(e Event) {
 	h := c.getOrCreateHistory(e.UID)
 	if !h.callRunning {
 		return // The process has crashed since.
@@ -256,12 +261,12 @@ func (c *checker) checkCallEnd(e Event) {
 	if h.mayCallAnyTime {
 		return
 	}
-	h.earliest, h.latest = e.At+c.retryDelay(e, 0), e.At+c.retryDelay(e, 1)
+	h.earliest, h.latest = e.At+c.retryDelayBound(e, 0), e.At+c.retryDelayBound(e, 1)
 }
 
-// retryDelay returns the shortest possible delay until the next call without an update if random is 0, and the
-// longest possible delay if random is 1.
-func (c *checker) retryDelay(e Event, random float64) time.Duration {
+// retryDelayBound returns the shortest possible delay between this call and a next one that no update causes if
+// random is 0, and the longest possible delay if random is 1.
+func (c *checker) retryDelayBound(e Event, random float64) time.Duration {
 	var class backoff.Class
 	_, asked := contain.AsType[interface{ RetryAt() time.Time }](e.Err)
 	switch {
@@ -283,9 +288,9 @@ func (c *checker) retryDelay(e Event, random float64) time.Duration {
 	return c.rules.Retry.Delay(class, time.Time{}, time.Time{}, random)
 }
 
-// checkPhase checks that a phase follows the phase before, and that a terminated pod was stopped. It stores the
-// new phase.
-func (c *checker) checkPhase(e Event) {
+// checkAndRecordPhase adds an error if a phase does not come after the phase before, or if a pod becomes
+// terminated while it may run. It stores the new phase in the history.
+func (c *checker) checkAndRecordPhase(e Event) {
 	h := c.getOrCreateHistory(e.UID)
 	c.startIncarnationIfNew(h, e)
 	if e.Phase <= h.phase {
@@ -300,9 +305,9 @@ func (c *checker) checkPhase(e Event) {
 	}
 }
 
-// checkAtEnd checks, for each pod, that until Rules.Until the last version was synced, every due retry was made
-// and no call still runs.
-func (c *checker) checkAtEnd() {
+// checkHistoriesAtEnd adds an error for each pod whose last version was not synced until Rules.Until, whose
+// retry was due and not made, or whose call still runs.
+func (c *checker) checkHistoriesAtEnd() {
 	for _, uid := range slices.Clone(c.order) {
 		h := c.pods[uid]
 		last := Event{At: c.rules.Until, UID: uid, Incarnation: h.incarnation}

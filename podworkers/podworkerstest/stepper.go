@@ -76,8 +76,8 @@ func NewStepper(config Config) *Stepper {
 		config.Jitter = func() float64 { return 0 }
 	}
 	s := &Stepper{config: config, scheduler: executor.NewScheduler(config.Seed, config.Start)}
-	s.scheduler.Guard(stallLimit, s.failOnStall)
-	s.scheduler.LetDriverWait(s.failOnEndlessWait)
+	s.scheduler.Guard(stallLimit, s.failTestForStall)
+	s.scheduler.LetDriverWait(s.failTestForEndlessWait)
 	s.process = s.scheduler.NewProcess()
 	clk := s.process.Clock()
 	s.Trace, s.Cache, s.Syncer = NewTrace(clk), NewCache(clk), NewSyncer(clk)
@@ -113,13 +113,13 @@ func (s *Stepper) startWorkers() {
 }
 
 // Create sends an update of type SyncPodCreate for each pod.
-func (s *Stepper) Create(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodCreate, pods) }
+func (s *Stepper) Create(pods ...*v1.Pod) { s.updatePodsIgnoringErrors(podworkers.SyncPodCreate, pods) }
 
 // Update sends an update of type SyncPodUpdate for each pod.
-func (s *Stepper) Update(pods ...*v1.Pod) { s.updatePods(podworkers.SyncPodUpdate, pods) }
+func (s *Stepper) Update(pods ...*v1.Pod) { s.updatePodsIgnoringErrors(podworkers.SyncPodUpdate, pods) }
 
-// updatePods sends an update of one type for each pod and ignores errors.
-func (s *Stepper) updatePods(t podworkers.SyncPodType, pods []*v1.Pod) {
+// updatePodsIgnoringErrors sends an update of one type for each pod. It ignores errors.
+func (s *Stepper) updatePodsIgnoringErrors(t podworkers.SyncPodType, pods []*v1.Pod) {
 	for _, pod := range pods {
 		_ = s.UpdatePod(podworkers.UpdatePodOptions{UpdateType: t, Pod: pod})
 	}
@@ -265,7 +265,7 @@ func (s *Stepper) Restart() {
 	s.process.Crash()
 	s.process = s.scheduler.NewProcess()
 	s.Cache.setClock(s.process.Clock())
-	s.Syncer.setClock(s.process.Clock())
+	s.Syncer.setClockAndBlockCalls(s.process.Clock())
 	s.startWorkers()
 }
 

@@ -72,13 +72,13 @@ var _ podworkers.PodSyncer = (*Syncer)(nil)
 func NewSyncer(clk clock.Clock) *Syncer {
 	s := &Syncer{}
 	s.mu.scripts = map[scriptKey][]Reply{}
-	s.setClock(clk)
+	s.setClockAndBlockCalls(clk)
 	return s
 }
 
-// setClock makes the syncer use another clock, and blocks calls that wait for Release again. After a simulated
-// crash that is the clock of the new simulated process.
-func (s *Syncer) setClock(clk clock.Clock) {
+// setClockAndBlockCalls makes the syncer use another clock. Replies that block and ignore their context block
+// again until the next Release. After a simulated crash it is the clock of the new simulated process.
+func (s *Syncer) setClockAndBlockCalls(clk clock.Clock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.executor = executor.Over(clk)
@@ -143,8 +143,8 @@ func (s *Syncer) runScriptedCall(ctx context.Context, call Call) (ends bool, err
 }
 
 // popNextReply returns the first reply of the script for the pod and method, and removes it unless it is the
-// last one. A script for the pod and method goes before one for the pod, the method, or all calls. Without a
-// script it returns an empty Reply.
+// last one. A script for the pod and method has precedence over one for the pod, for the method, and for all
+// calls, in this order. Without a script it returns an empty Reply.
 func (s *Syncer) popNextReply(uid types.UID, method lifecycle.Kind) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +160,8 @@ func (s *Syncer) popNextReply(uid types.UID, method lifecycle.Kind) Reply {
 	return Reply{}
 }
 
-// waitBeforeReply waits for Reply.Takes. If Reply.Blocks it waits until ctx ends or, if the reply ignores ctx,
-// until the syncer releases its calls.
+// waitBeforeReply waits for Reply.Takes. If Reply.Blocks is set, it waits until ctx is done or, if the reply
+// ignores its context, until the syncer releases its calls. It returns an error if ctx is done.
 func (s *Syncer) waitBeforeReply(ctx context.Context, r Reply) error {
 	s.mu.Lock()
 	t, released := s.mu.executor, s.mu.released

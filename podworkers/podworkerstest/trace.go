@@ -90,7 +90,8 @@ func (t *Trace) Add(e Event) {
 // RecordUpdate adds the event of an update. Call it before the workers get the update.
 func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(updateEvent(o)) }
 
-// updateEvent returns the trace event of an update, with the UID, version, full name and grace period.
+// updateEvent returns the trace event of an update. It has the UID and, if they are set, the version, the full
+// name of a static pod, and the grace period of a kill.
 func updateEvent(o podworkers.UpdatePodOptions) Event {
 	e := Event{What: Updated, Type: o.UpdateType}
 	switch {
@@ -134,8 +135,8 @@ type tracingSyncer struct {
 	next  podworkers.PodSyncer
 }
 
-// traceCall calls f and adds an event to the trace before and after it. If f panics, the second event has the
-// error errPanicked, and the panic continues.
+// traceCall calls f, and adds one event to the trace before and one after it. If f panics, the second event has
+// the error errPanicked, and the panic continues.
 func (r *tracingSyncer) traceCall(ctx context.Context, e Event, f func() (bool, error)) (ends bool, err error) {
 	e.What, e.Incarnation = Begun, podworkers.IncarnationFrom(ctx)
 	r.trace.Add(e)
@@ -220,7 +221,7 @@ func transcriptRows(events []Event) (rows []row) {
 	return rows
 }
 
-// returnsAtOnce reports whether the next event is the return of the call that begins at event i, at the same
+// returnsAtOnce reports whether event i is the begin of a call and the next event is its return at the same
 // time.
 func returnsAtOnce(events []Event, i int) bool {
 	if i < 0 || i+1 >= len(events) {
@@ -230,7 +231,8 @@ func returnsAtOnce(events []Event, i int) bool {
 	return b.What == Begun && e.What == Ended && b.UID == e.UID && b.At == e.At
 }
 
-// podColumn returns the pod's UID, followed by # and the number of the incarnation if that is above 1.
+// podColumn returns the pod's UID. It appends # and the number of the incarnation if that is above 1, that is,
+// if the pod was created again under its UID.
 func podColumn(e Event) string {
 	if e.Incarnation > 1 {
 		return fmt.Sprintf("%s#%d", e.UID, e.Incarnation)
@@ -238,7 +240,7 @@ func podColumn(e Event) string {
 	return string(e.UID)
 }
 
-// describe returns the text of the event.
+// describe returns the text of the event for the transcript.
 func (e Event) describe() string {
 	switch e.What {
 	case Updated:
@@ -263,7 +265,8 @@ func (e Event) describe() string {
 	return "unknown"
 }
 
-// describeUpdate returns the text of an update.
+// describeUpdate returns the type of an update, with the version and grace period if they are set. It marks an
+// update of a pod that only the runtime shows.
 func (e Event) describeUpdate() string {
 	s := e.Type.String()
 	if e.Running {
@@ -278,8 +281,8 @@ func (e Event) describeUpdate() string {
 	return s
 }
 
-// describeCall returns the method of a call with its type for SyncPod, and the version and grace period if they
-// are set.
+// describeCall returns the method of a call, with its type for SyncPod, and with the version and grace period
+// if they are set.
 func (e Event) describeCall() string {
 	s := e.Method.String()
 	if e.Method == lifecycle.SyncPod {
@@ -294,7 +297,8 @@ func (e Event) describeCall() string {
 	return s
 }
 
-// describeResult returns the text of a call's result.
+// describeResult returns the text of a call's result: its error, or "ok", with "completed" if the pod has
+// completed.
 func (e Event) describeResult() string {
 	switch {
 	case e.Err != nil:

@@ -30,12 +30,12 @@ func (s *Stepper) runAndFailOnSyncerPanic(f func()) {
 	if s.syncerPanic != "" {
 		wrong := s.syncerPanic
 		s.syncerPanic = ""
-		s.failTest(wrong)
+		s.failTestOrPanic(wrong)
 	}
 }
 
-// failOnFault recovers a fault of the simulation and fails the test. Any other panic, and any panic without a
-// test, continues. It must be deferred.
+// failOnFault recovers a fault of the simulation and fails the test. If the panic is not such a fault, or the
+// Stepper has no test, the panic continues. It must be deferred.
 func (s *Stepper) failOnFault() {
 	v := recover()
 	if v == nil {
@@ -51,11 +51,12 @@ func (s *Stepper) failOnFault() {
 	if wrong == "" {
 		wrong = fmt.Sprintf("podworkerstest: %v", v)
 	}
-	s.failTest(wrong)
+	s.failTestOrPanic(wrong)
 }
 
-// failTest fails the test with the text, or panics with it if the Stepper has no test.
-func (s *Stepper) failTest(wrong string) {
+// failTestOrPanic fails the test with the text. If the Stepper has no test, it panics with the text. It does
+// not return.
+func (s *Stepper) failTestOrPanic(wrong string) {
 	if t := s.config.T; t != nil {
 		t.Helper()
 		t.Fatal(wrong)
@@ -63,19 +64,20 @@ func (s *Stepper) failTest(wrong string) {
 	panic(wrong)
 }
 
-// failOnStall fails the test because a call blocks the simulation: it waits for something outside it. stack
-// shows the call.
-func (s *Stepper) failOnStall(stack string) {
-	s.failTest("podworkerstest: a call in the simulation waits for something outside it and blocks the simulation. " +
+// failTestForStall fails the test because a call blocks the simulation: it waits for a thing outside it. stack
+// shows the call. Without a test it panics.
+func (s *Stepper) failTestForStall(stack string) {
+	s.failTestOrPanic("podworkerstest: a call in the simulation waits for something outside it and blocks the simulation. " +
 		"A PodSyncer waits by podworkers.Wait(ctx, d): not on channels, locks, timers or the clock of the machine.\n" + stack)
 }
 
-// failOnEndlessWait fails the test because nothing in the simulation can end its wait.
-func (s *Stepper) failOnEndlessWait(reason error) {
-	s.failTest(fmt.Sprintf("podworkerstest: the wait of the test cannot end: %v", reason))
+// failTestForEndlessWait fails the test because nothing in the simulation can end the test's wait. Without a
+// test it panics.
+func (s *Stepper) failTestForEndlessWait(reason error) {
+	s.failTestOrPanic(fmt.Sprintf("podworkerstest: the wait of the test cannot end: %v", reason))
 }
 
-// logFailedTranscriptAndClose logs the transcript if the test has failed, and closes the Stepper.
+// logFailedTranscriptAndClose logs the transcript if the test has failed. It closes the Stepper in any case.
 func (s *Stepper) logFailedTranscriptAndClose() {
 	if t := s.config.T; t.Failed() {
 		t.Logf("The transcript:\n%s", s.Transcript())
@@ -114,8 +116,8 @@ func (w panicCheckedSyncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, 
 	return w.next.SyncTerminatedPod(ctx, pod, status)
 }
 
-// storePanicAndRepanic recovers a panic of a call, stores the first one with its stack, and panics again. It
-// must be deferred.
+// storePanicAndRepanic recovers a panic of a call, stores its text and stack if it is the first one, and panics
+// again. It must be deferred.
 func (w panicCheckedSyncer) storePanicAndRepanic(method lifecycle.Kind, pod string) {
 	v := recover()
 	if v == nil {
