@@ -17,8 +17,8 @@ import (
 // jsonObject is a JSON object.
 type jsonObject = map[string]any
 
-// effectiveConfig returns the configuration that is in use as a KubeletConfiguration, for the path /configz. It
-// has only the fields that have an effect on this program, and no secrets.
+// effectiveConfig returns the configuration in use as a KubeletConfiguration, for the path /configz. It has
+// only fields that have an effect on this program, and no secrets.
 func (o *options) effectiveConfig(c *node.Config) jsonObject {
 	collect := c.Images.GC.Complete()
 	size := resource.NewQuantity(cmp.Or(c.Logs.MaxBytes, policy.DefaultLogMaxBytes), resource.BinarySI)

@@ -20,7 +20,7 @@ import (
 func inMemory(t *testing.T, flags ...string) (*cluster.Node, cluster.Config) {
 	o, err := parse(append([]string{"--kubeconfig", "x", "--hostname-override", "n1"}, flags...))
 	require.NoError(t, err)
-	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
+	config, err := o.nodeConfigAndLockRoot(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	n, err := cluster.New(config)
 	require.NoError(t, err)

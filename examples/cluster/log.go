@@ -31,8 +31,8 @@ const (
 	maxRecent    = 1000
 )
 
-// newRateLimitedHandler returns a handler that writes warnings and errors to out, but the same message at most
-// once in repeatPeriod.
+// newRateLimitedHandler returns a log handler that writes warnings and errors to out. It writes the same
+// message at most once in repeatPeriod.
 func newRateLimitedHandler(out io.Writer) *rateLimitedHandler {
 	return &rateLimitedHandler{recent: &recentMessages{written: map[string]time.Time{}}, Handler: slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return slog.Attr{Key: a.Key, Value: withoutQuery(a.Value)} },
@@ -40,7 +40,7 @@ func newRateLimitedHandler(out io.Writer) *rateLimitedHandler {
 }
 
 // withoutQuery formats the error of a failed request without the query of its URL, which is long and differs
-// each time. Any other value is returned unchanged.
+// each time. It returns any other value unchanged.
 func withoutQuery(v slog.Value) slog.Value {
 	err, _ := v.Any().(error)
 	var request *url.Error
@@ -67,8 +67,9 @@ func (c *rateLimitedHandler) Handle(ctx context.Context, r slog.Record) error {
 	return c.Handler.Handle(ctx, r)
 }
 
-// recordIfNew reports whether the message was not written within repeatPeriod, and stores it as written in that
-// case. After maxRecent messages it forgets all, so that some are written again.
+// recordIfNew records that a message is written now, and returns true. It returns false and records nothing if
+// the message was written within repeatPeriod. If maxRecent messages are recorded, it first removes all, so
+// that some are written again.
 func (r *recentMessages) recordIfNew(key string, now time.Time) bool {
 	r.Lock()
 	defer r.Unlock()

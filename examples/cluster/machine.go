@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// machineCapacity returns the capacity of the machine. The ephemeral storage is the size of the file system
-// that contains root, if the system reports it.
+// machineCapacity returns the capacity of the machine. Its ephemeral storage is the size of the file system
+// that contains root. It has no ephemeral storage if the system does not report that size.
 func machineCapacity(root string) v1.ResourceList {
 	all := command.Capacity()
 	if bytes, ok := diskSize(root); ok {
@@ -25,7 +25,7 @@ func machineCapacity(root string) v1.ResourceList {
 }
 
 // diskSize returns the size of the file system that contains a directory. If the directory does not exist yet,
-// it uses the nearest directory above. ok is false if the system does not report the size.
+// it uses the nearest parent that exists. ok is false if the system does not report the size.
 func diskSize(dir string) (bytes int64, ok bool) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -48,9 +48,9 @@ type addressFinder interface {
 	LocalAddress(ctx context.Context) (netip.Addr, error)
 }
 
-// localIPs returns the address from which the machine reaches the API server. If that is unknown or a loopback
-// address, it returns the first address that other machines can reach, or nil.
-func localIPs(ctx context.Context, server addressFinder, interfaces func() ([]net.Addr, error)) []string {
+// primaryIPs returns the address from which the machine reaches the API server. If that is unknown or a
+// loopback address, it returns the first global unicast address of the interfaces, or nil.
+func primaryIPs(ctx context.Context, server addressFinder, interfaces func() ([]net.Addr, error)) []string {
 	if ip, err := server.LocalAddress(ctx); err == nil && !ip.IsLoopback() {
 		return []string{ip.String()}
 	}

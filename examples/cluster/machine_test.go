@@ -25,7 +25,7 @@ import (
 // TestConfig_System: the node reports the boot ID and the capacity of the machine.
 func TestConfig_System(t *testing.T) {
 	o := &options{name: "n1", runtime: "memory", ips: []string{"127.0.0.1"}}
-	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
+	config, err := o.nodeConfigAndLockRoot(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Equal(t, command.SystemInfo(), config.Info)
 	assert.NotEmpty(t, config.Info.BootID)
@@ -69,7 +69,7 @@ func TestLocalIPs(t *testing.T) {
 		{lost, machine, []string{"192.0.2.7"}},
 		{loopback, machine[:2], nil},
 	} {
-		got := localIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
+		got := primaryIPs(t.Context(), c.server, func() ([]net.Addr, error) { return c.interfaces, nil })
 		assert.Equal(t, c.want, got)
 	}
 }
@@ -84,7 +84,7 @@ func TestConfig_Flags(t *testing.T) {
 	})
 	require.NoError(t, err)
 	var logs bytes.Buffer
-	config, err := o.nodeConfig(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newRateLimitedHandler(&logs)))
+	config, err := o.nodeConfigAndLockRoot(apiservertest.New(apiservertest.Config{}).Client("n1"), slog.New(newRateLimitedHandler(&logs)))
 	require.NoError(t, err)
 	assert.Equal(t, "n1", config.Node.Name)
 	assert.Equal(t, int32(10250), config.Port)

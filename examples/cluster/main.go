@@ -57,10 +57,10 @@ It needs a kubeconfig with the credentials of a node:
   cluster --help                                                  all flags
 `}
 
-// run runs the program and returns the exit code. It buffers the output, so that output that no process reads
-// delays neither the node nor the exit.
+// run runs the program and returns the exit code. It buffers the output and drops lines that are not read in
+// time, so that they delay neither the node nor the exit.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	lines, log := command.NewBuffered(out, reportDropped), command.NewBuffered(logs, reportDropped)
+	lines, log := command.NewBuffered(out, printDroppedCount), command.NewBuffered(logs, printDroppedCount)
 	defer func() { lines.Flush(outputFlushTimeout); log.Flush(outputFlushTimeout) }()
 	out, logs = lines, log
 	return command.Run(program, args, out, logs, defineFlags, (*options).checkAndComplete, func(o *options) error { return runNode(ctx, o, out, logs) })
@@ -69,13 +69,13 @@ func run(ctx context.Context, args []string, out, logs io.Writer) int {
 // outputFlushTimeout is how long the program waits at exit for the reader of the output, and of the log.
 const outputFlushTimeout = time.Second
 
-// reportDropped prints how many lines of output were dropped, because no process read them.
-func reportDropped(to io.Writer, lines int) {
+// printDroppedCount prints the number of output lines that were dropped because no process read them.
+func printDroppedCount(to io.Writer, lines int) {
 	fmt.Fprintf(to, "... %d lines were dropped, because nothing read them\n", lines)
 }
 
-// formatIfChanged returns the line for the state of a pod. changed is false if the last line of that pod was
-// the same. It stores the state in printed, or deletes the pod there if it is gone.
+// formatIfChanged returns the line for the state of a pod. changed is false if the last line of this pod was
+// the same. It stores the state in printed, or deletes the pod there if the pod is gone.
 func formatIfChanged(printed map[types.UID]string, state node.PodState) (text string, changed bool) {
 	pod, what := state.Pod, state.Summary().String()
 	if state.Gone {
@@ -90,19 +90,19 @@ func formatIfChanged(printed map[types.UID]string, state node.PodState) (text st
 }
 
 // runNode creates the node, serves the node's API, and prints changes of the pods until ctx is done or the node
-// fails. It locks --root-dir with the CRI runtime. At the end it prints that the Node object stays in the
-// cluster.
+// fails. With the CRI runtime it locks --root-dir. At the end it prints that the Node object stays in the
+// cluster, if the node was registered and did not fail.
 func runNode(ctx context.Context, o *options, out, logs io.Writer) error {
 	server, err := o.newServerClient()
 	if err != nil {
 		return err
 	}
-	find := func(ctx context.Context) []string { return localIPs(ctx, server, net.InterfaceAddrs) }
+	find := func(ctx context.Context) []string { return primaryIPs(ctx, server, net.InterfaceAddrs) }
 	if o.certificateIPs = o.ips; len(o.ips) == 0 {
 		o.certificateIPs = find(ctx)
 	}
 	log := slog.New(newRateLimitedHandler(logs))
-	config, err := o.nodeConfig(server, log)
+	config, err := o.nodeConfigAndLockRoot(server, log)
 	config.LocalIPs = find
 	defer o.rootLock.Close() // It may be nil.
 	if err != nil {
@@ -113,11 +113,11 @@ func runNode(ctx context.Context, o *options, out, logs io.Writer) error {
 		return err
 	}
 	o.metrics.Observe(n.Node())
-	serve, err := o.listenForNodeAPI(n, log)
+	serve, err := o.listenAndReturnServe(n, log)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "joining as node %s, runtime %s\n%s\n", o.name, o.runtime, o.servingText())
+	fmt.Fprintf(out, "joining as node %s, runtime %s\n%s\n", o.name, o.runtime, o.nodeAPIServingText())
 	watching, end := context.WithCancel(ctx)
 	var beside sync.WaitGroup
 	beside.Go(func() {
@@ -144,8 +144,8 @@ func runNode(ctx context.Context, o *options, out, logs io.Writer) error {
 	return err
 }
 
-// newServerClient returns a client of the API server of --kubeconfig, with metrics of its requests. It sends no
-// request.
+// newServerClient returns a client of the API server in --kubeconfig. The client counts its requests in the
+// metrics. newServerClient sends no request.
 func (o *options) newServerClient() (server *client.Client, err error) {
 	counted, err := o.metricsOrNew()
 	if err != nil {
@@ -175,9 +175,8 @@ func (l *lockedWriter) Write(text []byte) (int, error) {
 	return l.Writer.Write(text)
 }
 
-// printAdviceAndRegistration waits until the node is registered or ctx is done, and prints that the node is
-// registered. It first requests the Node object, and prints what the user can do if the server rejects the
-// request or does not answer.
+// printAdviceAndRegistration requests the Node object, and prints advice if the server rejects the request or
+// does not answer. Then it waits until the node is registered and prints that. It returns early if ctx is done.
 func printAdviceAndRegistration(ctx context.Context, n *cluster.Node, server apiserver.Server, name string, out io.Writer) {
 	const limit = 10 * time.Second
 	bounded, cancel := context.WithTimeout(ctx, limit)
@@ -191,8 +190,8 @@ func printAdviceAndRegistration(ctx context.Context, n *cluster.Node, server api
 	}
 }
 
-// adviceForError returns what the user can do about the error of the first request. It returns "" if there is
-// no error, or if the Node object does not exist yet.
+// adviceForError returns an advice to the user about an error of the first request. It returns "" if err is
+// nil, or if the Node object does not exist yet.
 func adviceForError(err error, name string) string {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):

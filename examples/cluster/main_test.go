@@ -156,7 +156,7 @@ func TestConfig_ClaimedRoot(t *testing.T) {
 	defer claimed.Close()
 	o, err := parse([]string{"--kubeconfig", "x", "--runtime", "cri", "--root-dir", root})
 	require.NoError(t, err)
-	_, err = o.nodeConfig(nil, nil)
+	_, err = o.nodeConfigAndLockRoot(nil, nil)
 	assert.EqualError(t, err, "--root-dir "+root+": another agent uses it")
 	entries, err := os.ReadDir(root)
 	require.NoError(t, err)

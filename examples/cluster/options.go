@@ -74,8 +74,9 @@ func defineFlags(f *pflag.FlagSet) *options {
 // kubeletPort is the default port of a kubelet.
 const kubeletPort = 10250
 
-// checkAndComplete returns an error for an invalid flag, and sets options that depend on others: the address of
-// the node's API and the addresses of the node. It converts names to lower case.
+// checkAndComplete returns an error for an invalid flag. It also sets missing options that depend on others:
+// the address of the node's API, and the addresses of the node. It converts the node's name and the cluster
+// domain to lower case.
 func (o *options) checkAndComplete() error {
 	o.name = strings.ToLower(strings.TrimSpace(o.name))
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(o.dns.ClusterDomain, "."))
@@ -109,14 +110,14 @@ func (o *options) checkAndComplete() error {
 	return nil
 }
 
-// setIPs parses and stores the addresses of the node.
+// setIPs parses and stores the IP addresses of the node.
 func (o *options) setIPs(s string) error { return parseAddresses(&o.ips, s) }
 
-// setClusterDNS parses and stores the addresses of the cluster's name servers.
+// setClusterDNS parses and stores the IP addresses of the cluster's name servers.
 func (o *options) setClusterDNS(s string) error { return parseAddresses(&o.dns.ClusterDNS, s) }
 
 // parseAddresses replaces the list by the IP addresses in s, which are separated by commas. It returns an error
-// if one is invalid.
+// if an address is invalid.
 func parseAddresses(list *[]string, s string) error {
 	*list = strings.Split(s, ",")
 	for _, ip := range *list {
@@ -135,9 +136,9 @@ func (o *options) metricsOrNew() (_ *command.Metrics, err error) {
 	return o.metrics, err
 }
 
-// nodeConfig returns the configuration of the node, its sources of static pods and its runtime. With the CRI
-// runtime it also locks --root-dir.
-func (o *options) nodeConfig(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
+// nodeConfigAndLockRoot returns the configuration of the node with its source of static pods and its runtime.
+// With the CRI runtime it also creates and locks --root-dir.
+func (o *options) nodeConfigAndLockRoot(server apiserver.Server, log *slog.Logger) (cluster.Config, error) {
 	counted, err := o.metricsOrNew()
 	if err != nil {
 		return cluster.Config{}, err
@@ -165,8 +166,8 @@ func (o *options) nodeConfig(server apiserver.Server, log *slog.Logger) (cluster
 	return config, o.lockRootAndConfigureCRI(&config)
 }
 
-// sourceStateDir returns the directory in which valid manifests are saved. With the in-memory runtime it is "",
-// and none are saved.
+// sourceStateDir returns the directory in which the source of static pods saves valid manifests. With the
+// in-memory runtime it returns "", and the source saves none.
 func (o *options) sourceStateDir() string {
 	if o.runtime == "memory" {
 		return ""
@@ -175,7 +176,7 @@ func (o *options) sourceStateDir() string {
 }
 
 // lockRootAndConfigureCRI creates and locks --root-dir, and configures the node for a CRI runtime, with
-// volumes, logs and saved statuses on disk. The lock stays in o.rootLock.
+// volumes, logs and saved statuses on disk. It stores the lock in o.rootLock.
 func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	c := &config.Node
 	root, err := filepath.Abs(o.root)

@@ -27,9 +27,10 @@ import (
 // use nine times as much memory while its header is read.
 const maxHeaderBytes = 128 << 10
 
-// listenForNodeAPI opens the port of the node's API (kubectl logs, exec and so on). serve then serves the API
-// until its context is done. For port 0 nothing is opened, and serve returns at once.
-func (o *options) listenForNodeAPI(n *cluster.Node, log *slog.Logger) (serve func(context.Context) error, err error) {
+// listenAndReturnServe opens the port of the node's API (kubectl logs, exec and so on). The returned function
+// serves the API until its context is done. If the port is 0, it opens nothing, and the returned function
+// returns at once.
+func (o *options) listenAndReturnServe(n *cluster.Node, log *slog.Logger) (serve func(context.Context) error, err error) {
 	if o.port == 0 {
 		return func(context.Context) error { return nil }, nil
 	}
@@ -63,11 +64,12 @@ func (o *options) listenForNodeAPI(n *cluster.Node, log *slog.Logger) (serve fun
 	return func(ctx context.Context) error { return server.Run(ctx, l) }, nil
 }
 
-// listenAddress returns the address and port on which the node's API is served.
+// listenAddress returns the address and port of the node's API.
 func (o *options) listenAddress() string { return net.JoinHostPort(o.address, strconv.Itoa(o.port)) }
 
-// servingText describes for the user which parts of the node's API work.
-func (o *options) servingText() string {
+// nodeAPIServingText describes for the user where the node's API is served, and which flags are missing for
+// kubectl logs and exec.
+func (o *options) nodeAPIServingText() string {
 	switch {
 	case o.port == 0:
 		return "the node's API is not served; kubectl logs, exec, attach, cp and port-forward need --port and --client-ca-file"
@@ -78,8 +80,8 @@ func (o *options) servingText() string {
 	return "the node's API is served on " + o.listenAddress()
 }
 
-// configureCertificate sets the certificate of --tls-cert-file, which is read again for each connection.
-// Without that flag it creates a certificate.
+// configureCertificate makes config use the certificate of --tls-cert-file, which it reads again for each
+// connection. Without that flag it creates a self-signed certificate.
 func (o *options) configureCertificate(config *tls.Config) error {
 	if o.certFile == "" {
 		made, err := newSelfSignedCertificate(o.name, o.certificateIPs)
@@ -97,8 +99,8 @@ func (o *options) configureCertificate(config *tls.Config) error {
 	return nil
 }
 
-// newReloader calls read once and returns a function that calls read each time. If a later read fails, the
-// function returns the last valid value. If the first read fails, newReloader returns its error.
+// newReloader returns a function that calls read and returns its value. If read fails, the function returns the
+// last valid value. newReloader calls read once itself, and returns the error if that fails.
 func newReloader[T any](read func() (*T, error)) (func() *T, error) {
 	first, err := read()
 	if err != nil {
@@ -114,7 +116,7 @@ func newReloader[T any](read func() (*T, error)) (func() *T, error) {
 	}, nil
 }
 
-// readCertPool reads the CA certificates in a PEM file. A file without a certificate is an error.
+// readCertPool reads the CA certificates in a PEM file. It returns an error if the file has no certificate.
 func readCertPool(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -127,8 +129,8 @@ func readCertPool(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// newSelfSignedCertificate creates a key and a certificate for the node's name and addresses, valid for a year.
-// An API server without --kubelet-certificate-authority accepts it.
+// newSelfSignedCertificate creates a key and a self-signed certificate for the node's name and addresses, valid
+// for a year. An API server without --kubelet-certificate-authority accepts it.
 func newSelfSignedCertificate(name string, ips []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

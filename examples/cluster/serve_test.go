@@ -39,7 +39,7 @@ func TestListen(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	o := &options{name: "n1", ips: []string{"127.0.0.1"}, certificateIPs: []string{"127.0.0.1"}, address: "127.0.0.1", port: port}
 	log := slog.New(slog.DiscardHandler)
-	_, err = o.listenForNodeAPI(n, log)
+	_, err = o.listenAndReturnServe(n, log)
 	require.EqualError(t, err, fmt.Sprintf("--port %d is taken, perhaps by a kubelet: use another one, or 0 for none", port))
 	require.NoError(t, free.Close())
 
@@ -64,7 +64,7 @@ func TestListen(t *testing.T) {
 		assert.NoError(t, seen.VerifyHostname("n1"))
 	}
 	run := func(body func()) {
-		serve, err := o.listenForNodeAPI(n, log)
+		serve, err := o.listenAndReturnServe(n, log)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -76,7 +76,7 @@ func TestListen(t *testing.T) {
 	run(func() { ask(nil) })
 
 	o.certFile, o.keyFile, o.clientCA = cert, key, cert
-	_, err = o.listenForNodeAPI(n, log)
+	_, err = o.listenAndReturnServe(n, log)
 	require.ErrorContains(t, err, "--tls-cert-file: open ")
 	var made [2]tls.Certificate
 	for i := range made {
@@ -94,7 +94,7 @@ func TestListen(t *testing.T) {
 		ask(made[1].Leaf)
 	})
 	o.certFile = ""
-	_, err = o.listenForNodeAPI(n, log)
+	_, err = o.listenAndReturnServe(n, log)
 	require.ErrorContains(t, err, "--client-ca-file: ")
 	require.ErrorContains(t, err, " has no certificate")
 	_, err = parse([]string{"--kubeconfig", "x", "--tls-cert-file", "y"})
@@ -123,7 +123,7 @@ func TestServingText(t *testing.T) {
 	} {
 		o, err := parse(append([]string{"--kubeconfig", "x"}, c.args...))
 		require.NoError(t, err)
-		assert.Equal(t, c.want, o.servingText())
+		assert.Equal(t, c.want, o.nodeAPIServingText())
 		assert.Equal(t, c.ips, o.ips)
 	}
 }

@@ -31,8 +31,9 @@ type box struct {
 	err     error
 }
 
-// runPart runs a part of the box in a goroutine. If it fails the other parts are stopped.
-func (b *box) runPart(part func() error) {
+// startPart runs a part of the box in a goroutine. If the part returns an error, all parts are stopped, and the
+// error is stored.
+func (b *box) startPart(part func() error) {
 	b.group.Go(func() {
 		err := part()
 		if err != nil {
@@ -44,15 +45,15 @@ func (b *box) runPart(part func() error) {
 	})
 }
 
-// stopAndWait stops all parts and returns their errors.
+// stopAndWait stops all parts, waits for them, and returns their errors.
 func (b *box) stopAndWait() error {
 	b.end()
 	b.group.Wait()
 	return b.err
 }
 
-// serveDebug serves the debug handler for a person at the box.
-func (b *box) serveDebug(address string) error {
+// startDebugServer listens on the address and starts to serve the debug handler, for a person at the box.
+func (b *box) startDebugServer(address string) error {
 	counted, err := metrics.Handler(b.metrics)
 	if err != nil {
 		return err
@@ -79,12 +80,13 @@ func (b *box) serveDebug(address string) error {
 		return err
 	}
 	fmt.Fprintln(b.out, "the debug handler on", listener.Addr())
-	b.runPart(func() error { return server.Run(b.ctx, listener) })
+	b.startPart(func() error { return server.Run(b.ctx, listener) })
 	return nil
 }
 
-// serveKubectl serves the Kubernetes API on a free port and writes a kubeconfig, if file is not empty.
-func (b *box) serveKubectl(file string) error {
+// startLocalAPIIfSet starts to serve the Kubernetes API to kubectl on a free port, and writes a kubeconfig to
+// file. It does nothing if file is empty.
+func (b *box) startLocalAPIIfSet(file string) error {
 	if file == "" {
 		return nil
 	}
@@ -107,8 +109,8 @@ func (b *box) serveKubectl(file string) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	b.runPart(func() error { return service.Run(b.ctx) })
-	b.runPart(func() error {
+	b.startPart(func() error { return service.Run(b.ctx) })
+	b.startPart(func() error {
 		select {
 		case <-b.ctx.Done():
 		case <-api.Ready():

@@ -51,7 +51,8 @@ func main() {
 // options holds the values of the flags.
 type options struct{ manifests, manifestURL, state, listen, kubeconfig string }
 
-// run runs the box until ctx is done, and then stops its pods.
+// run runs the box until ctx is done, and then drains the node. If a part of the box fails, it stops all parts
+// and returns the error.
 func run(ctx context.Context, out io.Writer, o options) error {
 	b, err := newBox(out, o)
 	if err != nil {
@@ -59,11 +60,11 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	}
 	b.ctx, b.end = context.WithCancel(context.Background())
 	defer b.end()
-	if err := errors.Join(b.serveDebug(o.listen), b.serveKubectl(o.kubeconfig)); err != nil {
+	if err := errors.Join(b.startDebugServer(o.listen), b.startLocalAPIIfSet(o.kubeconfig)); err != nil {
 		return errors.Join(err, b.stopAndWait())
 	}
-	b.runPart(func() error { return b.node.Run(b.ctx) })
-	b.runPart(b.printChanges)
+	b.startPart(func() error { return b.node.Run(b.ctx) })
+	b.startPart(b.printChanges)
 	select {
 	case <-ctx.Done():
 	case <-b.ctx.Done(): // A part has failed.
@@ -74,7 +75,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return errors.Join(b.node.Drain(drain, node.DrainOptions{}), b.stopAndWait())
 }
 
-// newBox creates the node with its metrics and its event recorder.
+// newBox creates the box and its node, with metrics and event recorders. The node does not run yet.
 func newBox(out io.Writer, o options) (b *box, err error) {
 	b = &box{out: out, metrics: metrics.New(metrics.Config{})}
 	if b.records, err = recorder.New(recorder.Config{}); err != nil {
@@ -95,7 +96,7 @@ func newBox(out io.Writer, o options) (b *box, err error) {
 	return b, nil
 }
 
-// printChanges prints a line for each change of a pod.
+// printChanges prints a line for each change of a pod, until the box stops.
 func (b *box) printChanges() error {
 	for state := range b.node.Watch(b.ctx) {
 		fmt.Fprintln(b.out, state.Pod.Name, state.Summary())

@@ -12,8 +12,9 @@ import (
 //go:embed manifests
 var embedded embed.FS
 
-// podSources returns the sources of static pods: a directory, or the embedded files, and a server. A box that cannot
-// reach its server runs the pods of the last answer, also after a restart.
+// podSources returns the sources of static pods: a directory or the embedded files, and a server if its URL is
+// set. A box that cannot reach its server runs the pods of the last answer. With a state directory it does so
+// also after a restart.
 func (o options) podSources() (map[string]source.Source, error) {
 	files := manifest.Config{Path: o.manifests, NodeName: nodeName, StateDir: o.state}
 	if files.Path == "" {

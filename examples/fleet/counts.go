@@ -14,7 +14,7 @@ type fleetCounts struct {
 	terminating, restarts                      int
 }
 
-// addNode counts a node, which is nil before it is registered, and its pods.
+// addNode counts a node, whether it is ready, and its pods. node is nil before it is registered.
 func (c *fleetCounts) addNode(node *v1.Node, pods []*v1.Pod) {
 	c.nodes++
 	if node != nil {
@@ -29,7 +29,8 @@ func (c *fleetCounts) addNode(node *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-// addPod counts a pod by its phase, and its restarts.
+// addPod adds the restarts of a pod, and counts the pod as terminating if it is being deleted, else by its
+// phase. It also counts a running pod that is ready.
 func (c *fleetCounts) addPod(pod *v1.Pod) {
 	for _, s := range pod.Status.ContainerStatuses {
 		c.restarts += int(s.RestartCount)

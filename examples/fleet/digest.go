@@ -11,7 +11,7 @@ import (
 )
 
 // dedupHandler is a log handler for many nodes with the same problem. It writes a message when it first occurs, and
-// counts repetitions until printRepeated is called.
+// counts repetitions until printAndResetRepeated is called.
 type dedupHandler struct {
 	slog.Handler
 	*messageCounts
@@ -31,7 +31,8 @@ func (m *messageCounts) Write(line []byte) (int, error) {
 	return m.out.Write(line)
 }
 
-// newDedupHandler returns a dedupHandler that writes to out.
+// newDedupHandler returns a log handler that writes warnings and errors to out. It counts repetitions of a
+// message instead of writing them.
 func newDedupHandler(out io.Writer) *dedupHandler {
 	m := &messageCounts{out: out, counts: map[string]int{}}
 	return &dedupHandler{slog.NewTextHandler(m, &slog.HandlerOptions{Level: slog.LevelWarn}), m}
@@ -59,8 +60,9 @@ func (d *dedupHandler) WithGroup(name string) slog.Handler {
 	return &dedupHandler{d.Handler.WithGroup(name), d.messageCounts}
 }
 
-// printRepeated writes how often each message was repeated since the last call.
-func (d *dedupHandler) printRepeated() {
+// printAndResetRepeated prints how often each message was repeated since the last call, and sets all counts to
+// zero.
+func (d *dedupHandler) printAndResetRepeated() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, message := range slices.Sorted(maps.Keys(d.counts)) {

@@ -27,16 +27,17 @@ type fleet struct {
 	nodes    []*cluster.Node
 }
 
-// joinNodes runs the nodes and prints counts until ctx is done or a node fails.
-func (f *fleet) joinNodes(ctx context.Context, connect func(name string) (apiserver.Server, error)) error {
+// createAndRunNodes connects and creates the nodes, runs them, and prints counts until ctx is done. If one node
+// fails, it stops all. It returns an error if the first node may not access the API server.
+func (f *fleet) createAndRunNodes(ctx context.Context, connect func(name string) (apiserver.Server, error)) error {
 	for i := range f.options.nodes {
 		server, err := connect(f.nodeName(i))
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			if err := checkAccess(ctx, server, f.nodeName(i)); err != nil {
-				return accessError(err, f.impersonate)
+			if err := checkAccessBeforeWrites(ctx, server, f.nodeName(i)); err != nil {
+				return addAdvice(err, f.impersonate)
 			}
 		}
 		n, err := f.newNode(f.nodeName(i), server)
@@ -60,25 +61,26 @@ func (f *fleet) joinNodes(ctx context.Context, connect func(name string) (apiser
 	}
 	f.printCountsUntilDone(ctx)
 	group.Wait()
-	f.logs.printRepeated()
+	f.logs.printAndResetRepeated()
 	return errors.Join(errs...)
 }
 
-// newNode returns one node of the fleet.
+// newNode returns one node of the fleet, which does not run yet.
 func (f *fleet) newNode(name string, server apiserver.Server) (*cluster.Node, error) {
 	labels := map[string]string{fleetLabel: f.prefix}
 	maps.Copy(labels, f.labels)
 	return cluster.New(cluster.Config{Server: server, Node: node.Config{
-		Name: name, Scheduling: node.SchedulingConfig{Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: maxPods(f.capacity)},
+		Name: name, Scheduling: node.SchedulingConfig{Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: podCapacity(f.capacity)},
 		Log: slog.New(f.logs).With("node", name), Pods: node.PodsConfig{OrphanGrace: -1},
 	}})
 }
 
-// maxPods returns the number of pods in the capacity.
-func maxPods(capacity v1.ResourceList) int { return int(capacity.Pods().Value()) }
+// podCapacity returns the number of pods in the capacity.
+func podCapacity(capacity v1.ResourceList) int { return int(capacity.Pods().Value()) }
 
-// checkAccess makes one request to the server, before anything is created there.
-func checkAccess(ctx context.Context, server apiserver.Server, name string) error {
+// checkAccessBeforeWrites requests the Node object, before anything is created on the server. It returns nil if
+// the object does not exist, and any other error.
+func checkAccessBeforeWrites(ctx context.Context, server apiserver.Server, name string) error {
 	const limit = 15 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -89,8 +91,9 @@ func checkAccess(ctx context.Context, server apiserver.Server, name string) erro
 	return err
 }
 
-// accessError adds to the error of the first request what the user can do.
-func accessError(err error, impersonate bool) error {
+// addAdvice adds an advice to the user to the error of the first request. It returns an error for which it has
+// no advice unchanged.
+func addAdvice(err error, impersonate bool) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the API server does not know the user of the kubeconfig: use newer credentials: %w", err)
@@ -104,7 +107,8 @@ func accessError(err error, impersonate bool) error {
 	return err
 }
 
-// printCountsUntilDone prints the counts periodically, if they have changed, until ctx is done.
+// printCountsUntilDone prints the counts periodically, if they have changed, until ctx is done. It also prints
+// how often log messages were repeated.
 func (f *fleet) printCountsUntilDone(ctx context.Context) {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
@@ -122,12 +126,12 @@ func (f *fleet) printCountsUntilDone(ctx context.Context) {
 				fmt.Fprintf(f.out, "%5.0fs  %s  %.1f calls/s\n", now.Sub(began).Seconds(), have, perSecond)
 			}
 			last, asked, at = have, sum, now
-			f.logs.printRepeated()
+			f.logs.printAndResetRepeated()
 		}
 	}
 }
 
-// countAll counts the nodes and their pods.
+// countAll returns counts of all nodes and their pods.
 func (f *fleet) countAll() fleetCounts {
 	var c fleetCounts
 	for _, n := range f.nodes {

@@ -36,13 +36,13 @@ It needs a kubeconfig of an administrator, or of a user that may impersonate nod
   fleet --help                                all flags
 `}
 
-// run runs the program and returns the exit code.
+// run runs the program with its command line and returns the exit code.
 func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	return command.Run(program, args, out, logs, defineFlags, (*options).checkFlags, func(o *options) error { return join(ctx, o, out, logs) })
+	return command.Run(program, args, out, logs, defineFlags, (*options).checkFlags, func(o *options) error { return connectAndRunFleet(ctx, o, out, logs) })
 }
 
-// join runs the fleet over one shared set of connections until ctx is done.
-func join(ctx context.Context, o *options, out, logs io.Writer) error {
+// connectAndRunFleet runs the fleet until ctx is done or a node fails. All nodes share one set of connections.
+func connectAndRunFleet(ctx context.Context, o *options, out, logs io.Writer) error {
 	shared, err := client.FromKubeconfig(o.kubeconfig, o.nodeName(0))
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -53,5 +53,5 @@ func join(ctx context.Context, o *options, out, logs io.Writer) error {
 		connect = shared.Impersonate
 	}
 	f := &fleet{options: o, out: out, requests: shared.Requests, logs: newDedupHandler(logs)}
-	return f.joinNodes(ctx, func(name string) (apiserver.Server, error) { return connect(name) })
+	return f.createAndRunNodes(ctx, func(name string) (apiserver.Server, error) { return connect(name) })
 }

@@ -102,7 +102,7 @@ func TestFleet(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- f.joinNodes(ctx, func(name string) (apiserver.Server, error) { return server.Client(name), nil })
+		done <- f.createAndRunNodes(ctx, func(name string) (apiserver.Server, error) { return server.Client(name), nil })
 	}()
 	out.until(t, "nodes: 3 of 3 Ready  pods: 0 Running, 0 ready")
 	assert.Equal(t, "a", server.Admin().Node("fleet-2").Labels["zone"])
@@ -150,7 +150,7 @@ func TestFleet_Refused(t *testing.T) {
 		{apierrors.NewTooManyRequests("busy", 1), true, "busy"},
 	} {
 		f := &fleet{options: &options{nodes: 1, prefix: "fleet", impersonate: c.impersonate}}
-		err := f.joinNodes(t.Context(), func(string) (apiserver.Server, error) { return refusing{err: c.err}, nil })
+		err := f.createAndRunNodes(t.Context(), func(string) (apiserver.Server, error) { return refusing{err: c.err}, nil })
 		assert.ErrorContains(t, err, c.want)
 		assert.ErrorIs(t, err, c.err)
 	}
@@ -194,9 +194,9 @@ func TestDigest(t *testing.T) {
 	assert.Contains(t, lines[0], `level=WARN msg="a report failed" node=fleet-0 g.err=busy`)
 	assert.Contains(t, lines[1], "level=ERROR msg=once")
 	out.Reset()
-	d.printRepeated()
+	d.printAndResetRepeated()
 	assert.Equal(t, "2 more times: a report failed\n", out.String())
 	out.Reset()
-	d.printRepeated()
+	d.printAndResetRepeated()
 	assert.Empty(t, out.String())
 }

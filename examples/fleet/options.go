@@ -30,7 +30,7 @@ const (
 	fleetLabel = "podkeel.dev/fleet"
 )
 
-// defineFlags declares the flags.
+// defineFlags adds the flags to f, and returns the options that the flags set.
 func defineFlags(f *pflag.FlagSet) *options {
 	o := &options{capacity: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"), v1.ResourcePods: resource.MustParse("110"),
@@ -42,7 +42,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
 	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.LabelsFlag(&o.labels))
 	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.TaintsFlag(&o.taints))
-	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.setCapacity)
+	f.Func("capacity", "`resources` of each node (default cpu=8,memory=32Gi,pods=110)", o.addToCapacity)
 	return o
 }
 
@@ -61,11 +61,12 @@ func (o *options) checkFlags() error {
 	return nil
 }
 
-// nodeName returns the name of the node with the index.
+// nodeName returns the name of the node with index i.
 func (o *options) nodeName(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
 
-// setCapacity parses the capacity of each node.
-func (o *options) setCapacity(s string) error {
+// addToCapacity parses resources such as cpu=8,memory=32Gi and stores them in the capacity of each node. It
+// keeps the resources that s does not name.
+func (o *options) addToCapacity(s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		key, value, _ := strings.Cut(one, "=")
 		amount, err := resource.ParseQuantity(value)

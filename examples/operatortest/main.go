@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// run runs the operator and its nodes until ctx is done.
+// run starts the nodes, and lets the operator reconcile periodically until ctx is done or it fails.
 func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -84,7 +84,8 @@ type operator struct {
 	created  int
 }
 
-// reconcile deletes terminated pods, and creates missing pods on the node with the fewest.
+// reconcile deletes terminated pods, and creates the missing replicas, each on the node with the fewest pods.
+// It ignores errors of deletions, as the next call tries again.
 func (o *operator) reconcile() error {
 	total, on := 0, map[string]int{}
 	for _, name := range o.nodes {
@@ -101,15 +102,15 @@ func (o *operator) reconcile() error {
 	for ; total < o.replicas; total++ {
 		least := slices.MinFunc(o.nodes, func(a, b string) int { return on[a] - on[b] })
 		on[least]++
-		if err := o.createPod(least); err != nil {
+		if err := o.createAndPrintPod(least); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// createPod creates a replica on a node.
-func (o *operator) createPod(nodeName string) error {
+// createAndPrintPod creates a new replica on a node and prints its name.
+func (o *operator) createAndPrintPod(nodeName string) error {
 	o.created++
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("replica-", o.created), Namespace: "default", Annotations: map[string]string{memory.AnnotationPrefix + "main": o.script}},

@@ -66,12 +66,13 @@ func (p *processes) StartContainer(_ context.Context, req runtime.StartContainer
 		return err
 	}
 	c.State, c.StartedAt = runtime.StateRunning, time.Now()
-	go p.waitForExit(c)
+	go p.waitForExitAndRecord(c)
 	return nil
 }
 
-// waitForExit waits until a process exits, kills the processes that it left behind, and records the exit code.
-func (p *processes) waitForExit(c *process) {
+// waitForExitAndRecord waits until a process exits, kills the processes in its group, records the exit code,
+// and closes c.done.
+func (p *processes) waitForExitAndRecord(c *process) {
 	_ = c.cmd.Wait() // The state has the exit code.
 	_ = signalProcessGroup(c.cmd, syscall.SIGKILL)
 	p.mu.Lock()

@@ -10,5 +10,5 @@ import (
 // startInNewGroup does nothing: this system has no process groups.
 func startInNewGroup(*exec.Cmd) {}
 
-// signalProcessGroup kills the process. Processes that it has started keep running.
+// signalProcessGroup kills the process with SIGKILL, whatever the signal is. Processes that it has started keep running.
 func signalProcessGroup(cmd *exec.Cmd, _ syscall.Signal) error { return cmd.Process.Kill() }

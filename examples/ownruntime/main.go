@@ -40,7 +40,8 @@ func main() {
 	}
 }
 
-// run runs the pods for a while, or until ctx is done, and then stops them.
+// run runs two pods and prints their changes until ctx is done or the time d is over. Then it drains the node
+// and returns.
 func run(ctx context.Context, out io.Writer, d time.Duration) error {
 	n, err := node.New(node.Config{
 		Runtime:    newProcesses(),

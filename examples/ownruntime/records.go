@@ -13,11 +13,11 @@ import (
 func (p *processes) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.statusLocked(uid), nil
+	return p.copyStatusLocked(uid), nil
 }
 
-// statusLocked returns a copy of the records of a pod, the newest first.
-func (p *processes) statusLocked(uid types.UID) *runtime.PodStatus {
+// copyStatusLocked returns a copy of the records of a pod's sandboxes and containers, the newest first.
+func (p *processes) copyStatusLocked(uid types.UID) *runtime.PodStatus {
 	st := &runtime.PodStatus{UID: uid}
 	for _, s := range p.mu.sandboxes {
 		if s.pod.UID != uid {

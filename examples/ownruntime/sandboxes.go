@@ -35,7 +35,7 @@ func newProcesses() *processes {
 	return p
 }
 
-// newIDLocked returns an ID that was not used before.
+// newIDLocked returns a new ID with the prefix what.
 func (p *processes) newIDLocked(what string) string {
 	p.mu.made++
 	return fmt.Sprint(what, "-", p.mu.made)
@@ -109,7 +109,7 @@ func (p *processes) ListPods(context.Context) ([]runtime.Pod, error) {
 			continue
 		}
 		seen[s.pod.UID] = true
-		pods = append(pods, p.statusLocked(s.pod.UID).Pod())
+		pods = append(pods, p.copyStatusLocked(s.pod.UID).Pod())
 	}
 	return pods, nil
 }

@@ -51,9 +51,9 @@ func newFunctions(out io.Writer) *functions {
 // SyncPod starts the pod's function, or sends it the new content. The workers call it repeatedly, so it checks the
 // state before it acts.
 func (f *functions) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (isTerminal bool, err error) {
-	fn := f.runningFunction(pod.UID)
+	fn := f.findFunction(pod.UID)
 	switch {
-	case fn == nil && f.isFirstFailure(pod):
+	case fn == nil && f.recordFailureOfLatePod(pod):
 		f.printLine(pod.Name, "cannot start yet")
 		return false, errors.New("not yet") // The workers try again after the backoff.
 	case fn == nil:
@@ -70,7 +70,7 @@ func (f *functions) SyncPod(_ context.Context, t podworkers.SyncPodType, pod, _ 
 
 // SyncTerminatingPod stops the function and waits until it has returned. The workers rely on a nil error.
 func (f *functions) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, _ *runtime.PodStatus, _ *int64, _ podworkers.PodStatusFunc) error {
-	fn := f.runningFunction(pod.UID)
+	fn := f.findFunction(pod.UID)
 	if fn == nil {
 		return nil
 	}
@@ -93,7 +93,8 @@ func (f *functions) SyncTerminatedPod(_ context.Context, pod *v1.Pod, _ *runtime
 	return nil
 }
 
-// startFunction starts the function that the image names.
+// startFunction stores and starts the function that the image of the pod's container names. When the function
+// returns, it requests a sync of the pod.
 func (f *functions) startFunction(pod *v1.Pod) {
 	ctx, stop := context.WithCancel(context.Background())
 	fn := &function{arg: make(chan string), stop: stop, returned: make(chan struct{})}
@@ -112,7 +113,7 @@ func (f *functions) startFunction(pod *v1.Pod) {
 	}()
 }
 
-// printPeriodically prints its content every 400 ms. updates replaces the content.
+// printPeriodically prints arg every 400 ms until ctx is done. A text from updates replaces arg.
 func (f *functions) printPeriodically(ctx context.Context, name, arg string, updates <-chan string) {
 	ticker := time.NewTicker(400 * time.Millisecond)
 	defer ticker.Stop()
@@ -127,21 +128,22 @@ func (f *functions) printPeriodically(ctx context.Context, name, arg string, upd
 	}
 }
 
-// printAfterDelay prints one line after a delay and returns.
+// printAfterDelay prints one line after a delay, or earlier if ctx is done.
 func (f *functions) printAfterDelay(ctx context.Context, name, arg string) {
-	f.sleepContext(ctx, 460*time.Millisecond)
+	f.sleepUnlessDone(ctx, 460*time.Millisecond)
 	f.printLine(name, arg+" = 42")
 }
 
-// runningFunction returns the function of a pod, or nil.
-func (f *functions) runningFunction(uid types.UID) *function {
+// findFunction returns the function that was started for a pod, or nil.
+func (f *functions) findFunction(uid types.UID) *function {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.running[uid]
 }
 
-// isFirstFailure reports whether the pod has the name "late" and has not failed before.
-func (f *functions) isFirstFailure(pod *v1.Pod) bool {
+// recordFailureOfLatePod records a failure of the pod. It returns true if the pod has the name "late" and this
+// is its first failure.
+func (f *functions) recordFailureOfLatePod(pod *v1.Pod) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	first := pod.Name == "late" && !f.mu.failed[pod.UID]
@@ -156,8 +158,8 @@ func (f *functions) printLine(who, what string) {
 	fmt.Fprintf(f.mu.out, "%.1fs  %-5s  %s\n", time.Since(f.start).Seconds(), who, what)
 }
 
-// sleepContext waits for d or until ctx is done.
-func (f *functions) sleepContext(ctx context.Context, d time.Duration) {
+// sleepUnlessDone waits for d or until ctx is done.
+func (f *functions) sleepUnlessDone(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -166,7 +168,7 @@ func (f *functions) sleepContext(ctx context.Context, d time.Duration) {
 	}
 }
 
-// hasReturned reports whether the function has returned.
+// hasReturned reports whether the goroutine of the function has returned.
 func (fn *function) hasReturned() bool {
 	select {
 	case <-fn.returned:

@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run runs the demonstration and returns the error of the workers.
+// run runs the workers and the demonstration, stops the workers, and returns their error.
 func run(ctx context.Context, out io.Writer) error {
 	functions := newFunctions(out)
 	workers, err := podworkers.New(podworkers.Config{
@@ -53,32 +53,32 @@ func run(ctx context.Context, out io.Writer) error {
 	return <-ended
 }
 
-// runStory sends the updates of the demonstration to the workers. In a real program the pods come from a source, and
-// housekeeping runs every few seconds.
+// runStory sends the updates of the demonstration to the workers, and waits until they know no pod. In a real
+// program the pods come from a source, and housekeeping runs every few seconds.
 func runStory(ctx context.Context, workers *podworkers.Workers, functions *functions) {
 	create := func(pod *v1.Pod) {
 		_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: pod})
-		functions.sleepContext(ctx, 40*time.Millisecond)
+		functions.sleepUnlessDone(ctx, 40*time.Millisecond)
 	}
 	create(newPod("clock", "tick", "tick"))
 	create(newPod("late", "tick", "here I am"))
 	create(newPod("job", "work", "40 + 2"))
 
-	functions.sleepContext(ctx, 600*time.Millisecond)
+	functions.sleepUnlessDone(ctx, 600*time.Millisecond)
 	functions.printLine("main", "clock gets new content")
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: newPod("clock", "tick", "tock")})
 
-	functions.sleepContext(ctx, 550*time.Millisecond)
+	functions.sleepUnlessDone(ctx, 550*time.Millisecond)
 	functions.printLine("main", "clock is killed")
 	err := workers.Kill(podworkers.UpdatePodOptions{Pod: newPod("clock", "tick", "tock")}).Wait(ctx)
-	functions.sleepContext(ctx, 50*time.Millisecond)
+	functions.sleepUnlessDone(ctx, 50*time.Millisecond)
 	functions.printLine("main", fmt.Sprintf("clock has terminated: %t", err == nil))
 
 	// No pod is desired now. The workers remove finished pods at once, and terminate those that still run.
 	for known := 1; known > 0 && ctx.Err() == nil; {
 		functions.printLine("main", "housekeeping")
 		known = len(workers.SyncKnownPods(podworkers.KnownPods{Generation: workers.Generation(), AllSources: true}))
-		functions.sleepContext(ctx, 250*time.Millisecond)
+		functions.sleepUnlessDone(ctx, 250*time.Millisecond)
 	}
 }
 

@@ -37,7 +37,8 @@ func main() {
 	}
 }
 
-// run runs the nodes and the scheduler until the story is complete, or ctx is done.
+// run starts the nodes and the scheduler, and plays the story, one step per second. It returns after the last
+// step or when ctx is done.
 func run(ctx context.Context, out io.Writer) error {
 	nodes, err := newNodes(50)
 	if err != nil {
@@ -52,7 +53,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	s := newScheduler(out, nodes)
 	group.Go(func() { s.placeUntilDone(ctx) })
-	for _, second := range []func(*scheduler){0: addWebPods, 1: cordonNode, 2: addLogPod, 3: uncordonNode, 4: removeWebPod} {
+	for _, second := range []func(*scheduler){0: enqueueWebPods, 1: cordonNode, 2: enqueueLogPod, 3: uncordonNodeAndRetry, 4: deleteWebPod} {
 		second(s)
 		select {
 		case <-ctx.Done():
@@ -63,7 +64,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// newNodes returns nodes of two CPUs each, ten in a rack: n00, n01 and so on.
+// newNodes returns nodes with two CPUs each, named n00, n01 and so on. Ten nodes have the same label rack.
 func newNodes(count int) (nodes []*node.Node, err error) {
 	for i := range count {
 		n, err := node.New(node.Config{
@@ -78,33 +79,36 @@ func newNodes(count int) (nodes []*node.Node, err error) {
 	return nodes, nil
 }
 
-// addWebPods adds two pods for each node and two more pods that do not fit. Two pods terminate by themselves.
-func addWebPods(s *scheduler) {
+// enqueueWebPods enqueues two pods for each node, and two more pods that do not fit. Two of the pods terminate
+// by themselves.
+func enqueueWebPods(s *scheduler) {
 	lasts := map[int]string{60: "1500ms", 75: "2500ms"}
 	for i := range 2 * len(s.nodes) {
-		s.enqueuePods(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
+		s.enqueuePodsAndRetry(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
 	}
 	db := newPod("db", "")
 	db.Spec.NodeSelector = map[string]string{"rack": "4"}
-	s.enqueuePods(db, newPod("api", ""))
+	s.enqueuePodsAndRetry(db, newPod("api", ""))
 }
 
-// cordonNode cordons one node.
+// cordonNode cordons the node n25.
 func cordonNode(s *scheduler) { s.nodes[25].Scheduling().Cordon() }
 
-// addLogPod adds one more pod.
-func addLogPod(s *scheduler) { s.enqueuePods(newPod("log", "")) }
+// enqueueLogPod enqueues one more pod.
+func enqueueLogPod(s *scheduler) { s.enqueuePodsAndRetry(newPod("log", "")) }
 
-// uncordonNode uncordons the node. That causes no event, so it requests a retry.
-func uncordonNode(s *scheduler) {
+// uncordonNodeAndRetry uncordons the node n25. The node sends no event about that, so the function requests a
+// retry.
+func uncordonNodeAndRetry(s *scheduler) {
 	s.nodes[25].Scheduling().Uncordon()
 	s.requestRetry()
 }
 
-// removeWebPod deletes one pod.
-func removeWebPod(s *scheduler) { s.nodes[42].Delete("web-42") }
+// deleteWebPod deletes the pod web-42 from its node.
+func deleteWebPod(s *scheduler) { s.nodes[42].Delete("web-42") }
 
-// newPod returns a pod of one CPU that runs for runTime, or until it is deleted if that is empty.
+// newPod returns a pod that requests one CPU and runs for runTime. An empty runTime means until the pod is
+// deleted.
 func newPod(name, runTime string) *v1.Pod {
 	if runTime == "" {
 		runTime = "forever"

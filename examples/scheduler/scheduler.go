@@ -32,15 +32,15 @@ func newScheduler(out io.Writer, nodes []*node.Node) *scheduler {
 	return &scheduler{out: out, nodes: nodes, retryRequested: make(chan struct{}, 1), reported: map[string]bool{}, begun: time.Now()}
 }
 
-// enqueuePods adds pods to the waiting pods.
-func (s *scheduler) enqueuePods(pods ...*v1.Pod) {
+// enqueuePodsAndRetry appends pods to the waiting pods, and requests that the scheduler tries them.
+func (s *scheduler) enqueuePodsAndRetry(pods ...*v1.Pod) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, pods...)
 	s.mu.Unlock()
 	s.requestRetry()
 }
 
-// requestRetry makes the scheduler try the waiting pods again, because a node may have room.
+// requestRetry makes the scheduler try the waiting pods again. It does not block.
 func (s *scheduler) requestRetry() {
 	select {
 	case s.retryRequested <- struct{}{}:
@@ -48,12 +48,13 @@ func (s *scheduler) requestRetry() {
 	}
 }
 
-// placeUntilDone places pods until ctx is done.
+// placeUntilDone tries to place the waiting pods after each requested retry, until ctx is done. It also watches
+// all nodes.
 func (s *scheduler) placeUntilDone(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	for _, n := range s.nodes {
-		group.Go(func() { s.watchNode(ctx, n) })
+		group.Go(func() { s.retryWhenPodsEnd(ctx, n) })
 	}
 	for {
 		select {
@@ -62,14 +63,15 @@ func (s *scheduler) placeUntilDone(ctx context.Context) {
 		case <-s.retryRequested:
 		}
 		s.mu.Lock()
-		s.waiting = slices.DeleteFunc(s.waiting, s.placePod)
+		s.waiting = slices.DeleteFunc(s.waiting, s.placePodOrPrintReasons)
 		s.mu.Unlock()
 	}
 }
 
-// watchNode requests a retry when a pod of the node has terminated or was deleted, because its resources are free then.
-// A watch that falls too far behind starts again.
-func (s *scheduler) watchNode(ctx context.Context, n *node.Node) {
+// retryWhenPodsEnd watches a node until ctx is done. It requests a retry when a pod of the node has terminated
+// or was deleted, because its resources are free then. If the watch fails, it requests a retry and watches
+// again.
+func (s *scheduler) retryWhenPodsEnd(ctx context.Context, n *node.Node) {
 	for ctx.Err() == nil {
 		for event, err := range n.WatchFrom(ctx, 0, node.ListOptions{}) {
 			if err != nil || event.Type == watch.Deleted || event.Pod.Status.Phase == v1.PodSucceeded || event.Pod.Status.Phase == v1.PodFailed {
@@ -79,9 +81,10 @@ func (s *scheduler) watchNode(ctx context.Context, n *node.Node) {
 	}
 }
 
-// placePod applies a pod to the best node on which it fits, and reports whether that succeeded. The node counts the pod
-// at once. If no node fits, placePod prints once how many nodes have which reason.
-func (s *scheduler) placePod(pod *v1.Pod) bool {
+// placePodOrPrintReasons applies a pod to the node with the least allocated CPU on which the pod fits, and
+// returns true. If no node fits, it returns false, and prints the reasons the first time. A node counts an
+// applied pod at once.
+func (s *scheduler) placePodOrPrintReasons(pod *v1.Pod) bool {
 	var best *node.Node
 	reasons := map[string]int{}
 	for _, n := range s.nodes {
@@ -91,7 +94,7 @@ func (s *scheduler) placePod(pod *v1.Pod) bool {
 			for _, r := range refused.Reasons {
 				reasons[r.Reason]++
 			}
-		case err == nil && (best == nil || allocatedCPU(n) < allocatedCPU(best)):
+		case err == nil && (best == nil || allocatedCPUFraction(n) < allocatedCPUFraction(best)):
 			best = n
 		}
 	}
@@ -111,8 +114,8 @@ func (s *scheduler) printPod(pod *v1.Pod, what string) {
 	fmt.Fprintf(s.out, "%.1fs %s %s\n", time.Since(s.begun).Seconds(), pod.Name, what)
 }
 
-// allocatedCPU returns the allocated part of a node's CPU.
-func allocatedCPU(n *node.Node) float64 {
+// allocatedCPUFraction returns the allocated fraction of a node's CPU.
+func allocatedCPUFraction(n *node.Node) float64 {
 	all, used := n.Scheduling().Allocatable(), n.Scheduling().Allocated()
 	return used.Cpu().AsApproximateFloat64() / all.Cpu().AsApproximateFloat64()
 }

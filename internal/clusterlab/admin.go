@@ -39,7 +39,8 @@ func (c *Cluster) Admin() (*Admin, error) {
 	return a, nil
 }
 
-// resourceOf returns the REST client and the resource of an object's type.
+// resourceOf returns the REST client, the resource name and the scope for an object's type. It returns nil for
+// a type that it does not know.
 func (a *Admin) resourceOf(o apiservertest.Object) (group *rest.RESTClient, resource string, namespaced bool) {
 	core := a.groups[v1.SchemeGroupVersion]
 	switch o.(type) {
@@ -73,7 +74,8 @@ func (a *Admin) resourceOf(o apiservertest.Object) (group *rest.RESTClient, reso
 	return nil, "", false
 }
 
-// send sends a request about an object and returns the object in the response.
+// send sends a request about an object and returns the object in the response. For DELETE it returns no object.
+// It returns an error for a type that resourceOf does not know.
 func (a *Admin) send(ctx context.Context, verb string, o apiservertest.Object, subresource string, body any) (apiservertest.Object, error) {
 	group, resource, namespaced := a.resourceOf(o)
 	if group == nil {

@@ -60,7 +60,8 @@ func kubernetesModuleDir() string {
 	return filepath.Join(filepath.Dir(file), "kubernetes")
 }
 
-// cacheDir returns the cache directory for these sources, flags and compiler, and creates it.
+// cacheDir creates and returns the cache directory for this version, its sources, build flags and compiler. Its
+// parent is $PODKEEL_CLUSTERLAB or the user's cache directory.
 func cacheDir() (string, error) {
 	root := os.Getenv("PODKEEL_CLUSTERLAB")
 	if root == "" {
@@ -86,7 +87,7 @@ func cacheDir() (string, error) {
 	return dir, nil
 }
 
-// lockFile waits until it holds an exclusive lock on a file.
+// lockFile creates a file if needed, and waits until it holds an exclusive lock on the file.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -98,7 +99,7 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// buildProgram builds a program unless it exists.
+// buildProgram builds a program into dir, unless dir has the program already.
 func buildProgram(ctx context.Context, dir, program string) error {
 	path := filepath.Join(dir, program)
 	if _, err := os.Stat(path); err == nil {
@@ -118,5 +119,5 @@ func buildProgram(ctx context.Context, dir, program string) error {
 	return os.Rename(path+".new", path)
 }
 
-// lastBytes returns the end of a long text.
+// lastBytes returns at most the last 4000 bytes of a text.
 func lastBytes(text []byte) []byte { return text[max(0, len(text)-4000):] }

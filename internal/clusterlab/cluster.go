@@ -75,7 +75,8 @@ func Start(ctx context.Context, config Config) (*Cluster, error) {
 	return c, nil
 }
 
-// startControlPlane starts the programs and creates the objects that pods need.
+// startControlPlane creates the directory and the secrets, starts etcd and kube-apiserver, creates the objects
+// that pods need, and starts the other components of the Config.
 func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	if c.dir, err = os.MkdirTemp("", "podkeel-clusterlab-"); err != nil {
 		return err
@@ -166,7 +167,8 @@ rules:
 - level: None
 `
 
-// writeSecrets writes the tokens, the service account key and the kubelet client certificate.
+// writeSecrets writes the files for authentication: the tokens, the service account keys and the client
+// certificate of kube-apiserver. It also writes the audit policy.
 func (c *Cluster) writeSecrets() error {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -189,7 +191,8 @@ func (c *Cluster) writeSecrets() error {
 	)
 }
 
-// writeKubeletClientCertificate writes the client certificate of kube-apiserver for requests to nodes, and its CA.
+// writeKubeletClientCertificate writes the CA, the key and the certificate with which kube-apiserver
+// authenticates its requests to nodes.
 func (c *Cluster) writeKubeletClientCertificate() error {
 	template := func(subject pkix.Name) *x509.Certificate {
 		return &x509.Certificate{
@@ -222,7 +225,8 @@ func (c *Cluster) writeFile(name string, text []byte) error {
 	return os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
 }
 
-// waitForServer waits until kube-apiserver is ready.
+// waitForServer waits until kube-apiserver is ready. It returns an error if kube-apiserver or etcd exits, or
+// after startLimit.
 func (c *Cluster) waitForServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -269,7 +273,7 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// startComponents starts the scheduler and the controller manager of the Config.
+// startComponents starts the scheduler and the controller manager, each if the Config asks for it.
 func (c *Cluster) startComponents() error {
 	if !c.config.Scheduler && c.config.Controllers == nil {
 		return nil
@@ -320,7 +324,8 @@ func (c *Cluster) Kubeconfig(user string) (string, error) {
 // Dir returns the directory with the logs of the programs and the audit log.
 func (c *Cluster) Dir() string { return c.dir }
 
-// pollUntil calls isDone every 50 ms until it returns true or an error, or ctx is done.
+// pollUntil calls isDone every 50 ms until it returns true or an error, or ctx is done. It returns the error of
+// isDone or ctx.
 func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -336,7 +341,7 @@ func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	}
 }
 
-// freePorts returns ports that no program listens on.
+// freePorts returns n TCP ports on which no program listens now.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range n {

@@ -67,13 +67,15 @@ func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, er
 	return k, nil
 }
 
-// kubemarkSockets returns the runtime sockets of all kubemarks, which have a fixed directory.
+// kubemarkSockets returns the paths of the runtime sockets of all kubemarks on the machine, which have a fixed
+// directory.
 func kubemarkSockets() []string {
 	all, _ := filepath.Glob("/tmp/kubelet_remote_*.sock") // The pattern is well-formed.
 	return all
 }
 
-// rootDir returns the root directory of the kubelet in /tmp, or an empty string if its log does not have it yet.
+// rootDir returns the root directory of the kubelet in /tmp, which it reads from the log. It returns "" if the
+// log does not name it yet.
 func (k *Kubemark) rootDir() string {
 	text, _ := os.ReadFile(k.process.log) // A missing log is an empty log.
 	_, after, _ := strings.Cut(string(text), "Using ")

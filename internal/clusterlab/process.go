@@ -18,7 +18,8 @@ type process struct {
 	exited chan struct{}
 }
 
-// startProcess runs a program with its output in a log file.
+// startProcess starts a program in dir, and appends its output to a log file there. The kernel kills the
+// program when this process exits.
 func startProcess(dir, program string, args ...string) (*process, error) {
 	name := filepath.Base(program)
 	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -58,16 +59,17 @@ func (c *Cluster) Run(program string, args ...string) (kill func(), log string, 
 	return p.kill, p.log, nil
 }
 
-// signal sends a signal to the whole process group.
+// signal sends a signal to all processes in the group of the process.
 func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
-// kill kills the process and waits for its exit.
+// kill sends SIGKILL to all processes in the group of the process, and waits for the exit of the process.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	<-p.exited
 }
 
-// exitError returns an error if a process has exited that should run; nil if it runs.
+// exitError returns nil while the process runs. When it has exited, it returns an error with the end of its
+// log.
 func (p *process) exitError() error {
 	select {
 	case <-p.exited:
@@ -86,7 +88,8 @@ type dirRemover struct {
 
 const removeDirScript = `trap '' INT TERM HUP; cat >/dev/null; for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$0" && [ ! -e "$0" ] && exit 0; sleep 0.2; done; exit 1`
 
-// newDirRemover starts the process that removes the directory.
+// newDirRemover starts a process that removes the directory when its standard input is closed, so also when
+// this process is killed.
 func newDirRemover(dir string) (*dirRemover, error) {
 	cmd := exec.Command("/bin/sh", "-c", removeDirScript, dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -100,5 +103,5 @@ func newDirRemover(dir string) (*dirRemover, error) {
 	return &dirRemover{cmd, in}, nil
 }
 
-// removeDir removes the directory now.
+// removeDir makes the process of the dirRemover remove the directory, and waits for its exit.
 func (j *dirRemover) removeDir() error { return errors.Join(j.stdin.Close(), j.cmd.Wait()) }

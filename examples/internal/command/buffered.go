@@ -36,7 +36,7 @@ func (b *Buffered) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.size+len(p) > MaxBuffered {
-		b.dropped += countLines(p)
+		b.dropped += countLinesAtLeastOne(p)
 		return len(p), nil
 	}
 	b.pending = append(b.pending, bytes.Clone(p))
@@ -48,24 +48,25 @@ func (b *Buffered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// countLines returns how many lines a write has, at least one.
-func countLines(p []byte) int { return max(1, bytes.Count(p, []byte("\n"))) }
+// countLinesAtLeastOne returns the number of line breaks in p, but at least one.
+func countLinesAtLeastOne(p []byte) int { return max(1, bytes.Count(p, []byte("\n"))) }
 
-// writePending writes until no write is pending.
+// writePending is the body of a goroutine. It writes the pending writes and then reports dropped lines, until
+// neither is left or a report fails. At the end it closes done.
 func (b *Buffered) writePending(done chan struct{}) {
 	defer close(done)
 	for {
-		text, dropped, more := b.nextWrite()
+		text, dropped, more := b.takeNextWrite()
 		switch {
 		case !more:
 			return
 		case dropped == 0:
 			_, err := b.out.Write(text)
-			b.finishWrite(text, err)
+			b.releaseOrCountDropped(text, err)
 		default:
 			to := failureRecorder{out: b.out}
 			if b.report(&to, dropped); to.err != nil {
-				b.stopUnreported(dropped)
+				b.restoreDroppedAndStop(dropped)
 				return
 			}
 		}
@@ -86,9 +87,10 @@ func (f *failureRecorder) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// nextWrite returns the oldest pending write. Without one it returns how many lines were dropped. If there is neither,
-// the goroutine must exit.
-func (b *Buffered) nextWrite() (text []byte, dropped int, more bool) {
+// takeNextWrite removes and returns the oldest pending write. If none is pending, it returns the number of
+// dropped lines and sets it to zero. If there are neither, it records that the goroutine ends and returns more
+// false.
+func (b *Buffered) takeNextWrite() (text []byte, dropped int, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -103,19 +105,20 @@ func (b *Buffered) nextWrite() (text []byte, dropped int, more bool) {
 	return nil, 0, false
 }
 
-// finishWrite releases the bytes of a write when the write has returned. A failed write counts as dropped.
-func (b *Buffered) finishWrite(text []byte, err error) {
+// releaseOrCountDropped releases the bytes of a write after it has returned. If the write failed, it counts its
+// lines as dropped.
+func (b *Buffered) releaseOrCountDropped(text []byte, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.size -= len(text)
 	if err != nil {
-		b.dropped += countLines(text)
+		b.dropped += countLinesAtLeastOne(text)
 	}
 }
 
-// stopUnreported stops the goroutine after a failed report. The next Write starts it again, and the count is reported
-// after the writes that are pending then.
-func (b *Buffered) stopUnreported(dropped int) {
+// restoreDroppedAndStop adds the number of dropped lines again after a report of it failed, and records that
+// the goroutine ends. The next Write starts a goroutine again.
+func (b *Buffered) restoreDroppedAndStop(dropped int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dropped += dropped

@@ -49,12 +49,13 @@ func Run[O any](p Program, args []string, out, logs io.Writer, define func(*pfla
 	return status
 }
 
-// newCommand returns the cobra command without flags. cobra adds help, and completion scripts for shells.
+// newCommand returns the cobra command without flags. It sets the output, the help and the texts of flag
+// errors. cobra adds completion scripts for shells.
 func (p Program) newCommand(out io.Writer) *cobra.Command {
 	c := &cobra.Command{Use: p.Name, SilenceErrors: true, SilenceUsage: true, ValidArgsFunction: cobra.NoFileCompletions}
 	c.SetOut(out)
 	c.SetErr(io.Discard)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c.Flags(), err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return explainFlagError(c.Flags(), err) })
 	defaultHelp := (&cobra.Command{}).HelpFunc()
 	c.SetHelpFunc(func(asked *cobra.Command, words []string) {
 		if asked != c {
@@ -71,7 +72,8 @@ func (p Program) newCommand(out io.Writer) *cobra.Command {
 	return c
 }
 
-// normalizeArgs converts a command line for cobra. It does not change the arguments of cobra's own commands.
+// normalizeArgs converts a command line to arguments that cobra accepts. It returns the arguments of cobra's
+// own commands, such as completion, unchanged. args must not be empty.
 func (p Program) normalizeArgs(flags *pflag.FlagSet, args []string) []string {
 	if args[0] == "completion" || args[0] == "help" || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return args
@@ -79,7 +81,7 @@ func (p Program) normalizeArgs(flags *pflag.FlagSet, args []string) []string {
 	return NormalizeArguments(flags, args, nil)
 }
 
-// printFlag prints the help of a flag, with two dashes.
+// printFlag prints the help of a flag with two dashes, its default and its description.
 func printFlag(out io.Writer, f *pflag.Flag) {
 	kind, text := pflag.UnquoteUsage(f)
 	if f.DefValue != "" {
@@ -88,8 +90,9 @@ func printFlag(out io.Writer, f *pflag.Flag) {
 	fmt.Fprintf(out, "  %s\n    \t%s\n", strings.TrimSpace("--"+f.Name+" "+kind), text)
 }
 
-// flagError converts an error of pflag to the sentence that these programs print.
-func flagError(flags *pflag.FlagSet, err error) error {
+// explainFlagError converts an error of pflag to the sentence that these programs print. For an unknown flag it
+// suggests a similar one.
+func explainFlagError(flags *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
@@ -112,8 +115,8 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return errors.New(text + " --help shows all flags")
 }
 
-// invalidValueError returns the sentence for an invalid value of a flag. For numbers and durations it is the sentence
-// of package flag, which these programs used before pflag.
+// invalidValueError returns the error for an invalid value of a flag. For booleans, numbers and durations it
+// has the sentence of the standard package flag, which these programs used before pflag.
 func invalidValueError(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "bool":

@@ -22,7 +22,7 @@ type Logs struct {
 }
 
 // SetDir sets the directory of the logs.
-func (l *Logs) SetDir(path string) error { return setAbsolutePath(&l.Dir, path) }
+func (l *Logs) SetDir(path string) error { return storeAbsolutePath(&l.Dir, path) }
 
 // SetLinks sets the directory of the links; an empty path disables the links.
 func (l *Logs) SetLinks(path string) error {
@@ -30,11 +30,11 @@ func (l *Logs) SetLinks(path string) error {
 		l.Links = "-"
 		return nil
 	}
-	return setAbsolutePath(&l.Links, path)
+	return storeAbsolutePath(&l.Links, path)
 }
 
-// setAbsolutePath stores the path, and returns an error unless it is absolute.
-func setAbsolutePath(to *string, path string) error {
+// storeAbsolutePath stores the path. It returns an error if the path is not absolute.
+func storeAbsolutePath(to *string, path string) error {
 	if *to = path; !filepath.IsAbs(path) {
 		return errors.New("expected an absolute path")
 	}

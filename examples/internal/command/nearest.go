@@ -23,8 +23,8 @@ func NearestWord(word string, known []string) string {
 	return nearest
 }
 
-// editDistance returns how many letters must be changed, added, removed or swapped with the next letter to turn a into
-// b.
+// editDistance returns how many letters must be changed, added, removed or swapped with the next letter to turn
+// a into b. It returns 100 for a word with more than 100 letters.
 func editDistance(a, b string) int {
 	if max(len(a), len(b)) > 100 {
 		return 100 // Such a long word is not a typing error.
