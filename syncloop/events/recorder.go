@@ -118,8 +118,8 @@ func (r *Recorder) Eventf(object k8sruntime.Object, eventtype, reason, messageFm
 	r.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
 
-// recordOccurrence adds an occurrence of an event to the table and wakes Run. If the table drops another event
-// for lack of space, it logs that event. It does nothing after Run has returned.
+// recordOccurrence adds an occurrence of an event to the table of events to send, and wakes Run. If the table
+// drops another event for lack of space, it logs that event. It does nothing after Run has returned.
 func (r *Recorder) recordOccurrence(o correlate.Occurrence) {
 	r.mu.Lock()
 	if r.mu.ended {
@@ -237,8 +237,8 @@ func (r *Recorder) writeDueOrWait(ctx context.Context) (goOn bool) {
 	return err == nil
 }
 
-// takeDueWrites takes at most MaxParallelRequests due writes from the table. If there are fewer, next is the
-// time of the next one, or zero if that is unknown.
+// takeDueWrites takes at most MaxParallelRequests due requests from the table of events. If there are fewer,
+// next is the time of the next one, or zero if that is unknown.
 func (r *Recorder) takeDueWrites() (due []*correlate.Write, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -253,8 +253,8 @@ func (r *Recorder) takeDueWrites() (due []*correlate.Write, next time.Time) {
 	return due, time.Time{}
 }
 
-// sendWrite creates or patches one event at the server, calls RequestDone, and reports the result to the table.
-// It logs the event if the table drops it after an error.
+// sendWrite creates or patches one event at the server, calls RequestDone, and reports the result to the table
+// of events. It logs the event if the table drops it after an error.
 func (r *Recorder) sendWrite(ctx context.Context, w *correlate.Write) {
 	call, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()

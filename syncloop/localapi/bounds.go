@@ -76,7 +76,7 @@ func checkBodyBounds(text []byte, into k8sruntime.Object) error {
 	return m.checkBounds()
 }
 
-// bodyTooLargeError returns an error with code 413.
+// bodyTooLargeError returns an error with code 413 and the formatted message.
 func bodyTooLargeError(format string, args ...any) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(format, args...))
 }

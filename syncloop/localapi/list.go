@@ -20,7 +20,8 @@ type objectList struct {
 	Items           []any `json:"items"`
 }
 
-// serveObject sends the object with this name in the form of the view, or a 404 if it does not exist.
+// serveObject sends the object with this name, in the form that the client has asked for, or a 404 if it does
+// not exist.
 func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name string) {
 	o := r.get(namespace, name)
 	if o == nil {
@@ -49,7 +50,7 @@ func (r *resource) serveList(v *view, w http.ResponseWriter, o options) {
 	sendList(w, v, objects, meta)
 }
 
-// sendList sends objects as a list, or as a Table if the view has that form.
+// sendList sends objects as a list, or as a Table if the client has asked for one.
 func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.ListMeta) {
 	setHeaders(w, "application/json")
 	switch list := v.renderList(objects, meta).(type) { // A write fails only if the client has disconnected.

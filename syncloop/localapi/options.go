@@ -33,7 +33,8 @@ type selection struct {
 	fields    fields.Selector
 }
 
-// matches reports whether the selection includes an object. It returns false for nil.
+// matches reports whether an object has the selected namespace, name, labels and fields. It returns false for
+// nil.
 func (s *selection) matches(r *resource, o object) bool {
 	return o != nil && (s.namespace == "" || o.GetNamespace() == s.namespace) && (s.name == "" || o.GetName() == s.name) &&
 		s.labels.Matches(labels.Set(o.GetLabels())) && (s.fields.Empty() || s.fields.Matches(r.fields(o)))

@@ -130,7 +130,7 @@ func withPendingStatus(pod *v1.Pod) *v1.Pod {
 	return shown
 }
 
-// recordOf returns the record of the pod with this UID, or an empty record. The written pod of the record is
+// recordOf returns what the API stores about the pod with this UID, or an empty record. The field written is
 // nil if no client of this API has created the pod.
 func (s *podStore) recordOf(uid types.UID) record {
 	s.mu.Lock()
@@ -150,7 +150,7 @@ func (s *podStore) writtenPods() (pods []*v1.Pod) {
 	return pods
 }
 
-// copyRecordsInState returns copies of all records in a state, by pod UID.
+// copyRecordsInState returns copies of what the API stores about the pods in this state, by pod UID.
 func (s *podStore) copyRecordsInState(state created.State) map[types.UID]record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,8 +205,8 @@ func (s *podStore) setCompleteUnlessLost(lost error) {
 	}
 }
 
-// newWriteEvent returns the event for a pod that a client has written. The event says whether the pod is being
-// deleted and has finalizers.
+// newWriteEvent returns the event by which a client's write changes the stored state of a pod. The event says
+// whether the pod is being deleted and has finalizers.
 func newWriteEvent(kind created.Kind, pod *v1.Pod) created.Event {
 	return created.Event{Kind: kind, Deleting: pod.DeletionTimestamp != nil, Finalizers: len(pod.Finalizers) > 0}
 }
@@ -296,8 +296,8 @@ func (s *podStore) removeTerminatedDeletedPods() (stillTerminating bool) {
 	return stillTerminating
 }
 
-// expireOldRemovedRecords deletes the records of pods that were removed at least created.RemovedRetention ago
-// and that the node no longer has.
+// expireOldRemovedRecords deletes what the API stores about pods that were removed at least
+// created.RemovedRetention ago and that the node no longer has.
 func (s *podStore) expireOldRemovedRecords() {
 	for uid, r := range s.copyRecordsInState(created.Removed) {
 		e := created.Event{Kind: created.Expire, Node: created.Absent, Age: s.now().Sub(r.removedSince)}

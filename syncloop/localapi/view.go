@@ -21,8 +21,8 @@ type view struct {
 	columnsSent bool // whether the Table columns have been sent
 }
 
-// newView returns a view with the form of the Accept header and the includeObject parameter of the query. An
-// unknown form or parameter value is an error.
+// newView returns a view with the form that the Accept header asks for, and with the includeObject parameter of
+// the query. An unknown form or parameter value is an error.
 func newView(r *resource, req *http.Request, now func() time.Time) (*view, error) {
 	as, err := negotiateForm(req)
 	if err != nil {
@@ -39,8 +39,8 @@ func newView(r *resource, req *http.Request, now func() time.Time) (*view, error
 	return v, nil
 }
 
-// renderObject returns an object in the view's form: a Table with one row, the metadata only, or the object in
-// the resource's API version.
+// renderObject returns an object in the form that the client has asked for: a Table with one row, the metadata
+// only, or the object in the resource's API version.
 func (v *view) renderObject(o object) any {
 	switch v.form {
 	case formTable:
@@ -51,7 +51,8 @@ func (v *view) renderObject(o object) any {
 	return v.resource.convert(o)
 }
 
-// renderList returns objects in the view's form: a Table, or a list of metadata or of objects.
+// renderList returns objects in the form that the client has asked for: a Table, or a list of metadata or of
+// objects.
 func (v *view) renderList(objects []object, meta metav1.ListMeta) any {
 	list := objectList{ListMeta: meta, Items: make([]any, 0, len(objects))}
 	list.APIVersion, list.Kind = v.resource.groupVersion.String(), v.resource.Kind+"List"

@@ -340,8 +340,9 @@ func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 	return q.replacePod(pod, shown, after)
 }
 
-// replacePod validates a changed pod, saves it, makes it visible and applies it to the node. It does nothing
-// more for an unchanged pod or a dry run than return the result. A changed spec increments the generation.
+// replacePod validates a changed pod, saves it, makes it visible and applies it to the node. An unchanged pod
+// or a dry run is validated but not saved, and only the result is returned. A changed spec increments the
+// generation.
 func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	next, faults := q.buildAndValidateChange(pod, after)
 	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {

@@ -106,9 +106,9 @@ func (p *Pods) Run(ctx context.Context, sink source.Sink) error {
 	return err
 }
 
-// publishChanges first waits for the gate. It then publishes the pods to the sink at once and after each change
-// or group of changes. It publishes single changes if the sink supports that and the changes are known, and
-// otherwise a snapshot.
+// publishChanges first waits for Config.Gate. It then publishes the pods to the sink at once and after each
+// change or group of changes, until ctx is done. It publishes single changes if the sink supports that and the
+// changes are known, and otherwise a snapshot.
 func (p *Pods) publishChanges(ctx context.Context, sink source.Sink) error {
 	if p.cfg.Gate != nil {
 		if err := p.cfg.Gate(ctx); err != nil {
@@ -153,7 +153,7 @@ func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.Change
 	}
 }
 
-// getOrAddKnownPod returns the entry of a pod, and adds an empty one for a new pod.
+// getOrAddKnownPod returns the entry for a pod in the map of known pods, and adds an empty one for a new pod.
 func (p *Pods) getOrAddKnownPod(pod *v1.Pod) *knownPod {
 	k := p.known[pod.UID]
 	if k == nil {
@@ -163,7 +163,7 @@ func (p *Pods) getOrAddKnownPod(pod *v1.Pod) *knownPod {
 	return k
 }
 
-// forgetPodAndNotify removes the entry of a pod that is gone, and calls Observer.Gone.
+// forgetPodAndNotify removes a pod that is gone from the map of known pods, and calls Observer.Gone.
 func (p *Pods) forgetPodAndNotify(uid types.UID) {
 	delete(p.known, uid)
 	if p.cfg.Observer != nil {

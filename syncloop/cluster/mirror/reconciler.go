@@ -181,8 +181,8 @@ func (r *Reconciler) Retry() {
 	r.wake.Signal()
 }
 
-// markDue makes a check of the given names due now, and also of all known names if Recheck was called for all.
-// A name whose last action has failed keeps its backoff.
+// markDue makes a check of the given static pod names due now, and also of all known names if Recheck was
+// called for all. A name whose last action has failed keeps its backoff.
 func (r *Reconciler) markDue(names []string) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -205,8 +205,8 @@ func (r *Reconciler) markDue(names []string) {
 	}
 }
 
-// takeDueNames returns the names that are due, in order, and marks them as not due. next is the time when the
-// next name is due, or zero.
+// takeDueNames returns the static pod names that are due for a check, in order, and marks them as not due. next
+// is the time when the next name is due, or zero.
 func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -224,9 +224,9 @@ func (r *Reconciler) takeDueNames() (due []string, next time.Time) {
 	return due, next
 }
 
-// collectFacts returns the facts that Decide needs about a name: the Node object, the static pod, the mirror
-// pod, whether an ordinary pod has the name, whether a static pod of the name still terminates, and whether all
-// static pods are known.
+// collectFacts returns the facts that Decide needs about a static pod name: the Node object, the static pod,
+// the mirror pod, whether an ordinary pod has the name, whether a static pod of the name still terminates, and
+// whether all static pods are known.
 func (r *Reconciler) collectFacts(fullName string) Facts {
 	f := Facts{Node: r.cfg.Node(), Terminating: r.cfg.Terminating(fullName), Complete: r.cfg.Complete()}
 	i := strings.LastIndexByte(fullName, '_')
@@ -243,9 +243,10 @@ func (r *Reconciler) collectFacts(fullName string) Facts {
 	return f
 }
 
-// reconcileName creates, deletes or keeps the mirror pod of a name, or reports that the name is taken, unless
-// the node reports that itself. It postpones an action while the watch has not shown the same last action, or
-// while creations are in backoff. It forgets a name that has neither a static pod nor a mirror pod.
+// reconcileName creates, deletes or keeps the mirror pod of a static pod name, or reports that the name is
+// taken, unless the node reports that itself. It postpones an action while the watch has not shown the same
+// last action, or while creations are in backoff. It forgets a name that has neither a static pod nor a mirror
+// pod.
 func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	f := r.collectFacts(fullName)
 	action := Decide(f)
@@ -291,8 +292,8 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	r.recordResult(ctx, fullName, n, action, err)
 }
 
-// recordResult schedules the next check of a name after an action: after a backoff if the action has failed,
-// which it logs, and otherwise when the watch should have shown the action.
+// recordResult schedules the next check of a static pod name after an action: after a backoff if the action has
+// failed, which it logs, and otherwise when the watch should have shown the action.
 func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {

@@ -152,7 +152,7 @@ func (s *Sink) forgetPodAndMarkGone(uid types.UID, shown bool) {
 }
 
 // forgetWantedStatus forgets the wanted status of a pod that the status store has removed. If the server has
-// never shown the pod, it deletes the whole record of the pod.
+// never shown the pod, it deletes everything it stores about the pod.
 func (s *Sink) forgetWantedStatus(removed status.Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

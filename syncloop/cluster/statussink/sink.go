@@ -210,7 +210,8 @@ func (s *Sink) handleFailedCall(ctx context.Context, ref apiserver.PodRef, answe
 	return status.RetryAfter(err, answer.After)
 }
 
-// getPodAndReport reads the pod from the server, and reports to the Contact whether the server has answered.
+// getPodAndReport reads the pod from the server, and reports the result to the Contact, which tracks whether
+// the server answers.
 func (s *Sink) getPodAndReport(ctx context.Context, ref apiserver.PodRef) (*v1.Pod, error) {
 	pod, err := s.cfg.Pods.Get(ctx, ref.Namespace, ref.Name)
 	s.cfg.Contact.Report(err)
@@ -285,7 +286,8 @@ func (s *Sink) statusPatch(uid types.UID) ([]byte, error) {
 	return patch.WithVersion(raw, r.patchVersion)
 }
 
-// getOrCreateRecordLocked returns the record of a pod UID, and adds an empty record if there is none.
+// getOrCreateRecordLocked returns what the sink stores about the pod with this UID, and adds an empty record
+// for a new UID.
 func (s *Sink) getOrCreateRecordLocked(uid types.UID) *record {
 	r := s.mu.records[uid]
 	if r == nil {

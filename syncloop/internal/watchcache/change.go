@@ -52,16 +52,16 @@ type ring[T Object] struct {
 	sizeOf          func(T) int
 }
 
-// indexOfVersion returns the index in the ring of the change that leads to a version.
+// indexOfVersion returns the index in the ring buffer of the change that leads to a version.
 func (r *ring[T]) indexOfVersion(version uint64) int {
 	return int((version - r.begin - 1) % uint64(r.size))
 }
 
-// oldestVersion returns the oldest version whose later changes are all in the ring.
+// oldestVersion returns the oldest version whose later changes are all in the ring buffer.
 func (r *ring[T]) oldestVersion() uint64 { return max(r.lost, r.version-uint64(len(r.changes))) }
 
-// addChangeAndDropOld gives a change the next version and stores it. It replaces the oldest change if the ring is full,
-// and drops old changes if their size exceeds maxBytes.
+// addChangeAndDropOld gives a change the next version and stores it. It replaces the oldest change if the ring
+// buffer is full, and drops old changes if their size exceeds maxBytes.
 func (r *ring[T]) addChangeAndDropOld(c *Change[T]) {
 	r.version++
 	c.Version = r.version
@@ -93,8 +93,8 @@ func (r *ring[T]) dropOldestHalf() {
 	}
 }
 
-// changesSince returns a copy of the changes after a version. ok is false if the ring does not have all of
-// them, or if the version does not exist yet.
+// changesSince returns a copy of the changes after a version. ok is false if the ring buffer does not have all
+// of them, or if the version does not exist yet.
 func (r *ring[T]) changesSince(version uint64) (all []Change[T], ok bool) {
 	if version > r.version || version < r.oldestVersion() {
 		return nil, false

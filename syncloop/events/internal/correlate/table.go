@@ -131,8 +131,9 @@ func (t *Table) Record(o Occurrence) (dropped *v1.Event) {
 	return t.enqueueUnlessSpam(s, 1, o.At)
 }
 
-// enqueueUnlessSpam enqueues a series for sending. If the object of the series has had too many events, it only
-// counts the n new occurrences as filtered. It returns the event that a full queue has dropped for it, or nil.
+// enqueueUnlessSpam enqueues a series, which is the repeated occurrences of one event, for sending. If the
+// object of the series has had too many events, it only counts the n new occurrences as filtered. It returns
+// the event that a full queue has dropped for it, or nil.
 func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.Event) {
 	of := topic{object: s.event.InvolvedObject, eventType: s.event.Type}
 	of.object.FieldPath, of.object.ResourceVersion = "", ""
@@ -163,7 +164,7 @@ func (t *Table) recordMessageAndCheckSimilar(o Occurrence) (similar bool) {
 	return false
 }
 
-// newEvent returns a new event for the first occurrence of a series, with a unique name and without a count.
+// newEvent returns a new event for the first of its occurrences, with a unique name and without a count.
 func (t *Table) newEvent(o Occurrence) v1.Event {
 	const longest = 253 - 17
 	t.lastName = max(t.lastName+1, o.At.UnixNano())
@@ -179,8 +180,8 @@ func (t *Table) newEvent(o Occurrence) v1.Event {
 	}
 }
 
-// enqueue adds a series to the end of the queue. If the queue is full, it drops the oldest series and returns
-// its event.
+// enqueue adds a series (the repeated occurrences of one event) to the end of the queue. If the queue is full,
+// it drops the oldest series and returns its event.
 func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
@@ -193,8 +194,9 @@ func (t *Table) enqueue(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// resetAndCountDropped makes a series idle, so that its next occurrence enqueues it again, and counts it as
-// dropped. It returns a copy of its event. The caller has taken the series out of the queue.
+// resetAndCountDropped makes a series (the repeated occurrences of one event) idle, so that its next occurrence
+// enqueues it again, and counts it as dropped. It returns a copy of the event. The caller has taken the series
+// out of the queue.
 func (t *Table) resetAndCountDropped(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
@@ -222,8 +224,8 @@ func (t *Table) NextWrite(now time.Time) (*Write, time.Time) {
 // latestTime returns the latest of the times.
 func latestTime(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// newWriteAndMarkSending returns the request that creates or patches the event of a series at the server, and
-// marks the series as being sent.
+// newWriteAndMarkSending returns the request that creates or patches the event of a series (its repeated
+// occurrences) at the server, and marks the series as being sent.
 func (t *Table) newWriteAndMarkSending(s *series) *Write {
 	t.sending++
 	s.state = sending
@@ -274,7 +276,8 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 	return nil
 }
 
-// requeueSeries puts a series back at its old position in the queue, to be sent at the time due.
+// requeueSeries puts a series (the repeated occurrences of one event) back at its old position in the queue, to
+// be sent at the time due.
 func (t *Table) requeueSeries(s *series, due time.Time) {
 	s.state, s.due = queued, due
 	at := slices.IndexFunc(t.queue, func(o *series) bool { return o.place > s.place })

@@ -135,8 +135,8 @@ func (s State) Next(e Event) (State, []Effect) {
 	return s, nil
 }
 
-// firstState returns the state and the effects for a pod that a client has created or that an earlier process
-// has saved.
+// firstState returns the state of a pod that a client has created or that an earlier process has saved, and the
+// effects, which are the actions that the caller must perform.
 func firstState(e Event) (State, []Effect) {
 	switch {
 	case e.Kind == Create:
@@ -156,8 +156,8 @@ func deletionState(e Event) State {
 	return Deleting
 }
 
-// nextOnWrite returns the state and effects after a client has updated or deleted the pod. A deleted pod stays
-// deleted.
+// nextOnWrite returns the state after a client has updated or deleted the pod, and the effects (the actions
+// that the caller must perform). A deleted pod stays deleted.
 func (s State) nextOnWrite(e Event) (State, []Effect) {
 	if e.Kind == Update && (s == Restored || s == Desired) {
 		return s, []Effect{Show, Apply}
@@ -169,8 +169,9 @@ func (s State) nextOnWrite(e Event) (State, []Effect) {
 	return next, []Effect{Show, Apply, InspectDeleting}
 }
 
-// nextOnReport returns the state and effects after a report of the node. A deleted pod without finalizers is
-// forgotten when it has terminated or is gone, and late reports of a removed pod change nothing.
+// nextOnReport returns the state after a report of the node, and the effects (the actions that the caller must
+// perform). A deleted pod without finalizers is forgotten when it has terminated or is gone, and late reports
+// of a removed pod change nothing.
 func (s State) nextOnReport(e Event) (State, []Effect) {
 	switch {
 	case s == Removed && e.Static && e.Node != Absent:
@@ -189,8 +190,9 @@ func (s State) nextOnReport(e Event) (State, []Effect) {
 	return s, []Effect{Show}
 }
 
-// nextOnInspect returns the state, unchanged, and the effects after the caller has read the pod from the node.
-// A deleted pod without finalizers is forgotten when it has terminated or is gone.
+// nextOnInspect returns the state, unchanged, and the effects (the actions that the caller must perform) after
+// the caller has read the pod from the node. A deleted pod without finalizers is forgotten when it has
+// terminated or is gone.
 func (s State) nextOnInspect(e Event) (State, []Effect) {
 	switch {
 	case s != Deleting || e.Node == Active:
