@@ -37,7 +37,7 @@ func (p *PLEG) inspectPodThenQueue(ctx context.Context, r *record, number uint64
 // startNextInspection removes the next pod from the queue and counts its inspection as running. It returns the
 // pod and the inspection's sequence number, or nil if the queue is empty or the concurrency limit is reached.
 // The caller must call the runtime.
-func (p *PLEG) startNextInspection() (*record, uint64) {
+func (p *PLEG) startNextInspection() (r *record, number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.table.startNextInspection()

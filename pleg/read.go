@@ -68,7 +68,7 @@ func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runt
 // statusOrAddWaiter returns the cached status of a pod, or its last error, if the observation is newer than the
 // sequence number newerThan. If it is older, the function requests an inspection and returns a waiter for its
 // result, or returns ErrStopped if the PLEG has stopped.
-func (p *PLEG) statusOrAddWaiter(uid types.UID, newerThan uint64) (*waiter, *runtime.PodStatus, error) {
+func (p *PLEG) statusOrAddWaiter(uid types.UID, newerThan uint64) (w *waiter, status *runtime.PodStatus, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.mu.table
@@ -82,7 +82,7 @@ func (p *PLEG) statusOrAddWaiter(uid types.UID, newerThan uint64) (*waiter, *run
 	}
 	r := t.ensureRecord(uid)
 	t.waiterCount++
-	w := &waiter{sequence: t.waiterCount, mark: newerThan, latch: p.executor.NewLatch()}
+	w = &waiter{sequence: t.waiterCount, mark: newerThan, latch: p.executor.NewLatch()}
 	r.waiters = append(r.waiters, w)
 	t.requestInspection(r, newerThan)
 	return w, nil, nil

@@ -64,7 +64,7 @@ func (k *recordCache) podUID(id string) types.UID {
 }
 
 // markRemoved records in the cache that a sandbox or container was removed; the containers of a removed sandbox
-// count as removed too. An empty ID is ignored, because every cached sandbox has an empty sandbox field.
+// count as removed too. An empty ID is ignored, because it would match every cached sandbox.
 func (k *recordCache) markRemoved(id string) {
 	if id == "" {
 		return
@@ -187,7 +187,7 @@ type createsInProgress struct {
 
 // addUnlessInProgress records that a create call for name is in progress. It returns false, and changes
 // nothing, if one is in progress already.
-func (m *createsInProgress) addUnlessInProgress(name string) bool {
+func (m *createsInProgress) addUnlessInProgress(name string) (added bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names[name] {

@@ -142,7 +142,7 @@ func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []R
 
 // countMatchAndCheckApplies counts a matching call. It reports whether the rule applies to it: not to the first
 // Skip matches, and to at most Times matches after them. Zero Times means no limit.
-func (c *countedRule) countMatchAndCheckApplies() bool {
+func (c *countedRule) countMatchAndCheckApplies() (ruleApplies bool) {
 	c.matches++
 	return c.matches > c.Skip && (c.Times == 0 || c.matches <= c.Skip+c.Times)
 }
@@ -181,7 +181,7 @@ func (f *Faults) storeSubjects(list []runtime.Pod) {
 // cachedSubjectOrNotNeeded returns the stored pod and container of a sandbox or container ID. If they are
 // unknown, it returns an empty subject; the bool is then true if no rule selects by pod or container, so that
 // they are not needed.
-func (f *Faults) cachedSubjectOrNotNeeded(id string) (callSubject, bool) {
+func (f *Faults) cachedSubjectOrNotNeeded(id string) (subject callSubject, knownOrNotNeeded bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a, ok := f.mu.known[id]

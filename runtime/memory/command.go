@@ -64,7 +64,7 @@ func predictShellRun(text string) (run Run, complete bool) {
 // appendCommandOrTermTrap adds the effect of true, false, sleep, echo, trap "" TERM or trap 'exit 143' TERM to
 // the run. trap "" TERM sets IgnoreTerm. trap 'exit 143' TERM changes nothing because that is the default. It
 // returns false if the command is not supported.
-func (r *Run) appendCommandOrTermTrap(argv []string) bool {
+func (r *Run) appendCommandOrTermTrap(argv []string) (supported bool) {
 	switch {
 	case argv[0] == "trap" && trapIgnoresTerm(argv[1:]):
 		r.IgnoreTerm = true
@@ -77,7 +77,7 @@ func (r *Run) appendCommandOrTermTrap(argv []string) bool {
 
 // appendCommand adds the duration, output and exit code of true, false, sleep or echo to the run. It returns
 // false if the command is not supported.
-func (r *Run) appendCommand(argv []string) bool {
+func (r *Run) appendCommand(argv []string) (supported bool) {
 	switch stripBinDir(argv[0]) {
 	case "true", ":":
 		r.Exit = 0
@@ -95,7 +95,7 @@ func (r *Run) appendCommand(argv []string) bool {
 
 // appendEcho adds a log line with the arguments of echo and sets exit code 0. It returns false, and adds
 // nothing, if the first argument is an option.
-func (r *Run) appendEcho(words []string) bool {
+func (r *Run) appendEcho(words []string) (supported bool) {
 	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
 		return false // The meaning of options differs between shells.
 	}
@@ -107,7 +107,7 @@ func (r *Run) appendEcho(words []string) bool {
 // appendSleep adds the duration of sleep to the run and sets exit code 0. The arguments are numbers with an
 // optional unit s, m, h or d; infinity makes the run endless. Invalid or missing arguments set exit code 1
 // instead. It always returns true.
-func (r *Run) appendSleep(args []string) bool {
+func (r *Run) appendSleep(args []string) (supported bool) {
 	var total float64
 	for _, arg := range args {
 		if arg == "infinity" || arg == "inf" {

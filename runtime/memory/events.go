@@ -52,10 +52,10 @@ func (r *Runtime) streamEvents(ctx context.Context, sink func(runtime.Event)) er
 
 // takePendingEvents removes and returns the pending events of a stream. The returned time is the next scheduled
 // state change of any container, or zero if there is none. The error is not nil if the stream is broken.
-func (m *machine) takePendingEvents(s *eventStream) ([]runtime.Event, time.Time, error) {
+func (m *machine) takePendingEvents(s *eventStream) (events []runtime.Event, nextChange time.Time, err error) {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
-	events := s.pending
+	events = s.pending
 	s.pending = nil
 	var next time.Time
 	if len(m.mu.changes) > 0 {

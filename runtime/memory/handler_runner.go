@@ -42,13 +42,13 @@ func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerR
 // valid now. The returned time is when the call must return. A zero time means at once, or never for an answer
 // of kind hang. It returns an error, and counts nothing, if the container does not run or the purpose is
 // unknown.
-func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (*container, Answer, time.Time, error) {
+func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (c *container, answer Answer, returnAt time.Time, err error) {
 	now, err := m.lockIfReady()
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
 	}
 	defer m.unlockAndSignal()
-	c, err := m.runningContainerLocked(req.ContainerID, now)
+	c, err = m.runningContainerLocked(req.ContainerID, now)
 	if err != nil {
 		return nil, Answer{}, time.Time{}, err
 	}

@@ -109,7 +109,7 @@ func (r *Runtime) removeImage(_ context.Context, req runtime.RemoveImageRequest)
 // findScriptedImageFailureLocked returns the name of a container whose script says fail=image for its next
 // start, and true if it finds such a container. It checks the named container, or all containers of the pod if
 // container is empty. Faulty scripts are ignored, and scripts do not affect the image of a volume.
-func (m *machine) findScriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (string, bool) {
+func (m *machine) findScriptedImageFailureLocked(ref runtime.PodRef, container, volume string) (failing string, found bool) {
 	if ref.UID == "" || volume != "" {
 		return "", false
 	}

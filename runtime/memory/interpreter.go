@@ -52,7 +52,7 @@ type interpreter struct {
 // runCommandUnlessSkipped runs one shell command and stores its exit code; exit and exec also end the shell. A
 // command after && or || is skipped if the last exit code requires that. trap, set and cd do nothing. It
 // returns false if the program is unknown.
-func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellCommand) bool {
+func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellCommand) (isKnown bool) {
 	if c.after == "&&" && s.code != 0 || c.after == "||" && s.code == 0 {
 		return true
 	}
@@ -88,7 +88,7 @@ func (s *interpreter) runCommandUnlessSkipped(ctx context.Context, c shellComman
 
 // runCommandLookup runs "command -v NAME", with which clients search for a better shell. It prints nothing; it
 // sets exit code 0 if the program exists and 127 if not. It returns false for any other arguments.
-func (s *interpreter) runCommandLookup(args []string) bool {
+func (s *interpreter) runCommandLookup(args []string) (supported bool) {
 	if len(args) != 2 || args[0] != "-v" {
 		return false
 	}

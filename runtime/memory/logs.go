@@ -102,14 +102,14 @@ func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended
 
 // linesUntil returns the log lines that the container has printed by now. The returned time is when the log or
 // the state of the container changes next, or zero for never.
-func (c *container) linesUntil(now time.Time) ([]Line, time.Time) {
+func (c *container) linesUntil(now time.Time) (lines []Line, nextChange time.Time) {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return nil, c.nextChange
 	}
 	if c.state(now) == runtime.StateExited {
 		now = c.exit.at
 	}
-	lines := c.logLines()
+	lines = c.logLines()
 	n, _ := slices.BinarySearchFunc(lines, now.Sub(c.startAt), compareLineTime)
 	next := c.nextChange
 	if n < len(lines) {

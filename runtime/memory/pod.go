@@ -58,7 +58,7 @@ func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
 
 // podIndexLocked returns the index of the pod with a UID in sortedPods and true. If there is no such pod, it
 // returns the index at which to insert it and false.
-func (m *machine) podIndexLocked(uid types.UID) (int, bool) {
+func (m *machine) podIndexLocked(uid types.UID) (index int, found bool) {
 	return slices.BinarySearchFunc(m.mu.sortedPods, uid, func(p *pod, uid types.UID) int {
 		return cmp.Compare(p.ref.UID, uid)
 	})

@@ -157,7 +157,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 }
 
 // sleepFor waits for the duration of a Run. It returns false if the container exits or ctx ends earlier.
-func (p *Process) sleepFor(ctx context.Context, run Run) bool {
+func (p *Process) sleepFor(ctx context.Context, run Run) (completed bool) {
 	until := time.Time{}
 	if !run.Forever {
 		until = p.r.m.clock.Now().Add(run.For)

@@ -342,7 +342,7 @@ func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtim
 // waitWhileStateUntil waits until a container leaves a state or is removed, or until a deadline passes; zero is
 // no deadline. It returns true if the container stayed in the state until the deadline. If both happen at the
 // same time, it returns false.
-func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (bool, error) {
+func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (stayed bool, err error) {
 	changed := r.executor.NewEvent()
 	r.m.lockAndPublish()
 	used := c.ensureExtras()

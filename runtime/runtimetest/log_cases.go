@@ -128,7 +128,8 @@ type followedLog struct {
 	err error // valid after the latch is open
 }
 
-// followLog starts a ReadLog call that follows a log in the background, and returns the log as it is filled.
+// followLog starts a ReadLog call that follows a log in the background. It returns an object to which the call
+// adds the lines, and the error when it returns.
 func (b *bench) followLog(ctx context.Context, l runtime.LogReader, id string) *followedLog {
 	f := &followedLog{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {

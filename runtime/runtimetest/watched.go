@@ -79,7 +79,8 @@ type callResult[R any] struct {
 }
 
 // callMonitored makes a runtime call on its own goroutine and waits until it returns or has taken longer than
-// allowed. A call that takes too long or panics is stored as a problem and returned as an error.
+// allowed. A call that takes too long, panics or ends its goroutine is stored as a problem and returned as an
+// error.
 func callMonitored[R any](ctx context.Context, w *monitored, c monitoredCall, method func() (R, error)) (R, error) {
 	var r callResult[R]
 	done := w.executor.NewLatch()

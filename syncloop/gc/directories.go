@@ -182,7 +182,7 @@ func (d *Directories) removeDirectoriesIfGone(ctx context.Context, uid types.UID
 }
 
 // emptyTrash continues removals of directories that were interrupted. If some remain, it returns an error with
-// their number, so that each change of the number is logged.
+// their number, so that each change of the number is logged. It also returns an error if it cannot list them.
 func (d *Directories) emptyTrash(ctx context.Context) error {
 	ctx, cancel := d.executor.WithDeadline(ctx, d.executor.Now().Add(d.config.CallTimeout))
 	defer cancel()

@@ -186,7 +186,7 @@ func (l *Logs) reopenLog(ctx context.Context, id string) (err error) {
 
 // reserveRotation records that a log is being rotated and counts it against MaxRotations. It returns false, and
 // records nothing, if the log is already being rotated or MaxRotations is reached.
-func (l *Logs) reserveRotation(id string) bool {
+func (l *Logs) reserveRotation(id string) (reserved bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.mu.logs[id]

@@ -86,7 +86,7 @@ func (t *retryQueue) enqueue(uids []types.UID) {
 // markWaitingUnlessQueued records that a pod waits in the queue. It returns false, and changes nothing, if the
 // pod already waits there, unless it waits only for the later time that a successful attempt requested. A pod
 // whose attempt is in progress does not count as waiting, because that attempt may have read an older state.
-func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) bool {
+func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) (marked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.mu.pods[uid]

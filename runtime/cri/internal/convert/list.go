@@ -60,7 +60,7 @@ type podGrouper struct {
 // shouldSkipAndRecord reports whether a listed sandbox or container must be omitted: it is invalid, belongs to
 // another owner, or was added before. It adds an invalid or foreign one to skipped with the reason, and records
 // the ID of any other as added.
-func (a *podGrouper) shouldSkipAndRecord(kind, id string, labels map[string]string, hasMetadata bool, uid string) bool {
+func (a *podGrouper) shouldSkipAndRecord(kind, id string, labels map[string]string, hasMetadata bool, uid string) (skip bool) {
 	if reason := a.skipReason(id, labels, hasMetadata, uid); reason != "" {
 		a.skipped = append(a.skipped, Skipped{kind, id, reason})
 		return true

@@ -144,7 +144,7 @@ func (r *reader) followUntilExit(ctx context.Context) error {
 // readNewData copies the new content of the log file. After the runtime has replaced the file, it opens the new
 // file when two calls in a row have found nothing new in the old one. It returns true if the caller must call
 // it again before the log counts as read.
-func (r *reader) readNewData(ctx context.Context) (bool, error) {
+func (r *reader) readNewData(ctx context.Context) (callAgain bool, err error) {
 	if r.file == nil {
 		switch err := r.openPathAndCloseOld(ctx, false); {
 		case errors.Is(err, fs.ErrNotExist):
@@ -181,7 +181,7 @@ func (r *reader) readNewData(ctx context.Context) (bool, error) {
 
 // resetIfTruncatedAndCheckReplaced reports whether another file is at the path now. If the open file was
 // truncated, it also moves the reader back to the beginning of the file.
-func (r *reader) resetIfTruncatedAndCheckReplaced() (bool, error) {
+func (r *reader) resetIfTruncatedAndCheckReplaced() (replaced bool, err error) {
 	info, err := r.file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("logfile: %w", err)

@@ -55,7 +55,7 @@ type backwardSearch struct {
 // countLineAndCheckFound counts the line at an offset and stores the offset as the new start of the result. It
 // returns true, and stores nothing, if the required number of lines was already found. Parts of one long line
 // count once; a line that is not in the log format is ignored.
-func (s *backwardSearch) countLineAndCheckFound(offset int64, k lineKind) bool {
+func (s *backwardSearch) countLineAndCheckFound(offset int64, k lineKind) (foundBefore bool) {
 	if k == notALine {
 		return false
 	}

@@ -57,7 +57,7 @@ func (c *Console) Join(ctx context.Context, streams runtime.Streams, onJoined fu
 }
 
 // add adds a client to the set. It returns false, and adds nothing, if the process has exited.
-func (cs *clientSet) add(one *client) bool {
+func (cs *clientSet) add(one *client) (added bool) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if !cs.mu.over {

@@ -163,7 +163,7 @@ func (c *Console) interruptProcess() {
 
 // handleCtrlC calls the interrupt handler and returns true. If none is set, it returns false, and the process
 // must read the key.
-func (c *Console) handleCtrlC() bool {
+func (c *Console) handleCtrlC() (handled bool) {
 	c.mu.Lock()
 	end := c.mu.foreground
 	c.mu.Unlock()
