@@ -181,8 +181,8 @@ func (t *Table) storeGraceAndSource(r *record, f *Facts) {
 }
 
 // applyRuntimeKillUnlessUpdated applies the kill of a RuntimePod to a pod that a source has delivered. It
-// starts the termination of a desired pod with the kill's grace period, even if that is longer than the pod's
-// own. It does nothing if the pod was updated after the runtime was observed, because the pod may have become
+// starts the termination of a desired pod with the kill's grace period, or with the pod's own if that is shorter.
+// It does nothing if the pod was updated after the runtime was observed, because the pod may have become
 // desired in between. The disposition is always Ignored, because a RuntimePod has no pod object to store.
 func (t *Table) applyRuntimeKillUnlessUpdated(r *record, u *Update, out *Effects) updateEffect {
 	if r.stage >= StageTerminated {
@@ -197,7 +197,7 @@ func (t *Table) applyRuntimeKillUnlessUpdated(r *record, u *Update, out *Effects
 	}
 	t.moveStage(r, terminationRequested, out)
 	r.reason, r.pending = SyncPodKill, true
-	r.shortenGrace(u.killGrace())
+	r.shortenGrace(u.killGrace().Min(r.contentGrace()))
 	return updateEffect{cancelRunning: true}
 }
 

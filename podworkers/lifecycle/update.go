@@ -79,9 +79,8 @@ type KillOptions struct {
 	// PodStatusFunc is true if the update has a function that changes the final status. The
 	// function of the last such update is used.
 	PodStatusFunc bool
-	// Grace can only shorten the effective grace period of a pod that terminates already. For a
-	// ConfigPod it is also limited by the grace period in Facts. For a RuntimePod it is used as it
-	// is.
+	// Grace can only shorten the grace period of a pod: the effective one of a pod that terminates
+	// already, or else the pod's own. A pod that only the runtime shows has none of its own.
 	Grace Grace
 }
 
