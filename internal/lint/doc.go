@@ -46,12 +46,12 @@
 //	5a  shells    syncloop  syncloop/gc  syncloop/cluster/internal/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check  podworkers/prober/grpccheck
-//	              podworkers/podsync/hookhttp  runtime/cri  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
+//	              podworkers/podsync/hookhttp  runtime/cri  runtime/cgroups  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
 //	    shells    syncloop/cluster/feed
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
-//	              workqueue/workqueuetest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
+//	              workqueue/workqueuetest  runtime/cgroups/cgroupstest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
 //	              syncloop/cluster/contact  syncloop/cluster/mirror  syncloop/cluster/nodeagent  syncloop/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming

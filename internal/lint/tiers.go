@@ -42,6 +42,8 @@ var tiers = map[string]Tier{
 	"podworkers/prober/grpccheck":         Experimental,
 	"podworkers/prober/verdict":           Beta,
 	"runtime":                             Beta,
+	"runtime/cgroups":                     Experimental,
+	"runtime/cgroups/cgroupstest":         Experimental,
 	"runtime/cri":                         Beta,
 	"runtime/faulty":                      Beta,
 	"runtime/memory":                      Beta,

@@ -1,0 +1,251 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/internal/keylock"
+	"github.com/podkeel/podkeel/podmanager/podresources"
+)
+
+// Errors of the Manager, to be compared by errors.Is.
+var (
+	// ErrUnavailable means that the State of the host is not Ready.
+	ErrUnavailable = errors.New("cgroups: not available on this host")
+	// ErrNotFound means that the pod has no cgroup.
+	ErrNotFound = errors.New("cgroups: no such cgroup")
+	// ErrBusy means that the kernel refuses a change now: processes are left in a cgroup that is removed, or on cgroup
+	// v1 more memory is used than a new limit allows. The same call may succeed later.
+	ErrBusy = errors.New("cgroups: in use")
+	// ErrRejected means that the kernel does not accept a value beside the values of parent and children, for example a
+	// CPU quota below the quota of a container.
+	ErrRejected = errors.New("cgroups: value rejected")
+)
+
+// Config configures a Manager. Zero means default, except for Root and Capabilities.
+type Config struct {
+	// Root contains the pods of this agent. See RootForOwner.
+	Root Root
+	// Capabilities are the result of Probe for Root.
+	Capabilities Capabilities
+	// Files are the files of the host. The default is NewHostFiles("/").
+	Files Files
+	// Clock is for the waits of Remove. The default is the real clock.
+	Clock clock.WithTicker
+	// RemoveAttempts is how often Remove tries to remove a cgroup in use. The default is 8.
+	RemoveAttempts int
+	// RemoveDelay is the wait after the first attempt. Each later wait is twice as long. The default is 5 ms.
+	RemoveDelay time.Duration
+}
+
+// complete sets the defaults, and returns an error that names every invalid field.
+func (c *Config) complete() error {
+	var faults []string
+	if c.Root.name == "" {
+		faults = append(faults, "Root is not set: use RootForOwner")
+	}
+	if c.RemoveAttempts < 0 {
+		faults = append(faults, "RemoveAttempts is negative")
+	}
+	if c.RemoveDelay < 0 {
+		faults = append(faults, "RemoveDelay is negative")
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("cgroups: invalid Config: %s", strings.Join(faults, "; "))
+	}
+	if c.Files == nil {
+		c.Files = NewHostFiles("/")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.RemoveAttempts == 0 {
+		c.RemoveAttempts = 8
+	}
+	if c.RemoveDelay == 0 {
+		c.RemoveDelay = 5 * time.Millisecond
+	}
+	return nil
+}
+
+// Manager creates, sizes, measures and removes the cgroups of pods. It starts no goroutine.
+type Manager struct {
+	config   Config
+	executor executor.Executor
+	pods     keylock.Locks[types.UID]
+
+	mu struct {
+		sync.Mutex
+		ensured map[types.UID]ensured
+	}
+}
+
+// ensured is the last successful Ensure of a pod.
+type ensured struct {
+	dir        string
+	generation int64
+}
+
+// New returns a Manager. It reads and writes no file.
+func New(config Config) (*Manager, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
+	}
+	m := &Manager{config: config, executor: executor.Over(config.Clock)}
+	m.mu.ensured = map[types.UID]ensured{}
+	return m, nil
+}
+
+// Capabilities returns the capabilities of the Config.
+func (m *Manager) Capabilities() Capabilities { return m.config.Capabilities }
+
+// Ensure creates the cgroup of a pod if it is missing, and writes the values that differ. It returns the directory of
+// the cgroup below the mount points, for the runtime (RunSandboxRequest.CgroupDir). The caller calls it at each sync of
+// the pod, with a generation that changes whenever values change or are to be checked again. With the generation of the
+// last successful call for the pod Ensure reads and writes nothing. Generation 0 is always checked.
+//
+// A nil error means that the cgroup has all values. After an error some of the values are written, and the next Ensure
+// writes the rest. On a host that is not Ready Ensure does nothing and returns an empty directory and no error.
+func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
+	if dir, err = m.config.Root.PodDir(values.QOSClass, uid); err != nil {
+		return "", err
+	}
+	if m.config.Capabilities.State != Ready {
+		return "", nil
+	}
+	defer m.pods.Lock(uid)()
+	if last, ok := m.lastEnsured(uid); ok && generation != 0 && last == (ensured{dir, generation}) {
+		return dir, nil
+	}
+	m.forgetEnsured(uid)
+	want := append(m.parentsOf(values.QOSClass), Group{dir, FromPod(values)})
+	if err := m.reconcile(want); err != nil {
+		return "", fmt.Errorf("cannot set up the cgroup of pod %s: %w", uid, err)
+	}
+	m.recordEnsured(uid, ensured{dir, generation})
+	return dir, nil
+}
+
+// QOSValues are the values of the cgroups that contain pods. The cgroup of the BestEffort pods always has
+// podresources.MinShares.
+type QOSValues struct {
+	// Root limits all pods together.
+	Root Values
+	// Burstable usually has the CPU shares of the requests of all Burstable pods.
+	Burstable Values
+}
+
+// EnsureQOS creates the cgroups that contain pods if they are missing, and writes the values that differ. The caller
+// calls it when the requests of its pods change, and before it changes the limits of the pods. On a host that is not Ready it
+// does nothing.
+func (m *Manager) EnsureQOS(values QOSValues) error {
+	if m.config.Capabilities.State != Ready {
+		return nil
+	}
+	root := m.config.Root
+	err := m.reconcile([]Group{
+		{root.String(), values.Root},
+		{root.classDir(v1.PodQOSBurstable), values.Burstable},
+		{root.classDir(v1.PodQOSBestEffort), bestEffortValues()},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot set up the cgroups of the QoS classes: %w", err)
+	}
+	return nil
+}
+
+// bestEffortValues returns the values of the cgroup that contains all BestEffort pods.
+func bestEffortValues() Values {
+	return Values{CPUShares: podresources.Finite(podresources.MinShares)}
+}
+
+// parentsOf returns the cgroups above a pod of a QoS class. Only the cgroup of BestEffort pods has a value here, since
+// only EnsureQOS has the sums of the pods.
+func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
+	groups := []Group{{Dir: m.config.Root.String()}}
+	switch class {
+	case v1.PodQOSBurstable:
+		groups = append(groups, Group{Dir: m.config.Root.classDir(class)})
+	case v1.PodQOSBestEffort:
+		groups = append(groups, Group{m.config.Root.classDir(class), bestEffortValues()})
+	}
+	return groups
+}
+
+// reconcile reads the wanted cgroups and makes the writes that are missing.
+func (m *Manager) reconcile(want []Group) error {
+	have, err := Read(m.config.Files, m.config.Capabilities, want)
+	if err != nil {
+		return err
+	}
+	return apply(m.config.Files, Plan(m.config.Capabilities, want, have))
+}
+
+// apply makes the writes in order. If a directory cannot be created, it stops. If a value cannot be written, it leaves
+// out the later writes to files of the same controller and makes the others, so that a memory limit below the usage
+// does not hold up the limit of processes.
+func apply(files Files, writes []Write) error {
+	var faults []error
+	failed := map[string]bool{}
+	for _, w := range writes {
+		if w.Mkdir {
+			if err := files.Mkdir(w.Path); err != nil && !errors.Is(err, fs.ErrExist) {
+				return errors.Join(append(faults, err)...)
+			}
+			continue
+		}
+		controller, _, _ := strings.Cut(path.Base(w.Path), ".")
+		if failed[controller] {
+			continue
+		}
+		if err := files.WriteFile(w.Path, []byte(w.Content)); err != nil {
+			failed[controller] = true
+			faults = append(faults, explainWriteError(w, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// explainWriteError adds the file, the value and one of the errors of this package to the error of a write.
+func explainWriteError(w Write, err error) error {
+	switch {
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%w: cannot write %s to %s: %w", ErrBusy, w.Content, w.Path, err)
+	case errors.Is(err, syscall.EINVAL):
+		return fmt.Errorf("%w: cannot write %s to %s: %w", ErrRejected, w.Content, w.Path, err)
+	}
+	return fmt.Errorf("cannot write %s to %s: %w", w.Content, w.Path, err)
+}
+
+// lastEnsured returns the last successful Ensure of a pod.
+func (m *Manager) lastEnsured(uid types.UID) (last ensured, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, ok = m.mu.ensured[uid]
+	return last, ok
+}
+
+// recordEnsured stores the last successful Ensure of a pod.
+func (m *Manager) recordEnsured(uid types.UID, last ensured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.ensured[uid] = last
+}
+
+// forgetEnsured makes the next Ensure of a pod read the files again.
+func (m *Manager) forgetEnsured(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.mu.ensured, uid)
+}

@@ -1,0 +1,65 @@
+package cgroups
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/podresources"
+)
+
+// OOM are the counters of one cgroup about memory that ran out. The kernel deletes them with the cgroup, so they are
+// read when a container has exited and before its cgroup is removed.
+type OOM struct {
+	// Name is the name of a container's cgroup, with most runtimes the ID of the container. The cgroup of the pod has
+	// the name "".
+	Name string
+	// Kills is how many processes of this cgroup the kernel has killed, without processes of the cgroups in it. A kill counts
+	// for the cgroup of the process, whichever limit was reached.
+	Kills podresources.Value
+	// LimitReached is how often the memory of the cgroup and of the cgroups in it reached the limit of this cgroup.
+	LimitReached podresources.Value
+}
+
+// ReadOOM returns the counters of a pod's cgroup and of the cgroups directly in it, the pod first, the others in the
+// order of their names. A container that lost a process has Kills. Of the others, the one with a larger LimitReached
+// than before is the one whose limit was reached. A counter is unset if the kernel does not have it. The error is
+// ErrNotFound if no hierarchy has the cgroup of the pod.
+func (m *Manager) ReadOOM(uid types.UID) ([]OOM, error) {
+	dir, err := m.findPodDir(uid)
+	if err != nil {
+		return nil, err
+	}
+	h := m.config.Capabilities.Controllers[Memory]
+	if h.Mount == "" {
+		return nil, nil
+	}
+	names, err := m.config.Files.ReadDir(path.Join(h.Mount, dir))
+	if isGone(err) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	counters := []OOM{m.readOOMOf(h, dir, "")}
+	for _, name := range names {
+		counters = append(counters, m.readOOMOf(h, dir, name))
+	}
+	slices.SortFunc(counters, func(a, b OOM) int { return cmp.Compare(a.Name, b.Name) })
+	return counters, nil
+}
+
+// readOOMOf returns the counters of one cgroup.
+func (m *Manager) readOOMOf(h Hierarchy, dir, name string) OOM {
+	read := func(file string) string {
+		text, _ := m.config.Files.ReadFile(path.Join(h.Mount, dir, name, file)) // A missing file leaves a counter unset.
+		return string(text)
+	}
+	if h.Version == V2 {
+		events := read("memory.events.local")
+		return OOM{name, parseKey(events, "oom_kill"), parseKey(events, "max")}
+	}
+	return OOM{name, parseKey(read("memory.oom_control"), "oom_kill"), parseCount(read("memory.failcnt"))}
+}

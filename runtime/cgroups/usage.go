@@ -1,0 +1,155 @@
+package cgroups
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podmanager/podresources"
+)
+
+// Usage is what a pod uses. A value is unset if the host does not measure it.
+type Usage struct {
+	// CPUNanoseconds is the CPU time since the cgroup was created.
+	CPUNanoseconds podresources.Value
+	// Memory is the used memory in bytes, including the page cache.
+	Memory podresources.Value
+	// MemoryWorkingSet is Memory without inactive files, which the kernel can reclaim at once. It is never below 0.
+	MemoryWorkingSet podresources.Value
+	// PIDs is the number of processes and threads.
+	PIDs podresources.Value
+	// PIDsRejected is how often a limit of PIDs made a fork fail in the pod. Old kernels and cgroup v1 count that in the
+	// cgroup of a container, new ones in the cgroup with the limit.
+	PIDsRejected podresources.Value
+}
+
+// AvailableMemory returns the bytes below a limit that the working set leaves free, never below 0. It is unset if the
+// working set is unset or the limit is not a number.
+func (u Usage) AvailableMemory(limit podresources.Value) podresources.Value {
+	n, limited := limit.Number()
+	used, measured := u.MemoryWorkingSet.Number()
+	if !limited || !measured {
+		return podresources.Value{}
+	}
+	return subtract(n, used)
+}
+
+// subtract returns a - b, or 0 if b is larger. In unsigned arithmetic a limit below the usage would become a huge number
+// of free bytes.
+func subtract(a, b int64) podresources.Value { return podresources.Finite(max(a-b, 0)) }
+
+// ReadUsage reads the usage of a pod from its cgroup. The error is ErrNotFound if no hierarchy has the cgroup.
+func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
+	dir, err := m.findPodDir(uid)
+	if err != nil {
+		return Usage{}, err
+	}
+	read := func(controller Controller, nameOnV1, nameOnV2 string) string {
+		name := m.config.Capabilities.file(controller, dir, nameOnV1, nameOnV2)
+		if name == "" {
+			return ""
+		}
+		text, err := m.config.Files.ReadFile(name)
+		if err != nil {
+			return "" // The value stays unset.
+		}
+		return string(text)
+	}
+	usage := Usage{
+		CPUNanoseconds: parseCount(read(CPUAccounting, "cpuacct.usage", "")),
+		Memory:         parseCount(read(Memory, "memory.usage_in_bytes", "memory.current")),
+		PIDs:           parseCount(read(PIDs, "pids.current", "pids.current")),
+		PIDsRejected:   m.readPIDsRejected(dir),
+	}
+	if micros, ok := parseKey(read(CPU, "", "cpu.stat"), "usage_usec").Number(); ok {
+		usage.CPUNanoseconds = podresources.Finite(multiplySaturating(micros, 1000))
+	}
+	if used, ok := usage.Memory.Number(); ok {
+		inactiveKey := "total_inactive_file"
+		if m.config.Capabilities.Controllers[Memory].Version == V2 {
+			inactiveKey = "inactive_file"
+		}
+		inactive, _ := parseKey(read(Memory, "memory.stat", "memory.stat"), inactiveKey).Number()
+		usage.MemoryWorkingSet = subtract(used, inactive)
+	}
+	return usage, nil
+}
+
+// readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the cgroups
+// directly in it have counted, if that is larger.
+func (m *Manager) readPIDsRejected(dir string) podresources.Value {
+	events := m.config.Capabilities.file(PIDs, dir, "pids.events", "pids.events")
+	if events == "" {
+		return podresources.Value{}
+	}
+	read := func(name string) podresources.Value {
+		text, _ := m.config.Files.ReadFile(name) // A missing file leaves the value unset.
+		return parseKey(string(text), "max")
+	}
+	inPod := read(events)
+	names, _ := m.config.Files.ReadDir(path.Dir(events))
+	inContainers := int64(0)
+	for _, name := range names {
+		n, _ := read(path.Join(path.Dir(events), name, path.Base(events))).Number()
+		inContainers += n
+	}
+	if sum := podresources.Finite(inContainers); sum.Exceeds(inPod) {
+		return sum
+	}
+	return inPod
+}
+
+// findPodDir returns the directory of a pod's cgroup: the one of the last Ensure, or the first QoS class that has one.
+func (m *Manager) findPodDir(uid types.UID) (string, error) {
+	if _, err := m.config.Root.PodDir("", uid); err != nil {
+		return "", err
+	}
+	if m.config.Capabilities.State != Ready {
+		return "", ErrUnavailable
+	}
+	if last, ok := m.lastEnsured(uid); ok {
+		return last.dir, nil
+	}
+	for _, dir := range m.podDirs(uid) {
+		for _, mount := range m.config.Capabilities.sizedMounts() {
+			if _, err := m.config.Files.ReadDir(path.Join(mount, dir)); err == nil {
+				return dir, nil
+			} else if !isGone(err) {
+				return "", err
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: pod %s", ErrNotFound, uid)
+}
+
+// parseCount parses a file with one count. A count that an int64 cannot hold is cut. Any other text is unset.
+func parseCount(text string) podresources.Value {
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return podresources.Value{}
+	}
+	return podresources.Finite(int64(min(n, math.MaxInt64)))
+}
+
+// parseKey returns the count of a key in a file with one key and count per line. It is unset if the file does not have
+// the key.
+func parseKey(text, key string) podresources.Value {
+	for line := range strings.Lines(text) {
+		if name, count, _ := strings.Cut(line, " "); name == key {
+			return parseCount(count)
+		}
+	}
+	return podresources.Value{}
+}
+
+// multiplySaturating returns a times b for numbers of at least 0, or math.MaxInt64 if it does not fit.
+func multiplySaturating(a, b int64) int64 {
+	if a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}
