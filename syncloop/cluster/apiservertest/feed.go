@@ -228,7 +228,7 @@ func (t *stream[T]) Next(ctx context.Context) (apiserver.Event[T], error) {
 	}
 }
 
-// mustReadEventSkippingBookmarks removes and returns the next event of the queue, or a bookmark if one is due. If there is none, it
+// nextEvent removes and returns the next event of the queue, or a bookmark if one is due. If there is none, it
 // returns the time of the next bookmark or of the end, or a zero time while the server is frozen. The error is
 // io.EOF at the regular end.
 func (t *stream[T]) nextEvent() (out apiserver.Event[T], until time.Time, err error) {
