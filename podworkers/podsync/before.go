@@ -53,8 +53,9 @@ func (s *ContainerState) readiness() podstatus.Readiness {
 	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
 }
 
-// publishedRunningStatus returns the init or regular container in a pod status that is running with the same
-// name, container ID and start time as the given one. It returns nil if the status has no such container.
+// publishedRunningStatus returns the entry of an init or regular container in status, if the entry is in the
+// state running and has the name, container ID and start time of running. It returns nil if there is no such
+// entry.
 func publishedRunningStatus(status *v1.PodStatus, running *v1.ContainerStatus) *v1.ContainerStatus {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {

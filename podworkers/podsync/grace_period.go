@@ -18,8 +18,8 @@ var (
 )
 
 // effectiveGrace returns the grace period within which the preStop hook and the stop of a container must be
-// over (KC-10, KC-11). It fills the unset parts of grace from the pod or, for a pod that only the runtime has,
-// from the annotations of the container; without any of them a default applies.
+// over (KC-10, KC-11). It completes grace with the deletion and spec grace periods of the pod or, for a pod
+// that only the runtime has, of the container's annotations. If none is set, a default applies.
 func (k *podKiller) effectiveGrace(grace lifecycle.ContainerGrace, info request.StopInfo) lifecycle.Grace {
 	deletion, spec := k.pod.DeletionGracePeriodSeconds, k.pod.Spec.TerminationGracePeriodSeconds
 	grace.Default = defaultGrace

@@ -47,7 +47,8 @@ func (st *containerStart) imageOfContainer() *imageToEnsure {
 
 // ensurePresentAndLease pulls the image if it is missing or the pull policy is Always, and returns its
 // description. It records events about the result. After a success the garbage collection of images keeps the
-// image until the caller calls release. An error has the waiting reason of the container.
+// image until the caller calls release. Except after a cancellation, an error has the waiting reason of the
+// container.
 func (w *imageToEnsure) ensurePresentAndLease(ctx context.Context) (image resolvedImage, err error) {
 	if w.name, err = images.Normalize(w.reference); err != nil {
 		wrong := withWaitingReason(podstatus.ReasonInvalidImageName, err)

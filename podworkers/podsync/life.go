@@ -77,7 +77,7 @@ type pullHistory struct {
 // findOrCreateIncarnation returns the state of the current pod among several pods in turn with the same UID
 // (its incarnation), and counts the call. It creates the state for a new UID, for a new worker, and after the
 // previous pod has terminated. The first state in a process takes over existing runtime records, because they
-// may be of this pod. Later ones have a higher number than all records.
+// may be of this pod. Each later one gets a number above the numbers in all records.
 func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()

@@ -84,8 +84,8 @@ func (st *containerStart) createContainerMounts(ctx context.Context, env *enviro
 }
 
 // createHostsFileMount writes the hosts file of the pod and returns its mount. It does nothing and returns nil
-// if the container mounts something else at /etc/hosts, or if the hosts file would contain no pod address and
-// no host aliases.
+// if the container mounts something else at /etc/hosts, or if a pod outside the host network has neither
+// addresses nor host aliases.
 func (st *containerStart) createHostsFileMount() ([]runtime.Mount, error) {
 	c := st.Container
 	const at = "/etc/hosts"

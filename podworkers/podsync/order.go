@@ -17,8 +17,8 @@ type stopQueue struct {
 }
 
 // newStopQueue returns the order in which containers stop. If wholePod is true, a container waits for all
-// running containers with a lower stop order; created ones do not count. If wholePod is false, no container
-// waits for another one (TO-4, TO-8).
+// containers with a lower stop order, except ephemeral ones. If wholePod is false, no container waits for
+// another one (TO-4, TO-8).
 func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *stopQueue {
 	q := &stopQueue{stopped: make([]executor.Latch, len(targets)), predecessors: make([][]int, len(targets))}
 	for i := range targets {

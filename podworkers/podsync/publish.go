@@ -29,10 +29,10 @@ func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runti
 	return w
 }
 
-// publishStatus computes the status of the pod from the runtime status, changes it with statusFunc, stores it
-// and returns it. Unless terminal is true or the store panics, it then saves the terminal status and the
-// container states and passes the stored status to the prober. terminal means that no container of the pod runs
-// or will run.
+// publishStatus computes the status of the pod from the runtime status and the probe results, changes it with
+// statusFunc, stores it and returns it. Unless terminal is true or the store panics, it then saves the terminal
+// status and the container states and passes the stored status to the prober. terminal means that no container
+// of the pod runs or will run.
 func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,

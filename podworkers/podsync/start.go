@@ -92,9 +92,9 @@ func formatAttemptTime(at time.Time) string {
 	return at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(time.RFC3339)
 }
 
-// pullCreateAndStart pulls the images, creates the container, starts it and runs its postStart hook. It first
-// removes containers that were created and never started. If one of them can be reused, it starts that one and
-// neither removes nor pulls.
+// pullCreateAndStart starts the container and runs its postStart hook. If the decision chose a container that
+// was created earlier, it starts that one. If not, it removes containers that were created and never started,
+// pulls the images and creates a new container.
 func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	c := st.Container
 	if rec := st.createdContainerToReuse(); rec != nil {
@@ -168,9 +168,9 @@ func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	}
 }
 
-// createdContainerToReuse returns the container that was created earlier and that can be started instead of a
-// new one, or nil. It is not removed, because a delayed call may have started it, and then a removal would
-// delete a container that has run.
+// createdContainerToReuse returns the created container that the decision chose to start instead of a new one,
+// or nil. It is not removed, because a delayed call may have started it, and then a removal would delete a
+// container that has run.
 func (st *containerStart) createdContainerToReuse() *runtime.ContainerStatus {
 	if rec := st.containerRecord(st.Reuse); rec != nil && rec.State == runtime.StateCreated {
 		return rec

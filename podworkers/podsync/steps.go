@@ -162,9 +162,9 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 	return fmt.Errorf("podsync: no such step: %d", step.Op)
 }
 
-// executeStopPod stops all containers and sandboxes of the pod. If creation is not nil, the pod gets a new
-// sandbox afterwards: then it first stores which containers are stopped for their next attempt. It also records
-// the event SandboxChanged, once for each sandbox attempt, unless the pod had no sandbox.
+// executeStopPod stops all containers and sandboxes of the pod. If the pod then gets a new sandbox (creation is
+// not nil), it first stores which containers are stopped for their next attempt. It then also records the event
+// SandboxChanged, once for each sandbox attempt, unless the pod had no sandbox.
 func (p *podSync) executeStopPod(ctx context.Context, step, creation *plan.Step) error {
 	if creation != nil {
 		if creation.Reason != plan.WhyNoSandbox && p.incarnation.recordedEvents.setReplacementRecorded(creation.Attempt) {

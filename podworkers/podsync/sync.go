@@ -138,9 +138,9 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	return nil
 }
 
-// checkRuntimeReady returns an error if the runtime or, for a pod outside the host network, its network is not
-// ready. For the network it also records a Warning event. A runtime that cannot report its status counts as
-// ready.
+// checkRuntimeReady returns an error if the status of the runtime cannot be read, or if the runtime or, for a
+// pod outside the host network, its network is not ready. For the network it also records a Warning event. A
+// runtime without the feature StatusReporter counts as ready.
 func (p *podStarter) checkRuntimeReady(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {

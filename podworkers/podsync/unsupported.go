@@ -83,8 +83,9 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	return appendProblems(rejected, refused), appendProblems(nil, missed)
 }
 
-// runtimeHandlersForPod returns the map from RuntimeClass to runtime handler for a pod. It is configured,
-// unless configured lacks the RuntimeClass of the pod and find has it: then the map has only that class.
+// runtimeHandlersForPod returns the map from RuntimeClass to runtime handler that applies to a pod. It returns
+// the map configured as it is, unless that lacks the RuntimeClass of the pod and find knows it. Then it returns
+// a map with only this class.
 func runtimeHandlersForPod(pod *v1.Pod, configured map[string]string, find func(string) (string, bool)) map[string]string {
 	class := pod.Spec.RuntimeClassName
 	if class == nil || find == nil {

@@ -62,13 +62,14 @@ func (s *recordPair) addRecord(in *StatusInput, rec *runtime.ContainerStatus) {
 	}
 }
 
-// isMoreCurrent reports whether candidate, and not than, is the current record of a container. A record that
-// runs in the current sandbox takes precedence; between two equals the newer one does.
-func (in *StatusInput) isMoreCurrent(than, candidate *runtime.ContainerStatus) bool {
-	if x, y := in.isRunningInCurrentSandbox(than), in.isRunningInCurrentSandbox(candidate); x != y {
+// isMoreCurrent reports whether candidate replaces current as the current record of a container. A record that
+// runs in the current sandbox takes precedence over one that does not. In all other cases the newer record
+// does.
+func (in *StatusInput) isMoreCurrent(current, candidate *runtime.ContainerStatus) bool {
+	if x, y := in.isRunningInCurrentSandbox(current), in.isRunningInCurrentSandbox(candidate); x != y {
 		return y
 	}
-	return isNewerRecord(candidate, than)
+	return isNewerRecord(candidate, current)
 }
 
 // isRunningInCurrentSandbox reports whether a record shows a running container in the current sandbox.
@@ -84,7 +85,7 @@ func (in *StatusInput) isInCurrentSandbox(c *runtime.ContainerStatus) bool {
 
 // recordsAt returns the current and the previous record of the container at a position of the spec, each nil if
 // missing. If two containers have the same name, both positions return the records of the first.
-func (x *containerRecords) recordsAt(i int) (is, before *runtime.ContainerStatus) {
+func (x *containerRecords) recordsAt(i int) (current, previous *runtime.ContainerStatus) {
 	s := x.pairAt(i)
 	if s.current == nil && x.hasDuplicate {
 		s = x.pairAt(x.indexOf(x.nameAt(i)))

@@ -77,7 +77,8 @@ func buildContainerStatuses(in *StatusInput, x *containerRecords, first, n int, 
 }
 
 // canReusePublished reports whether the published list old equals the list that would be built now. It returns
-// false without a comparison if no status is published, a name occurs twice, or the length differs.
+// false without a comparison if no status is published, a name occurs twice, or the length or the order
+// differs.
 func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old []v1.ContainerStatus) bool {
 	if !in.hasOld || x.hasDuplicate || len(old) != n {
 		return false
@@ -305,8 +306,8 @@ func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.Co
 }
 
 // showWaitingReason shows a container as waiting, with the reason of its last failed start, if the executor
-// will start it again. A termination becomes the last one. It does nothing without such a reason, for a
-// terminal pod, and for an init container that has succeeded (CS-7, CS-8).
+// will start it again. Its termination then becomes the last one. It does nothing if no such reason is stored,
+// for a terminal pod, and for an init container that has succeeded (CS-7, CS-8).
 func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason := in.Memory.WaitingReason(s.spec.Name)
 	if reason == (Reason{}) || in.Terminal || !s.willStart(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.hasSucceeded() {

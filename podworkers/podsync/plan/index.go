@@ -146,8 +146,8 @@ func (x *recordIndex) recordsOf(e *containerEntry) iter.Seq[*runtime.ContainerSt
 }
 
 // addRecord updates the entry from one record: the next attempt number, and the newest records by state and
-// sandbox. A record of another incarnation (a former pod with the same UID) counts only for the attempt number
-// and for hasCreated.
+// sandbox. A record of a former pod with the same UID counts only for the attempt number and for the flag that
+// a created container exists.
 func (e *containerEntry) addRecord(rec *runtime.ContainerStatus, incarnation uint64, sandbox string) {
 	if rec.Attempt >= e.nextNumber {
 		e.nextNumber = rec.Attempt + 1

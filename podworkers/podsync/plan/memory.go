@@ -176,8 +176,8 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 	return m
 }
 
-// newCreation returns the values that a start step requests for a new container: name, sandbox, attempt,
-// incarnation and spec hash.
+// newCreation returns the values that a start step requests for a new container: name, sandbox, attempt, hash
+// of name and image, and the number of the pod among the pods that had this UID.
 func (m Memory) newCreation(s *Step) creation {
 	c := creation{Name: s.Name, SandboxID: s.SandboxID, Attempt: s.Attempt, Incarnation: m.incarnation}
 	if s.Container != nil {

@@ -56,13 +56,14 @@ func (in *StatusInput) hasRecordOutsideSandbox() bool {
 	return false
 }
 
-// isRecordInOlderSandbox reports whether a container record is in an older sandbox, while the pod keeps its
-// current sandbox.
+// isRecordInOlderSandbox reports whether a container record is in another sandbox than the current one, while
+// the pod keeps the current sandbox.
 func (in *StatusInput) isRecordInOlderSandbox(rec *runtime.ContainerStatus) bool {
 	return in.sandboxes.replaceReason == "" && rec.SandboxID != in.sandboxes.current.ID
 }
 
-// setNotReadyInOlderSandbox sets Ready to false, in status, for each container that runs in an older sandbox.
+// setNotReadyInOlderSandbox sets Ready to false, in status, for each init or regular container of the pod that
+// runs in an older sandbox. It does nothing if the current sandbox is to be replaced.
 func (in *StatusInput) setNotReadyInOlderSandbox(status *v1.PodStatus) {
 	for i := range in.Runtime.Containers {
 		rec := &in.Runtime.Containers[i]
@@ -79,9 +80,10 @@ func (in *StatusInput) setNotReadyInOlderSandbox(status *v1.PodStatus) {
 	}
 }
 
-// findLastReached sets hasOlder, and lastReached to the last init or regular container with a record in the
-// current sandbox. It leaves x nil if there is no sandbox, or if the pod needs no initialization or has it
-// already and all its records are in the current sandbox.
+// findLastReached sets hasOlder (a record is outside the current sandbox), and lastReached, the position of the
+// last init or regular container with a record in the current sandbox. It leaves both unset if there is no
+// sandbox. It leaves only lastReached unset if all records are in the current sandbox and the pod needs no
+// initialization or has it already.
 func (w *sandboxProgress) findLastReached() {
 	if w.in.sandboxes.current == nil {
 		return

@@ -33,8 +33,8 @@ func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
 	return false
 }
 
-// addExitedInitRemovals adds a removal step for each exited record of the init containers that start in this
-// decision. It keeps the newest exited record of each, so that people can read its log (RS-4).
+// addExitedInitRemovals adds a removal step for the older exited records of each init container that starts in
+// this decision. The newest exited record stays, so that people can read its log (RS-4).
 func (d *decision) addExitedInitRemovals() {
 	for i := range d.init {
 		var keep *runtime.ContainerStatus

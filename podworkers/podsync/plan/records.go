@@ -11,16 +11,16 @@ import (
 // anySandboxID stands for every sandbox in readRecords.
 const anySandboxID = ""
 
-// isNewerRecord reports whether rec is newer than than. The attempt number decides, then the creation time,
+// isNewerRecord reports whether rec is newer than other. The attempt number decides, then the creation time,
 // then the ID. The creation time alone is not enough, because a clock may be set back.
-func isNewerRecord(rec, than *runtime.ContainerStatus) bool {
-	if rec.Attempt != than.Attempt {
-		return rec.Attempt > than.Attempt
+func isNewerRecord(rec, other *runtime.ContainerStatus) bool {
+	if rec.Attempt != other.Attempt {
+		return rec.Attempt > other.Attempt
 	}
-	if !rec.CreatedAt.Equal(than.CreatedAt) {
-		return rec.CreatedAt.After(than.CreatedAt)
+	if !rec.CreatedAt.Equal(other.CreatedAt) {
+		return rec.CreatedAt.After(other.CreatedAt)
 	}
-	return rec.ID > than.ID
+	return rec.ID > other.ID
 }
 
 // nextAttempt returns the attempt number for the next start of a container. It is above the attempts of all
@@ -80,9 +80,9 @@ func isOlderThanPublished(rec *runtime.ContainerStatus, published *v1.ContainerS
 	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
-// isPublishedAttemptLost reports whether the published status shows a later attempt than the newest record,
-// which has exited, so that the record of that attempt is lost. It is false if the later attempt was only
-// created.
+// isPublishedAttemptLost reports whether the published status shows a later attempt than the newest record, so
+// that the record of the later attempt is lost. It returns false if the newest record has not exited, or if the
+// later attempt was only created.
 func isPublishedAttemptLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	if newest.State != runtime.StateExited || !isOlderThanPublished(newest, published) {
 		return false

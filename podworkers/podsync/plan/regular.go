@@ -60,8 +60,9 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 }
 
 // decideRunningContainer stops a running container, and adds its next start, if its name or image has changed
-// or its liveness or startup probe has failed (CA-17). It adds no start for a deleted pod, or after a failed
-// probe if the policy is Never. A failed readiness probe does nothing (CA-19).
+// or its liveness or startup probe has failed (CA-17). Within its crash-loop delay a changed container keeps
+// running. There is no next start for a deleted pod, or after a failed probe if the policy is Never. A failed
+// readiness probe does nothing (CA-19).
 func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true

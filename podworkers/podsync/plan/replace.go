@@ -8,8 +8,8 @@ import (
 )
 
 // planSandboxReplacement adds the stop of the whole pod, if anything is left to stop, and the creation of a new
-// sandbox with its first starts. It creates no sandbox if the pod is being deleted or no container would run in
-// it.
+// sandbox with its first starts. It creates no sandbox if the pod is being deleted or no container justifies a
+// new one.
 func (d *decision) planSandboxReplacement() {
 	if d.hasAnythingToStop() {
 		d.stopPodReason = d.sandboxes.replaceReason
@@ -63,9 +63,9 @@ func neverRestarts(pod *v1.Pod, c *v1.Container) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && restartPolicyOf(pod, c) == v1.RestartPolicyNever
 }
 
-// isDone reports whether a regular container that does not run has finished for good. Its newest record
-// decides. If the record is missing or older than the published attempt, the published status decides, unless
-// all containers restart.
+// isDone reports whether a regular container that does not run has finished for good by its restart policy. Its
+// newest record decides. If the record is missing or older than the published attempt, the published status
+// decides, unless all containers restart.
 func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 	rec := e.newest
 	if rec == nil || rec.State == runtime.StateExited {

@@ -38,9 +38,10 @@ func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, re
 	return p
 }
 
-// classifyOtherSandboxes sorts the other sandboxes of a pod by what happens to them: ready ones are stopped,
-// ready ones of this pod without containers are removed, and unready ones of former pods with the same UID may
-// be removed later. It sets hasSeveral if another ready sandbox of this pod has a container that may run.
+// classifyOtherSandboxes sorts the other sandboxes of a pod by what happens to them. Ready ones of this pod
+// without containers are removed, and any other ready ones are stopped. Unready ones of former pods with the
+// same UID may be removed later. It sets hasSeveral if another ready sandbox of this pod has a container that
+// may run.
 func (p *podSandboxes) classifyOtherSandboxes(st *runtime.PodStatus) {
 	for i := range st.Sandboxes {
 		s := &st.Sandboxes[i]
@@ -94,16 +95,16 @@ func newestSandbox(st *runtime.PodStatus, incarnation uint64) *runtime.SandboxSt
 	return found
 }
 
-// isNewerSandbox reports whether sandbox is newer than than. The attempt number decides, then the creation
+// isNewerSandbox reports whether sandbox is newer than other. The attempt number decides, then the creation
 // time, then the ID.
-func isNewerSandbox(sandbox, than *runtime.SandboxStatus) bool {
-	if sandbox.Attempt != than.Attempt {
-		return sandbox.Attempt > than.Attempt
+func isNewerSandbox(sandbox, other *runtime.SandboxStatus) bool {
+	if sandbox.Attempt != other.Attempt {
+		return sandbox.Attempt > other.Attempt
 	}
-	if !sandbox.CreatedAt.Equal(than.CreatedAt) {
-		return sandbox.CreatedAt.After(than.CreatedAt)
+	if !sandbox.CreatedAt.Equal(other.CreatedAt) {
+		return sandbox.CreatedAt.After(other.CreatedAt)
 	}
-	return sandbox.ID > than.ID
+	return sandbox.ID > other.ID
 }
 
 // nextSandboxAttempt returns one more than the highest attempt of all sandboxes, also of former pods with the

@@ -23,8 +23,9 @@ func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinu
 }
 
 // decideRunningSidecar adds a stop step for a running sidecar if its startup or liveness probe has failed, or
-// its name or image has changed (CA-10, CA-11). canContinue is true as soon as the startup probe has succeeded
-// or if there is none; the other reasons do not delay the containers after it.
+// if its name or image has changed and its crash-loop delay is over (CA-10, CA-11). canContinue is true if the
+// startup probe has succeeded or there is none, also if the sidecar stops for another reason. why is the reason
+// to start it again, or "".
 func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerStatus) (canContinue bool, why Why) {
 	verdict := d.Probed[rec.ID]
 	switch {

@@ -108,7 +108,7 @@ func describeCancelledStart(s *v1.PodStatus) string {
 }
 
 // setDefaultsAndCompute replaces nil fields by defaults and computes the unexported fields. It also adds
-// unpublished starts to Old, and sets Incarnation to 0 if the runtime does not store incarnations.
+// unpublished starts to Old, and sets Incarnation to 0 if the runtime does not store that number.
 func (in *StatusInput) setDefaultsAndCompute() {
 	if in.Pod == nil {
 		in.Pod = new(v1.Pod)
@@ -195,8 +195,8 @@ func setAddresses(s *v1.PodStatus, in *StatusInput) {
 }
 
 // podIPs returns the addresses of the pod, at most one IPv4 and one IPv6, the family of the node first. In the
-// host network they are the published addresses and then the node's addresses. Without a ready sandbox the
-// published addresses stay, so that clients still find the terminating pod.
+// host network they are the published addresses and then the node's addresses. If there is no sandbox, or it is
+// not ready and has no address, the published addresses stay, so that clients still find the terminating pod.
 func podIPs(in *StatusInput) []v1.PodIP {
 	sandbox := in.sandboxes.current
 	var ips []string

@@ -97,7 +97,7 @@ func (s *statusBuilder) equalsPublished() bool {
 		s.hasSameResources(old)
 }
 
-// hasNoOtherFields reports whether a container status has none of the fields that statusBuilder never sets.
+// hasNoOtherFields reports whether a container status has only fields that statusBuilder can set.
 func hasNoOtherFields(s *v1.ContainerStatus) bool {
 	return s.VolumeMounts == nil && s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }

@@ -208,8 +208,8 @@ func (n *Node) Hostnames(pod *v1.Pod) (Hostnames, error) {
 	return Hostnames{full, []string{full, host}}, nil
 }
 
-// podHostname returns spec.hostname or, if that is empty, the pod's name cut to 63 characters. It returns an
-// error if spec.hostname is invalid.
+// podHostname returns spec.hostname or, if that is empty, the pod's name cut to 63 characters, without "-" or
+// "." at the end of the cut name. It returns an error if spec.hostname is invalid.
 func podHostname(pod *v1.Pod) (string, error) {
 	if name := pod.Spec.Hostname; name != "" {
 		if bad := validation.IsDNS1123Label(name); len(bad) > 0 {

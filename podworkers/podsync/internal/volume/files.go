@@ -233,9 +233,9 @@ func (w *fileCollector) addObjectKeys(ref environ.ObjectRef, exists bool, data m
 	return nil
 }
 
-// addToken adds the file of a service account token. With an fsGroup, the mode allows only the owner and the
-// group to read it. Without one, if all containers run as one user, only that user owns and reads it. In all
-// other cases it has the default mode (VC-20).
+// addToken adds the file of a service account token. With an fsGroup only the owner and, once the file is
+// written, that group may read it. Without an fsGroup, if all containers run as one user, only that user owns
+// and reads it. In all other cases the file has the default mode (VC-20). A missing token is an error.
 func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	const private = 0o600
 	token, ok := w.objects.Tokens[tokenRefOf(s)]
@@ -256,8 +256,8 @@ func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	return nil
 }
 
-// commonRunAsUser returns the runAsUser that all containers of the pod have, of any kind. It returns nil if the
-// users differ, or a container has none.
+// commonRunAsUser returns the runAsUser with which all containers of the pod run, of any kind. A container
+// without its own value has the value of the pod. It returns nil if the users differ, or a container has none.
 func commonRunAsUser(pod *v1.Pod) (common *int64) {
 	first := true
 	for c := range podspec.AllAndEphemeralContainers(pod) {
