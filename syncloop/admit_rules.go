@@ -37,8 +37,8 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// allocationPod returns a pod as the allocation table stores it: with its resource requests, host ports and
-// full name, and with what rules of the host program count for it.
+// allocationPod converts a pod to the form in which the allocation table stores pods: with its resource
+// requests, host ports and full name, and with what rules of the host program count for it.
 func allocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
@@ -152,7 +152,7 @@ func (c *admitChain) firstRefusalAndAllReasons(pod *allocation.Pod, beside alloc
 			return
 		}
 		if answer.Admit {
-			answer = tableAnswer(refusal)
+			answer = toTableAnswer(refusal)
 		}
 		all = append(all, refusal.allReasons()...)
 	}

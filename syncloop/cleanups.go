@@ -133,7 +133,7 @@ func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	if desired, ok := o.config.Manager.GetPodByUID(pod.UID); ok {
 		return !o.isActiveNotRejectedOrWaiting(desired)
 	}
-	return o.isCertainlyUndesired(pod) || o.hasLostFullName(pod)
+	return o.isCertainlyUndesired(pod) || o.otherStaticPodHasFullName(pod)
 }
 
 // killOrphan makes the workers kill a pod that has no worker, with a grace period of orphanTermination seconds.

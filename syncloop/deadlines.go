@@ -106,7 +106,7 @@ const repeatExpiry = 10 * time.Second
 func (d *Deadlines) updateQueueAndTerminateDuePods() (next time.Time, hasNext bool) {
 	d.changedBuffer = d.changed.TakeAll(d.changedBuffer[:0])
 	for _, n := range d.changedBuffer {
-		d.updateEntry(n.UID)
+		d.queueAtDeadlineOrRemove(n.UID)
 	}
 	d.dueBuffer = d.queue.GetWork(d.config.Clock.Now(), d.dueBuffer[:0])
 	for _, uid := range d.dueBuffer {
@@ -117,9 +117,9 @@ func (d *Deadlines) updateQueueAndTerminateDuePods() (next time.Time, hasNext bo
 	return d.queue.Next()
 }
 
-// updateEntry queues a pod at the time of its active deadline. If findDeadline returns none, it removes the pod
-// from the queue.
-func (d *Deadlines) updateEntry(uid types.UID) {
+// queueAtDeadlineOrRemove queues a pod at the time of its active deadline. It removes the pod from the queue if
+// it has no deadline to wait for, for example because it has not started or terminates.
+func (d *Deadlines) queueAtDeadlineOrRemove(uid types.UID) {
 	if _, at, ok := d.findDeadline(uid); ok {
 		d.queue.EnqueueAt(uid, at)
 		return
@@ -162,7 +162,7 @@ func (d *Deadlines) terminateIfDue(uid types.UID) {
 }
 
 // killPastDeadline makes the workers kill a pod with the status Failed and the reason DeadlineExceeded. It logs
-// success or failure, except that the workers have stopped.
+// the success or the error, unless the workers have stopped.
 func (d *Deadlines) killPastDeadline(pod *v1.Pod, at time.Time) {
 	err := d.config.Workers.UpdatePod(podworkers.UpdatePodOptions{
 		UpdateType: podworkers.SyncPodKill,

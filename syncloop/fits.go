@@ -177,8 +177,9 @@ func (s *Scheduling) decideAboutPod(pod *v1.Pod, terminated ...types.UID) (alloc
 // updateUsage copies the changes of the loop's allocation table to the usage of Scheduling, which Fits reads.
 func (h *Handlers) updateUsage() { h.Scheduling.updateUsage(h.table) }
 
-// markDesiredAssumedPodsChanged marks each pod of Assume that is desired now as changed in the allocation
-// table. The next updateUsage then replaces the assumed decision by the loop's decision.
+// markDesiredAssumedPodsChanged marks each assumed pod that is desired now as changed in the allocation table,
+// so that the next updateUsage replaces the assumed decision by the loop's decision. A pod is assumed from
+// Assume until the loop decides about it.
 func (h *Handlers) markDesiredAssumedPodsChanged() {
 	for _, uid := range h.Assumed() {
 		if _, known := h.config.Manager.GetPodByUID(uid); known {

@@ -148,9 +148,9 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 	}
 }
 
-// allocationPodOfTerminating returns a terminating pod as the allocation table stores it. from says where its
-// requests come from: the last spec of its worker, its sandbox annotation, or nowhere; a pod without either
-// counts as one pod without requests.
+// allocationPodOfTerminating converts a terminating pod to the form in which the allocation table stores pods.
+// from says where its requests come from: the last spec of its worker, its sandbox annotation, or nowhere. A
+// pod without either counts as one pod without requests.
 func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
@@ -184,9 +184,9 @@ func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	return &runtime.Pod{UID: uid}
 }
 
-// allocationPodOfOrphan returns a pod that only the runtime has as the allocation table stores it. Its resource
-// requests and host ports come from an annotation of its newest sandbox, which an agent of this library has
-// written.
+// allocationPodOfOrphan converts a pod that only the runtime has to the form in which the allocation table
+// stores pods. The resource requests and host ports come from an annotation of the newest sandbox, which an
+// agent of this library has written.
 func (s *podStates) allocationPodOfOrphan(pod *runtime.Pod) allocation.Pod {
 	newest := -1
 	for i := range pod.Sandboxes {

@@ -92,9 +92,9 @@ func (s *podStates) answerHandlerQuestions(effects []allocation.Effect, now time
 			break
 		}
 		result, fault := s.chain.askHandler(e.Index, e.Pod.Pod, e.Snapshot, e.Snapshot.Trial)
-		a := tableAnswer(result)
+		a := toTableAnswer(result)
 		if fault != nil {
-			err, a = fault, tableAnswer(rejectedByPanic)
+			err, a = fault, toTableAnswer(rejectedByPanic)
 			a.Fault = true
 		}
 		effects = s.table.Answer(e.ID, e.Revision, a, now, effects[:last])
@@ -107,8 +107,8 @@ var rejectedByPanic = Refused(allocation.Reason{
 	Kind: allocation.KindHandler, Reason: "UnexpectedAdmissionError", Message: "an admission handler failed; the node's log has the details",
 })
 
-// tableAnswer converts the result of an admission handler to an answer for the allocation table.
-func tableAnswer(r PodAdmitResult) allocation.Answer {
+// toTableAnswer converts the result of an admission handler to an answer for the allocation table.
+func toTableAnswer(r PodAdmitResult) allocation.Answer {
 	a := allocation.NewAnswer(r.Reasons...)
 	a.Admit, a.Reason, a.Message, a.Pending, a.Shortage = r.Admit, r.Reason, r.Message, r.Pending, r.short
 	return a
@@ -240,7 +240,7 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.requestHousekeeping =
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
 	h.updateAllocationsOfChangedWorkers()
-	graceOver, timed := h.handleOrphanGraces()
+	graceOver, timed := h.killBlockingOrphansAndSchedule()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
 			h.recordAndPublishRejection(h.readRecord(uid).waiter.pod, rejectedByShutdown)

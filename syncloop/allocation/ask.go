@@ -45,7 +45,7 @@ func (t *Table) Add(pod Pod, patient bool, now time.Time, effects []Effect) []Ef
 // Review decides again about the waiting pods if something has changed or the limit of a pod is over. It
 // appends an effect for each pod whose state or reason has changed.
 func (t *Table) Review(now time.Time, effects []Effect) []Effect {
-	if t.review == nil && (t.changed || t.hasOverdueWaiter(now)) {
+	if t.review == nil && (t.changed || t.hasWaiterPastLimit(now)) {
 		t.review = &reviewProgress{stale: true}
 	}
 	return t.decideUntilHandlerNeeded(now, effects)
@@ -129,9 +129,9 @@ func (t *Table) openNextDecision() bool {
 	return false
 }
 
-// openDecision makes the decision about a pod the open one and returns it. The decision counts the given
-// admitted and waiting pods, and the terminating pods except one with the same UID. It searches the pods that
-// the pod has to wait for, unless the ones found earlier are all still terminating.
+// openDecision starts a decision about a pod, which replaces the open decision, and returns it. The decision
+// counts the given admitted and waiting pods, and the terminating pods except one with the same UID. It
+// searches the pods that the pod has to wait for, unless the ones found earlier are all still terminating.
 func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	j := &t.job // Only one decision is open at a time.
 	*j = job{w: w, chainIndex: -1, revision: t.revision}
@@ -147,8 +147,8 @@ func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	return j
 }
 
-// isStillBlocked reports whether the stored list of terminating pods that the pod waits for is not empty, and
-// all of them are still terminating.
+// isStillBlocked reports whether the pod waits for terminating pods that were found earlier, and all of them
+// are still terminating.
 func (t *Table) isStillBlocked(w *waiter) bool {
 	return len(w.blockers) > 0 && !slices.ContainsFunc(w.blockers, func(uid types.UID) bool { return t.terminating.get(uid) == nil })
 }
@@ -276,14 +276,14 @@ func (t *Table) applyReviewDecision(j *job, now time.Time, effects []Effect) []E
 	w, uid := j.w, j.w.pod.UID
 	answer, blocked := w.answer, w.blockers
 	t.storeAnswerAndWaitLimit(j, now)
-	if j.verdict == Waiting && w.isOverdue(now) {
+	if j.verdict == Waiting && w.isWaitLimitOver(now) {
 		j.verdict, w.blockers = Rejected, nil
 	}
 	t.review.others.after.subtract(w.claimed)
 	switch j.verdict {
 	case Waiting:
 		t.review.index++
-		if w.answer.equals(answer) && slices.Equal(w.blockers, blocked) {
+		if w.answer.equalsExceptShortage(answer) && slices.Equal(w.blockers, blocked) {
 			return effects
 		}
 		return append(effects, w.effectFor(Waiting))
@@ -331,13 +331,15 @@ func (t *Table) latestExpectedEnd(uids []types.UID, now time.Time) time.Time {
 	return now
 }
 
-// hasOverdueWaiter reports whether the time limit of any waiting pod is over.
-func (t *Table) hasOverdueWaiter(now time.Time) bool {
-	return t.impatient > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isOverdue(now) })
+// hasWaiterPastLimit reports whether the time limit of any waiting pod is over.
+func (t *Table) hasWaiterPastLimit(now time.Time) bool {
+	return t.impatient > 0 && slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.isWaitLimitOver(now) })
 }
 
-// isOverdue reports whether the pod has a time limit for its wait and the limit is over.
-func (w *waiter) isOverdue(now time.Time) bool { return !w.until.IsZero() && !now.Before(w.until) }
+// isWaitLimitOver reports whether the pod has a time limit for its wait and the limit is over.
+func (w *waiter) isWaitLimitOver(now time.Time) bool {
+	return !w.until.IsZero() && !now.Before(w.until)
+}
 
 // effectFor returns the effect of a verdict on the pod: Admit, Reject, or Wait for any other verdict. It has
 // the stored answer, blockers and time limit of the pod.

@@ -26,9 +26,9 @@ type Answer struct {
 	firstPanic bool // a first panic, which does not count as a refusal
 }
 
-// equals reports whether two answers are equal. It does not compare their Shortage, because the messages of the
+// equalsExceptShortage reports whether two answers are equal. It does not compare their Shortage, because the messages of the
 // answers already contain it.
-func (a Answer) equals(b Answer) bool {
+func (a Answer) equalsExceptShortage(b Answer) bool {
 	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b
 }

@@ -40,8 +40,8 @@ func (a amounts) findQuantity(slot int, name v1.ResourceName) *resource.Quantity
 	return nil
 }
 
-// addQuantity adds q to the amount with the same slot and name. If there is no such amount, it appends a copy
-// of q.
+// addQuantity adds q to the amount with the same name and slot (the rule that the amount belongs to). If there
+// is no such amount, it appends a copy of q.
 func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantity) {
 	if have := a.findQuantity(slot, name); have != nil {
 		have.Add(q)
@@ -50,7 +50,8 @@ func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantit
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// subtract subtracts other amounts in place. It panics if one of them has a slot and name that a does not have.
+// subtract subtracts other amounts in place. It panics if one of them has a name and slot (the rule that it
+// belongs to) that a does not have.
 func (a amounts) subtract(others amounts) {
 	for i := range others {
 		a.findQuantity(others[i].slot, others[i].name).Sub(others[i].Quantity)

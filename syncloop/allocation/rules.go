@@ -87,13 +87,13 @@ func PodCount(max int) Rule {
 		}
 		return []Reason{{
 			Kind: KindPodCount, Reason: "OutOfpods", Message: fmt.Sprintf("the node runs %d pods and takes at most %d", n, max),
-			Resource: v1.ResourcePods, Requested: quantityOf(1), Used: quantityOf(n), Capacity: quantityOf(max),
+			Resource: v1.ResourcePods, Requested: intQuantity(1), Used: intQuantity(n), Capacity: intQuantity(max),
 		}}
 	})
 }
 
-// quantityOf returns an integer as a resource quantity.
-func quantityOf(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
+// intQuantity returns an integer as a resource quantity.
+func intQuantity(n int) resource.Quantity { return *resource.NewQuantity(int64(n), resource.DecimalSI) }
 
 // HostPorts returns a rule that refuses a pod whose host port another pod has.
 func HostPorts() Rule {

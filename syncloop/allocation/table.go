@@ -256,7 +256,7 @@ func (t *Table) SetStaying(pod Pod) {
 		t.removeArrival(pod.UID)
 		t.admitKeepingResize(pod.UID)
 	}
-	t.invalidateAnswers()
+	t.invalidateAnswersAndRequestReview()
 	t.staying.putPod(pod)
 	t.recordChange(pod.UID, inStaying)
 }
@@ -274,7 +274,7 @@ func (t *Table) Remove(uid types.UID) {
 	if _, found := t.staying.removePod(uid); !found {
 		return
 	}
-	t.invalidateAnswers()
+	t.invalidateAnswersAndRequestReview()
 	t.recordChange(uid, inStaying)
 	if w := t.findWaiter(uid); w != nil {
 		t.decrementImpatient(w)
@@ -304,7 +304,7 @@ func (t *Table) ClearRejection(uid types.UID) bool {
 // Recheck makes the next Review decide again about every waiting pod, and the next DecideResizes about every
 // resize request, because the node has changed.
 func (t *Table) Recheck() {
-	t.invalidateAnswers()
+	t.invalidateAnswersAndRequestReview()
 	t.recheckAll, t.recheckResizes = true, true
 }
 
@@ -341,9 +341,9 @@ func (t *Table) NextLimit() (next time.Time, timed bool) {
 	return next, timed
 }
 
-// invalidateAnswers makes all answers to earlier questions outdated, and makes the next Review decide about the
+// invalidateAnswersAndRequestReview makes all answers to earlier questions outdated, and makes the next Review decide about the
 // waiting pods again.
-func (t *Table) invalidateAnswers() {
+func (t *Table) invalidateAnswersAndRequestReview() {
 	t.changed = true
 	t.decideResizes = t.decideResizes || len(t.resizing) > 0
 	t.revision++

@@ -123,7 +123,7 @@ func (t *Table) startTermination(uid types.UID, r *record, termination Terminati
 	}
 	r.current.state, r.current.termination = Terminating, &termination
 	t.terminating.putPod(termination.Pod)
-	t.invalidateAnswers()
+	t.invalidateAnswersAndRequestReview()
 	t.recordChange(uid, inTerminating)
 }
 
@@ -135,7 +135,7 @@ func (t *Table) finishTermination(uid types.UID, r *record) {
 	}
 	r.current, r.successor = r.successor, incarnation{}
 	t.terminating.removePod(uid)
-	t.invalidateAnswers()
+	t.invalidateAnswersAndRequestReview()
 	t.recordChange(uid, inTerminating)
 }
 

@@ -56,7 +56,7 @@ func (b *builder) buildSourcesAndStatusStore() (err error) {
 		sources[hostSource] = handle
 	}
 	n.sources, err = source.New(source.Config{Sources: sources, Clock: n.config.Clock, Log: n.config.Log, Recorder: n.config.Recorder,
-		Owner: n.findRecordOwner,
+		Owner: n.findOwnerOfRecordsOrVolumes,
 		Hooks: n.config.Hooks.sourceHooks(n),
 	})
 	if err != nil {

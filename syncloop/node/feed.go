@@ -39,7 +39,7 @@ func (f *feed) listPods(v *podsView, options ListOptions, match func(*v1.Pod) bo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fillOrUpdateCacheLocked(v)
-	namespace, name, one := options.exactName()
+	namespace, name, one := options.exactPodName()
 	if !one {
 		return f.cache.List(options.Namespace, match), f.cache.Version()
 	}

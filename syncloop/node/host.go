@@ -103,7 +103,7 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 }
 
 // delete removes the pod from the desired pods. Fits counts the pod as terminating at once, unless the pod
-// comes from an API server or is static.
+// comes from an API server or is static. A pod that no source has delivered yet no longer counts.
 func (h *hostPods) delete(uid types.UID) {
 	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
 		h.handlers.AssumeTerminating(uid) // A static pod comes from another source.

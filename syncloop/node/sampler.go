@@ -83,9 +83,9 @@ func (s *sampler) latestOrNewSample(e executor.Executor, uid types.UID) (sample 
 	return sample, true
 }
 
-// takeSample reads the resource usage of a pod from the runtime into sample, within statsTimeout, and then
-// wakes the callers that wait for it. It computes rates from the samples before. If ctx ended, the sample is
-// marked as abandoned.
+// takeSample reads the resource usage of a pod from the runtime into sample, within statsTimeout, computes
+// rates from earlier samples, and wakes the callers that wait for the sample. If it failed and ctx has ended,
+// it marks the sample as abandoned, and another caller takes a new one.
 func (s *sampler) takeSample(ctx context.Context, e executor.Executor, reader runtime.StatsReader, uid types.UID, sample *podSample) {
 	defer sample.done.Open()
 	bounded, cancel := e.WithDeadline(ctx, e.Now().Add(statsTimeout))

@@ -47,9 +47,9 @@ func (o ListOptions) newMatcher() (func(*v1.Pod) bool, error) {
 	}, nil
 }
 
-// exactName returns the namespace and name of the only pod that the options can select. one is false if they
+// exactPodName returns the namespace and name of the only pod that the options can select. one is false if they
 // can select several pods.
-func (o ListOptions) exactName() (namespace, name string, one bool) {
+func (o ListOptions) exactPodName() (namespace, name string, one bool) {
 	if o.FieldSelector == nil {
 		return "", "", false
 	}

@@ -175,8 +175,8 @@ func (n *Node) forgetPodsInSyncer() {
 	}
 }
 
-// syncerFeatures returns a function that returns the present features of the PodSyncer and of the probe checks.
-// It returns nil if the PodSyncer is no FeatureReporter.
+// syncerFeatures returns a function that returns the present features of the PodSyncer, plus active deadlines,
+// and gRPC probes if the node can check them. It returns nil if the PodSyncer is no FeatureReporter.
 func (b *builder) syncerFeatures() func() podsync.Features {
 	n := b.node
 	reporter, ok := n.syncer.(FeatureReporter)

@@ -24,9 +24,9 @@ type Observation struct {
 // called after Stop. If no such pod was observed, it fails the test and names the observed pods.
 func (b *Simulation) History(name string) []Observation {
 	b.t.Helper()
-	list, known := b.trace.statusHistory(fullName(name))
+	list, known := b.trace.statusHistory(withDefaultNamespace(name))
 	if !known {
-		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.trace.describePodNames())
+		b.t.Fatalf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), withDefaultNamespace(name), b.trace.describePodNames())
 	}
 	return list
 }

@@ -18,7 +18,7 @@ import (
 func TestHotLoop_EveryVerbAndFault(t *testing.T) {
 	base := &baselines{}
 	for _, verb := range faulty.Verbs() {
-		for _, f := range containerKinds(verb) {
+		for _, f := range containerNamesAndKinds(verb) {
 			rule := f.rule
 			rule.Verb = verb
 			within := oneBackoff
@@ -38,9 +38,9 @@ type kind struct {
 	rule faulty.Rule
 }
 
-// containerKinds returns the names of a pod's init and regular containers. The name of an init container is
+// containerNamesAndKinds returns the names of a pod's init and regular containers. The name of an init container is
 // followed by whether it is a sidecar.
-func containerKinds(verb string) []kind {
+func containerNamesAndKinds(verb string) []kind {
 	var all []kind
 	for f := faulty.Nothing; !strings.HasPrefix(f.String(), "Fault("); f++ {
 		rule := faulty.Rule{Verb: verb, Do: f}

@@ -40,8 +40,8 @@ func Check(pod *runtime.Pod) error {
 	return nil
 }
 
-// checkPodOnRuntime reads a pod from the runtime and calls Check on it. It adds a fault if Check returns an
-// error.
+// checkPodOnRuntime reads a pod from the runtime, and adds a fault if its sandboxes and containers break a rule
+// of the function Check.
 func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
@@ -81,7 +81,7 @@ func (tr *trace) checkAndStoreStateLocked(state node.PodState) {
 // a plain sentence. It checks nothing if different specs of the UID have different containers, because the
 // status may belong to an earlier spec.
 func (tr *trace) checkPodStatus(state node.PodState) error {
-	if !tr.mu.rules.hasEqualContainers(state.Pod.UID) {
+	if !tr.mu.rules.allSpecsHaveEqualContainers(state.Pod.UID) {
 		return nil
 	}
 	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))

@@ -9,8 +9,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// fullName returns namespace/name. It adds the namespace "default" to a name without a namespace.
-func fullName(name string) string {
+// withDefaultNamespace returns namespace/name. It adds the namespace "default" to a name without a namespace.
+func withDefaultNamespace(name string) string {
 	if strings.Contains(name, "/") {
 		return name
 	}
@@ -24,7 +24,7 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 		return nil
 	}
 	for _, pod := range b.node.Pods() {
-		if pod.Namespace+"/"+pod.Name == fullName(name) {
+		if pod.Namespace+"/"+pod.Name == withDefaultNamespace(name) {
 			return pod
 		}
 	}
@@ -39,7 +39,7 @@ func (b *Simulation) Pod(name string) *v1.Pod {
 // returned in the middle of one, call RunUntilIdle first. A pod that was deleted while no node ran is
 // "gone" when the next node has removed its remains, although the transcript does not show that.
 func (b *Simulation) Status(name string) string {
-	last := b.trace.lastStatusText(fullName(name))
+	last := b.trace.lastStatusText(withDefaultNamespace(name))
 	if last != "" && b.isGoneFromReadyNode(name) {
 		return "gone"
 	}
@@ -50,7 +50,7 @@ func (b *Simulation) Status(name string) string {
 // returns false while no node runs.
 func (b *Simulation) isGoneFromReadyNode(name string) bool {
 	return b.node != nil && b.node.Health().Waiting == nil && b.Pod(name) == nil &&
-		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == fullName(name) })
+		!slices.ContainsFunc(b.node.Containers().RuntimePods(), func(p runtime.Pod) bool { return p.Namespace+"/"+p.Name == withDefaultNamespace(name) })
 }
 
 // AssertStatus fails the test, which continues, if Status of a pod is not as wanted. It reports whether
@@ -59,10 +59,10 @@ func (b *Simulation) AssertStatus(name, want string) bool {
 	b.t.Helper()
 	if got := b.Status(name); got != want {
 		if got == "" {
-			b.t.Errorf("nodetest: at %s: there is no pod %s that could be %q: %s", b.Now().Sub(Epoch), fullName(name), want, b.trace.describePodNames())
+			b.t.Errorf("nodetest: at %s: there is no pod %s that could be %q: %s", b.Now().Sub(Epoch), withDefaultNamespace(name), want, b.trace.describePodNames())
 			return false
 		}
-		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), fullName(name), got, want)
+		b.t.Errorf("nodetest: at %s: pod %s is %q, not %q", b.Now().Sub(Epoch), withDefaultNamespace(name), got, want)
 		return false
 	}
 	return true
@@ -91,9 +91,9 @@ func (b *Simulation) AssertPhase(name string, want v1.PodPhase) bool {
 	pod := b.Pod(name)
 	switch {
 	case pod == nil:
-		b.t.Errorf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), fullName(name), b.describePodNames())
+		b.t.Errorf("nodetest: at %s: there is no pod %s: %s", b.Now().Sub(Epoch), withDefaultNamespace(name), b.describePodNames())
 	case pod.Status.Phase != want:
-		b.t.Errorf("nodetest: at %s: pod %s is %s (%s), not %s", b.Now().Sub(Epoch), fullName(name), pod.Status.Phase, b.Status(name), want)
+		b.t.Errorf("nodetest: at %s: pod %s is %s (%s), not %s", b.Now().Sub(Epoch), withDefaultNamespace(name), pod.Status.Phase, b.Status(name), want)
 	default:
 		return true
 	}

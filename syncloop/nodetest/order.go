@@ -67,7 +67,7 @@ func assignForks(lines []line) {
 		if name == "" {
 			continue
 		}
-		if j := slices.IndexFunc(lines[i+1:], func(later line) bool { return later.isKillOf(name) }); j >= 0 && lines[i+1+j].killedContainer() == "" {
+		if j := slices.IndexFunc(lines[i+1:], func(later line) bool { return later.isStopOrRemovalOf(name) }); j >= 0 && lines[i+1+j].killedContainer() == "" {
 			l.fork = lines[i+1+j].branch.GroupKey()
 			continue
 		}
@@ -119,9 +119,9 @@ func (l *line) killedContainer() string {
 	return ""
 }
 
-// isKillOf reports whether a line is the preStop hook, stop or removal of the container, or the Killing event
+// isStopOrRemovalOf reports whether a line is the preStop hook, stop or removal of the container, or the Killing event
 // of the container.
-func (l *line) isKillOf(name string) bool {
+func (l *line) isStopOrRemovalOf(name string) bool {
 	if strings.HasPrefix(l.text, killingEvent) {
 		return l.killedContainer() == name
 	}

@@ -80,21 +80,21 @@ func (tr *trace) recordDeleted(uid types.UID) {
 	}
 }
 
-// hasEqualContainers reports whether all desired specs of a UID have the same init and regular containers, by
+// allSpecsHaveEqualContainers reports whether all desired specs of a UID have the same init and regular containers, by
 // name and kind, in the same order.
-func (r *rules) hasEqualContainers(uid types.UID) bool {
+func (r *rules) allSpecsHaveEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
-		if !slices.Equal(containerKinds(pod), containerKinds(specs[0])) {
+		if !slices.Equal(containerNamesAndKinds(pod), containerNamesAndKinds(specs[0])) {
 			return false
 		}
 	}
 	return true
 }
 
-// containerKinds returns the names of a pod's init and regular containers. The name of an init container is
+// containerNamesAndKinds returns the names of a pod's init and regular containers. The name of an init container is
 // followed by whether it is a sidecar.
-func containerKinds(pod *v1.Pod) []string {
+func containerNamesAndKinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]

@@ -24,7 +24,7 @@ func checkScriptAnnotations(pod *v1.Pod) error {
 		rest, ok := strings.CutPrefix(key, memory.AnnotationPrefix)
 		if name, _, _ := strings.Cut(rest, "."); ok && !slices.Contains(names, name) {
 			return fmt.Errorf("pod %s: annotation %s is for a container that the pod does not have: its containers are %s",
-				fullName(strings.TrimPrefix(pod.Namespace+"/"+pod.Name, "/")), key, strings.Join(names, ", "))
+				withDefaultNamespace(strings.TrimPrefix(pod.Namespace+"/"+pod.Name, "/")), key, strings.Join(names, ", "))
 		}
 	}
 	return nil

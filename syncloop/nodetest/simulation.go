@@ -83,7 +83,7 @@ func (b *Simulation) Start() {
 	ctx, end := executor.WithCancel(executor.Into(context.Background(), p))
 	b.process, b.node, b.cancel, b.ended, b.stopped = p, n, end, false, false
 	b.cleanupTarget.sim = b.simulator
-	b.trace.noteOnTimelines("the agent starts")
+	b.trace.addNoteToTimelines("the agent starts")
 	for _, pod := range b.desired {
 		b.mustApplyToNode(pod)
 	}

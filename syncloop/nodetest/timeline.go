@@ -47,8 +47,8 @@ func (tr *trace) timelineHook(next func(types.UID, timeline.Record)) func(types.
 	}
 }
 
-// noteOnTimelines adds a note about the agent to the timelines of all pods, if timelines are recorded.
-func (tr *trace) noteOnTimelines(text string) {
+// addNoteToTimelines adds a note about the agent to the timelines of all pods, if timelines are recorded.
+func (tr *trace) addNoteToTimelines(text string) {
 	if tr.records != nil {
 		tr.records.RecordForAll(tr.now(), text)
 	}

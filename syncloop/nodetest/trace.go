@@ -115,7 +115,7 @@ func (tr *trace) recordCrash() {
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{at: tr.now().Sub(Epoch), text: "the agent crashes"})
 	tr.checkSharedAndResetForNextNodeLocked()
-	tr.noteOnTimelines("the agent crashes")
+	tr.addNoteToTimelines("the agent crashes")
 }
 
 // recordStop adds the stop of the agent to the timelines. It also checks the shared objects for modifications,
@@ -124,7 +124,7 @@ func (tr *trace) recordStop() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.checkSharedAndResetForNextNodeLocked()
-	tr.noteOnTimelines("the agent has stopped")
+	tr.addNoteToTimelines("the agent has stopped")
 }
 
 // checkSharedAndResetForNextNodeLocked adds a fault for each shared object that was modified. It then deletes

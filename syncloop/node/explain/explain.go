@@ -55,22 +55,22 @@ func (f *Facts) describeState(containers []Container) (sentence string, waits []
 		waits = []string{f.describeOrphan()}
 		return "Running: " + waits[0], waits
 	case f.Deferred != "":
-		waits = append([]string{f.describeDeferral()}, f.externalWaits()...)
+		waits = append([]string{f.describeDeferral()}, f.waitsOutsideContainers()...)
 		return "Pending: " + waits[0], waits
 	case f.Worker.PreviousIncarnation:
 		waits = append(f.describePreviousIncarnation(), f.describeTermination(containers)...)
 		return "Pending: " + waits[0], waits
 	case f.StatusRefused != "":
-		waits = append([]string{f.describeRefusedStatus()}, f.externalWaits()...)
+		waits = append([]string{f.describeRefusedStatus()}, f.waitsOutsideContainers()...)
 		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:
-		waits = append(f.describeTermination(containers), f.externalWaits()...)
+		waits = append(f.describeTermination(containers), f.waitsOutsideContainers()...)
 		return "terminating: " + f.terminationReason() + "; " + waits[0], waits
 	case f.hasTerminated():
 		waits = f.describeCleanup()
 		return strings.Join(append([]string{phase + ": " + f.describeHowTerminated(containers)}, waits...), "; "), waits
 	}
-	outside, inside := f.externalWaits(), f.containerWaits(containers)
+	outside, inside := f.waitsOutsideContainers(), f.waitsOfSandboxAndContainers(containers)
 	waits = append(outside, inside...)
 	if len(inside) > 0 {
 		return phase + ": " + waits[0], waits
