@@ -75,7 +75,7 @@ func (w *Workers) applyEffectsLocked(act *actions, times *retryTimes) {
 }
 
 // applyNonQueueEffectLocked applies one effect of the lifecycle table that does not change the work queue. It
-// changes the pod's record, collects in act a call that must be made without the lock, or does both.
+// changes the stored state of the pod, collects in act a call that must be made without the lock, or does both.
 func (w *Workers) applyNonQueueEffectLocked(act *actions, e *lifecycle.Effect) {
 	switch e.Op {
 	case lifecycle.OpWake:
@@ -112,8 +112,8 @@ func (w *Workers) startWorkerNowOrAtRunLocked(act *actions, run func()) {
 }
 
 // enqueueRetryLocked puts the pod's next sync into the work queue, after the delay for the effect's backoff
-// class. An exact retry time that the error requests makes the delay shorter. Run is woken only if the sync is
-// due before the time until which Run sleeps, or if the queue has failed.
+// class. Transient failures in a row make the delay longer. An exact retry time of the error limits it. Run is
+// woken only if the sync is due before the time until which Run sleeps, or if the queue has failed.
 func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *retryTimes) {
 	retry := w.config.Retry.AfterTransients(w.getOrInitRecordLocked(e.Ref).transientFailures - 1)
 	delay := retry.Delay(e.Class, times.now, times.retryAt, times.random)

@@ -117,7 +117,8 @@ type callOutcome struct {
 
 // runJob calls Hooks.Syncing (for SyncPod and SyncTerminatingPod only), waits for a fresh runtime status and
 // for a slot, calls the syncer and returns the result. If Config.Stability reports before that call that
-// nothing is to do, it skips the slot and the call.
+// nothing is to do, it skips the slot and the call. In that case, and if Stability reports so after the call,
+// the result is Stable.
 func (w *Workers) runJob(j *job) callOutcome {
 	j.step.Store(uint32(AwaitingStatus))
 	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
@@ -265,8 +266,9 @@ func (j *job) isInterrupted(err error) bool {
 	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// classifyResult converts the error of a call into a result of the lifecycle table, with the retry times that
-// the error requests. Without an error the result is Completed if terminal is true, and otherwise Succeeded.
+// classifyResult converts the error of a call into a result of the lifecycle table. An outcome whose next call
+// depends on a retry time in the error also has that time. Without an error the result is Completed if terminal
+// is true, and otherwise Succeeded.
 func classifyResult(j *job, terminal bool, err error) callOutcome {
 	switch at, asked := earliestRequestedRetry(err); {
 	case err == nil && terminal:
@@ -287,9 +289,10 @@ func classifyResult(j *job, terminal bool, err error) callOutcome {
 	return callOutcome{result: lifecycle.Failed}
 }
 
-// finishJob passes the result of a job to the lifecycle table, performs the effects, and frees the job. It
-// requests a relist if the runtime is unavailable. It returns true if the same worker has another job. If not,
-// it decrements the number of workers and wakes the shutdown if this was the last one.
+// finishJob passes the result of a job to the lifecycle table, performs the effects, and frees the job. A
+// requested retry time that is not in the future makes the result a transient failure. It requests a relist if
+// the runtime is unavailable. It returns true if the same worker has another job. If not, it decrements the
+// number of workers, and the last one wakes the shutdown.
 func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	j.ctx.Cancel(context.Canceled) // This also stops goroutines that the call has left.
 	j.retryTimes = retryTimes{now: w.executor.Now(), retryAt: outcome.retryAt, exactRetryAt: outcome.exactRetryAt, random: w.config.Jitter()}

@@ -88,7 +88,8 @@ type fileFormat[T any] struct {
 
 // createDirAndReadFiles creates the directory if it is missing, and reads the files that an earlier agent has
 // left. A file that cannot be read is logged, and the first such error is stored in s.readError; a damaged file
-// is also renamed. It returns an error only if the directory cannot be created or opened.
+// is also renamed. It returns an error if the directory's path is not absolute, or if the directory cannot be
+// created or opened.
 func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error {
 	if !filepath.IsAbs(cfg.Root) {
 		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)

@@ -42,8 +42,9 @@ func (m *Mux) Run(ctx context.Context) error {
 }
 
 // runWithRestarts runs one source until it returns nil, ctx is cancelled or the simulated process crashes.
-// After any other error it reports the error, waits and runs the source again; the wait doubles up to maxPause.
-// The same error text is reported again only after the source has run longer than maxPause.
+// After any other error it waits and runs the source again; the wait doubles up to maxPause. It reports each
+// error text once, and at most maxReportedErrors texts. After a run of more than maxPause the wait and the
+// reports begin from the start.
 func (m *Mux) runWithRestarts(ctx context.Context, in *inbox) {
 	pause, told := minPause, map[string]bool{}
 	for {

@@ -10,10 +10,10 @@ import (
 	"github.com/podkeel/podkeel/podmanager/status/reconcile"
 )
 
-// holdBackTerminalPhase replaces a terminal phase in an update by the phase that was last sent, or else by the
-// phase in the pod, as long as Config.CouldRun says that containers of the pod could run. It returns true if it
-// did so. It holds nothing back if that earlier phase is terminal too, or if the pod is finished or removed
-// (ST-17).
+// holdBackTerminalPhase replaces a terminal phase in an update by an earlier phase and returns true, as long as
+// Config.CouldRun says that containers of the pod could run. The earlier phase is the one last sent in this
+// status epoch, or else the phase in the pod object. If that is terminal too, or the pod is finished or
+// removed, it changes nothing (ST-17).
 func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) (held bool) {
 	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false

@@ -20,8 +20,9 @@ func (s *Sender) Resend(uid types.UID) { s.storeResendRequestAndWake(uid, false)
 // mirror pod. It returns at once and may be called at any time.
 func (s *Sender) ResendNow(uid types.UID) { s.storeResendRequestAndWake(uid, true) }
 
-// storeResendRequestAndWake stores that the status of a pod is to be sent again, and wakes Run. An atOnce that
-// was requested before stays.
+// storeResendRequestAndWake stores that the status of a pod is to be sent again, and wakes Run. If atOnce is
+// true, the repeat does not wait for the period since the last one. A later request without atOnce does not
+// change that.
 func (s *Sender) storeResendRequestAndWake(uid types.UID, atOnce bool) {
 	s.mu.Lock()
 	s.mu.resend[uid] = s.mu.resend[uid] || atOnce

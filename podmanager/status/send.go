@@ -33,9 +33,9 @@ func (s *Sender) queueUpdateUnlessSentLocked(u Update) {
 	s.mu.box.Put(u.UID, u, isUrgent(u, known))
 }
 
-// isUrgent reports whether an update is sent before others: the pod has reached a terminal phase, or its
-// condition Ready differs from the status that was last sent. known is nil if no status was sent. A removal is
-// not urgent.
+// isUrgent reports whether an update is sent before others: the pod has now reached a terminal phase, or its
+// condition Ready differs from the status that was last sent. If no status was sent (known is nil), the phase
+// must be terminal or Ready must be true. A removal is not urgent.
 func isUrgent(u Update, known *sentState) bool {
 	if u.Removed {
 		return false

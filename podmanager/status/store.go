@@ -243,9 +243,9 @@ func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
 	}
 }
 
-// removeOrphans removes the statuses of the pods that are not in keep. It returns them in the order of UIDs,
-// with the subscriptions to notify. It also remembers their highest version and epoch, from which a later pod
-// continues.
+// removeOrphans removes the statuses of the pods for which keep is not true. It returns them in the order of
+// UIDs, with the subscriptions to notify. It also stores their highest version and epoch, so that a later pod
+// gets higher ones.
 func (s *Store) removeOrphans(keep map[types.UID]bool) (removed []*entry, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -186,8 +186,9 @@ func (f *findings) checkHostPorts(c *v1.Container, hostNetwork bool, taken map[s
 	}
 }
 
-// checkEnv checks the names of the environment variables of one container, and that each has at most one
-// source. It checks references to pod fields and resources, but not references to other objects.
+// checkEnv checks the names of the environment variables of one container. If a variable has valueFrom, that
+// must have exactly one source, and the variable may have no value. It checks references to pod fields and
+// resources, but not to other objects.
 func (f *findings) checkEnv(env []v1.EnvVar, at *field.Path) {
 	for i, e := range env {
 		at := at.Index(i)

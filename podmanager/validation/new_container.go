@@ -39,8 +39,8 @@ func (f *findings) checkContainerOfNewPod(spec *v1.PodSpec, c *v1.Container, at 
 }
 
 // checkInitContainerOfNewPod checks an init container of a new pod (one that no earlier process has accepted).
-// For a sidecar it checks the restart rules. For an ordinary init container it checks its host ports and that
-// no resize policy restarts it.
+// For a sidecar it checks the restart rules. In an ordinary init container no host port may occur twice, and no
+// resize policy may restart the container.
 func (f *findings) checkInitContainerOfNewPod(c *v1.Container, at *field.Path) {
 	if podspec.IsSidecar(c) {
 		f.checkRestartRules(c, at)
@@ -149,8 +149,8 @@ func (f *findings) checkDivisor(r *v1.ResourceFieldSelector, at *field.Path) {
 }
 
 // checkMountsOfNewPod checks, in a container of a new pod (one that no earlier process has accepted), mount
-// propagation and recursive read-only mounts. A mount must not have the volume or the path of one of the
-// container's volume devices.
+// propagation and recursive read-only mounts. Bidirectional propagation needs a privileged container. A mount
+// must not have the volume or the path of one of the container's volume devices.
 func (f *findings) checkMountsOfNewPod(c *v1.Container, at *field.Path) {
 	privileged := c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
 	for i, m := range c.VolumeMounts {

@@ -20,8 +20,8 @@ func (t *Table) Kill(u Update, out *Effects) (Accepted, error) {
 
 // acceptUpdate implements Update and Kill: it applies an update to the record of its pod, or stores it for the
 // pod that waits under the same UID. It appends to out what the caller must do. With withTicket it also issues
-// a ticket (the number of a kill), but not for a pod that waits. An update of a RuntimePod that is not a kill
-// changes nothing.
+// a ticket, the number under which a kill is resolved. An update of a RuntimePod that is not a kill changes
+// nothing.
 func (t *Table) acceptUpdate(u *Update, withTicket bool, out *Effects) (Accepted, error) {
 	if err := t.checkUpdate(u); err != nil {
 		return Accepted{}, err

@@ -89,8 +89,8 @@ func (t *Table) findRecord(uid types.UID) *record {
 	return t.slots.at(slot)
 }
 
-// addRecord adds an empty record for an unknown pod. Its incarnation number is higher than the number of every
-// forgotten record, so no earlier pod of the UID had it.
+// addRecord adds an empty record for an unknown pod. Its incarnation, the number that distinguishes pods with
+// the same UID, is higher than the number of every forgotten record, so that no earlier pod of the UID had it.
 func (t *Table) addRecord(uid types.UID) *record {
 	r := t.slots.allocate()
 	r.uid = uid

@@ -1,12 +1,12 @@
 package lifecycle
 
-// addTicket stores the ticket of a kill until resolveTickets resolves it.
+// addTicket stores the ticket (the number) of a kill until resolveTickets resolves it.
 func (t *Table) addTicket(r *record, ticket Ticket) {
 	x := t.ensureColdFields(r)
 	x.tickets = append(x.tickets, ticket)
 }
 
-// resolveTickets resolves and deletes all open tickets of a pod's kills.
+// resolveTickets resolves and deletes all open tickets of a pod, that is, the numbers of its pending kills.
 func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 	if r.cold == nil {
 		return
@@ -17,7 +17,7 @@ func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 	r.cold.tickets = r.cold.tickets[:0]
 }
 
-// emitResolve appends the effect that resolves one ticket to out.
+// emitResolve appends the effect that resolves one ticket, the number of a kill, to out.
 func emitResolve(out *Effects, r *record, ticket Ticket, resolution Resolution) {
 	e := emit(out, OpResolve, r)
 	e.Ticket, e.Resolution = ticket, resolution

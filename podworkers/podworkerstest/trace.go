@@ -90,8 +90,8 @@ func (t *Trace) Add(e Event) {
 // RecordUpdate adds the event of an update. Call it before the workers get the update.
 func (t *Trace) RecordUpdate(o podworkers.UpdatePodOptions) { t.Add(updateEvent(o)) }
 
-// updateEvent returns the trace event of an update. It has the UID and, if they are set, the version, the full
-// name of a static pod, and the grace period of a kill.
+// updateEvent returns the trace event of an update. It has the type and UID and, if they are set, the version,
+// the full name of a static pod, and the grace period of a kill.
 func updateEvent(o podworkers.UpdatePodOptions) Event {
 	e := Event{What: Updated, Type: o.UpdateType}
 	switch {

@@ -119,9 +119,9 @@ func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	}
 }
 
-// remainingTime returns how long to wait for a call; it may be negative. The limit is a fiftieth if
-// maxConcurrentCalls calls of this runEach have timed out: with the whole limit, a thousand hung files would
-// delay a good file by an hour.
+// remainingTime returns how much longer to wait for a call; it may be negative. If maxConcurrentCalls calls of
+// the present runEach have timed out, the time limit is reduced to a fiftieth: with the whole limit, a thousand
+// hung files would delay a good file by an hour.
 func (p *ioLimit) remainingTime(c *pendingCall) time.Duration {
 	limit := p.limit
 	if p.timeouts >= maxConcurrentCalls {

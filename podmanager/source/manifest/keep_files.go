@@ -24,9 +24,9 @@ type saveProgress struct {
 }
 
 // replaceWithSavedVersion replaces f by the last good version that an earlier process has saved. If that
-// version cannot be read or used, it reports the error and f gets stateLost, because pods of it may run. It
-// returns true if f was replaced, so that the caller must parse the content again.
-func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
+// version cannot be read or used, it reports the error, and f becomes a file with stateLost, because pods of it
+// may run. It returns true if f has changed, so that the caller must parse the content again.
+func (s *Source) replaceWithSavedVersion(f *manifestFile) (replaced bool) {
 	if s.cfg.StateDir == "" {
 		return false
 	}
@@ -41,7 +41,7 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) bool {
 		s.storeAndReportSaveError(f.path, err)
 		restored = manifestFile{path: f.path, state: stateLost}
 	default:
-		s.faults.resolveIfActive(fileSaveFault(f.path))
+		s.faults.resolveIfActive(fileSaveFaultKey(f.path))
 	}
 	if (f.state == stateLost) == (restored.state == stateLost) && restored.pods == nil {
 		return false
@@ -68,9 +68,9 @@ func (s *Source) hasSavedLegacyUIDs(path string, data any) bool {
 // saveBatch is how many versions are saved before the source checks for events. A disk may take seconds for a thousand.
 const saveBatch = 256
 
-// saveNextBatchAndRemoveStale saves up to saveBatch unsaved good versions of files, in order of their paths. It
-// reads a file again if its text is no longer in memory. It returns true if more versions remain. After the
-// last path it deletes the saved versions of files that no longer exist.
+// saveNextBatchAndRemoveStale saves up to saveBatch unsaved good versions of files, in order of their paths,
+// and returns true if more remain. It reads a file again if its text is no longer in memory. After the last
+// path it deletes the saved versions of files that no longer exist. Without a state directory it does nothing.
 func (s *Source) saveNextBatchAndRemoveStale(ctx context.Context) (more bool) {
 	if s.cfg.StateDir == "" {
 		return false
@@ -129,9 +129,9 @@ func (s *Source) dropKeptText(f *manifestFile) {
 	f.text = nil
 }
 
-// saveKeptText saves the text of a file that is kept in memory, unless ctx is done. It returns false only if no
-// text is kept.
-func (s *Source) saveKeptText(ctx context.Context, path string) bool {
+// saveKeptText saves a file's text, if that text is kept in memory and ctx is not done. It returns false if no
+// text is kept, and true in all other cases, also if the save failed.
+func (s *Source) saveKeptText(ctx context.Context, path string) (hadText bool) {
 	f := s.files[path]
 	if f.text == nil {
 		return false
@@ -183,13 +183,13 @@ func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
 	}
 	f.saved = f.good
 	s.dropKeptText(f)
-	s.faults.resolveIfActive(fileSaveFault(path))
+	s.faults.resolveIfActive(fileSaveFaultKey(path))
 }
 
 // storeAndReportSaveError stores the fault that the good version of a file cannot be saved or loaded. It
 // reports the fault, unless the same error was reported last.
 func (s *Source) storeAndReportSaveError(path string, err error) {
-	s.faults.storeAndReportIfNew(fileSaveFault(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
+	s.faults.storeAndReportIfNew(fileSaveFaultKey(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 
 // errRemoveStale is an ErrKeep: the saved version of a removed file could not be deleted.

@@ -133,7 +133,7 @@ func (s *Source) updateFileAndFaults(path string, data any, err error) {
 }
 
 // updateFile updates f from its content data, or from the error of the read, and returns the problem to report,
-// or nil. It also updates s.memory and keeps the text in memory until it is saved.
+// or nil. It also updates s.memory, and keeps the text of a good version in memory until it is saved.
 func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 	if err != nil {
 		return f.setReadError(err)
@@ -146,17 +146,17 @@ func (s *Source) updateFile(f *manifestFile, data any, err error) (p *Problem) {
 }
 
 // forgetUnlistedFiles forgets each file that a successful listing does not contain, with its pods, and resolves
-// its faults. It deletes nothing on disk.
+// its faults. It deletes nothing on disk, but it lets the next save delete the saved versions of such files.
 func (s *Source) forgetUnlistedFiles(listed []string) {
 	for path := range s.files {
 		if _, ok := slices.BinarySearch(listed, path); !ok {
 			s.memory -= s.files[path].memory
 			s.dropKeptText(s.files[path])
 			delete(s.files, path)
-			s.faults.resolveIfActive(fileFault(path))
-			s.faults.resolveIfActive(fileSaveFault(path))
-			s.faults.resolveIfActive(ignoredNameFault(path))
-			s.faults.resolveIfActive(ignoredFieldsFault(path))
+			s.faults.resolveIfActive(fileFaultKey(path))
+			s.faults.resolveIfActive(fileSaveFaultKey(path))
+			s.faults.resolveIfActive(ignoredNameFaultKey(path))
+			s.faults.resolveIfActive(ignoredFieldsFaultKey(path))
 			s.saving.staleRemoved = false
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
 		for _, pod := range f.pods {
 			if first, err := addPodUnlessDuplicate(owners, pod, path); err != nil {
-				what := duplicatePodFault(path, string(pod.UID)+err.Error())
+				what := duplicatePodFaultKey(path, string(pod.UID)+err.Error())
 				duplicates[what] = true
 				s.faults.storeAndReportIfNew(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
 				continue
@@ -197,7 +197,7 @@ func (s *Source) sortPathsAndReportIgnoredNames() []string {
 			return false
 		}
 		last = append(last, path)
-		s.faults.storeAndReportIfNew(ignoredNameFault(path), Problem{Path: path, Kept: true, Err: errEditorFileName}, s.files[path].pods)
+		s.faults.storeAndReportIfNew(ignoredNameFaultKey(path), Problem{Path: path, Kept: true, Err: errEditorFileName}, s.files[path].pods)
 		return true
 	})
 	return append(paths, last...)

@@ -25,14 +25,15 @@ var (
 	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// fileFault is the key of the fault that the current version of a file is bad. fileSaveFault is the key for a
-// version that cannot be saved, ignoredFieldsFault for ignored fields, and ignoredNameFault for an ignored
-// name. duplicatePodFault is the key for a pod whose name or UID a pod of another file has too.
-func fileFault(path string) faultKey              { return faultKey{"file", path} }
-func fileSaveFault(path string) faultKey          { return faultKey{saveFault.kind, path} }
-func ignoredFieldsFault(path string) faultKey     { return faultKey{"ignored", path} }
-func ignoredNameFault(path string) faultKey       { return faultKey{"name", path} }
-func duplicatePodFault(path, pod string) faultKey { return faultKey{"pod", path + "\x00" + pod} }
+// fileFaultKey returns the key of the fault that the current version of a file is bad. fileSaveFaultKey returns
+// the key for a version that cannot be saved, ignoredFieldsFaultKey for ignored fields, and ignoredNameFaultKey
+// for an ignored name. duplicatePodFaultKey returns the key for a pod whose name or UID a pod of another file
+// has too.
+func fileFaultKey(path string) faultKey              { return faultKey{"file", path} }
+func fileSaveFaultKey(path string) faultKey          { return faultKey{saveFault.kind, path} }
+func ignoredFieldsFaultKey(path string) faultKey     { return faultKey{"ignored", path} }
+func ignoredNameFaultKey(path string) faultKey       { return faultKey{"name", path} }
+func duplicatePodFaultKey(path, pod string) faultKey { return faultKey{"pod", path + "\x00" + pod} }
 
 // activeFaults holds the faults that exist now. The source sets and resolves them in one goroutine. Reads are safe for
 // concurrent use.
@@ -113,7 +114,7 @@ func (s *activeFaults) storeAndReportIfNew(key faultKey, p Problem, pods []*v1.P
 // and reports p, if p is not nil. It also stores and reports or resolves the fault for ignored fields, and
 // reports new unusual priorities of the file's pods.
 func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
-	key := fileFault(f.path)
+	key := fileFaultKey(f.path)
 	switch {
 	case f.state == stateGood:
 		s.resolveIfActive(key)
@@ -124,7 +125,7 @@ func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 		s.logAndReport(*p)
 	}
 	s.reportNewUnusualPriorities(cmp.Or(f.displayPath, f.path), f.pods)
-	ignoredKey := ignoredFieldsFault(f.path)
+	ignoredKey := ignoredFieldsFaultKey(f.path)
 	if len(f.ignored) == 0 {
 		s.resolveIfActive(ignoredKey)
 		return

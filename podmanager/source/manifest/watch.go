@@ -50,8 +50,8 @@ type watchState struct {
 }
 
 // pathWatchForKind returns the watch for the configured path: last, or a new one if last is nil or the path
-// turned out to be a single file. For a single file it closes last and watches the directory, because the file
-// may be replaced. It returns nil for an fs.FS, which cannot be watched.
+// turned out to be a single file. In the second case it closes last and watches the directory of the file,
+// because the file may be replaced. It returns nil for an fs.FS, which cannot be watched.
 func (s *Source) pathWatchForKind(last *pathWatch) *pathWatch {
 	switch {
 	case s.cfg.FS != nil:

@@ -172,8 +172,8 @@ func (f *filter) removeRefused(uid types.UID, source string) {
 }
 
 // assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it: to the pod that
-// the node already has data of, and otherwise to the first source in order. It removes the added pods of other
-// sources with that UID from the changes and refuses them.
+// the node already has data of, and otherwise to the first source whose pod may have it (see mayTakeFreeUID).
+// It removes the other added pods with that UID from the changes and stores them as refused.
 func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {

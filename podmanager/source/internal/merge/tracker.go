@@ -118,7 +118,8 @@ func (t *Tracker) removeHolesFromOrder() {
 }
 
 // updateInPlace replaces the objects of the pods if the new list has the same pods in the same order and all
-// are valid. If not, it replaces no object and returns false.
+// are valid. If not, or if the source has no list yet or one with rejected pods, it replaces no object and
+// returns false.
 func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) (updated bool) {
 	if !t.hasSnapshot || t.fullList != nil || len(pods) != len(t.pods) {
 		return false
@@ -141,8 +142,9 @@ func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) (updated bool) {
 	return true
 }
 
-// replaceAll replaces all pods by a list. It stores invalid and duplicate pods as rejected. For each pod that
-// changes or is removed it first saves the version that the consumer has.
+// replaceAll replaces all pods by a list, and stores invalid and duplicate pods as rejected. For each pod that
+// changes or is removed it first saves the version that the consumer has. For a removed pod it also keeps the
+// last deletion timestamp and grace period.
 func (t *Tracker) replaceAll(pods []*v1.Pod, guarded bool, now time.Time) {
 	before := t.pods
 	t.pods, t.names = make(map[types.UID]*entry, len(pods)), make(map[fullName]types.UID, len(pods))
