@@ -23,7 +23,7 @@ func (p *PLEG) Relist(ctx context.Context) error {
 	if err := p.beginRun(stepping); err != nil {
 		return err
 	}
-	defer p.setStateAndStopWaiters(idle)
+	defer p.setStateAndStopWaitersIfStopped(idle)
 	err := p.listPods(ctx)
 	p.inspectPending(ctx)
 	return cmp.Or(err, ctx.Err())

@@ -19,7 +19,7 @@ func (p *PLEG) Run(ctx context.Context) error {
 	if err := p.beginRun(running); err != nil {
 		return err
 	}
-	defer p.setStateAndStopWaiters(stopped)
+	defer p.setStateAndStopWaitersIfStopped(stopped)
 	group := executor.NewGroup(p.executor)
 	defer group.Wait()
 	if p.features != nil {
@@ -108,9 +108,9 @@ func (p *PLEG) beginRun(next state) error {
 	return ErrRunning
 }
 
-// setStateAndStopWaiters sets the state after Run or Relist has finished. If that state is stopped, it also
+// setStateAndStopWaitersIfStopped sets the state after Run or Relist has finished. If that state is stopped, it also
 // releases all waiting readers with ErrStopped.
-func (p *PLEG) setStateAndStopWaiters(next state) {
+func (p *PLEG) setStateAndStopWaitersIfStopped(next state) {
 	p.mu.Lock()
 	p.mu.state = next
 	var left []*waiter

@@ -156,10 +156,10 @@ func (t *table) requestInspection(r *record, newerThan uint64) {
 	t.enqueueIfPending(r)
 }
 
-// requestByEvent requests an inspection because of a runtime event. If the pod has more than maxEventsPerPeriod
-// events in one period, it schedules one delayed inspection, because a runtime may send ten thousand events a
-// second (F65).
-func (t *table) requestByEvent(r *record, now time.Time) {
+// requestByEventRateLimited requests an inspection because of a runtime event. If the pod has more than
+// maxEventsPerPeriod events in one period, it schedules one delayed inspection, because a runtime may send ten
+// thousand events a second (F65).
+func (t *table) requestByEventRateLimited(r *record, now time.Time) {
 	if age := now.Sub(r.eventsSince); age < 0 || age >= t.retryDelay {
 		r.eventsSince, r.eventCount = now, 0
 	}
@@ -170,10 +170,10 @@ func (t *table) requestByEvent(r *record, now time.Time) {
 	t.requestInspection(r, t.number)
 }
 
-// eventsToAnnounce returns the events that the PLEG must send to the subscriptions now, including those held
+// rateLimitEvents returns the events that the PLEG must send to the subscriptions now, including those held
 // back before. If it sent too many for the pod in this period, it holds the events back and returns 0. The
 // limit is halved for each further period with too many events.
-func (t *table) eventsToAnnounce(r *record, events Events, now time.Time) Events {
+func (t *table) rateLimitEvents(r *record, events Events, now time.Time) Events {
 	if events |= r.heldEvents; events == 0 {
 		return 0
 	}
@@ -294,7 +294,7 @@ func (t *table) storeInspection(r *record, number uint64, status *runtime.PodSta
 	r.lastTimedOut = timedOut
 	out.waiters = r.takeSatisfiedWaiters()
 	t.enqueueIfPending(r)
-	out.events = t.eventsToAnnounce(r, out.events, now)
+	out.events = t.rateLimitEvents(r, out.events, now)
 	if again || r.heldEvents != 0 {
 		t.scheduleRetry(r, now)
 	}

@@ -185,7 +185,7 @@ func TestEventsToAnnounce(t *testing.T) {
 	for _, want := range []int{32, 16, 8, 4, 2, 1, 1} {
 		n := 0
 		for range 100 {
-			if tb.eventsToAnnounce(r, ContainerStarted, now) != 0 {
+			if tb.rateLimitEvents(r, ContainerStarted, now) != 0 {
 				n++
 			}
 		}
@@ -194,19 +194,19 @@ func TestEventsToAnnounce(t *testing.T) {
 		}
 		now = now.Add(time.Second)
 	}
-	if tb.eventsToAnnounce(r, ContainerDied, now) == 0 || tb.eventsToAnnounce(r, ContainerDied, now) != 0 {
+	if tb.rateLimitEvents(r, ContainerDied, now) == 0 || tb.rateLimitEvents(r, ContainerDied, now) != 0 {
 		t.Fatal("it is told once a second")
 	}
 	now = now.Add(time.Second)
-	if e := tb.eventsToAnnounce(r, 0, now); e != ContainerDied {
+	if e := tb.rateLimitEvents(r, 0, now); e != ContainerDied {
 		t.Fatalf("what waited is told first: %s", e)
 	}
-	if e := tb.eventsToAnnounce(r, 0, now); e != 0 {
+	if e := tb.rateLimitEvents(r, 0, now); e != 0 {
 		t.Fatalf("nothing waits: %s", e)
 	}
 	now = now.Add(time.Second)
 	for i := range 32 {
-		if tb.eventsToAnnounce(r, PodSync, now) == 0 {
+		if tb.rateLimitEvents(r, PodSync, now) == 0 {
 			t.Fatalf("not told for the %dth time after a quiet second", i)
 		}
 	}

@@ -84,7 +84,7 @@ func (t *table) handleEvent(uid types.UID, now time.Time) {
 		r.isUnknownPod = true
 		t.unknownPods.pendingInspections++
 	}
-	t.requestByEvent(r, now)
+	t.requestByEventRateLimited(r, now)
 }
 
 // recordUnknownPodInspected records that a pod that only a runtime event had named is inspected, and sets the

@@ -153,13 +153,13 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	if err == nil || isInconclusive(ctx, err) {
 		return err
 	}
-	return r.explainStartContainerFailure(ctx, req.ContainerID, known.sandbox, began, err)
+	return r.explainOrClearStartFailure(ctx, req.ContainerID, known.sandbox, began, err)
 }
 
-// explainStartContainerFailure replaces the error of a failed StartContainer by a more exact one, from the
-// states of the container and the sandbox. It returns nil if the container runs. It returns err unchanged if it
-// finds no reason.
-func (r *Runtime) explainStartContainerFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
+// explainOrClearStartFailure returns nil for a failed StartContainer if the container runs. If it does not run,
+// the error is replaced by a more exact one, from the states of the container and the sandbox. It returns err
+// unchanged if it finds no reason.
+func (r *Runtime) explainOrClearStartFailure(ctx context.Context, id, sandbox string, began time.Time, err error) error {
 	c, look := r.fetchContainerStatus(ctx, id)
 	switch {
 	case errors.Is(look, runtime.ErrNotFound):

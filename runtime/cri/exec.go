@@ -130,21 +130,21 @@ func (r *Runtime) Attach(ctx context.Context, req runtime.AttachRequest, streams
 	if printed.bytes.Load() > 0 {
 		return nil
 	}
-	return r.checkAttachedInTime(ctx, req.ContainerID, began)
+	return r.pollAndCheckAttachedInTime(ctx, req.ContainerID, began)
 }
 
 // attachWindow is how long after the start of an Attach an exit of the container counts as an exit
 // before the client was connected. Attach also waits that long for the exit to become visible.
 const attachWindow = time.Second
 
-// firstAttachPause is the pause after the first status call of checkAttachedInTime. Each further
+// firstAttachPause is the pause after the first status call of pollAndCheckAttachedInTime. Each further
 // pause is twice as long, so that a running container costs eight calls.
 const firstAttachPause = 10 * time.Millisecond
 
-// checkAttachedInTime reads the container's status repeatedly for the time attachWindow. It returns an error if
-// the container exits within attachWindow after began, because the client was then probably not attached yet.
-// After an error kubectl prints the log instead of nothing.
-func (r *Runtime) checkAttachedInTime(ctx context.Context, id string, began time.Time) error {
+// pollAndCheckAttachedInTime reads the container's status repeatedly for the time attachWindow. It returns an
+// error if the container exits within attachWindow after began, because the client was then probably not
+// attached yet. After an error kubectl prints the log instead of nothing.
+func (r *Runtime) pollAndCheckAttachedInTime(ctx context.Context, id string, began time.Time) error {
 	end := r.executor.Now().Add(attachWindow)
 	for pause := firstAttachPause; ; pause *= 2 {
 		c, err := r.fetchContainerStatus(ctx, id)

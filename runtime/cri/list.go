@@ -30,7 +30,7 @@ func (r *Runtime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.records.updateFromList(l)
+	r.records.updateFromListAndDropMissing(l)
 	pods, skipped := convert.Pods(l.sandboxes, l.containers, r.cfg.Owner)
 	r.logAndReportSkipped(ctx, skipped)
 	return pods, nil

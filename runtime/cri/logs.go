@@ -35,7 +35,7 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	err = logfile.Read(ctx, logfile.Request{
 		Path: c.GetLogPath(), Tail: req.Tail, Since: req.Since, Follow: req.Follow, Timestamps: timestamps, Executor: r.executor,
 		HasExited: func(ctx context.Context) bool {
-			over = over || r.hasExited(ctx, req.ContainerID)
+			over = over || r.hasExitedOrGone(ctx, req.ContainerID)
 			return over
 		},
 	}, w)
@@ -52,8 +52,8 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return fmt.Errorf("cri: log of container %s: %w", req.ContainerID, err)
 }
 
-// hasExited reports whether a container has exited or was removed. It returns false if the status call fails.
-func (r *Runtime) hasExited(ctx context.Context, id string) bool {
+// hasExitedOrGone reports whether a container has exited or was removed. It returns false if the status call fails.
+func (r *Runtime) hasExitedOrGone(ctx context.Context, id string) bool {
 	c, err := r.fetchContainerStatus(ctx, id)
 	return errors.Is(err, runtime.ErrNotFound) || err == nil && isExited(c)
 }

@@ -79,19 +79,19 @@ func (k *recordCache) markRemoved(id string) {
 	}
 }
 
-// updateFromList adds the sandboxes and containers of a complete list to the cache, unless they are cached. It
+// updateFromListAndDropMissing adds the sandboxes and containers of a complete list to the cache, unless they are cached. It
 // deletes a cached entry when two lists in a row do not contain it.
-func (k *recordCache) updateFromList(l *ownedRecords) {
+func (k *recordCache) updateFromListAndDropMissing(l *ownedRecords) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	seen := make(map[string]bool, len(l.sandboxes)+len(l.containers))
 	for _, s := range l.sandboxes {
 		seen[s.GetId()] = true
-		k.addUnlessCachedLocked(s.GetId(), func() cachedRecord { return sandboxRecord(s) })
+		k.addOrMarkListedLocked(s.GetId(), func() cachedRecord { return sandboxRecord(s) })
 	}
 	for _, c := range l.containers {
 		seen[c.GetId()] = true
-		k.addUnlessCachedLocked(c.GetId(), func() cachedRecord { return containerRecord(c) })
+		k.addOrMarkListedLocked(c.GetId(), func() cachedRecord { return containerRecord(c) })
 	}
 	for id, r := range k.known {
 		switch {
@@ -105,10 +105,10 @@ func (k *recordCache) updateFromList(l *ownedRecords) {
 	}
 }
 
-// addUnlessCachedLocked adds a listed sandbox or container to the cache unless it is cached, and records that
+// addOrMarkListedLocked adds a listed sandbox or container to the cache unless it is cached, and records that
 // the last list contained it. An entry that was recorded as removed stays so, because the list may be older
 // than the removal.
-func (k *recordCache) addUnlessCachedLocked(id string, newRecord func() cachedRecord) {
+func (k *recordCache) addOrMarkListedLocked(id string, newRecord func() cachedRecord) {
 	r, ok := k.known[id]
 	if !ok {
 		r = newRecord()

@@ -65,7 +65,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	}
 	kept := m.internSpecLocked(&req)
 	c := &container{
-		id: m.newIDLocked(req.Pod.UID), name: req.Name, pod: s.pod, sandbox: s,
+		id: m.nextDeterministicIDLocked(req.Pod.UID), name: req.Name, pod: s.pod, sandbox: s,
 		ref: reusePodRefIfEqual(req.Pod, s.ref), attempt: req.Attempt, spec: kept, resources: &kept.resources, run: &Run{}, answers: answers, created: now,
 	}
 	s.pod.insertContainer(c)

@@ -75,9 +75,9 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 	delete(m.mu.pods, p.ref.UID)
 }
 
-// newIDLocked returns an ID for a new sandbox or container of a pod, and counts the IDs of the pod. The ID
+// nextDeterministicIDLocked returns an ID for a new sandbox or container of a pod, and counts the IDs of the pod. The ID
 // depends only on the UID and that count, so the order of calls for different pods does not change their IDs.
-func (m *machine) newIDLocked(uid types.UID) string {
+func (m *machine) nextDeterministicIDLocked(uid types.UID) string {
 	past := m.ensureHistoryLocked(uid)
 	past.idsMade++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, past.idsMade))

@@ -55,7 +55,7 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 		}
 	}
 	s := &sandbox{
-		id: m.newIDLocked(req.Pod.UID), ref: reusePodRefIfEqual(req.Pod, nil), attempt: req.Attempt, ready: true,
+		id: m.nextDeterministicIDLocked(req.Pod.UID), ref: reusePodRefIfEqual(req.Pod, nil), attempt: req.Attempt, ready: true,
 		hostNetwork: req.Namespaces.HostNetwork, created: now, annotations: maps.Clone(req.Annotations),
 	}
 	if !req.Namespaces.HostNetwork {

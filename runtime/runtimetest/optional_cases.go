@@ -69,9 +69,9 @@ func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
 	return w, true
 }
 
-// waitUntilEventsFlow creates and removes sandboxes until the stream delivers an event for one, because a
+// createSandboxesUntilEventsFlow creates and removes sandboxes until the stream delivers an event for one, because a
 // stream may open late and lose earlier events. It fails the case after WaitTimeout.
-func (b *bench) waitUntilEventsFlow(w *openEventStream) {
+func (b *bench) createSandboxesUntilEventsFlow(w *openEventStream) {
 	b.Helper()
 	ref, attempt := b.newPodToCleanUp(), uint32(0)
 	b.waitFor("Events delivers an event for a new sandbox", func() bool {
@@ -91,7 +91,7 @@ func checkEventsForChanges(b *bench) {
 	if !ok {
 		return
 	}
-	b.waitUntilEventsFlow(w)
+	b.createSandboxesUntilEventsFlow(w)
 	ref := b.newPodToCleanUp()
 	before := 0
 	waitForEvent := func(change string) {

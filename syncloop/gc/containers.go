@@ -182,7 +182,7 @@ func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *r
 		if err := c.removeAttemptLogs(status, removals.Containers, id); err != nil {
 			return nil, fmt.Errorf("gc: logs of container %s: %w", id, err)
 		}
-		err := c.callWithTimeout(ctx, func(ctx context.Context) error {
+		err := c.callRemovalWithTimeout(ctx, func(ctx context.Context) error {
 			return c.config.Runtime.RemoveContainer(ctx, runtime.RemoveContainerRequest{ContainerID: id})
 		})
 		if err != nil {
@@ -193,7 +193,7 @@ func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *r
 		if ctx.Err() != nil || !c.config.Living(uid) {
 			break
 		}
-		err := c.callWithTimeout(ctx, func(ctx context.Context) error {
+		err := c.callRemovalWithTimeout(ctx, func(ctx context.Context) error {
 			return c.config.Runtime.RemoveSandbox(ctx, runtime.RemoveSandboxRequest{SandboxID: id})
 		})
 		if err != nil {
@@ -201,7 +201,7 @@ func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *r
 		}
 	}
 	c.config.Removed(uid)
-	return c.confirmRemoved(ctx, uid, removals)
+	return c.fetchStatusAndConfirmRemoved(ctx, uid, removals)
 }
 
 // removeAttemptLogs removes the logs of a container that is about to be removed, and of older attempts that the
@@ -222,9 +222,9 @@ func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []str
 	return c.config.Logs.RemoveAttempts(runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}, name, keep)
 }
 
-// confirmRemoved reads the status of the pod from the runtime and returns it. It returns an error if a chosen
+// fetchStatusAndConfirmRemoved reads the status of the pod from the runtime and returns it. It returns an error if a chosen
 // container or sandbox still exists, unless Living returns false for the pod.
-func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
+func (c *Containers) fetchStatusAndConfirmRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
 	status, err := fetchPodStatus(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout)
 	if err != nil {
 		return nil, err
@@ -242,9 +242,9 @@ func (c *Containers) confirmRemoved(ctx context.Context, uid types.UID, removals
 	return status, nil
 }
 
-// callWithTimeout calls remove with the timeout CallTimeout. The end of ctx does not cancel the call. It
+// callRemovalWithTimeout calls remove with the timeout CallTimeout. The end of ctx does not cancel the call. It
 // returns nil if remove returns ErrNotFound.
-func (c *Containers) callWithTimeout(ctx context.Context, remove func(context.Context) error) error {
+func (c *Containers) callRemovalWithTimeout(ctx context.Context, remove func(context.Context) error) error {
 	ctx, cancel := c.executor.WithDeadline(executor.Detach(ctx), c.executor.Now().Add(c.config.CallTimeout))
 	defer cancel()
 	if err := remove(ctx); err != nil && !errors.Is(err, runtime.ErrNotFound) {

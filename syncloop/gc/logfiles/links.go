@@ -77,13 +77,13 @@ func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 		below := func(root string) bool { return strings.HasPrefix(target, root+string(filepath.Separator)) }
 		return pods[filepath.Dir(filepath.Dir(target))] || slices.ContainsFunc(d.rootsOfThisNode(), below)
 	}
-	return d.removeLinksWhere(ctx, func(target string) bool { return ours(target) && isLogGone(target) })
+	return d.removeLinksWhere(ctx, func(target string) bool { return ours(target) && isLogGoneForGood(target) })
 }
 
-// isLogGone reports whether a log does not exist and will not exist again: its directory is gone, or the
+// isLogGoneForGood reports whether a log does not exist and will not exist again: its directory is gone, or the
 // directory has files of a newer attempt and none of the log's attempt. A rotated file shows that a rotation
 // may be in progress. The newest attempt of a container may still create its log.
-func isLogGone(target string) bool {
+func isLogGoneForGood(target string) bool {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}

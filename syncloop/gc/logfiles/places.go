@@ -256,7 +256,7 @@ func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 		return nil, fmt.Errorf("logfiles: logs of container %s: %w", l.Container, fs.ErrNotExist)
 	}
 	for i, dir := range dirs {
-		if len(dirs) == 1 || hasAttempt(dir, l.Attempt) {
+		if len(dirs) == 1 || hasLogOfAttempt(dir, l.Attempt) {
 			closeDirs(append(dirs[:i:i], dirs[i+1:]...))
 			return dir, nil
 		}
@@ -265,8 +265,8 @@ func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	return dirs[0], nil
 }
 
-// hasAttempt reports whether a directory has a log file of an attempt, current or rotated.
-func hasAttempt(dir *os.Root, attempt uint32) (has bool) {
+// hasLogOfAttempt reports whether a directory has a log file of an attempt, current or rotated.
+func hasLogOfAttempt(dir *os.Root, attempt uint32) (has bool) {
 	_ = forEachEntry(dir, func(e fs.DirEntry) bool {
 		n, ok := policy.AttemptOfLog(e.Name())
 		has = ok && n == attempt

@@ -41,7 +41,7 @@ func (c *Console) Join(ctx context.Context, streams runtime.Streams, onJoined fu
 	}
 	group := executor.NewGroup(c.executor)
 	if c.tty && streams.Resized != nil {
-		c.size.countSource()
+		c.size.incrementSizeSources()
 		group.Go(func() { c.size.followResizes(joined, streams.Resized) })
 	}
 	if streams.Stdin != nil {

@@ -83,7 +83,7 @@ func Open(ctx context.Context, config Config) (context.Context, *Console) {
 // client without stdin gives an end of input at once.
 func (c *Console) connectClient(ctx context.Context, client runtime.Streams) {
 	if c.tty && client.Resized != nil {
-		c.size.countSource()
+		c.size.incrementSizeSources()
 		c.helpers.Go(func() { c.size.followResizes(ctx, client.Resized) })
 	}
 	if client.Stdin == nil {

@@ -21,8 +21,8 @@ type terminalSize struct {
 
 func newTerminalSize(x executor.Executor) *terminalSize { return &terminalSize{changed: x.NewEvent()} }
 
-// countSource increments the number of clients that report terminal sizes. It is called before followResizes.
-func (s *terminalSize) countSource() {
+// incrementSizeSources increments the number of clients that report terminal sizes. It is called before followResizes.
+func (s *terminalSize) incrementSizeSources() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.from++
@@ -31,7 +31,7 @@ func (s *terminalSize) countSource() {
 // followResizes stores each terminal size that a client reports, and wakes the waiters, until nextSize returns
 // false. It then decrements the number of clients that report sizes.
 func (s *terminalSize) followResizes(ctx context.Context, nextSize func(context.Context) (runtime.TerminalSize, bool)) {
-	defer s.uncountSource()
+	defer s.decrementSizeSources()
 	for {
 		size, ok := nextSize(ctx)
 		if !ok {
@@ -44,8 +44,8 @@ func (s *terminalSize) followResizes(ctx context.Context, nextSize func(context.
 	}
 }
 
-// uncountSource decrements the number of clients that report terminal sizes, and wakes the waiters for a size.
-func (s *terminalSize) uncountSource() {
+// decrementSizeSources decrements the number of clients that report terminal sizes, and wakes the waiters for a size.
+func (s *terminalSize) decrementSizeSources() {
 	s.mu.Lock()
 	s.mu.from--
 	s.mu.Unlock()
