@@ -115,7 +115,7 @@ func (c *cache) list() ([]object, uint64) {
 	return c.mu.List("", acceptAll), c.mu.Version()
 }
 
-// acceptAll is a predicate that includes every object.
+// acceptAll returns true for any object, so that lists contain all objects.
 func acceptAll(object) bool { return true }
 
 // listAt returns the objects as they were at a version. The error is Expired if the cache no longer remembers that

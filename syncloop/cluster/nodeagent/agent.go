@@ -182,10 +182,10 @@ func (a *Agent) storeReadNodeAndNotify(node *v1.Node, readAt time.Time) {
 	a.storeNodeAndNotify(node, readAt, false)
 }
 
-// storeNodeAndNotify stores a Node object from the server, marks the node as registered, records an event for each
-// relevant change, handles a new UID, and calls Hooks.Changed. ownWrite means that the object is the response
-// to a write of this agent. It ignores an object that is older than such a response, unless the object was read
-// later: then the server was restored from a backup, and the last sent status counts as unknown.
+// storeNodeAndNotify stores a Node object from the server, marks the node as registered, records events for its
+// changes, handles a new UID, and calls Hooks.Changed. ownWrite means that the object is the response to a
+// write of this agent. An older object than such a response is ignored, unless it was read later: then the
+// server was restored from a backup, and the last sent status counts as unknown.
 func (a *Agent) storeNodeAndNotify(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node

@@ -144,7 +144,7 @@ func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.
 	return t.enqueue(s)
 }
 
-// alwaysTrue accepts every value.
+// alwaysTrue returns true for any value. It is the canEvict function of maps whose values can all be evicted.
 func alwaysTrue[V any](V) bool { return true }
 
 // recordMessageAndCheckSimilar reports whether the object recently had many other messages with this type and

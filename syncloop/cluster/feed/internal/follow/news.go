@@ -18,8 +18,8 @@ type changeLog[T metav1.Object] struct {
 const minKeptChanges = 64
 
 // add appends a change of a collection that has the given number of objects. If the log has as many changes as
-// that, but at least minKeptChanges, it discards them and marks the log as incomplete, so that the log takes no
-// more memory than the collection.
+// the collection has objects, and at least minKeptChanges, add discards all changes and marks the log as
+// incomplete, so that the log takes no more memory than the collection.
 func (n *changeLog[T]) add(c Change[T], objects int) {
 	switch {
 	case n.incomplete:
