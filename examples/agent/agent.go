@@ -117,7 +117,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	if err := a.listenOnSocketAndPort(); err != nil {
 		return nil, err
 	}
-	return a, a.listenForLocalAPI(&config)
+	return a, a.prepareLocalAPIIfSet(&config)
 }
 
 // applyPodsAndPrepareLogs adds the pods of "agent run" to the node. With --logs it also prepares the printing

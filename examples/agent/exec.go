@@ -24,7 +24,7 @@ func requirePodAndCommand(r *request) error {
 // runExec runs a command in a container and prints its output. It returns the exit code of the command, or an
 // exit code for an error of the request.
 func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
-	path, err := r.podPath(ctx, "exec")
+	path, err := r.resolvePodPath(ctx, "exec")
 	if err != nil {
 		return printRequestError(ctx, err, stderr)
 	}

@@ -19,7 +19,7 @@ func runExplain(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	if r.output == "json" {
 		query.Set("format", "json")
 	}
-	path, err := r.podPath(ctx, "explain")
+	path, err := r.resolvePodPath(ctx, "explain")
 	if err != nil {
 		return printRequestError(ctx, err, stderr)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 )
 
-// setCapacity parses and stores the capacity of the node.
+// setCapacity parses NAME=QUANTITY pairs, separated by commas, and replaces the capacity of the node by them.
 func (o *options) setCapacity(s string) error {
 	o.capacity = v1.ResourceList{}
 	return parsePairs(s, "NAME=QUANTITY", func(name, value string) error {
@@ -29,7 +29,7 @@ func (o *options) setCapacity(s string) error {
 	})
 }
 
-// setLabels parses and stores the labels of the node.
+// setLabels parses KEY=VALUE pairs, separated by commas, and replaces the labels of the node by them.
 func (o *options) setLabels(s string) error {
 	o.labels = map[string]string{}
 	return parsePairs(s, "KEY=VALUE", func(key, value string) error {
@@ -44,7 +44,8 @@ func (o *options) setLabels(s string) error {
 	})
 }
 
-// setRuntimeClasses parses and stores a map from RuntimeClass names to handlers of the runtime.
+// setRuntimeClasses parses CLASS=HANDLER pairs, separated by commas. It replaces the map from RuntimeClass
+// names to handlers of the runtime by them.
 func (o *options) setRuntimeClasses(s string) error {
 	o.handlers = map[string]string{}
 	return parsePairs(s, "CLASS=HANDLER", func(class, handler string) error {
@@ -100,7 +101,8 @@ func (o *options) setClusterDomain(s string) error {
 	return nil
 }
 
-// percentFlag returns a function that parses a percentage from 1 to 100 and stores it in n.
+// percentFlag returns a function that parses a percentage from 1 to 100 and stores it in n. The function
+// returns an error for any other text.
 func percentFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 1 || *n > 100 {

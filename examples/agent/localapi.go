@@ -93,10 +93,10 @@ func (r recorderPair) Eventf(object k8sruntime.Object, eventtype, reason, format
 	r.Event(object, eventtype, reason, fmt.Sprintf(format, args...))
 }
 
-// listenForLocalAPI creates the local API, the part of the Kubernetes API that the agent serves to kubectl,
+// prepareLocalAPIIfSet creates the local API, the part of the Kubernetes API that the agent serves to kubectl,
 // opens its port and writes the kubeconfig. It does nothing without --write-kubeconfig. It first returns an
 // error if pods that an earlier local API created would be terminated.
-func (a *agent) listenForLocalAPI(config *node.Config) error {
+func (a *agent) prepareLocalAPIIfSet(config *node.Config) error {
 	o := a.options.api
 	if err := a.checkNoCreatedPods(); err != nil || o.kubeconfig == "" {
 		return err
@@ -236,7 +236,7 @@ const defaultMaxPods = 110
 // nodeFactsFunc returns a function that collects the facts for the status of the Node object: capacity,
 // addresses, versions, the state of the runtime and problems.
 func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodestatus.Facts {
-	ask := runtimeStatusFunc(config.Runtime, time.Now)
+	ask := lastRuntimeStatusFunc(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
 		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Scheduling.Reserved, Info: command.SystemInfo()}
 		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.Scheduling.MaxPods, defaultMaxPods)), resource.DecimalSI)
@@ -259,10 +259,10 @@ func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodesta
 	}
 }
 
-// runtimeStatusFunc returns a function that requests the runtime's status. It returns the last status that the
+// lastRuntimeStatusFunc returns a function that requests the runtime's status. It returns the last status that the
 // runtime reported, and the time of that report. Until the first report the status is ready. For a runtime that
 // does not report its status, the status is ready at the current time.
-func runtimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
+func lastRuntimeStatusFunc(rt runtime.Runtime, now func() time.Time) func(context.Context) (time.Time, runtime.RuntimeStatus) {
 	seen, status := now(), runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	return func(ctx context.Context) (time.Time, runtime.RuntimeStatus) {
 		reporter := runtime.FeaturesOf(rt).StatusReporter

@@ -96,7 +96,7 @@ func (m *mute) RuntimeStatus(context.Context) (runtime.RuntimeStatus, error) { r
 func TestRuntimeStatusFunc(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	rt := &mute{err: runtime.ErrNotReady}
-	ask := runtimeStatusFunc(rt, func() time.Time { return now })
+	ask := lastRuntimeStatusFunc(rt, func() time.Time { return now })
 	ready := func() string {
 		seen, status := ask(t.Context())
 		c := nodestatus.ReadyCondition(nodestatus.Facts{Now: now, RuntimeSeen: seen, Runtime: status})
@@ -111,7 +111,7 @@ func TestRuntimeStatusFunc(t *testing.T) {
 	rt.status.NetworkReady = true
 	require.Equal(t, "True kubelet is posting ready status", ready())
 	now = now.Add(time.Hour)
-	ask = runtimeStatusFunc(nil, func() time.Time { return now })
+	ask = lastRuntimeStatusFunc(nil, func() time.Time { return now })
 	require.Equal(t, "True kubelet is posting ready status", ready())
 }
 

@@ -11,7 +11,7 @@ import (
 
 // runLogs prints the log of a container and returns an exit code.
 func runLogs(ctx context.Context, r *request, stdout, stderr io.Writer) int {
-	path, err := r.podPath(ctx, "logs")
+	path, err := r.resolvePodPath(ctx, "logs")
 	if err == nil {
 		_, err = r.copyBodyOfOK(ctx, r.terminalSafeWriter(stdout), http.MethodGet, r.query, path...)
 	}

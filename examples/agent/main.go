@@ -53,7 +53,7 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	signals := make(chan os.Signal, 3)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], filterSignals(signals, os.Exit), asTerminal(os.Stdout), asTerminal(os.Stderr)))
+	os.Exit(run(os.Args[1:], filterSignalsOrForceExit(signals, os.Exit), asTerminal(os.Stdout), asTerminal(os.Stderr)))
 }
 
 // gcPercent makes the garbage collector run when the heap has grown by a quarter. The heap of an
@@ -69,10 +69,10 @@ const duplicateSignalGap = 100 * time.Millisecond
 // still take then.
 const lastSignal, exitDelay = 3, time.Second
 
-// filterSignals forwards at most lastSignal signals, and drops a signal that comes within duplicateSignalGap
+// filterSignalsOrForceExit forwards at most lastSignal signals, and drops a signal that comes within duplicateSignalGap
 // after the last forwarded one. exitDelay after the last one it calls exit, because the agent may be blocked,
 // for example in a write that no process reads.
-func filterSignals(signals <-chan os.Signal, exit func(status int)) <-chan os.Signal {
+func filterSignalsOrForceExit(signals <-chan os.Signal, exit func(status int)) <-chan os.Signal {
 	out := make(chan os.Signal, lastSignal)
 	go func() {
 		defer close(out)

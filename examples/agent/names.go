@@ -72,10 +72,10 @@ func ambiguousNameError(text string, found []podName) error {
 	return fmt.Errorf("%q could be any of %s", text, strings.Join(names, ", "))
 }
 
-// podPath returns the URL path for an endpoint, the pod that the first argument names, and the container if the
+// resolvePodPath returns the URL path for an endpoint, the pod that the first argument names, and the container if the
 // request names one. It lists the agent's pods to complete the name. If that fails, it uses the name as
 // written.
-func (r *request) podPath(ctx context.Context, endpointName string) ([]string, error) {
+func (r *request) resolvePodPath(ctx context.Context, endpointName string) ([]string, error) {
 	var pods []podName
 	if err := r.forEachPod(ctx, func(pod *v1.Pod) { pods = append(pods, podNameOf(pod)) }); err != nil {
 		pods = nil

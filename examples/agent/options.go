@@ -105,7 +105,8 @@ func oneOfFlag(words string, set func(string)) func(string) error {
 	}
 }
 
-// positiveDurationFlag returns a function that parses a duration above zero and stores it in d.
+// positiveDurationFlag returns a function that parses a duration above zero and stores it in d. The function
+// returns an error for any other text.
 func positiveDurationFlag(d *time.Duration) func(string) error {
 	return func(s string) (err error) {
 		if *d, err = time.ParseDuration(s); err != nil || *d <= 0 {
@@ -115,7 +116,8 @@ func positiveDurationFlag(d *time.Duration) func(string) error {
 	}
 }
 
-// countFlag returns a function that parses a number from 0 and stores it in n.
+// countFlag returns a function that parses a number from 0 and stores it in n. The function returns an error
+// for any other text.
 func countFlag(n *int) func(string) error {
 	return func(s string) (err error) {
 		if *n, err = strconv.Atoi(s); err != nil || *n < 0 {

@@ -258,7 +258,7 @@ func TestSignals_KilledWithinSeconds(t *testing.T) {
 func TestSignals_Duplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := make(chan os.Signal, 3)
-		out := filterSignals(in, func(int) { assert.Fail(t, "there was no third one") })
+		out := filterSignalsOrForceExit(in, func(int) { assert.Fail(t, "there was no third one") })
 		var got []time.Duration
 		begun := time.Now()
 		for _, at := range []time.Duration{0, 1, 99, 100, 150, 199} {
@@ -283,7 +283,7 @@ func TestSignals_TheThirdAlwaysEnds(t *testing.T) {
 		in := make(chan os.Signal, 3)
 		begun := time.Now()
 		var exits []string
-		out := filterSignals(in, func(status int) { exits = append(exits, fmt.Sprint(status, " at ", time.Since(begun))) })
+		out := filterSignalsOrForceExit(in, func(status int) { exits = append(exits, fmt.Sprint(status, " at ", time.Since(begun))) })
 		for range 5 {
 			in <- syscall.SIGTERM
 			time.Sleep(duplicateSignalGap)

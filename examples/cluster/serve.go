@@ -35,7 +35,7 @@ func (o *options) listenAndReturnServe(n *cluster.Node, log *slog.Logger) (serve
 		return func(context.Context) error { return nil }, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if err := o.configureCertificate(config); err != nil {
+	if err := o.useCertificateFileOrSelfSigned(config); err != nil {
 		return nil, err
 	}
 	var authorities func() *x509.CertPool
@@ -80,9 +80,9 @@ func (o *options) nodeAPIServingText() string {
 	return "the node's API is served on " + o.listenAddress()
 }
 
-// configureCertificate makes config use the certificate of --tls-cert-file, which it reads again for each
+// useCertificateFileOrSelfSigned makes config use the certificate of --tls-cert-file, which it reads again for each
 // connection. Without that flag it creates a self-signed certificate.
-func (o *options) configureCertificate(config *tls.Config) error {
+func (o *options) useCertificateFileOrSelfSigned(config *tls.Config) error {
 	if o.certFile == "" {
 		made, err := newSelfSignedCertificate(o.name, o.certificateIPs)
 		config.Certificates = []tls.Certificate{made}

@@ -20,10 +20,10 @@ type result struct {
 	allocations float64 // per operation, NaN if the benchmark does not report them
 }
 
-// parseOutput parses the output of go test -bench. The key of a result is the last element of the package path
+// parseBenchmarkOutput parses the output of go test -bench. The key of a result is the last element of the package path
 // and the name of the benchmark: podworkers.Dispatch, pleg.RelistUnchanged/n=110. A benchmark that ran several
 // times has the smallest values.
-func parseOutput(r io.Reader) (map[string]result, error) {
+func parseBenchmarkOutput(r io.Reader) (map[string]result, error) {
 	results := map[string]result{}
 	var folder string
 	lines := bufio.NewScanner(r)
@@ -109,9 +109,9 @@ type line struct {
 // recording is the content of the file with recorded figures.
 type recording []line
 
-// parseRecorded parses a file with the lines "ratio A B VALUE", "allocs A VALUE" and comments with #. It
+// parseRecordedFigures parses a file with the lines "ratio A B VALUE", "allocs A VALUE" and comments with #. It
 // returns an error for any other line, and for a file without a figure.
-func parseRecorded(text string) (recording, error) {
+func parseRecordedFigures(text string) (recording, error) {
 	var all recording
 	found := false
 	for i, t := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {

@@ -77,9 +77,9 @@ func TestRun_BadFile(t *testing.T) {
 
 // TestUpdate: a new recording keeps comments and order.
 func TestUpdate(t *testing.T) {
-	r, err := parseRecorded("# first\n\nratio podworkers.Dispatch podworkers.Spawn 9\nallocs podworkers.Lifecycle 7\n# last\n")
+	r, err := parseRecordedFigures("# first\n\nratio podworkers.Dispatch podworkers.Spawn 9\nallocs podworkers.Lifecycle 7\n# last\n")
 	require.NoError(t, err)
-	results, err := parseOutput(strings.NewReader(output))
+	results, err := parseBenchmarkOutput(strings.NewReader(output))
 	require.NoError(t, err)
 	text, err := r.updatedText(results)
 	require.NoError(t, err)

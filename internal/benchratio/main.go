@@ -47,11 +47,11 @@ func compareOrRecord(file string, record bool) (faults []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := parseRecorded(string(text))
+	recorded, err := parseRecordedFigures(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	results, err := parseOutput(os.Stdin)
+	results, err := parseBenchmarkOutput(os.Stdin)
 	if err != nil {
 		return nil, err
 	}

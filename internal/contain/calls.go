@@ -117,11 +117,11 @@ type guardedHandler struct {
 	guard *Guard
 }
 
-// recoverPanic must be deferred. It recovers a panic of the log handler, stores it in err, and counts it. It
+// recoverAndCountPanic must be deferred. It recovers a panic of the log handler, stores it in err, and counts it. It
 // does not log the panic, because the log handler is what panics.
-func (h *guardedHandler) recoverPanic(err *error) {
+func (h *guardedHandler) recoverAndCountPanic(err *error) {
 	if v := recover(); v != nil {
-		p := newPanic(logCall, v)
+		p := newPanicOrReraise(logCall, v)
 		h.guard.RecordPanic(logCall, p)
 		*err = p
 	}
@@ -129,13 +129,13 @@ func (h *guardedHandler) recoverPanic(err *error) {
 
 // Enabled implements slog.Handler.
 func (h *guardedHandler) Enabled(ctx context.Context, level slog.Level) bool {
-	defer h.recoverPanic(new(error))
+	defer h.recoverAndCountPanic(new(error))
 	return h.inner.Enabled(ctx, level)
 }
 
 // Handle implements slog.Handler.
 func (h *guardedHandler) Handle(ctx context.Context, r slog.Record) (err error) {
-	defer h.recoverPanic(&err)
+	defer h.recoverAndCountPanic(&err)
 	return h.inner.Handle(ctx, r)
 }
 
@@ -153,6 +153,6 @@ func (h *guardedHandler) WithGroup(name string) slog.Handler {
 // deriveInner panics.
 func (h *guardedHandler) derive(deriveInner func() slog.Handler) (derived slog.Handler) {
 	derived = h
-	defer h.recoverPanic(new(error))
+	defer h.recoverAndCountPanic(new(error))
 	return &guardedHandler{deriveInner(), h.guard}
 }

@@ -113,7 +113,7 @@ func (g *Guard) CheckErrorText(call string, err error) (readable error) {
 // HandlePanic logs and counts a value that recover returned, and returns it as an error. Functions that defer their own
 // recover call it.
 func (g *Guard) HandlePanic(call string, value any) error {
-	p := newPanic(call, value)
+	p := newPanicOrReraise(call, value)
 	if g.countPanic(call, p) {
 		g.log.Error("a panic was contained", "call", call, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
@@ -121,9 +121,9 @@ func (g *Guard) HandlePanic(call string, value any) error {
 	return p
 }
 
-// newPanic converts a recovered value to a Panic with a stack. It panics again with an executor.Fault, which a
+// newPanicOrReraise converts a recovered value to a Panic with a stack. It panics again with an executor.Fault, which a
 // Guard must not contain.
-func newPanic(call string, value any) *Panic {
+func newPanicOrReraise(call string, value any) *Panic {
 	executor.ReraiseFault(value)
 	if p, ok := value.(*executor.Panicked); ok {
 		return &Panic{call, p.Value, p.Stack}

@@ -38,14 +38,14 @@ func New[V any](merge func(old, new V) V, wake func()) *Set[V] {
 
 // Add puts the pod into the set, or merges v into the pod's value in the set.
 func (s *Set[V]) Add(uid types.UID, v V) {
-	if s.addEntry(uid, v) && s.wake != nil {
+	if s.addOrMergeEntry(uid, v) && s.wake != nil {
 		s.wake()
 	}
 }
 
-// addEntry adds an entry with a value. If the UID already has an entry, it merges the value into that entry, or
+// addOrMergeEntry adds an entry with a value. If the UID already has an entry, it merges the value into that entry, or
 // replaces its value if the set has no merge function. It returns true if the set was empty before.
-func (s *Set[V]) addEntry(uid types.UID, v V) (wasEmpty bool) {
+func (s *Set[V]) addOrMergeEntry(uid types.UID, v V) (wasEmpty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, ok := s.mu.index[uid]; ok {

@@ -103,11 +103,11 @@ const (
 func (b Bounds) checkDocument(v *Value, values int, bytes int64) (line int, err error) {
 	switch {
 	case v.height > maxDepth:
-		return v.innermostLine(func(part *Value) bool { return part.height > maxDepth }), boundErrorf("nested deeper than %d levels", maxDepth)
+		return v.lineOfInnermost(func(part *Value) bool { return part.height > maxDepth }), boundErrorf("nested deeper than %d levels", maxDepth)
 	case values > maxValues:
-		return v.innermostLine(func(part *Value) bool { return part.size > maxValues }), boundErrorf("more than %d values once aliases are written out", maxValues)
+		return v.lineOfInnermost(func(part *Value) bool { return part.size > maxValues }), boundErrorf("more than %d values once aliases are written out", maxValues)
 	case bytes > b.Bytes:
-		return v.innermostLine(func(part *Value) bool { return part.bytes > b.Bytes }), boundErrorf("more than %s once aliases are written out", formatBytes(b.Bytes))
+		return v.lineOfInnermost(func(part *Value) bool { return part.bytes > b.Bytes }), boundErrorf("more than %s once aliases are written out", formatBytes(b.Bytes))
 	}
 	return 0, nil
 }

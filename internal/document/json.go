@@ -55,7 +55,7 @@ func (r *jsonReader) readValue(depth int) (*Value, error) {
 // parseValue reads the rest of the value whose first token is token. It returns an error if the value is nested
 // too deeply, or is one value too many.
 func (r *jsonReader) parseValue(token json.Token, depth int) (*Value, error) {
-	v := &Value{Line: r.lineAtOffset(r.dec.InputOffset())}
+	v := &Value{Line: r.advanceToOffset(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {
 		return nil, boundErrorf("more than %d values", maxValues)
 	}
@@ -106,7 +106,7 @@ func (r *jsonReader) readObject(v *Value, depth int) error {
 		if err != nil {
 			return toUnexpectedEOF(err)
 		}
-		name, line := key.(string), r.lineAtOffset(r.dec.InputOffset())
+		name, line := key.(string), r.advanceToOffset(r.dec.InputOffset())
 		child, err := r.readValue(depth + 1)
 		if err != nil {
 			return toUnexpectedEOF(err)
@@ -146,8 +146,9 @@ func toUnexpectedEOF(err error) error {
 	return err
 }
 
-// lineAtOffset returns the line of an offset. The offsets of successive calls must not decrease.
-func (r *jsonReader) lineAtOffset(offset int64) int {
+// advanceToOffset counts the lines up to an offset, and returns the line of the offset. An offset before the
+// last one counts as the last one.
+func (r *jsonReader) advanceToOffset(offset int64) (line int) {
 	offset = max(offset, r.countedTo)
 	r.line += bytes.Count(r.data[r.countedTo:offset], []byte{'\n'})
 	r.countedTo = offset
@@ -159,10 +160,10 @@ func (r *jsonReader) lineAtOffset(offset int64) int {
 func (r *jsonReader) lineOfError(err error) int {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return r.lineAtOffset(min(syntax.Offset, int64(len(r.data))))
+		return r.advanceToOffset(min(syntax.Offset, int64(len(r.data))))
 	}
 	if errors.Is(err, errUnexpectedEOF) {
-		return r.lineAtOffset(int64(len(r.data)))
+		return r.advanceToOffset(int64(len(r.data)))
 	}
 	return r.line
 }

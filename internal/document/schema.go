@@ -51,14 +51,14 @@ func (s *schema) allFaults() Faults {
 
 // addTypeFault adds the fault that the value is not of the expected kind, and adds its path to the missing
 // values. It always returns nil, so that the caller can return that in place of the value.
-func (s *schema) addTypeFault(at *Path, v *Value, expected string) *Value {
+func (s *schema) addTypeFault(at *Path, v *Value, expected string) (alwaysNil *Value) {
 	s.addFault(at, "%s: expected %s", v.Describe(), expected)
 	return s.addMissing(at)
 }
 
 // addMissing adds the path to the list of values that the result does not contain, up to maxMissing paths. It
 // always returns nil, so that the caller can return that in place of the value.
-func (s *schema) addMissing(at *Path) *Value {
+func (s *schema) addMissing(at *Path) (alwaysNil *Value) {
 	if len(s.missing) < maxMissing {
 		s.missing = append(s.missing, at)
 	}
@@ -70,7 +70,7 @@ const maxMissing = 1000
 
 // reserveMemoryOrAddFault adds bytes to the memory that the values of the file need, and returns true if the
 // sum is within the bound. The first time that the sum exceeds the bound it adds a fault.
-func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) bool {
+func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) (withinBound bool) {
 	if s.file.memoryExceeded {
 		return false
 	}

@@ -99,9 +99,9 @@ func (v *Value) addTotals(part *Value) {
 	v.bytes = min(v.bytes+part.bytes, maxByteSum)
 }
 
-// innermostLine returns the line of an innermost part of v for which exceeds returns true: no part of that part
+// lineOfInnermost returns the line of an innermost part of v for which exceeds returns true: no part of that part
 // exceeds too. It returns the line of v if no part exceeds.
-func (v *Value) innermostLine(exceeds func(*Value) bool) int {
+func (v *Value) lineOfInnermost(exceeds func(*Value) bool) int {
 	for {
 		inner := slices.IndexFunc(v.Items, exceeds)
 		if inner >= 0 {

@@ -155,7 +155,7 @@ func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null":
 			r.addFault(key, "a key must be a plain word")
 		case key.ShortTag() == "!!merge":
-			merged = append(merged, r.mergedObjects(key, child)...)
+			merged = append(merged, r.mergedObjectsOrFault(key, child)...)
 		case seen[key.Value] > 0:
 			r.duplicates = r.duplicates.addDuplicateField(key.Value, key.Line, seen[key.Value])
 			v.Fields[position[key.Value]] = Field{key.Value, key.Line, child}
@@ -182,9 +182,9 @@ func (r *yamlReader) readMapping(n *yaml.Node, v *Value, depth int) {
 	}
 }
 
-// mergedObjects returns the objects that v, the value of a merge key (<<), lists: v itself or the items of v.
+// mergedObjectsOrFault returns the objects that v, the value of a merge key (<<), lists: v itself or the items of v.
 // If one is not an object, it adds a fault and returns nil.
-func (r *yamlReader) mergedObjects(key *yaml.Node, v *Value) []*Value {
+func (r *yamlReader) mergedObjectsOrFault(key *yaml.Node, v *Value) []*Value {
 	candidates := []*Value{v}
 	if v.Kind == List {
 		candidates = v.Items

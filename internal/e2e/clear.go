@@ -54,15 +54,15 @@ func (c *Containerd) removePods() {
 		c.t.Logf("e2e: %v", err)
 	}
 	for _, s := range list.GetItems() {
-		if err := removePod(ctx, client, s.GetId()); err != nil {
+		if err := stopAndRemovePod(ctx, client, s.GetId()); err != nil {
 			c.t.Logf("e2e: %v", err)
 		}
 	}
 }
 
-// removePod stops and removes a sandbox within 30 seconds, so that a shim that hangs does not delay the other
+// stopAndRemovePod stops and removes a sandbox within 30 seconds, so that a shim that hangs does not delay the other
 // sandboxes.
-func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) error {
+func stopAndRemovePod(ctx context.Context, client cri.RuntimeServiceClient, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if _, err := client.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
@@ -75,15 +75,15 @@ func removePod(ctx context.Context, client cri.RuntimeServiceClient, id string) 
 // killAndUnmount kills the processes that this containerd left, and unmounts all mounts below its directory.
 func (c *Containerd) killAndUnmount() {
 	for range 3 { // a killed process may have children that appear only then
-		c.killLeftovers()
+		c.killLeftoverProcesses()
 	}
 	c.unmountAll()
 }
 
-// killLeftovers kills the shims of this containerd, its network plugins, the processes in its containers, and
+// killLeftoverProcesses kills the shims of this containerd, its network plugins, the processes in its containers, and
 // the descendants of all of these. If containerd is killed during a start, it can leave a container that it
 // does not know.
-func (c *Containerd) killLeftovers() {
+func (c *Containerd) killLeftoverProcesses() {
 	parents, ours := map[int]int{}, []int{}
 	for _, dir := range processDirs() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))

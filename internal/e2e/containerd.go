@@ -66,7 +66,7 @@ func Start(t T, version Version) *Containerd {
 	t.Helper()
 	p, missing := findPrograms(version)
 	if missing != "" {
-		skipOrFail(t, missing)
+		skipOrFailInCI(t, missing)
 		return nil
 	}
 	dir, err := os.MkdirTemp("", "podkeel-")
@@ -81,7 +81,7 @@ func Start(t T, version Version) *Containerd {
 		c.bridge = c.bridge[:15]
 	}
 	t.Cleanup(c.removeAll)
-	c.Registry = serveRegistry(t)
+	c.Registry = serveRegistryWithImages(t)
 	c.writeConfig()
 	c.conn, err = grpc.NewClient(c.Endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
 	if err != nil {
@@ -91,15 +91,15 @@ func Start(t T, version Version) *Containerd {
 	return c
 }
 
-// skipOrFail skips the test because something is missing on the machine. If the environment variable CI is
+// skipOrFailInCI skips the test because something is missing on the machine. If the environment variable CI is
 // "true", it fails the test instead.
-func skipOrFail(t T, what string) {
+func skipOrFailInCI(t T, missing string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
-		t.Fatalf("e2e: this machine cannot run containers: %s", what)
+		t.Fatalf("e2e: this machine cannot run containers: %s", missing)
 		return
 	}
-	t.Skipf("e2e: this machine cannot run containers: %s", what)
+	t.Skipf("e2e: this machine cannot run containers: %s", missing)
 }
 
 // Conn is a connection for bare CRI calls. It lives as long as the test.

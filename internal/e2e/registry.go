@@ -27,8 +27,8 @@ type blob struct {
 	data              []byte
 }
 
-// serveRegistry starts an image registry with busybox and pause images. It serves until the test ends.
-func serveRegistry(t T) *Registry {
+// serveRegistryWithImages starts an image registry with busybox and pause images. It serves until the test ends.
+func serveRegistryWithImages(t T) *Registry {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -54,7 +54,7 @@ func Detach(ctx context.Context) context.Context { return context.WithoutCancel(
 // Init initialises an embedded Context. It is called once, before any other use.
 func (c *Context) Init(parent context.Context) {
 	c.parent = parent
-	if o := contextOf(parent); o != nil {
+	if o := equivalentContext(parent); o != nil {
 		c.pollsParent = o.pollsParent
 		c.parentLink.child = c
 		if !o.addCallback(&c.parentLink) {
@@ -106,7 +106,7 @@ func (c *Context) Cancel(err error) {
 		return
 	}
 	for f := c.popCallback(); f != nil; f = c.popCallback() {
-		f.run()
+		f.cancelChildOrCall()
 	}
 }
 
@@ -193,9 +193,9 @@ func (c *Context) addCallback(cb *callback) (added bool) {
 	return true
 }
 
-// contextOf returns the Context of this package that ends exactly when ctx does: ctx itself, the Context that
+// equivalentContext returns the Context of this package that ends exactly when ctx does: ctx itself, the Context that
 // ctx embeds, or the parent of ctx if ctx only adds values. It returns nil if there is no such Context.
-func contextOf(ctx context.Context) *Context {
+func equivalentContext(ctx context.Context) *Context {
 	if c, ok := ctx.(*Context); ok {
 		return c
 	}
@@ -231,9 +231,9 @@ func (cb *callback) withdraw() (withdrawn bool) {
 	return true
 }
 
-// run cancels the child context of the callback with the error of its owner. If the callback has no child, run
+// cancelChildOrCall cancels the child context of the callback with the error of its owner. If the callback has no child, run
 // calls f.
-func (cb *callback) run() {
+func (cb *callback) cancelChildOrCall() {
 	if cb.child != nil {
 		cb.child.Cancel(cb.owner.Err())
 		return

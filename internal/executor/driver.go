@@ -67,7 +67,7 @@ func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func()
 // waiting must return false at due. Unlike runWhile it advances the clock to due even if no timer is set.
 func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	for waiting() {
-		if s.stepOnce() {
+		if s.stepRandomCoroutine() {
 			continue
 		}
 		next, ok := s.NextTimer()
@@ -146,7 +146,7 @@ func (s *Scheduler) runGuarded(f func()) {
 	g.running = true
 	r := guardedRun{ended: make(chan struct{})}
 	go r.runAndRecover(f)
-	if !g.waitForEnd(&r) {
+	if !g.waitForEndOrStall(&r) {
 		g.stalledRun = &r
 		g.stalled(stackOfBlockedCoroutine())
 		panic("executor: the simulation waits for something outside it")
@@ -155,9 +155,9 @@ func (s *Scheduler) runGuarded(f func()) {
 	r.repanicOrGoexit()
 }
 
-// waitForEnd waits until a run has ended, and returns true. It returns false if no step of the simulation
+// waitForEndOrStall waits until a run has ended, and returns true. It returns false if no step of the simulation
 // begins within the guard's limit of real time.
-func (g *guard) waitForEnd(r *guardedRun) (ended bool) {
+func (g *guard) waitForEndOrStall(r *guardedRun) (ended bool) {
 	const looks = 8 // checks within the limit, so that a stall is detected soon after it
 	ticker := time.NewTicker(max(g.limit/looks, 1))
 	defer ticker.Stop()
@@ -232,7 +232,7 @@ func (s *Scheduler) RunWhile(until time.Time, waiting func() bool) (err error) {
 // returns an error if waiting still returns true and no timer is left, or the time until has arrived.
 func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 	for waiting() {
-		if s.stepOnce() {
+		if s.stepRandomCoroutine() {
 			continue
 		}
 		switch next, ok := s.NextTimer(); {

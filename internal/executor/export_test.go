@@ -38,4 +38,4 @@ func PendingRoom(n int) (length, room int) {
 }
 
 // EndUnused is a call of the timer of Runners.
-func EndUnused(r *Runners) { r.endUnused() }
+func EndUnused(r *Runners) { r.endUnusedAndResetTimer() }

@@ -28,7 +28,7 @@ func (g *Group) Go(f func()) {
 	g.mu.running++
 	g.mu.Unlock()
 	g.exec.Go(func() {
-		defer g.memberDone()
+		defer g.recordMemberEnd()
 		f()
 	})
 }
@@ -36,7 +36,7 @@ func (g *Group) Go(f func()) {
 // Wait returns when no member is running. In a crashed process it returns at once. The members that the
 // waiting coroutine has started are younger than it, so they have already returned.
 func (g *Group) Wait() {
-	if all := g.doneLatch(); all != nil {
+	if all := g.doneLatchOrNil(); all != nil {
 		_ = all.Wait(context.Background()) // It fails only in a crash, after which no coroutine runs.
 	}
 }
@@ -44,7 +44,7 @@ func (g *Group) Wait() {
 // WaitUntil is Wait with a time limit, for members that call code which may not return. It reports
 // whether no member is running; members that still run are left behind.
 func (g *Group) WaitUntil(t time.Time) bool {
-	all := g.doneLatch()
+	all := g.doneLatchOrNil()
 	if all == nil {
 		return true
 	}
@@ -53,9 +53,9 @@ func (g *Group) WaitUntil(t time.Time) bool {
 	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
 }
 
-// doneLatch returns a latch that opens when no member of the group is running. It returns nil if none is
+// doneLatchOrNil returns a latch that opens when no member of the group is running. It returns nil if none is
 // running now.
-func (g *Group) doneLatch() Latch {
+func (g *Group) doneLatchOrNil() Latch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.running == 0 {
@@ -66,9 +66,9 @@ func (g *Group) doneLatch() Latch {
 	return all
 }
 
-// memberDone records the end of one member. After the last running member it opens the latches that doneLatch
+// recordMemberEnd records the end of one member. After the last running member it opens the latches that doneLatchOrNil
 // has returned.
-func (g *Group) memberDone() {
+func (g *Group) recordMemberEnd() {
 	g.mu.Lock()
 	g.mu.running--
 	var waiters []Latch
@@ -106,8 +106,8 @@ func toPanicked(value any) *Panicked {
 	return &Panicked{value, debug.Stack()}
 }
 
-// wrapPanic must be deferred. It recovers a panic and panics again with a *Panicked, which keeps the stack.
-func wrapPanic() {
+// repanicWithStack must be deferred. It recovers a panic and panics again with a *Panicked, which keeps the stack.
+func repanicWithStack() {
 	if v := recover(); v != nil {
 		panic(toPanicked(v))
 	}
@@ -145,13 +145,13 @@ type eachCall struct {
 
 // callRemaining calls f for the next index until no index is left. It recovers panics of f.
 func (e *eachCall) callRemaining() {
-	for i, ok := e.nextIndex(); ok; i, ok = e.nextIndex() {
+	for i, ok := e.takeNextIndex(); ok; i, ok = e.takeNextIndex() {
 		e.callAndRecover(i)
 	}
 }
 
-// nextIndex takes the next index and returns it. It returns false if no index is left.
-func (e *eachCall) nextIndex() (int, bool) {
+// takeNextIndex takes the next index and returns it. It returns false if no index is left.
+func (e *eachCall) takeNextIndex() (int, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := e.next

@@ -169,7 +169,7 @@ func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
 		due := p.s.now.Add(d)
 		return p.driverWait(ctx, due, func() bool { return !p.s.now.Before(due) })
 	}
-	c, err := p.beginWait(ctx)
+	c, err := p.currentCoroutineForWait(ctx)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (p *Process) WithDeadline(ctx context.Context, t time.Time) (context.Contex
 		d.Cancel(context.DeadlineExceeded)
 		return &d.Context, func() {}
 	}
-	if d.end.f = d.removeTimer; !p.crashed && d.addCallback(&d.end) {
+	if d.end.f = d.removeDeadlineTimer; !p.crashed && d.addCallback(&d.end) {
 		d.timer = timer{due: t, d: d}
 		heap.Push(&p.s.timers, &d.timer)
 		p.deadlines++
@@ -210,8 +210,8 @@ type deadlineContext struct {
 	end   callback // removes the timer when the context ends earlier
 }
 
-// removeTimer removes the deadline timer of a context that has ended. It does nothing if the timer is not set.
-func (d *deadlineContext) removeTimer() {
+// removeDeadlineTimer removes the deadline timer of a context that has ended. It does nothing if the timer is not set.
+func (d *deadlineContext) removeDeadlineTimer() {
 	if !d.timer.armed {
 		return
 	}
@@ -231,10 +231,10 @@ func (d *deadlineContext) cancelAtDeadline() {
 	d.p.Go(func() { d.Cancel(context.DeadlineExceeded) })
 }
 
-// beginWait returns the current coroutine, and an error if it may not wait: its process has crashed or ctx has
+// currentCoroutineForWait returns the current coroutine, and an error if it may not wait: its process has crashed or ctx has
 // ended. It panics after too many such errors in a row, as a loop that ignores them would hang the simulation.
 // It also panics if the caller is no coroutine, or returns ErrCrashed if the process has crashed.
-func (p *Process) beginWait(ctx context.Context) (*coroutine, error) {
+func (p *Process) currentCoroutineForWait(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
 	if c == nil {
 		if p.crashed {
@@ -316,7 +316,7 @@ func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed b
 	if e.p.driverMayWait() {
 		return e.driverWaitForSignal(ctx, t, timed)
 	}
-	c, err := e.p.beginWait(ctx)
+	c, err := e.p.currentCoroutineForWait(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -385,7 +385,7 @@ func (l *simulatedLatch) Wait(ctx context.Context) error {
 	if l.p.driverMayWait() {
 		return l.p.driverWait(ctx, time.Time{}, func() bool { return l.open })
 	}
-	c, err := l.p.beginWait(ctx)
+	c, err := l.p.currentCoroutineForWait(ctx)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (r *Runners) popFunctionAndStartNext(started bool) func() {
 }
 
 // addParked adds wake, the channel of the calling goroutine, to the parked ones. It starts the timer for
-// endUnused if needed. It returns false if the goroutine must return instead, because r is closed or enough
+// endUnusedAndResetTimer if needed. It returns false if the goroutine must return instead, because r is closed or enough
 // goroutines are parked.
 func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 	r.mu.Lock()
@@ -144,14 +144,14 @@ func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 	}
 	r.mu.parked = append(r.mu.parked, wake)
 	if r.mu.timer == nil {
-		r.mu.timer = time.AfterFunc(parkTime, r.endUnused)
+		r.mu.timer = time.AfterFunc(parkTime, r.endUnusedAndResetTimer)
 	}
 	return true
 }
 
-// endUnused is called by a timer. It lets the goroutines return that stayed parked since its last call, and
+// endUnusedAndResetTimer is called by a timer. It lets the goroutines return that stayed parked since its last call, and
 // sets the timer again if others are parked.
-func (r *Runners) endUnused() {
+func (r *Runners) endUnusedAndResetTimer() {
 	r.mu.Lock()
 	unused := r.removeParkedLocked(r.mu.unused)
 	r.mu.unused = len(r.mu.parked)
@@ -163,13 +163,13 @@ func (r *Runners) endUnused() {
 }
 
 // removeParkedLocked removes the first n goroutines from the parked ones and returns their wake channels. If no
-// parked goroutine is left, it stops the timer that calls endUnused.
+// parked goroutine is left, it stops the timer that calls endUnusedAndResetTimer.
 func (r *Runners) removeParkedLocked(n int) []chan struct{} {
 	removed := append([]chan struct{}(nil), r.mu.parked[:n]...)
 	left := copy(r.mu.parked, r.mu.parked[n:])
 	clear(r.mu.parked[left:])
 	r.mu.parked = r.mu.parked[:left]
-	r.mu.unused = max(0, r.mu.unused-n) // endUnused can run after Close: Stop does not wait for it.
+	r.mu.unused = max(0, r.mu.unused-n) // endUnusedAndResetTimer can run after Close: Stop does not wait for it.
 	if left == 0 && r.mu.timer != nil {
 		r.mu.timer.Stop()
 		r.mu.timer = nil

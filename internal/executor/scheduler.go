@@ -61,13 +61,13 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 // Step resumes one ready coroutine, chosen by the seed, until it waits again or returns. If none is
 // ready it does nothing and returns false.
 func (s *Scheduler) Step() (stepped bool) {
-	s.resetDriverWaitAndRun(func() { stepped = s.stepOnce() })
+	s.resetDriverWaitAndRun(func() { stepped = s.stepRandomCoroutine() })
 	return stepped
 }
 
-// stepOnce resumes one ready coroutine, which it chooses at random, until the coroutine waits or returns. It
+// stepRandomCoroutine resumes one ready coroutine, which it chooses at random, until the coroutine waits or returns. It
 // returns false if no coroutine is ready. It panics after too many steps at the same simulated time.
-func (s *Scheduler) stepOnce() bool {
+func (s *Scheduler) stepRandomCoroutine() bool {
 	s.wakePollingWithEndedContext()
 	if len(s.ready) == 0 {
 		return false
@@ -91,7 +91,7 @@ func (s *Scheduler) RunUntilIdle() { s.resetDriverWaitAndRun(s.runUntilIdle) }
 
 // runUntilIdle steps the simulation until no coroutine is ready. It does not advance the clock.
 func (s *Scheduler) runUntilIdle() {
-	for s.stepOnce() {
+	for s.stepRandomCoroutine() {
 	}
 }
 
@@ -168,13 +168,13 @@ func (s *Scheduler) resumeCoroutine(c *coroutine) {
 			c.p.removeEndedCoroutine(c)
 			c.p.keepOrStopCoroutine(c)
 		}
-		s.unwindCrashed()
+		s.unwindCrashedProcesses()
 	}()
 	_, alive = c.next()
 }
 
-// unwindCrashed makes all coroutines return in the processes that one of their own coroutines has crashed.
-func (s *Scheduler) unwindCrashed() {
+// unwindCrashedProcesses makes all coroutines return in the processes that one of their own coroutines has crashed.
+func (s *Scheduler) unwindCrashedProcesses() {
 	for len(s.crashedProcesses) > 0 {
 		p := s.crashedProcesses[0]
 		s.crashedProcesses = s.crashedProcesses[1:]
@@ -203,7 +203,7 @@ func (s *Scheduler) makeReady(c *coroutine, cause wakeCause) (wasParked bool) {
 // wakeOnContextEnd arranges that c becomes ready when ctx ends: by a callback of a Context of this package, or
 // by polling any other context. A context that cannot end needs nothing.
 func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
-	o := contextOf(ctx)
+	o := equivalentContext(ctx)
 	switch {
 	case o != nil && !o.pollsParent:
 		c.end = callback{f: c.onEnd}
@@ -262,7 +262,7 @@ func newCoroutine(p *Process, f func()) *coroutine {
 	c.timer.c = c
 	c.onEnd = func() { p.s.makeReady(c, wokenByContext) }
 	c.next, c.stop = iter.Pull(func(yield func(struct{}) bool) {
-		defer wrapPanic() // Without this the stack of the panic would be lost.
+		defer repanicWithStack() // Without this the stack of the panic would be lost.
 		c.yield = yield
 		for more := true; more; more = yield(struct{}{}) {
 			c.f()

@@ -98,7 +98,7 @@ func findCitations(m *Module, p *Package) ([]Citation, error) {
 		}
 		out = append(out, findFileCitations(m, f, string(source))...)
 	}
-	stories, err := findStoryCitations(m, p)
+	stories, err := findTestdataCitations(m, p)
 	return append(out, stories...), err
 }
 
@@ -141,9 +141,9 @@ func testNamesByLine(m *Module, f *File) map[int]string {
 	return out
 }
 
-// findStoryCitations returns the citations in the files under a package's testdata directory. It also searches
+// findTestdataCitations returns the citations in the files under a package's testdata directory. It also searches
 // the names of the files; an id in a name is a citation in line 1.
-func findStoryCitations(m *Module, p *Package) ([]Citation, error) {
+func findTestdataCitations(m *Module, p *Package) ([]Citation, error) {
 	root := filepath.Join(m.Root, p.Dir)
 	var out []Citation
 	err := filepath.WalkDir(filepath.Join(root, "testdata"), func(name string, entry fs.DirEntry, err error) error {

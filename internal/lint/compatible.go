@@ -14,7 +14,7 @@ func IncompatibleChanges(released, now string) (changes []string) {
 	promised, interfaces := map[string]bool{}, map[string]bool{}
 	before, after := strings.Split(released, "\n"), strings.Split(now, "\n")
 	for _, line := range before {
-		if dir, ok := promisedPackage(line); ok {
+		if dir, ok := parsePromisedPackage(line); ok {
 			promised[dir] = true
 		}
 		if name, ok := strings.CutSuffix(line, " interface"); ok {
@@ -35,9 +35,9 @@ func IncompatibleChanges(released, now string) (changes []string) {
 	return changes
 }
 
-// promisedPackage parses a line "package DIR TIER". It returns DIR, and true if TIER is Beta or Stable. It
+// parsePromisedPackage parses a line "package DIR TIER". It returns DIR, and true if TIER is Beta or Stable. It
 // returns "" and false for any other line.
-func promisedPackage(line string) (dir string, promised bool) {
+func parsePromisedPackage(line string) (dir string, promised bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 || fields[0] != "package" {
 		return "", false

@@ -8,9 +8,9 @@ import (
 
 const maxDocLines = 80
 
-// checkPackageComments reports package comments that are too long, and ids in package comments and in the
+// checkCommentLengthsAndIDs reports package comments that are too long, and ids in package comments and in the
 // comments of exported names. It skips the packages in Codebase.Uncontracted.
-func checkPackageComments(r *findings, h Codebase) {
+func checkCommentLengthsAndIDs(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		for _, f := range p.productionFiles() {
 			if f.Doc == nil || slices.Contains(h.Uncontracted, p.Dir) {

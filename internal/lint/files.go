@@ -2,10 +2,10 @@ package lint
 
 import "go/ast"
 
-// checkFileAccess reports uses of RemoveAll and OpenRoot from any package but internal/osfile. os.OpenRoot
+// checkOpenRootAndRemoveAll reports uses of RemoveAll and OpenRoot from any package but internal/osfile. os.OpenRoot
 // blocks on a FIFO, and os.RemoveAll descends into mounts, which may be directories of the host. Tests, kits
 // and tools are exempt.
-func checkFileAccess(r *findings, h Codebase) {
+func checkOpenRootAndRemoveAll(r *findings, h Codebase) {
 	const only = "internal/osfile"
 	for _, p := range r.m.Packages {
 		if row, _ := h.findRow(p.Dir); p.Dir == only || row.Mark == Kit || row.Mark == Tool {

@@ -40,7 +40,7 @@ func reportGlobalVariables(r *findings, f *File, d *ast.GenDecl, written map[str
 		for _, name := range spec.Names {
 			switch {
 			case name.Name == "_" || hasEmbedDirective(firstComment(spec.Doc, d.Doc)):
-			case len(spec.Values) == 0 || holdsLock(f, spec):
+			case len(spec.Values) == 0 || usesSyncOrAtomic(f, spec):
 				r.reportNode(f, name, "%s is a variable of the package, made to be changed: put it into a struct", name.Name)
 			case written[name.Name]:
 				r.reportNode(f, name, "%s is a variable of the package that is written to: put it into a struct", name.Name)
@@ -56,9 +56,9 @@ func hasEmbedDirective(doc *ast.CommentGroup) bool {
 	})
 }
 
-// holdsLock reports whether the type or the value of a variable uses sync/atomic, or a name of sync that does
+// usesSyncOrAtomic reports whether the type or the value of a variable uses sync/atomic, or a name of sync that does
 // not begin with Once.
-func holdsLock(f *File, spec *ast.ValueSpec) bool {
+func usesSyncOrAtomic(f *File, spec *ast.ValueSpec) bool {
 	found := false
 	ast.Inspect(spec, func(n ast.Node) bool {
 		pkg, name := f.resolveSelector(n)

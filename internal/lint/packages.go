@@ -14,10 +14,10 @@ const maxSummary = 90
 // experimentalMark stands at the end of the first sentence of an experimental package.
 const experimentalMark = " (experimental)"
 
-// checkSummaries reports importable packages whose package comment has a first sentence that is too long for
+// checkPackageSummaries reports importable packages whose package comment has a first sentence that is too long for
 // PACKAGES.md, or whose first sentence says "experimental" although the tier of the package differs, or the
 // reverse.
-func checkSummaries(r *findings, h Codebase) {
+func checkPackageSummaries(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if !isImportable(p) {
 			continue
@@ -106,7 +106,7 @@ func PackagesPage(m *Module, h Codebase, compiled map[string]int) string {
 			if !group.has(p.Dir, row.Mark) {
 				return false
 			}
-			fmt.Fprintf(&b, "| [%s](../%[1]s/doc.go) | %s | %s | %d | %s |\n", p.Dir, describePackage(p), h.Tiers[p.Dir], compiled[p.Dir], kitLink(m, h, p.Dir))
+			fmt.Fprintf(&b, "| [%s](../%[1]s/doc.go) | %s | %s | %d | %s |\n", p.Dir, describePackage(p), h.Tiers[p.Dir], compiled[p.Dir], testKitLink(m, h, p.Dir))
 			return true
 		})
 	}
@@ -125,9 +125,9 @@ func describePackage(p *Package) string {
 	return ""
 }
 
-// kitLink returns a Markdown link to the importable test kit of a package, or "". The base name of the kit is
+// testKitLink returns a Markdown link to the importable test kit of a package, or "". The base name of the kit is
 // the base name of the package with "test" or "ertest" at the end.
-func kitLink(m *Module, h Codebase, dir string) string {
+func testKitLink(m *Module, h Codebase, dir string) string {
 	for _, p := range m.Packages {
 		row, _ := h.findRow(p.Dir)
 		base := path.Base(p.Dir)

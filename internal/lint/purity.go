@@ -35,10 +35,10 @@ func isImportAllowedInPure(n ast.Node) bool {
 	return ok && slices.Contains([]string{"net/netip", "io"}, importPath(spec))
 }
 
-// checkTypePackages reports in packages with the mark Words (packages that declare types only): goroutines,
+// checkTypeOnlyPackages reports in packages with the mark Words (packages that declare types only): goroutines,
 // channels, clocks, printing, and imports for locks, randomness and most IO. Contexts, readers and receive-only
 // channel types are allowed.
-func checkTypePackages(r *findings, h Codebase) {
+func checkTypeOnlyPackages(r *findings, h Codebase) {
 	visitProductionNodes(r, h, []Mark{Words}, func(f *File, n ast.Node) {
 		r.reportIfGoStatement(f, n, "words run nothing: implementations do")
 		r.reportIfChannel(f, n, true, "words run nothing: a receive-only channel in a signature is the most")
@@ -69,10 +69,10 @@ func checkPassivePackages(r *findings, h Codebase) {
 	})
 }
 
-// checkExecutorSeam reports goroutines, channels, timers and waiting in a shell (a package that runs
+// checkShellsUseExecutor reports goroutines, channels, timers and waiting in a shell (a package that runs
 // goroutines) if they do not use internal/executor, as a simulation could not control them. It also reports
 // sources of randomness other than rand.Float64.
-func checkExecutorSeam(r *findings, h Codebase) {
+func checkShellsUseExecutor(r *findings, h Codebase) {
 	visitProductionNodes(r, h, []Mark{Shell}, func(f *File, n ast.Node) {
 		r.reportIfGoStatement(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a simulation cannot drive it")
 		r.reportIfChannel(f, n, true, "wait by a executor.Event or executor.Latch, or a simulation cannot drive it; people who select get a Latch's Done")

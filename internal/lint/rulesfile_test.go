@@ -21,7 +21,7 @@ func TestRuleTables_Needed(t *testing.T) {
 	h.Unruled, h.Uncontracted = nil, nil
 	rules, docs := &findings{m: m, rule: "ruletable"}, &findings{m: m, rule: "contract"}
 	checkRuleTables(rules, h)
-	checkPackageComments(docs, h)
+	checkCommentLengthsAndIDs(docs, h)
 	assert.Empty(t, without(unruled, rules.all), "packages that need not be listed as unruled")
 	assert.Empty(t, without(uncontracted, docs.all), "packages that need not be listed as uncontracted")
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// checkSleeps reports sleeps and polls in tests and test kits. They are allowed in virtual time: in a function
+// checkTestSleepsAndPolls reports sleeps and polls in tests and test kits. They are allowed in virtual time: in a function
 // that the package passes to synctest.Test, or in a function whose comment says "in a bubble".
-func checkSleeps(r *findings, h Codebase) {
+func checkTestSleepsAndPolls(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.findRow(p.Dir)
 		bubbled := functionsRunInBubbles(p)
@@ -78,9 +78,9 @@ func reportIfSleepOrPoll(r *findings, f *File, n ast.Node) {
 	}
 }
 
-// checkLeakTests reports packages that can start goroutines and whose tests do not call goleak.VerifyTestMain:
+// checkGoroutineLeakTests reports packages that can start goroutines and whose tests do not call goleak.VerifyTestMain:
 // those with the mark Shell or Seam, and those with the mark Edge that have a go statement.
-func checkLeakTests(r *findings, h Codebase) {
+func checkGoroutineLeakTests(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		row, _ := h.findRow(p.Dir)
 		if row.Mark != Shell && row.Mark != Seam && (row.Mark != Edge || !hasGoStatement(p)) {

@@ -102,9 +102,9 @@ func Phrases() []Term {
 	}
 }
 
-// checkTerms reports words from Names in exported names, and phrases from Phrases in their comments, in doc.go
+// checkPrivateWords reports words from Names in exported names, and phrases from Phrases in their comments, in doc.go
 // files and in the README. It skips internal packages.
-func checkTerms(r *findings, h Codebase) {
+func checkPrivateWords(r *findings, h Codebase) {
 	names := map[string]string{}
 	for _, t := range Names() {
 		names[t.Private] = t.Standard

@@ -40,7 +40,7 @@ func openRegularFollowingLinksInRoot(dir *os.Root, path string) (*os.File, error
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.Unwrap(err)}
 	}
-	return verifyRegular(f, seen)
+	return verifyRegularOrClose(f, seen)
 }
 
 // openPathInRoot resolves a path as if root were the root directory, and returns an O_PATH descriptor, which

@@ -34,7 +34,7 @@ func (e *KindError) Unwrap() error { return e.Want }
 // ErrNotDirectory at once, without opening it.
 func OpenDir(path string) (*os.Root, error) {
 	dir, err := os.OpenRoot(directoryOnlyPath(path))
-	return dir, replaceIfNotDirectory(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
+	return dir, explainOpenDirError(err, path, func() (fs.FileInfo, error) { return os.Stat(path) })
 }
 
 // OpenSubdir opens a directory in parent. The name is one element of a path. If it is not a directory, or is a link to
@@ -52,7 +52,7 @@ func OpenSubdir(parent *os.Root, name string) (*os.Root, error) {
 	}
 	dir, err := parent.OpenRoot(directoryOnlyPath(name))
 	if err != nil {
-		return nil, replaceIfNotDirectory(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
+		return nil, explainOpenDirError(err, name, func() (fs.FileInfo, error) { return parent.Lstat(name) })
 	}
 	opened, err := dir.Stat(".")
 	if err == nil && !os.SameFile(seen, opened) {
@@ -90,9 +90,9 @@ func OpenDirWithin(parent *os.Root, path string) (*os.Root, error) {
 // directory.
 func directoryOnlyPath(path string) string { return path + string(os.PathSeparator) + "." }
 
-// replaceIfNotDirectory returns err as an open error with the given path. It replaces the cause by a KindError
+// explainOpenDirError returns err as an open error with the given path. It replaces the cause by a KindError
 // if stat shows that the path is not a directory. For a nil error it returns nil.
-func replaceIfNotDirectory(err error, path string, stat func() (fs.FileInfo, error)) error {
+func explainOpenDirError(err error, path string, stat func() (fs.FileInfo, error)) error {
 	if err == nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func OpenFile(dir *os.Root, name string, flags int, mode fs.FileMode) (*os.File,
 	if err != nil {
 		return nil, err
 	}
-	return verifyRegular(f, seen)
+	return verifyRegularOrClose(f, seen)
 }
 
 // OpenPath opens the regular file at a path for reading. It follows links. For another kind of file it returns
@@ -173,13 +173,13 @@ func openIfRegular(stat func() (fs.FileInfo, error), open func() (*os.File, erro
 	if err != nil {
 		return nil, err
 	}
-	return verifyRegular(f, nil)
+	return verifyRegularOrClose(f, nil)
 }
 
-// verifyRegular returns f if it is a regular file and the same file as expected; a nil expected allows any
+// verifyRegularOrClose returns f if it is a regular file and the same file as expected; a nil expected allows any
 // regular file. It closes f and returns an error for any other file. A file that the kernel generates, as in
 // /proc, is an error too.
-func verifyRegular(f *os.File, expected fs.FileInfo) (*os.File, error) {
+func verifyRegularOrClose(f *os.File, expected fs.FileInfo) (*os.File, error) {
 	opened, err := f.Stat()
 	switch {
 	case err != nil:
@@ -212,7 +212,7 @@ func OpenList(path string) (*os.File, error) {
 func OpenListWithin(parent *os.Root, path string) (*os.File, error) {
 	dir, err := parent.OpenRoot(directoryOnlyPath(path))
 	if err != nil {
-		return nil, replaceIfNotDirectory(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
+		return nil, explainOpenDirError(err, path, func() (fs.FileInfo, error) { return parent.Stat(path) })
 	}
 	defer dir.Close()
 	return dir.Open(".")

@@ -25,7 +25,7 @@ const (
 // ContainerHash returns the versioned hash of a container's name and image. A change of one of them requires a restart
 // of the container. The hash is stored in an annotation of the container and outlives the process, so it must stay the
 // same in later versions.
-func ContainerHash(c *v1.Container) string { return hashV1 + hashContainer(c).String() }
+func ContainerHash(c *v1.Container) string { return hashV1 + hashNameAndImage(c).String() }
 
 // PodHash returns the versioned hash of the fields that cannot change while a pod exists and that decide what its
 // records mean: the names, commands and arguments of its containers, in order, and their restart policies. The restart
@@ -44,11 +44,13 @@ func MatchesPodHash(pod *v1.Pod, hash string) bool {
 // ContainerHashChanged reports whether the name or image of a container has changed since the hash was recorded. An
 // empty hash, or one of another version, counts as unchanged.
 func ContainerHashChanged(c *v1.Container, recorded string) bool {
-	return hashContainer(c).recordedHashDiffers(hashV1, recorded)
+	return hashNameAndImage(c).recordedHashDiffers(hashV1, recorded)
 }
 
-// hashContainer returns the hash of a container's name and image.
-func hashContainer(c *v1.Container) hashSum { return newHashSum().addString(c.Name).addString(c.Image) }
+// hashNameAndImage returns the hash of a container's name and image.
+func hashNameAndImage(c *v1.Container) hashSum {
+	return newHashSum().addString(c.Name).addString(c.Image)
+}
 
 // hashCommands returns the hash of the names, commands and arguments of a pod's init containers and regular
 // containers, in order.

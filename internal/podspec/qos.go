@@ -51,9 +51,9 @@ func mentionsHugePages(r *v1.ResourceRequirements) bool {
 	return false
 }
 
-// qosClassOf returns BestEffort if hasAny is false, Guaranteed if allGuaranteed is true, and otherwise
-// Burstable. hasAny means that a container has a request or limit, allGuaranteed that all containers have equal
-// requests and limits of cpu and memory.
+// qosClassOf returns BestEffort if hasAny is false, Guaranteed if both are true, and else Burstable. hasAny
+// means that a container has a request or limit. allGuaranteed means that all containers have equal requests
+// and limits of cpu and memory.
 func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	switch {
 	case !hasAny:
@@ -64,8 +64,9 @@ func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	return v1.PodQOSBurstable
 }
 
-// hasAnyAndGuaranteedResources reports for cpu and memory whether there is any request or limit, and whether
-// both have a limit with an equal request. A missing request equals the limit, and zero counts as missing.
+// hasAnyAndGuaranteedResources considers only cpu and memory, and ignores quantities of zero. hasAny reports
+// whether one of the two has a request or a limit. hasGuaranteed reports whether both have a limit, and each
+// request that is set equals the limit.
 func hasAnyAndGuaranteedResources(r *v1.ResourceRequirements) (hasAny, hasGuaranteed bool) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return false, false

@@ -113,8 +113,8 @@ func (b *bare) startReplacementAfterExit() error {
 	}
 }
 
-// stop stops the container, with a timeout of 30 seconds, and then the sandbox.
-func (b *bare) stop() error {
+// stopContainerAndSandbox stops the container, with a timeout of 30 seconds, and then the sandbox.
+func (b *bare) stopContainerAndSandbox() error {
 	_, err := b.w.runtime.StopContainer(context.Background(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 30})
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func (b *bare) stop() error {
 	return err
 }
 
-// remove removes the stopped sandbox and so its containers. No measurement includes it.
-func (b *bare) remove() error {
+// removeSandbox removes the stopped sandbox and so its containers. No measurement includes it.
+func (b *bare) removeSandbox() error {
 	_, err := b.w.runtime.RemovePodSandbox(context.Background(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
 	return err
 }

@@ -95,9 +95,9 @@ func (w *harness) writeManifest(name string) { w.agent.Write(name+".yaml", w.pod
 // removeManifest removes the manifest of a pod from the agent's directory, so that the agent stops the pod.
 func (w *harness) removeManifest(name string) { w.agent.Remove(name + ".yaml") }
 
-// waitUntil polls until holds returns true, and returns the time since began. It fails the run after
+// mustWaitUntil polls until holds returns true, and returns the time since began. It fails the run after
 // waitTimeout or an interrupt. what names the condition in the failure.
-func (w *harness) waitUntil(began time.Time, what string, holds func() bool) time.Duration {
+func (w *harness) mustWaitUntil(began time.Time, what string, holds func() bool) time.Duration {
 	for !holds() {
 		if time.Since(began) > waitTimeout {
 			w.r.Fatalf("figures: not within %s: %s", waitTimeout, what)
@@ -148,7 +148,7 @@ func (w *harness) findRunningContainer(pod string, minAttempt uint32) string {
 // waitUntilRunning waits until the pod has a running container with the attempt minAttempt or a later one. It
 // returns the start time that the runtime reports, as polling is too coarse.
 func (w *harness) waitUntilRunning(pod string, minAttempt uint32) (id string, startedAt time.Time) {
-	w.waitUntil(time.Now(), "a container of "+pod+" runs", func() bool {
+	w.mustWaitUntil(time.Now(), "a container of "+pod+" runs", func() bool {
 		id = w.findRunningContainer(pod, minAttempt)
 		return id != ""
 	})

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// measureIdle starts r.many pods, waits until the agent is idle, and adds rows for the agent's memory and
+// measureIdleAgent starts r.many pods, waits until the agent is idle, and adds rows for the agent's memory and
 // processor time to the table. Then it removes the pods.
-func (r *run) measureIdle() {
+func (r *run) measureIdleAgent() {
 	w := r.harness
 	began := time.Now()
 	names := make([]string, r.many)
@@ -16,7 +16,7 @@ func (r *run) measureIdle() {
 		names[i] = w.nextName("idle")
 		w.writeManifest(names[i])
 	}
-	w.waitForRunning(began, w.agentSelector(), len(names))
+	w.waitForRunningCount(began, w.agentSelector(), len(names))
 	w.sleepUnlessInterrupted(15 * time.Second) // Until everything about the start has been said.
 	pid := w.agent.PID()
 	all, anonymous, err := residentMemory(pid)
@@ -37,5 +37,5 @@ func (r *run) measureIdle() {
 	for _, name := range names {
 		w.removeManifest(name)
 	}
-	w.waitForRunning(began, w.agentSelector(), 0)
+	w.waitForRunningCount(began, w.agentSelector(), 0)
 }

@@ -92,7 +92,7 @@ func (r *run) measureSelectedPartsAndCleanUp() (status int) {
 		name string
 		take func()
 	}{
-		{"size", r.measureSize}, {"single", r.measureSinglePods}, {"many", r.measureManyPods}, {"idle", r.measureIdle}, {"restart", r.measureRestart},
+		{"size", r.measureProgramSize}, {"single", r.measureSinglePods}, {"many", r.measureManyPods}, {"idle", r.measureIdleAgent}, {"restart", r.measureAgentRestart},
 	} {
 		if strings.Contains(","+r.parts+",", ","+part.name+",") {
 			part.take()

@@ -21,8 +21,8 @@ func (r *run) measureManyPods() {
 		removed.add(f[1], o[1])
 	}
 	loads := before + " to " + loadAverage()
-	r.table.addTimes(itoa(r.many)+" pods written at once → all running", started, atMostTarget(3*time.Second), loads)
-	r.table.addTimes(itoa(r.many)+" pods removed at once → all stopped", removed, atMostTarget(2*time.Second), loads)
+	r.table.addComparisonRow(itoa(r.many)+" pods written at once → all running", started, atMostTarget(3*time.Second), loads)
+	r.table.addComparisonRow(itoa(r.many)+" pods removed at once → all stopped", removed, atMostTarget(2*time.Second), loads)
 }
 
 func (w *harness) crowd() (took [2]time.Duration) {
@@ -32,14 +32,14 @@ func (w *harness) crowd() (took [2]time.Duration) {
 		names[i] = w.nextName("crowd")
 		w.writeManifest(names[i])
 	}
-	took[0] = w.waitForRunning(began, w.agentSelector(), len(names))
+	took[0] = w.waitForRunningCount(began, w.agentSelector(), len(names))
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
 	for _, name := range names {
 		w.removeManifest(name)
 	}
-	took[1] = w.waitForRunning(began, w.agentSelector(), 0)
-	w.waitUntil(began, "the agent has let go of all", func() bool {
+	took[1] = w.waitForRunningCount(began, w.agentSelector(), 0)
+	w.mustWaitUntil(began, "the agent has let go of all", func() bool {
 		pods, err := w.agent.Pods()
 		return err == nil && len(pods) == 0
 	})
@@ -47,10 +47,10 @@ func (w *harness) crowd() (took [2]time.Duration) {
 	return took
 }
 
-// waitForRunning waits until exactly n running containers and n ready sandboxes match the selector. It returns
+// waitForRunningCount waits until exactly n running containers and n ready sandboxes match the selector. It returns
 // the time since began.
-func (w *harness) waitForRunning(began time.Time, selector map[string]string, n int) time.Duration {
-	return w.waitUntil(began, itoa(n)+" pods", func() bool {
+func (w *harness) waitForRunningCount(began time.Time, selector map[string]string, n int) time.Duration {
+	return w.mustWaitUntil(began, itoa(n)+" pods", func() bool {
 		containers, sandboxes := w.listRunning(selector)
 		return len(containers) == n && sandboxes == n
 	})
@@ -64,17 +64,17 @@ func (w *harness) measureManyByCRI() (took [2]time.Duration) {
 		pods[i] = w.newCRIPodWithFiles(w.nextName("bare"))
 	}
 	began := time.Now()
-	w.runWhileWatching(func() error { return forEachPod(pods, (*bare).runSandboxAndContainer) }, func() { took[0] = w.waitForRunning(began, theirs, len(pods)) })
+	w.runWhileWatching(func() error { return forEachPodConcurrently(pods, (*bare).runSandboxAndContainer) }, func() { took[0] = w.waitForRunningCount(began, theirs, len(pods)) })
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
-	w.runWhileWatching(func() error { return forEachPod(pods, (*bare).stop) }, func() { took[1] = w.waitForRunning(began, theirs, 0) })
-	w.check(forEachPod(pods, (*bare).remove))
+	w.runWhileWatching(func() error { return forEachPodConcurrently(pods, (*bare).stopContainerAndSandbox) }, func() { took[1] = w.waitForRunningCount(began, theirs, 0) })
+	w.check(forEachPodConcurrently(pods, (*bare).removeSandbox))
 	w.sleepUnlessInterrupted(time.Second)
 	return took
 }
 
-// forEachPod calls do for every pod concurrently, waits for all, and returns the joined errors.
-func forEachPod(pods []*bare, do func(*bare) error) error {
+// forEachPodConcurrently calls do for every pod concurrently, waits for all, and returns the joined errors.
+func forEachPodConcurrently(pods []*bare, do func(*bare) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, len(pods))
 	for i := range pods {

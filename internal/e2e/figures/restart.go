@@ -11,17 +11,17 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// measureRestart starts r.full pods, kills and restarts the agent r.tries times, and measures until the agent
+// measureAgentRestart starts r.full pods, kills and restarts the agent r.tries times, and measures until the agent
 // reports all pods as running. It fails the run if a restart changes which containers run. Then it removes the
 // pods.
-func (r *run) measureRestart() {
+func (r *run) measureAgentRestart() {
 	w := r.harness
 	names, began := make([]string, r.full), time.Now()
 	for i := range names {
 		names[i] = w.nextName("full")
 		w.writeManifest(names[i])
 	}
-	r.logIfVerbose("%d pods run after %v", r.full, w.waitForRunning(began, w.agentSelector(), r.full))
+	r.logIfVerbose("%d pods run after %v", r.full, w.waitForRunningCount(began, w.agentSelector(), r.full))
 	w.sleepUnlessInterrupted(10 * time.Second)
 	were, _ := w.listRunning(w.agentSelector())
 	var took sample
@@ -31,7 +31,7 @@ func (r *run) measureRestart() {
 		w.agent.Kill()
 		began := time.Now()
 		w.agent.Start()
-		o := w.waitUntil(began, "all pods are known", func() bool { return w.countRunningInAgent() == r.full })
+		o := w.mustWaitUntil(began, "all pods are known", func() bool { return w.countRunningInAgent() == r.full })
 		r.logIfVerbose("try %d: %v %v", i, f, o)
 		took.add(f, o)
 		w.sleepUnlessInterrupted(2 * time.Second) // An agent that touches one does so by now.
@@ -39,11 +39,11 @@ func (r *run) measureRestart() {
 			r.Fatalf("figures: a restart has changed which containers run")
 		}
 	}
-	r.table.addTimes("restart → "+itoa(r.full)+" pods known, none touched", took, atMostTarget(time.Second), before+" to "+loadAverage())
+	r.table.addComparisonRow("restart → "+itoa(r.full)+" pods known, none touched", took, atMostTarget(time.Second), before+" to "+loadAverage())
 	for _, name := range names {
 		w.removeManifest(name)
 	}
-	w.waitForRunning(time.Now(), w.agentSelector(), 0)
+	w.waitForRunningCount(time.Now(), w.agentSelector(), 0)
 }
 
 // countRunningInAgent returns the number of pods that the agent reports as running. It returns 0 if the agent

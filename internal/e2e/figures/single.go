@@ -33,9 +33,9 @@ func (r *run) measureSinglePods() {
 	if r.version == e2e.Containerd16 {
 		relist = time.Second // It has no events.
 	}
-	r.table.addTimes("manifest written → container running", started, floorPlusMarginTarget(margin), loads)
-	r.table.addTimes("container exits → replacement running", replaced, floorPlusMarginTarget(max(margin, relist)), loads)
-	r.table.addTimes("manifest removed → stopped", removed, floorPlusMarginTarget(margin), loads)
+	r.table.addComparisonRow("manifest written → container running", started, floorPlusMarginTarget(margin), loads)
+	r.table.addComparisonRow("container exits → replacement running", replaced, floorPlusMarginTarget(max(margin, relist)), loads)
+	r.table.addComparisonRow("manifest removed → stopped", removed, floorPlusMarginTarget(margin), loads)
 }
 
 // measureLifeByAgent runs one pod through the agent, kills its container and removes its manifest. It returns
@@ -54,7 +54,7 @@ func (w *harness) measureLifeByAgent() (took [3]time.Duration) {
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
 	w.removeManifest(name)
-	took[2] = w.waitUntil(began, "a pod is stopped", func() bool { return w.hasStopped(pod) })
+	took[2] = w.mustWaitUntil(began, "a pod is stopped", func() bool { return w.hasStopped(pod) })
 	w.sleepUnlessInterrupted(settle)
 	return took
 }
@@ -75,10 +75,10 @@ func (w *harness) measureLifeByCRI() (took [3]time.Duration) {
 	took[1] = at.Sub(began)
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()
-	w.runWhileWatching(b.stop, func() {
-		took[2] = w.waitUntil(began, "a bare pod is stopped", func() bool { return w.hasStopped(b.name) })
+	w.runWhileWatching(b.stopContainerAndSandbox, func() {
+		took[2] = w.mustWaitUntil(began, "a bare pod is stopped", func() bool { return w.hasStopped(b.name) })
 	})
-	w.check(b.remove())
+	w.check(b.removeSandbox())
 	w.sleepUnlessInterrupted(settle)
 	return took
 }

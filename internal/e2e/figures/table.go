@@ -43,9 +43,9 @@ type table struct {
 	rows  [][]string
 }
 
-// addTimes adds a row that compares the durations of direct CRI calls (the floor) with the agent's durations,
+// addComparisonRow adds a row that compares the durations of direct CRI calls (the floor) with the agent's durations,
 // and says whether the agent's median meets the target.
-func (t *table) addTimes(what string, s sample, aim target, load string) {
+func (t *table) addComparisonRow(what string, s sample, aim target, load string) {
 	floor, ours := median(s.floor), median(s.ours)
 	most, text := aim(floor)
 	t.addRow(what, formatSpread(s.floor), formatSpread(s.ours),
