@@ -25,7 +25,7 @@ type registryCredential struct {
 	auth       runtime.Auth
 }
 
-// credentialsForImage returns the credentials in the Secrets that match an image, at most maxAuths. The
+// credentialsForImage returns the credentials for an image, taken from the Secrets, at most maxAuths. The
 // credential with the longest path comes first, and a host pattern after an exact host. The error names the
 // Secrets that cannot be read; the credentials of the other Secrets are still returned.
 func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, error) {

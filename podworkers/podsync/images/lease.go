@@ -140,7 +140,7 @@ func (m *Manager) Sweep() *Sweep {
 }
 
 // addLeasedNamesLocked adds the image names of a lease to the names that this garbage collection run must not
-// remove. The caller holds the lock of the Manager.
+// remove. They stay after the lease is released. The caller holds the lock of the Manager.
 func (s *Sweep) addLeasedNamesLocked(lease *Lease) { maps.Copy(s.leasedNames, lease.names) }
 
 // End ends the sweep.
@@ -176,8 +176,9 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 }
 
 // startRemovalUnlessLeased adds the removal of an image to the removals in progress, so that later leases of
-// the image wait for its end, and returns true. If a lease protects one of the image's names, it returns false
-// and adds nothing. It does not remove the image itself.
+// the image wait for its end, and returns true. It returns false and adds nothing if a lease protects one of
+// the image's names, or has protected it since this garbage collection run began. It does not remove the image
+// itself.
 func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()

@@ -112,7 +112,7 @@ func resolveAddress(req prober.Request, host string, port intstr.IntOrString) (s
 }
 
 // checkTCP opens a TCP connection and closes it. The probe passes if the connection opens, and fails if not. It
-// returns an error if the address is missing or ctx has ended.
+// returns an error if the address or the port cannot be resolved, or ctx has ended.
 func (c *Checker) checkTCP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	probe := req.Handler.TCPSocket
 	host, port, err := resolveAddress(req, probe.Host, probe.Port)

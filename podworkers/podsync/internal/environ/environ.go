@@ -170,8 +170,8 @@ func (r *resolution) setVariable(name, value string) error {
 	return nil
 }
 
-// checkNoNUL returns an error if a value contains a NUL byte, because the value of an environment variable or
-// an argument cannot.
+// checkNoNUL returns an error if a value contains a NUL byte. Environment variables and arguments must not
+// contain one.
 func checkNoNUL(value string) error {
 	if strings.IndexByte(value, 0) >= 0 {
 		return fmt.Errorf("%w: it has a NUL byte", ErrInvalid)

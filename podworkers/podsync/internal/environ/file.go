@@ -50,8 +50,8 @@ func FileRefs(c *v1.Container) []FileRef {
 func fileRef(ref *v1.FileKeySelector) FileRef { return FileRef{ref.VolumeName, ref.Path} }
 
 // valueOfFileKey returns the value of a fileKeyRef from a file that the caller has read before. found is false
-// if the key is missing and optional. An empty value counts as missing, and a missing file is always an error,
-// as in the kubelet.
+// if the key is missing and optional. An empty value counts as missing. As in the kubelet, a missing file is
+// always an error. A missing key is always an error if the file was too long to be read completely.
 func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
 	need := fileRef(ref)
 	file, read := r.Files[need]

@@ -195,8 +195,8 @@ func seccompProfile(p *v1.SeccompProfile) runtime.Profile {
 }
 
 // resolveSeccompPath changes the path of a Localhost seccomp profile, in place, to an absolute path in
-// SeccompRoot. It returns an error if the path is empty, absolute or contains "..". Profiles of other types do
-// not change.
+// SeccompRoot. It returns an error if the path is empty, is absolute or has an element "..". Profiles of other
+// types do not change.
 func (n *Node) resolveSeccompPath(p *runtime.Profile) error {
 	if p.Type != string(v1.SeccompProfileTypeLocalhost) {
 		return nil

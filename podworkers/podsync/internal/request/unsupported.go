@@ -209,8 +209,8 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	}
 }
 
-// checkProbe adds a probe to rejected if the agent makes no probes, or cannot make exec or gRPC probes. It does
-// nothing if p is nil.
+// checkProbe adds a probe to rejected if the agent makes no probes at all, or if the probe is an exec or gRPC
+// probe and the agent cannot make such probes. It does nothing if p is nil.
 func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
@@ -231,8 +231,8 @@ func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
 	}
 }
 
-// checkHook adds a hook to rejected if the agent cannot run exec or HTTP hooks. It always rejects a tcpSocket
-// hook.
+// checkHook adds a hook to rejected if the hook is an exec or HTTP hook and the agent cannot run such hooks. It
+// always rejects a tcpSocket hook, and does nothing if h is nil.
 func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
