@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline/recorder"
 )
@@ -329,13 +330,11 @@ func (a *agent) unfinishedPods() (names []string) {
 
 // drainTimeout returns stopMargin plus the longest termination grace period of all pods.
 func (a *agent) drainTimeout() time.Duration {
-	var longest int64
+	var longest time.Duration
 	for _, pod := range a.node.Pods() {
-		if grace := pod.Spec.TerminationGracePeriodSeconds; grace != nil {
-			longest = max(longest, min(*grace, 1<<32)) // A larger value would overflow the Duration.
-		}
+		longest = max(longest, lifecycle.GraceFromAPI(pod.Spec.TerminationGracePeriodSeconds).Duration())
 	}
-	return time.Duration(longest)*time.Second + stopMargin
+	return longest + stopMargin
 }
 
 // showPodsAndWatchBatch prints the changes of the pods until the node has stopped. At the same time it watches

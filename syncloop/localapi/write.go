@@ -23,6 +23,7 @@ import (
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/validation"
+	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/syncloop/localapi/internal/created"
 )
 
@@ -283,16 +284,14 @@ func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, er
 // node. A nil grace means the pod's own grace period, and a pod that is being deleted only gets a shorter one.
 // If the copy cannot be saved, the saved file is removed instead. A dry run only returns the pod.
 func (q *writeRequest) saveAndApplyDeletion(pod, shown *v1.Pod, grace *int64, dry bool) (*v1.Pod, error) {
-	seconds := *pod.Spec.TerminationGracePeriodSeconds
-	if grace != nil {
-		seconds = max(*grace, 0)
-	}
-	if pod.DeletionGracePeriodSeconds != nil && seconds >= *pod.DeletionGracePeriodSeconds {
+	own := lifecycle.GraceFromAPI(pod.Spec.TerminationGracePeriodSeconds).Or(lifecycle.Seconds(v1.DefaultTerminationGracePeriodSeconds))
+	requested := lifecycle.Seconds(max(lifecycle.GraceFromAPI(grace).Or(own).Seconds, 0))
+	if earlier := lifecycle.GraceFromAPI(pod.DeletionGracePeriodSeconds); earlier.Min(requested) == earlier {
 		return shown, nil
 	}
 	pod = pod.DeepCopy()
-	at := metav1.NewTime(q.now().Add(time.Duration(min(seconds, 1<<31)) * time.Second).Truncate(time.Second))
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &seconds
+	at := metav1.NewTime(q.now().Add(requested.Duration()).Truncate(time.Second))
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, requested.ToAPI()
 	if dry {
 		pod.Status = shown.Status
 		return withKind(pod, "Pod"), nil
