@@ -99,9 +99,9 @@ func (v nodeView) runsWithoutHoldingFullName(pod *runtime.Pod) bool {
 	return pod.MayRun() && !(view.HasConfig && !view.IsPodKnownTerminated())
 }
 
-// otherStaticPodHasFullName reports whether another static pod, from the same source and with a worker that has its spec,
-// has the full name of a running pod. The running pod must then stop, because the source desires only one pod
-// of a name (F60, I11).
+// otherStaticPodHasFullName reports whether another static pod, from the same source and with a worker that has
+// its spec, has the full name of a running pod. The running pod must then stop, because the source desires only
+// one pod of a name (F60, I11).
 func (v nodeView) otherStaticPodHasFullName(pod *runtime.Pod) bool {
 	other, ok := v.config.Manager.GetPodByFullName(pod.Name + "_" + pod.Namespace)
 	if !ok || other.UID == pod.UID || !podmanager.IsStaticPod(other) || !isFromSource(pod, other.Annotations[podmanager.ConfigSourceAnnotation]) {

@@ -163,8 +163,8 @@ func (c *HandlersConfig) complete() error {
 	return done.Err()
 }
 
-// updateWorker sends an update of the given kind to the worker of a pod. It sends nothing if
-// sendToWorkerAndUpdateAllocation finds the full name of a static pod in use.
+// updateWorker sends an update of the given kind to the worker of a pod. It ignores an update, except a kill,
+// for a static pod whose full name another running pod has.
 func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod) {
 	h.sendToWorkerAndUpdateAllocation(podworkers.UpdatePodOptions{UpdateType: kind, Pod: pod, MirrorPod: mirror})
 }

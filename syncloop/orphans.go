@@ -92,9 +92,9 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) (deferred bool) {
 	return true
 }
 
-// killBlockingOrphansAndSchedule kills the orphans with a deferred kill that block another pod. If the deferral of an
-// orphan, or the grace of all sources, is over, it requests housekeeping. It returns when the next of these
-// times ends; timed is false if none is left.
+// killBlockingOrphansAndSchedule kills the orphans with a deferred kill that block another pod. If the deferral
+// of another orphan, or the grace of all sources, is over, it requests housekeeping. It returns the earliest
+// end of those that are not over; timed is false if none is left.
 func (o *orphans) killBlockingOrphansAndSchedule() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false

@@ -138,7 +138,7 @@ type sharedPod struct {
 	terminating *TerminatingPod // of a terminating pod whose containers have not stopped
 }
 
-// queueAtDeadlineOrRemove calls modify with the entry of a UID, under the lock. It creates a missing entry, and deletes an
+// updateEntry calls modify with the entry of a UID, under the lock. It creates a missing entry, and deletes an
 // entry that is the zero value afterwards.
 func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	t.mu.Lock()

@@ -58,9 +58,9 @@ type waitingPod struct {
 	shortage  string // reason of the shortage, if the pod waits for room on the node
 }
 
-// admitRejectOrDeferPod makes the allocation table decide about a new pod. It returns true if the pod may start
-// now; it rejects the pod or publishes that it waits, and returns false, if not (SL-19). It returns an error if
-// a panic of a rule or handler leaves the pod without a decision.
+// admitRejectOrDeferPod makes the allocation table decide about a new pod, and returns true if the pod may
+// start now. If it may not, the pod is rejected, or the status that it waits is published (SL-19). The error is
+// not nil if a panic of a rule or handler leaves the pod without a decision.
 func (h *Handlers) admitRejectOrDeferPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
 	effects, err := h.answerHandlerQuestions(h.table.Add(allocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)

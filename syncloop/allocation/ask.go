@@ -90,10 +90,10 @@ func (t *Table) decideUntilHandlerNeeded(now time.Time, effects []Effect) []Effe
 	}
 }
 
-// openNextDecision opens the decision about the next new pod, or about the next waiting pod of the review in
+// openNextDecision starts the decision about the next new pod, or about the next waiting pod of the review in
 // progress. It skips a waiting pod that certainly still does not fit. If no pod is left, it finishes the review
 // and returns false.
-func (t *Table) openNextDecision() bool {
+func (t *Table) openNextDecision() (opened bool) {
 	if len(t.arrivals) > 0 {
 		w := t.arrivals[0]
 		place := t.waitPosition(w)

@@ -26,8 +26,8 @@ type Answer struct {
 	firstPanic bool // a first panic, which does not count as a refusal
 }
 
-// equalsExceptShortage reports whether two answers are equal. It does not compare their Shortage, because the messages of the
-// answers already contain it.
+// equalsExceptShortage reports whether two answers are equal. It does not compare their Shortage, because the
+// messages of the answers already contain it.
 func (a Answer) equalsExceptShortage(b Answer) bool {
 	a.Shortage, b.Shortage = Shortage{}, Shortage{}
 	return a == b

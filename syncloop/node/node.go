@@ -224,9 +224,9 @@ func (n *Node) cleanUpAfterHousekeeping(_ time.Duration, err error) {
 	}
 }
 
-// findOwnerOfRecordsOrVolumes returns the name of the pod to which the sandboxes and containers under a UID belong. If the
-// runtime has none, it returns the owner of the volumes under the UID, because volumes stay when a runtime is
-// reset. known is false if no owner is found.
+// findOwnerOfRecordsOrVolumes returns the name of the pod to which the sandboxes and containers under a UID
+// belong. If the runtime has none, it returns the owner of the volumes under the UID, because volumes stay when
+// a runtime is reset. known is false if no owner is found.
 func (n *Node) findOwnerOfRecordsOrVolumes(uid types.UID) (owner types.NamespacedName, known bool) {
 	seen, err := n.pleg.Get(uid)
 	if err != nil || seen.Name == "" || len(seen.Sandboxes)+len(seen.Containers) == 0 {

@@ -47,7 +47,7 @@ func (s *seenNode) is(info node.NodeInfo) {
 	s.info = info
 }
 
-// hasAPIServerSource runs a node whose pods come from an API server, as a Handle plays it.
+// joined runs a node whose pods come from an API server, as a Handle plays it.
 func joined(t *testing.T, config node.Config) (*runningParts, *source.Handle) {
 	t.Helper()
 	api := source.NewHandle()

@@ -71,7 +71,7 @@ func (v *verdict) over() {
 	v.ended()
 }
 
-// stopped judges a pod that has ended by itself: none of its containers may run
+// ended judges a pod that has ended by itself: none of its containers may run
 // again, or an init container has failed for good.
 func (v *verdict) ended() {
 	s, success := v.status, true

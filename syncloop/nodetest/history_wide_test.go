@@ -106,7 +106,7 @@ func (h *history) restart(drain bool) {
 	h.next(0)
 }
 
-// changes starts another agent, perhaps much later than the one before it has ended.
+// next starts another agent, perhaps much later than the one before it has ended.
 func (h *history) next(later time.Duration) {
 	for _, d := range h.desired {
 		d.forgot = true

@@ -119,8 +119,8 @@ func (l *line) killedContainer() string {
 	return ""
 }
 
-// isStopOrRemovalOf reports whether a line is the preStop hook, stop or removal of the container, or the Killing event
-// of the container.
+// isStopOrRemovalOf reports whether a line is the preStop hook, stop or removal of the container, or the
+// Killing event of the container.
 func (l *line) isStopOrRemovalOf(name string) bool {
 	if strings.HasPrefix(l.text, killingEvent) {
 		return l.killedContainer() == name

@@ -80,8 +80,8 @@ func (tr *trace) recordDeleted(uid types.UID) {
 	}
 }
 
-// allSpecsHaveEqualContainers reports whether all desired specs of a UID have the same init and regular containers, by
-// name and kind, in the same order.
+// allSpecsHaveEqualContainers reports whether all desired specs of a UID have the same init and regular
+// containers, by name and kind, in the same order.
 func (r *rules) allSpecsHaveEqualContainers(uid types.UID) bool {
 	specs := r.specs[uid]
 	for _, pod := range specs {
@@ -92,8 +92,8 @@ func (r *rules) allSpecsHaveEqualContainers(uid types.UID) bool {
 	return true
 }
 
-// containerNamesAndKinds returns the names of a pod's init and regular containers. The name of an init container is
-// followed by whether it is a sidecar.
+// containerNamesAndKinds returns the names of a pod's init and regular containers. The name of an init
+// container is followed by whether it is a sidecar.
 func containerNamesAndKinds(pod *v1.Pod) []string {
 	var list []string
 	for i := range pod.Spec.InitContainers {

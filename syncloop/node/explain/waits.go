@@ -49,8 +49,8 @@ func (f *Facts) describeRefusedStatus() string {
 		"; delete it so that it can start again"
 }
 
-// waitsOutsideContainers returns what the pod waits for outside its containers: the node, its sources, the runtime,
-// another pod of its name, or its worker.
+// waitsOutsideContainers returns what the pod waits for outside its containers: the node, its sources, the
+// runtime, another pod of its name, or its worker.
 func (f *Facts) waitsOutsideContainers() (waits []string) {
 	switch {
 	case f.Node.Stopped:
@@ -102,9 +102,9 @@ func (f *Facts) describePreviousIncarnation() []string {
 	return []string{"the earlier pod of its UID has to terminate first, and is " + f.Worker.Phase}
 }
 
-// waitsOfSandboxAndContainers returns what the pod waits for in its sandbox and containers. If they have no problem, it
-// returns the readiness gates that are not True; if there are none either, the error of the last sync. A
-// container that only waits for a missing sandbox is left out.
+// waitsOfSandboxAndContainers returns what the pod waits for in its sandbox and containers. If they have no
+// problem, it returns the readiness gates that are not True; if there are none either, the error of the last
+// sync. A container that only waits for a missing sandbox is left out.
 func (f *Facts) waitsOfSandboxAndContainers(containers []Container) (waits []string) {
 	noSandbox := f.conditionStatus(v1.PodReadyToStartContainers) == v1.ConditionFalse && !f.hasReadySandbox()
 	switch {
