@@ -21,8 +21,8 @@ func NodeConditions() []v1.PodConditionType { return slices.Clone(nodeConditionT
 // IsNodeCondition reports whether the node of a pod writes conditions of this type.
 func IsNodeCondition(t v1.PodConditionType) bool { return slices.Contains(nodeConditionTypes[:], t) }
 
-// isConditionOfConclude reports whether Conclude computes conditions of this type. It copies conditions of
-// other types.
+// isConditionOfConclude reports whether Conclude computes conditions of this type. Conclude copies conditions
+// of other types.
 func isConditionOfConclude(t v1.PodConditionType) bool {
 	return IsNodeCondition(t) && t != v1.PodResizePending && t != v1.PodResizeInProgress && t != v1.DisruptionTarget
 }

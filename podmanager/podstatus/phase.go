@@ -15,7 +15,8 @@ type containerCounts struct {
 }
 
 // decidePhase returns the phase that follows from the container statuses: Failed, Pending, Running or
-// Succeeded. A sidecar that restarts makes only a pod Pending whose init containers have not finished.
+// Succeeded. A sidecar that is not started makes the pod Pending only while the pod's init containers have not
+// finished.
 func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 	var t containerCounts
 	in.countInitContainers(&t, s)

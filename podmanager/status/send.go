@@ -77,8 +77,8 @@ func (s *Sender) hasNoFreeWorkerLocked() bool {
 }
 
 // sendOrPostpone sends one status to the sink, or postpones or drops it. It records a status that the sink has
-// stored or refused. After another error the status is retried later; only after ErrNotYet it waits for a newer
-// status or for Resend. It calls the hook Sent or Failed, but neither of them for ErrNotYet.
+// stored or refused. After ErrNotYet the status waits for a newer one or for Resend, and after any other error
+// it is retried later. It calls the hook Sent or Failed, but neither of them for ErrNotYet.
 func (s *Sender) sendOrPostpone(ctx context.Context, u Update) {
 	stored := u.Status // With its terminal phase, also if that is held back.
 	known := s.beginSend(u.UID)

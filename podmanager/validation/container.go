@@ -164,8 +164,9 @@ func (f *findings) checkPorts(ports []v1.ContainerPort, at *field.Path) {
 	}
 }
 
-// checkHostPorts adds an error for a host port that an earlier port of the pod uses, and, with hostNetwork, for
-// one that differs from the container port. taken has the host ports so far; the container's are added to it.
+// checkHostPorts adds an error for a host port that an earlier port of the pod uses with the same address and
+// protocol, and, with hostNetwork, for one that differs from the container port. taken has the host ports so
+// far; the container's are added to it.
 func (f *findings) checkHostPorts(c *v1.Container, hostNetwork bool, taken map[string]*field.Path, at *field.Path) {
 	for i, p := range c.Ports {
 		ports := at.Child("ports")

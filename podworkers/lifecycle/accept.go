@@ -145,7 +145,8 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 }
 
 // setStickyFlags sets the flag for deletion if the update's pod is deleted, and the flag for eviction if the
-// update is an eviction. It works in every stage, so the order of updates makes no difference.
+// update is an eviction. It clears no flag and works in every stage, so the order of updates makes no
+// difference.
 func (r *record) setStickyFlags(u *Update) {
 	if u.Facts.Deleted {
 		r.flags |= flagDeleted

@@ -42,8 +42,8 @@ func RuntimeChange(before, now *runtime.PodStatus) string {
 }
 
 // describeContainerChange describes the change of a container from old to c, or returns the empty string if
-// there is none. A nil old means that the container is new. A created container that has not started is never a
-// change.
+// there is none. A nil old means that the container is new. A new container that was only created, and one that
+// still is, is no change.
 func describeContainerChange(old, c *runtime.ContainerStatus) string {
 	switch {
 	case c.State == runtime.StateCreated && (old == nil || old.State == runtime.StateCreated):

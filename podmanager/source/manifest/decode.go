@@ -167,8 +167,9 @@ func checkFieldText(doc *document.Value, field, wantText, expectedInFault string
 	return document.Faults{{Line: at.Line(doc), Field: at.String(), Reason: reason + ": expected " + expectedInFault}}
 }
 
-// decodePod decodes one pod and adds the faults that it finds to the collector. It returns no pod if apiVersion
-// or kind is wrong. If requireType is false, as for an item of a PodList, both may be missing.
+// decodePod decodes one pod and adds the faults that it finds to the collector. If apiVersion or kind is wrong
+// it returns no pod; a pod with other faults is returned. If requireType is false, as for an item of a PodList,
+// both fields may be missing.
 func (g *faultCollector) decodePod(file *document.File, doc *document.Value, requireType bool) []decodedPod {
 	var faults document.Faults
 	if requireType || doc.Get("apiVersion") != nil {

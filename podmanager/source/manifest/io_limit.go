@@ -41,8 +41,8 @@ func newIOLimit(limit time.Duration) *ioLimit {
 	return &ioLimit{limit: limit, pending: map[string]*pendingCall{}}
 }
 
-// runOne runs f in a goroutine and waits for its result until the time limit. If an earlier call with this key
-// has not returned, it does not run f and waits for that call instead.
+// runOne runs f in a goroutine and returns its result, or errTimeout after the time limit. If an earlier call
+// with this key has not returned, it does not run f and waits for that call instead.
 func (p *ioLimit) runOne(ctx context.Context, key string, f func() (any, error)) (any, error) {
 	a := p.waitForCall(ctx, p.startCallUnlessPending(key, f))
 	return a.value, a.err

@@ -27,7 +27,8 @@ type listing struct {
 }
 
 // listFilesAndStoreKind returns the sorted paths of all manifest files, and stores whether the configured path
-// is a file or a directory. It returns an ErrListing if the path cannot be listed in time.
+// is a file or a directory. It returns an ErrListing if the path cannot be listed or the listing takes too
+// long.
 func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
 	got, err := s.io.runOne(ctx, "", func() (any, error) { return listPath(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
