@@ -126,7 +126,7 @@ func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
 	return errPodRuns
 }
 
-// fetchStatusAndConfirmRemoved reads the pod's status from the runtime. It returns an error if a sandbox of the earlier
+// confirmRemoved reads the pod's status from the runtime. It returns an error if a sandbox of the earlier
 // status still exists. New sandboxes are ignored.
 func (p *Pods) confirmRemoved(ctx context.Context, removed *runtime.PodStatus) error {
 	status, err := p.podStatus(ctx, removed.UID)
