@@ -79,7 +79,11 @@ func TestEnsure_CG43_Generations(t *testing.T) {
 			assert.Empty(t, changes(dir), "nothing to repair")
 			file := memoryPath(mode, where) + map[bool]string{true: "/memory.max", false: "/memory.limit_in_bytes"}[mode == "v2"]
 			dir.SetFile(file, "4096")
-			_, err = m.Ensure("1", podValues(), generation+1)
+			next := generation + 1
+			if generation == 0 {
+				next = 0
+			}
+			_, err = m.Ensure("1", podValues(), next)
 			require.NoError(t, err)
 			assert.Equal(t, []string{"WriteFile " + file + " 67108864"}, changes(dir))
 		}
@@ -157,6 +161,29 @@ func TestEnsure_CG9_FailedWrite(t *testing.T) {
 	_, err = m.Ensure("1", podValues(), 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"WriteFile /sys/fs/cgroup/memory/podkeel-test/burstable/pod1/memory.limit_in_bytes 67108864"}, changes(dir))
+}
+
+// After a failed Ensure an older generation is not trusted either: some values of the newer one may be written.
+func TestEnsure_CG9_OlderGenerationAfterFailure(t *testing.T) {
+	m, dir := newManager(t, cgroupstest.Config{Mode: "v1"})
+	_, err := m.Ensure("1", podValues(), 1)
+	require.NoError(t, err)
+	dir.Fail(func(call, path string) error {
+		if call == "WriteFile" && strings.HasSuffix(path, "memory.limit_in_bytes") {
+			return syscall.EBUSY
+		}
+		return nil
+	})
+	smaller := podValues()
+	smaller.Memory, smaller.PIDs = podresources.Finite(1<<20), podresources.Finite(5)
+	_, err = m.Ensure("1", smaller, 2)
+	require.ErrorIs(t, err, cgroups.ErrBusy)
+	dir.Fail(nil)
+	_, err = m.Ensure("1", podValues(), 1)
+	require.NoError(t, err)
+	text, err := dir.ReadFile("/sys/fs/cgroup/pids/podkeel-test/burstable/pod1/pids.max")
+	require.NoError(t, err)
+	assert.Equal(t, "100\n", string(text))
 }
 
 // A quota below the quota of a container is refused by the kernel, and is a typed error.

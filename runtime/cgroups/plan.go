@@ -87,9 +87,6 @@ func (p *planner) createDirectories(dir string) {
 
 // enableControllers adds one write that enables the missing controllers of cgroup v2 for the children of a cgroup.
 func (p *planner) enableControllers(dir string) {
-	if !p.c.sizesOnV2() {
-		return
-	}
 	var missing []string
 	name := path.Join(p.c.Unified, dir, subtreeControl)
 	enabled := strings.Fields(p.have.Files[name])

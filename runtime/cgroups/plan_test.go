@@ -175,6 +175,17 @@ func TestPlan_CG43_ForeignChanges(t *testing.T) {
 	})
 }
 
+// A value that is unset is not written, also if the file has a text that is no number.
+func TestPlan_Unset(t *testing.T) {
+	_, c := newHost(t, "v1")
+	have := cgroups.Snapshot{Dirs: map[string]bool{}, Files: map[string]string{}}
+	for _, file := range []string{"cpu/r/cpu.shares", "cpu/r/cpu.cfs_quota_us", "memory/r/memory.limit_in_bytes", "memory/r/memory.memsw.limit_in_bytes", "pids/r/pids.max", "cpuacct/r/x"} {
+		have.Dirs["/sys/fs/cgroup/"+path.Dir(file)] = true
+		have.Files["/sys/fs/cgroup/"+file] = "nonsense"
+	}
+	assert.Empty(t, cgroups.Plan(c, []cgroups.Group{{Dir: "/r"}}, have))
+}
+
 // Plan changes no argument and is deterministic.
 func TestPlan_Pure(t *testing.T) {
 	dir, c := newHost(t, "v1")

@@ -107,7 +107,8 @@ type prober struct {
 }
 
 // addUnifiedControllers adds the controllers of the unified hierarchy to the result, and enables them for the children
-// of the mount point. A controller that cannot be enabled is not added.
+// of the mount point. A controller that cannot be enabled is not added. If the hierarchy has none of limitControllers,
+// nothing is enabled or added.
 func (p *prober) addUnifiedControllers() {
 	c := p.result
 	if c.Unified == "" {
@@ -116,6 +117,11 @@ func (p *prober) addUnifiedControllers() {
 	available, err := p.files.ReadFile(path.Join(c.Unified, "cgroup.controllers"))
 	if err != nil {
 		return
+	}
+	if !slices.ContainsFunc(limitControllers[:], func(controller Controller) bool {
+		return slices.Contains(strings.Fields(string(available)), controllerNames[controller].v2)
+	}) {
+		return // The limits are on cgroup v1, so this agent leaves the unified hierarchy as it is.
 	}
 	control := path.Join(c.Unified, subtreeControl)
 	enabled, _ := p.files.ReadFile(control) // Without the file no controller is enabled yet.

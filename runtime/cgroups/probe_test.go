@@ -1,6 +1,7 @@
 package cgroups_test
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -39,6 +40,8 @@ func TestProbe_CG42(t *testing.T) {
 	} {
 		dir := cgroupstest.New(c.config)
 		found := cgroups.Probe(dir, testRoot(t))
+		enables := strings.Contains(strings.Join(changes(dir), "\n"), "cgroup.subtree_control")
+		assert.Equal(t, c.mode == cgroups.ModeV2, enables, "only where the limits are on cgroup v2")
 		assert.Equal(t, cgroups.Ready, found.State)
 		assert.Empty(t, found.Reason)
 		assert.Equal(t, c.mode, found.Mode())

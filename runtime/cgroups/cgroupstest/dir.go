@@ -14,7 +14,7 @@ import (
 // Config describes a host.
 type Config struct {
 	// Mode is "v1", "hybrid" or "v2". "" means "v2". A hybrid host has the unified hierarchy too, with the
-	// controller hugetlb alone.
+	// controllers hugetlb and io.
 	Mode string
 	// ReadOnly lets every change fail with EROFS.
 	ReadOnly bool
@@ -82,7 +82,7 @@ func New(config Config) *Dir {
 func (d *Dir) unifiedControllers() []string {
 	all := []string{"cpu", "hugetlb", "memory", "pids"}
 	if d.config.Mode != "v2" {
-		all = []string{"hugetlb"}
+		all = []string{"hugetlb", "io"}
 	}
 	return slices.DeleteFunc(all, func(c string) bool { return slices.Contains(d.config.Without, c) })
 }
