@@ -38,7 +38,7 @@ func clientCommands() []clientCommand {
 // runName is the command that runs the pods of files: see runPodFiles.
 const runName, runArgs, runMeaning = "run", "FILE ...", "run the pods of files until they terminate; - is standard input"
 
-// commandNames returns the names of all commands.
+// commandNames returns the names of the commands: run, and those that query an agent.
 func commandNames() []string {
 	names := []string{runName}
 	for _, a := range clientCommands() {

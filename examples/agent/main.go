@@ -69,9 +69,9 @@ const duplicateSignalGap = 100 * time.Millisecond
 // still take then.
 const lastSignal, exitDelay = 3, time.Second
 
-// filterSignalsOrForceExit forwards at most lastSignal signals, and drops a signal that comes within duplicateSignalGap
-// after the last forwarded one. exitDelay after the last one it calls exit, because the agent may be blocked,
-// for example in a write that no process reads.
+// filterSignalsOrForceExit forwards at most lastSignal signals. It drops a signal that comes within
+// duplicateSignalGap after the last forwarded one. exitDelay after the last one it calls exit, because the
+// agent may be blocked in a write that no process reads.
 func filterSignalsOrForceExit(signals <-chan os.Signal, exit func(status int)) <-chan os.Signal {
 	out := make(chan os.Signal, lastSignal)
 	go func() {

@@ -34,8 +34,8 @@ func runHelp() string {
 		"their grace periods, with exit code 130; a second one kills them.\n\nFlags:\n\n" + o.runCommandFlags().helpText()
 }
 
-// runCommandFlags returns the flags of "agent run": --logs, and the agent's flags except those about manifests,
-// the configuration file and exit. Some descriptions differ, as their defaults do.
+// runCommandFlags returns the flags of "agent run": --logs, and the agent's flags except those that only a
+// directory of manifests needs. Some descriptions differ, because the defaults differ.
 func (o *options) runCommandFlags() flagSet {
 	others := []string{"manifests", "manifest-period", "manifest-url", "manifest-url-header", "manifest-url-period", "strict", "config", "on-exit", "orphan-grace"}
 	flags := slices.DeleteFunc(o.allFlags(), func(f cliFlag) bool { return slices.Contains(others, f.name) })

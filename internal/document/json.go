@@ -52,8 +52,8 @@ func (r *jsonReader) readValue(depth int) (*Value, error) {
 	return r.parseValue(token, depth)
 }
 
-// parseValue reads the rest of the value whose first token is token. It returns an error if the value is nested
-// too deeply, or is one value too many.
+// parseValue reads the rest of the value whose first token is token. It returns an error for faulty JSON, for a
+// number outside the range of float64, and if the value is nested too deeply or the file has too many values.
 func (r *jsonReader) parseValue(token json.Token, depth int) (*Value, error) {
 	v := &Value{Line: r.advanceToOffset(r.dec.InputOffset())}
 	if r.nodes++; r.nodes > maxValues {

@@ -35,8 +35,8 @@ func IncompatibleChanges(released, now string) (changes []string) {
 	return changes
 }
 
-// parsePromisedPackage parses a line "package DIR TIER". It returns DIR, and true if TIER is Beta or Stable. It
-// returns "" and false for any other line.
+// parsePromisedPackage parses a line "package DIR TIER". It returns DIR, and true if TIER is Beta or Stable.
+// For a line of another form it returns "" and false.
 func parsePromisedPackage(line string) (dir string, promised bool) {
 	fields := strings.Fields(line)
 	if len(fields) != 3 || fields[0] != "package" {

@@ -14,9 +14,9 @@ const maxSummary = 90
 // experimentalMark stands at the end of the first sentence of an experimental package.
 const experimentalMark = " (experimental)"
 
-// checkPackageSummaries reports importable packages whose package comment has a first sentence that is too long for
-// PACKAGES.md, or whose first sentence says "experimental" although the tier of the package differs, or the
-// reverse.
+// checkPackageSummaries reports the first sentence of an importable package's comment if it is too long for
+// PACKAGES.md. It also reports the sentence if it has the experimental mark and the package is not
+// experimental, or the reverse.
 func checkPackageSummaries(r *findings, h Codebase) {
 	for _, p := range r.m.Packages {
 		if !isImportable(p) {

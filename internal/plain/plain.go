@@ -75,8 +75,9 @@ func Fields(errs field.ErrorList) string {
 	return strings.Join(lines, "\n")
 }
 
-// truncateAndQuotePath cuts a path to maxField bytes and appends "...". It quotes a path that has control
-// characters or other bytes that strconv.Quote escapes, except double quotes.
+// truncateAndQuotePath returns a path without the bytes after maxField; "..." stands for them. It quotes the
+// path if it has control characters or other bytes that strconv.Quote escapes. Double quotes alone do not
+// count.
 func truncateAndQuotePath(s string) string {
 	if len(s) > maxField {
 		s = s[:maxField] + "..."

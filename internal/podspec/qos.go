@@ -52,8 +52,8 @@ func mentionsHugePages(r *v1.ResourceRequirements) bool {
 }
 
 // qosClassOf returns BestEffort if hasAny is false, Guaranteed if both are true, and else Burstable. hasAny
-// means that a container has a request or limit. allGuaranteed means that all containers have equal requests
-// and limits of cpu and memory.
+// means that a container (or the pod as a whole) has a request or limit, allGuaranteed that all of them have
+// equal requests and limits of cpu and memory.
 func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	switch {
 	case !hasAny:
