@@ -53,9 +53,8 @@ type Step struct {
 	ID string
 	// Name is the name of the container.
 	Name string
-	// Grace, in seconds, replaces the grace period of the pod for this StopContainer. Nil: the
-	// container gets the grace period of the pod. If the deletion of the pod has a shorter grace
-	// period, the container gets that one.
+	// Grace, in seconds, replaces the grace period of the spec for this StopContainer. Nil does not
+	// replace it. The grace period of a deletion has precedence: lifecycle.ContainerGrace has the order.
 	Grace *int64
 	// Container is the spec of the container to start. It is shared with the pod.
 	Container *v1.Container
