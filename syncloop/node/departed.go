@@ -49,9 +49,9 @@ func (v *podsView) listTerminatingUndesiredPods(desired []*v1.Pod) (pods []*v1.P
 	return pods
 }
 
-// terminatingPodWithStatus returns a copy of an undesired pod with its newest status and a deletion timestamp:
-// until, or the present time if until is zero. It returns false if the pod's worker has no spec, has started
-// nothing, or has terminated the pod.
+// terminatingPodWithStatus returns a copy of an undesired pod with its newest status and with until, or the
+// present time if that is zero, as its deletion timestamp. It returns false if the pod's worker has no spec,
+// has started nothing, or has terminated the pod.
 func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
@@ -60,7 +60,7 @@ func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (*v1.P
 	return setDeletionFieldsInPlaceIfUnset(v.podWithStatus(pod), v.timeOrNow(until), view.Grace), true
 }
 
-// timeOrNow returns at, or the present time if at is zero.
+// timeOrNow returns the given time, or the present time if the given one is zero.
 func (v *podsView) timeOrNow(at time.Time) time.Time {
 	if at.IsZero() {
 		return v.executor.Now()
@@ -92,8 +92,9 @@ func startTime(pod *v1.Pod) time.Time {
 	return pod.Status.StartTime.Time
 }
 
-// setDeletionFieldsInPlaceIfUnset sets the deletion timestamp of a pod to at if it has none, and the deletion
-// grace period if it has none and grace is set. It modifies and returns the given pod.
+// setDeletionFieldsInPlaceIfUnset sets the deletion timestamp of a pod to the given time, and the deletion
+// grace period if grace is set. It does not change a field that the pod already has. It modifies and returns
+// the given pod.
 func setDeletionFieldsInPlaceIfUnset(pod *v1.Pod, at time.Time, grace lifecycle.Grace) *v1.Pod {
 	if pod.DeletionTimestamp == nil {
 		pod.DeletionTimestamp = &metav1.Time{Time: at}

@@ -83,9 +83,9 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 	return true
 }
 
-// yieldChanges yields an event for each change after the version of the reader that is visible through match,
-// and advances that version. It returns false if yield returns false. If some of the changes are no longer
-// stored, it yields ErrExpired and returns false.
+// yieldChanges yields an event for each pod change that match selects and that is newer than the version of the
+// reader, and advances that version. It returns false if yield returns false. If some of the newer changes are
+// no longer stored, it yields ErrExpired and returns false.
 func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {

@@ -87,9 +87,9 @@ func (s *saver) tryLockPod(uid types.UID, latch executor.Latch) (lockedBy execut
 	return nil
 }
 
-// applyNowOrRetryLater applies a change to the stored state of a pod at once. After a success the pending
-// change of the pod is deleted; after an error retry becomes the pending change. A pending change that was set
-// meanwhile stays.
+// applyNowOrRetryLater calls the function apply, which changes the stored state of a pod, at once. After a
+// success the pending change of the pod is deleted; after an error the function retry becomes the pending
+// change. A pending change that was set meanwhile stays.
 func (s *saver) applyNowOrRetryLater(uid types.UID, apply, retry func() error) error {
 	leave, err := s.lockPod(context.Background(), uid) // The other call returns eventually.
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *saver) updatePendingAfterApply(uid types.UID, before *pendingChange, fa
 	return wake
 }
 
-// setPendingChange makes apply the pending change of a pod and wakes Run. It replaces an earlier pending
-// change. Run calls apply at the given time.
+// setPendingChange stores the function apply as the pending change of a pod, in place of an earlier one, and
+// wakes Run. Run calls the function at the given time.
 func (s *saver) setPendingChange(uid types.UID, at time.Time, apply func() error) {
 	s.mu.Lock()
 	s.mu.pending[uid] = &pendingChange{apply: apply, at: at}
