@@ -89,6 +89,9 @@ type Capabilities struct {
 	PSI bool
 	// KillFile means that cgroups of the unified hierarchy have the file cgroup.kill.
 	KillFile bool
+	// Systemd means that systemd manages the host. A runtime there usually has the cgroup driver systemd and needs the
+	// names of SystemdDir. This package creates cgroups with the driver cgroupfs.
+	Systemd bool
 	// PageSize is the size of a memory page in bytes. The kernel rounds memory limits down to pages.
 	PageSize int64
 }
@@ -173,9 +176,9 @@ func mountsOf(hierarchies []Hierarchy) []string {
 	return mounts
 }
 
-// file returns the path of a file of a controller, in the cgroup dir. It returns "" if the host does not have the
+// filePath returns the path of a file of a controller, in the cgroup dir. It returns "" if the host does not have the
 // controller.
-func (c Capabilities) file(controller Controller, dir, nameOnV1, nameOnV2 string) string {
+func (c Capabilities) filePath(controller Controller, dir, nameOnV1, nameOnV2 string) string {
 	h := c.Controllers[controller]
 	name := nameOnV1
 	if h.Version == V2 {

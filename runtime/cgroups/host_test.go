@@ -24,6 +24,11 @@ import (
 	"github.com/podkeel/podkeel/runtime/cgroups"
 )
 
+// The tests named TestHost_ work on the real cgroups of the machine, of either version. A static test binary runs them
+// alone, also as the first process of a virtual machine that has mounted /proc, /sys and cgroup v2:
+//
+//	CGO_ENABLED=0 go test -c ./runtime/cgroups && ./cgroups.test -test.v -test.run TestHost_
+
 // host is the real host with a root of this process.
 type host struct {
 	files   cgroups.HostFiles
@@ -349,6 +354,34 @@ func TestHost_OM4_OM5_PodLimit(t *testing.T) {
 	assert.Positive(t, reached, "the limit of the pod")
 	for i, want := range []int64{0, 0, 1} {
 		assert.Equal(t, podresources.Finite(want), counters[i].Kills, "%q", counters[i].Name)
+	}
+}
+
+// On cgroup v2 memory.oom.group makes the kernel kill all processes of the pod when its limit is reached.
+func TestHost_OOMGroup(t *testing.T) {
+	h := newTestHost(t)
+	if h.c.Controllers[cgroups.Memory].Version != cgroups.V2 {
+		t.Skip("the controller memory is not on cgroup v2 here")
+	}
+	values := podValues()
+	values.Memory = podresources.Finite(48 << 20)
+	dir, err := h.manager.Ensure("1", values, 1)
+	require.NoError(t, err)
+	want := []cgroups.Group{{Dir: dir, Values: cgroups.Values{OOMGroup: podresources.Finite(1)}}}
+	for _, w := range planFor(t, h.files, h.c, want) {
+		require.NoError(t, h.files.WriteFile(w.Path, []byte(w.Content)))
+	}
+	other := h.startHelper(t, "wait", dir, "other")
+	p := h.startHelper(t, "allocate", dir, "victim")
+	p.begin()
+	require.False(t, p.waitDone())
+	assert.False(t, other.waitDone(), "it has not reached its end, as its input is open")
+	counters, err := h.manager.ReadOOM("1")
+	require.NoError(t, err)
+	t.Logf("%+v", counters)
+	for _, counter := range counters[1:] {
+		n, _ := counter.Kills.Number()
+		assert.Positive(t, n, counter.Name) // Linux counts the first process of a group twice.
 	}
 }
 

@@ -91,9 +91,9 @@ type Manager struct {
 	}
 }
 
-// ensured is the last successful Ensure of a pod.
+// ensured is the last successful Ensure of a pod. It is small, since it exists for each pod.
 type ensured struct {
-	dir        string
+	class      v1.PodQOSClass
 	generation int64
 }
 
@@ -125,15 +125,15 @@ func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generatio
 		return "", nil
 	}
 	defer m.pods.Lock(uid)()
-	if last, ok := m.lastEnsured(uid); ok && generation != 0 && last == (ensured{dir, generation}) {
+	if last, ok := m.lastEnsured(uid); ok && generation != 0 && last == (ensured{values.QOSClass, generation}) {
 		return dir, nil
 	}
 	m.forgetEnsured(uid)
 	want := append(m.parentsOf(values.QOSClass), Group{dir, FromPod(values)})
-	if err := m.reconcile(want); err != nil {
+	if err := m.reconcileGroups(want); err != nil {
 		return "", fmt.Errorf("cannot set up the cgroup of pod %s: %w", uid, err)
 	}
-	m.recordEnsured(uid, ensured{dir, generation})
+	m.recordEnsured(uid, ensured{values.QOSClass, generation})
 	return dir, nil
 }
 
@@ -154,7 +154,7 @@ func (m *Manager) EnsureQOS(values QOSValues) error {
 		return nil
 	}
 	root := m.config.Root
-	err := m.reconcile([]Group{
+	err := m.reconcileGroups([]Group{
 		{root.String(), values.Root},
 		{root.classDir(v1.PodQOSBurstable), values.Burstable},
 		{root.classDir(v1.PodQOSBestEffort), bestEffortValues()},
@@ -183,19 +183,19 @@ func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
 	return groups
 }
 
-// reconcile reads the wanted cgroups and makes the writes that are missing.
-func (m *Manager) reconcile(want []Group) error {
+// reconcileGroups reads the wanted cgroups and makes the writes that are missing.
+func (m *Manager) reconcileGroups(want []Group) error {
 	have, err := Read(m.config.Files, m.config.Capabilities, want)
 	if err != nil {
 		return err
 	}
-	return apply(m.config.Files, Plan(m.config.Capabilities, want, have))
+	return makeWrites(m.config.Files, Plan(m.config.Capabilities, want, have))
 }
 
-// apply makes the writes in order. If a directory cannot be created, it stops. If a value cannot be written, it leaves
+// makeWrites makes the writes in order. If a directory cannot be created, it stops. If a value cannot be written, it leaves
 // out the later writes to files of the same controller and makes the others, so that a memory limit below the usage
 // does not hold up the limit of processes.
-func apply(files Files, writes []Write) error {
+func makeWrites(files Files, writes []Write) error {
 	var faults []error
 	failed := map[string]bool{}
 	for _, w := range writes {

@@ -17,7 +17,7 @@ type OOM struct {
 	// the name "".
 	Name string
 	// Kills is how many processes of this cgroup the kernel has killed, without processes of the cgroups in it. A kill counts
-	// for the cgroup of the process, whichever limit was reached.
+	// for the cgroup of the process, whichever limit was reached. With memory.oom.group Linux may count a process twice.
 	Kills podresources.Value
 	// LimitReached is how often the memory of the cgroup and of the cgroups in it reached the limit of this cgroup.
 	LimitReached podresources.Value

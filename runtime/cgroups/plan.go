@@ -108,60 +108,60 @@ func (p *planner) addChanges(group Group) {
 	p.changeShares(group.Dir, v.CPUShares)
 	p.changeBandwidth(group.Dir, bandwidth{v.CPUQuota, v.CPUPeriod})
 	p.changeMemory(group.Dir, v)
-	p.change(p.fileValue(PIDs, group.Dir, "pids.max", "pids.max", podresources.Unlimited()), v.PIDs, "max")
+	p.addChange(p.fileValue(PIDs, group.Dir, "pids.max", "pids.max", podresources.Unlimited()), v.PIDs, "max")
 }
 
-// raise adds a write that is made before the writes to the children.
-func (p *planner) raise(name, content string) {
+// addRaise adds a write that is made before the writes to the children.
+func (p *planner) addRaise(name, content string) {
 	p.raises = append(p.raises, Write{Path: name, Content: content})
 }
 
-// lower adds a write that is made after the writes to the children.
-func (p *planner) lower(name, content string) {
+// addLower adds a write that is made after the writes to the children.
+func (p *planner) addLower(name, content string) {
 	last := &p.lowers[len(p.lowers)-1]
 	*last = append(*last, Write{Path: name, Content: content})
 }
 
-// current is a file and the value in it.
-type current struct {
+// fileWithValue is a file and the value in it.
+type fileWithValue struct {
 	path  string
 	value podresources.Value
 }
 
 // fileValue returns a file of a cgroup and its value. In a cgroup that is still to be created the value is initial.
 // The path is "" if the kernel does not have the file.
-func (p *planner) fileValue(controller Controller, dir, nameOnV1, nameOnV2 string, initial podresources.Value) current {
-	name := p.c.file(controller, dir, nameOnV1, nameOnV2)
+func (p *planner) fileValue(controller Controller, dir, nameOnV1, nameOnV2 string, initial podresources.Value) fileWithValue {
+	name := p.c.filePath(controller, dir, nameOnV1, nameOnV2)
 	text, ok := p.have.Files[name]
 	switch {
 	case name == "":
-		return current{}
+		return fileWithValue{}
 	case !p.have.Dirs[path.Dir(name)]:
-		return current{name, initial}
+		return fileWithValue{name, initial}
 	case !ok:
-		return current{}
+		return fileWithValue{}
 	}
-	return current{name, parseValue(text)}
+	return fileWithValue{name, parseValue(text)}
 }
 
-// change adds the write of a value to a file if the value is set and differs. A larger value is a raise.
-func (p *planner) change(have current, want podresources.Value, unlimited string) {
+// addChange adds the write of a value to a file if the value is set and differs. A larger value is a raise.
+func (p *planner) addChange(have fileWithValue, want podresources.Value, unlimited string) {
 	if p.isRaise(have, want) {
-		p.raise(have.path, formatValue(want, unlimited))
+		p.addRaise(have.path, formatValue(want, unlimited))
 	}
 	if p.isLower(have, want) {
-		p.lower(have.path, formatValue(want, unlimited))
+		p.addLower(have.path, formatValue(want, unlimited))
 	}
 }
 
 // isRaise reports whether a value is to be written that is larger than the one in the file, or replaces a text that is
 // no number.
-func (p *planner) isRaise(have current, want podresources.Value) bool {
+func (p *planner) isRaise(have fileWithValue, want podresources.Value) bool {
 	return have.path != "" && want.IsSet() && (want.Exceeds(have.value) || !have.value.IsSet())
 }
 
 // isLower reports whether a value is to be written that is smaller than the one in the file.
-func (p *planner) isLower(have current, want podresources.Value) bool {
+func (p *planner) isLower(have fileWithValue, want podresources.Value) bool {
 	return have.path != "" && want.IsSet() && have.value.Exceeds(want)
 }
 
@@ -177,7 +177,7 @@ func (p *planner) changeShares(dir string, shares podresources.Value) {
 	}
 	have := p.fileValue(CPU, dir, "cpu.shares", "cpu.weight", podresources.Finite(initial))
 	if have.path != "" && have.value != podresources.Finite(want) {
-		p.raise(have.path, formatValue(podresources.Finite(want), ""))
+		p.addRaise(have.path, formatValue(podresources.Finite(want), ""))
 	}
 }
 
@@ -196,26 +196,26 @@ func (p *planner) changeBandwidth(dir string, want bandwidth) {
 	quota := p.fileValue(CPU, dir, "cpu.cfs_quota_us", "", podresources.Unlimited())
 	period := p.fileValue(CPU, dir, "cpu.cfs_period_us", "", initialPeriod)
 	if !want.period.IsSet() || want.period == period.value {
-		p.change(quota, want.quota, "-1")
+		p.addChange(quota, want.quota, "-1")
 		return
 	}
 	// Neither order of the two files is always valid: from 100 of 100 ms to 10 of 10 ms, one passes 10 of 100 ms, which
 	// may be less than a child has, and the other 100 of 10 ms, which may be more than the parent has. A cgroup without
 	// a quota has the quota of its parent, so the way through no quota is valid.
 	if _, limited := quota.value.Number(); limited && quota.path != "" {
-		p.raise(quota.path, "-1")
+		p.addRaise(quota.path, "-1")
 	}
 	if period.path != "" {
-		p.raise(period.path, formatValue(want.period, ""))
+		p.addRaise(period.path, formatValue(want.period, ""))
 	}
 	if _, limited := want.quota.Number(); limited && quota.path != "" {
-		p.lower(quota.path, formatValue(want.quota, ""))
+		p.addLower(quota.path, formatValue(want.quota, ""))
 	}
 }
 
 // changeBandwidthOnV2 adds the write of cpu.max, which has the quota and the period.
 func (p *planner) changeBandwidthOnV2(dir string, want bandwidth) {
-	name := p.c.file(CPU, dir, "", "cpu.max")
+	name := p.c.filePath(CPU, dir, "", "cpu.max")
 	have := bandwidth{podresources.Unlimited(), initialPeriod}
 	if p.have.Dirs[path.Dir(name)] {
 		text, ok := p.have.Files[name]
@@ -232,9 +232,9 @@ func (p *planner) changeBandwidthOnV2(dir string, want bandwidth) {
 	}
 	content := formatValue(want.quota, "max") + " " + formatValue(want.period, "")
 	if have.exceeds(want) {
-		p.lower(name, content)
+		p.addLower(name, content)
 	} else {
-		p.raise(name, content)
+		p.addRaise(name, content)
 	}
 }
 
@@ -246,7 +246,7 @@ func (p *planner) changeMemory(dir string, v Values) {
 		return
 	}
 	memory := p.fileValue(Memory, dir, "memory.limit_in_bytes", "", podresources.Unlimited())
-	swap := current{}
+	swap := fileWithValue{}
 	if p.c.Swap {
 		swap = p.fileValue(Memory, dir, "memory.memsw.limit_in_bytes", "", podresources.Unlimited())
 	}
@@ -255,11 +255,11 @@ func (p *planner) changeMemory(dir string, v Values) {
 		total = limit // The kernel refuses more memory than memory and swap together.
 	}
 	if p.isRaise(swap, total) {
-		p.raise(swap.path, formatValue(total, "-1"))
+		p.addRaise(swap.path, formatValue(total, "-1"))
 	}
-	p.change(memory, limit, "-1")
+	p.addChange(memory, limit, "-1")
 	if p.isLower(swap, total) {
-		p.lower(swap.path, formatValue(total, "-1"))
+		p.addLower(swap.path, formatValue(total, "-1"))
 	}
 }
 
@@ -271,17 +271,17 @@ func (p *planner) changeMemoryOnV2(dir string, limit podresources.Value, v Value
 	soft := p.fileValue(Memory, dir, "", "memory.high", unlimited)
 	high := roundToPages(v.MemoryHigh, p.c.PageSize)
 	if p.isRaise(hard, limit) {
-		p.raise(hard.path, formatValue(limit, "max"))
+		p.addRaise(hard.path, formatValue(limit, "max"))
 	}
-	p.change(soft, high, "max")
+	p.addChange(soft, high, "max")
 	if p.isLower(hard, limit) {
-		p.lower(hard.path, formatValue(limit, "max"))
+		p.addLower(hard.path, formatValue(limit, "max"))
 	}
 	if p.c.Swap {
 		swap := swapOnV2(limit, roundToPages(v.MemorySwap, p.c.PageSize))
-		p.change(p.fileValue(Memory, dir, "", "memory.swap.max", unlimited), swap, "max")
+		p.addChange(p.fileValue(Memory, dir, "", "memory.swap.max", unlimited), swap, "max")
 	}
-	p.change(p.fileValue(Memory, dir, "", "memory.oom.group", podresources.Finite(0)), v.OOMGroup, "1")
+	p.addChange(p.fileValue(Memory, dir, "", "memory.oom.group", podresources.Finite(0)), v.OOMGroup, "1")
 }
 
 // swapOnV2 returns the limit of swap alone from the limit of memory and the limit of both. It is unset if it cannot be

@@ -81,7 +81,7 @@ func applyWrites(t *rapid.T, dir *cgroupstest.Dir, writes []cgroups.Write) {
 }
 
 // planFor returns the writes that a host lacks.
-func planFor(t require.TestingT, dir *cgroupstest.Dir, c cgroups.Capabilities, want []cgroups.Group) []cgroups.Write {
+func planFor(t require.TestingT, dir cgroups.Files, c cgroups.Capabilities, want []cgroups.Group) []cgroups.Write {
 	have, err := cgroups.Read(dir, c, want)
 	require.NoError(t, err)
 	return cgroups.Plan(c, want, have)

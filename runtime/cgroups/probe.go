@@ -36,7 +36,9 @@ func Probe(files Files, root Root) Capabilities {
 	}
 	_, err = files.ReadFile("/proc/pressure/memory")
 	c.PSI = err == nil
-	c.State, c.Reason = p.state()
+	_, err = files.ReadDir("/run/systemd/system")
+	c.Systemd = err == nil
+	c.State, c.Reason = p.decideState()
 	return c
 }
 
@@ -133,7 +135,7 @@ func (p *prober) addUnifiedControllers() {
 		p.mounted = p.mounted || slices.Contains(limitControllers[:], controller)
 		if !slices.Contains(strings.Fields(string(enabled)), name) {
 			if err := p.files.WriteFile(control, []byte("+"+name)); err != nil {
-				p.refuse(fmt.Errorf("cannot enable the controller %s in %s: %w", name, control, err))
+				p.recordRefusal(fmt.Errorf("cannot enable the controller %s in %s: %w", name, control, err))
 				continue
 			}
 		}
@@ -141,8 +143,8 @@ func (p *prober) addUnifiedControllers() {
 	}
 }
 
-// refuse records the first error.
-func (p *prober) refuse(err error) {
+// recordRefusal records the first error.
+func (p *prober) recordRefusal(err error) {
 	if p.refused == nil {
 		p.refused = err
 	}
@@ -166,7 +168,7 @@ func (p *prober) checkMount(mount string) {
 	if err == nil {
 		return
 	}
-	p.refuse(fmt.Errorf("cannot create cgroups in %s: %w", mount, err))
+	p.recordRefusal(fmt.Errorf("cannot create cgroups in %s: %w", mount, err))
 	for i := range p.result.Controllers {
 		if p.result.Controllers[i].Mount == mount {
 			p.result.Controllers[i] = Hierarchy{}
@@ -206,8 +208,8 @@ func (p *prober) hasKillFile(dir string) bool {
 	return p.files.WriteFile(path.Join(dir, killFile), []byte("1")) == nil
 }
 
-// state returns the state of the host and why it is not Ready.
-func (p *prober) state() (State, string) {
+// decideState returns the state of the host and why it is not Ready.
+func (p *prober) decideState() (State, string) {
 	for _, controller := range limitControllers {
 		if p.result.Controllers[controller].Mount != "" {
 			return Ready, ""

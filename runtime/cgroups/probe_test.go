@@ -11,6 +11,23 @@ import (
 	"github.com/podkeel/podkeel/runtime/cgroups/cgroupstest"
 )
 
+// A host with systemd has its directory in /run.
+func TestProbe_CG42_Systemd(t *testing.T) {
+	found := cgroups.Probe(systemdFiles{cgroupstest.New(cgroupstest.Config{})}, testRoot(t))
+	assert.True(t, found.Systemd)
+	assert.Equal(t, cgroups.Ready, found.State)
+}
+
+// systemdFiles is a host with systemd.
+type systemdFiles struct{ *cgroupstest.Dir }
+
+func (s systemdFiles) ReadDir(name string) ([]string, error) {
+	if name == "/run/systemd/system" {
+		return nil, nil
+	}
+	return s.Dir.ReadDir(name)
+}
+
 // mountFiles is a host whose mounts are a given text.
 type mountFiles struct {
 	*cgroupstest.Dir
@@ -48,6 +65,7 @@ func TestProbe_CG42(t *testing.T) {
 		assert.Equal(t, c.kill, found.KillFile)
 		assert.Equal(t, c.config.Swap, found.Swap)
 		assert.True(t, found.PSI)
+		assert.False(t, found.Systemd)
 		assert.Positive(t, found.PageSize)
 		assert.True(t, found == cgroups.Probe(dir, testRoot(t)), "a second probe finds the same")
 		assert.Empty(t, dir.Groups())

@@ -116,13 +116,13 @@ func (m *Manager) removeTree(dir string, depth int) error {
 	case err == nil || isGone(err):
 		return nil
 	case errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY):
-		return &BusyError{dir, m.processes(dir)}
+		return &BusyError{dir, m.readProcesses(dir)}
 	}
 	return err
 }
 
-// processes returns the first processes in a cgroup.
-func (m *Manager) processes(dir string) []int {
+// readProcesses returns the first processes in a cgroup.
+func (m *Manager) readProcesses(dir string) []int {
 	text, err := m.config.Files.ReadFile(path.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil // They are for the text of an error only.
@@ -174,7 +174,7 @@ func (m *Manager) RemoveRoot() error {
 			switch err := m.config.Files.Remove(dir); {
 			case err == nil || isGone(err):
 			case errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY):
-				faults = append(faults, &BusyError{dir, m.processes(dir)})
+				faults = append(faults, &BusyError{dir, m.readProcesses(dir)})
 			default:
 				faults = append(faults, err)
 			}

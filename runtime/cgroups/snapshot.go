@@ -60,7 +60,7 @@ func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 func (c Capabilities) filesOf(group Group) []string {
 	var names []string
 	add := func(isWanted bool, controller Controller, nameOnV1, nameOnV2 string) {
-		if name := c.file(controller, group.Dir, nameOnV1, nameOnV2); isWanted && name != "" {
+		if name := c.filePath(controller, group.Dir, nameOnV1, nameOnV2); isWanted && name != "" {
 			names = append(names, name)
 		}
 	}

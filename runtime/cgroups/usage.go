@@ -35,12 +35,12 @@ func (u Usage) AvailableMemory(limit podresources.Value) podresources.Value {
 	if !limited || !measured {
 		return podresources.Value{}
 	}
-	return subtract(n, used)
+	return subtractSaturating(n, used)
 }
 
-// subtract returns a - b, or 0 if b is larger. In unsigned arithmetic a limit below the usage would become a huge number
+// subtractSaturating returns a - b, or 0 if b is larger. In unsigned arithmetic a limit below the usage would become a huge number
 // of free bytes.
-func subtract(a, b int64) podresources.Value { return podresources.Finite(max(a-b, 0)) }
+func subtractSaturating(a, b int64) podresources.Value { return podresources.Finite(max(a-b, 0)) }
 
 // ReadUsage reads the usage of a pod from its cgroup. The error is ErrNotFound if no hierarchy has the cgroup.
 func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
@@ -49,7 +49,7 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 		return Usage{}, err
 	}
 	read := func(controller Controller, nameOnV1, nameOnV2 string) string {
-		name := m.config.Capabilities.file(controller, dir, nameOnV1, nameOnV2)
+		name := m.config.Capabilities.filePath(controller, dir, nameOnV1, nameOnV2)
 		if name == "" {
 			return ""
 		}
@@ -74,7 +74,7 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 			inactiveKey = "inactive_file"
 		}
 		inactive, _ := parseKey(read(Memory, "memory.stat", "memory.stat"), inactiveKey).Number()
-		usage.MemoryWorkingSet = subtract(used, inactive)
+		usage.MemoryWorkingSet = subtractSaturating(used, inactive)
 	}
 	return usage, nil
 }
@@ -82,7 +82,7 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 // readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the cgroups
 // directly in it have counted, if that is larger.
 func (m *Manager) readPIDsRejected(dir string) podresources.Value {
-	events := m.config.Capabilities.file(PIDs, dir, "pids.events", "pids.events")
+	events := m.config.Capabilities.filePath(PIDs, dir, "pids.events", "pids.events")
 	if events == "" {
 		return podresources.Value{}
 	}
@@ -112,7 +112,7 @@ func (m *Manager) findPodDir(uid types.UID) (string, error) {
 		return "", ErrUnavailable
 	}
 	if last, ok := m.lastEnsured(uid); ok {
-		return last.dir, nil
+		return m.config.Root.PodDir(last.class, uid)
 	}
 	for _, dir := range m.podDirs(uid) {
 		for _, mount := range m.config.Capabilities.sizedMounts() {

@@ -64,18 +64,18 @@ func (d *Dir) WriteFile(name string, content []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := strings.TrimSpace(string(content))
-	if err := d.begin("WriteFile", name, text); err != nil {
+	if err := d.recordCall("WriteFile", name, text); err != nil {
 		return err
 	}
-	err := d.write(path.Dir(name), path.Base(name), text)
+	err := d.writeFile(path.Dir(name), path.Base(name), text)
 	if err != nil {
 		return &fs.PathError{Op: "WriteFile", Path: name, Err: err}
 	}
 	return nil
 }
 
-// write changes one file of a cgroup, or returns the error of the kernel.
-func (d *Dir) write(dir, file, text string) error {
+// writeFile changes one file of a cgroup, or returns the error of the kernel.
+func (d *Dir) writeFile(dir, file, text string) error {
 	g := d.groups[dir]
 	if g == nil {
 		return fs.ErrNotExist
@@ -86,14 +86,14 @@ func (d *Dir) write(dir, file, text string) error {
 	}
 	switch file {
 	case "cgroup.subtree_control":
-		return d.enable(dir, text)
+		return d.enableControllers(dir, text)
 	case "cgroup.kill":
-		d.kill(dir)
+		d.killProcesses(dir)
 		return nil
 	case "cpu.cfs_quota_us", "cpu.cfs_period_us":
 		return d.writeBandwidth(dir, file, text)
 	}
-	after, err := d.accept(dir, file, text)
+	after, err := d.valueAfterWrite(dir, file, text)
 	if err == nil {
 		g.files[file] = after
 		if file == "memory.limit_in_bytes" || file == "memory.memsw.limit_in_bytes" {
@@ -105,8 +105,8 @@ func (d *Dir) write(dir, file, text string) error {
 	return err
 }
 
-// accept returns the content that a file with one value has after a write.
-func (d *Dir) accept(dir, file, text string) (string, error) {
+// valueAfterWrite returns the content that a file with one value has after a write.
+func (d *Dir) valueAfterWrite(dir, file, text string) (string, error) {
 	switch file {
 	case "cpu.shares":
 		n, err := parseRange(text, 0, math.MaxInt64)
@@ -115,11 +115,11 @@ func (d *Dir) accept(dir, file, text string) (string, error) {
 		n, err := parseRange(text, 1, 10000)
 		return strconv.FormatInt(n, 10), err
 	case "cpu.max":
-		return acceptBandwidth(text)
+		return bandwidthAfterWrite(text)
 	case "memory.limit_in_bytes", "memory.memsw.limit_in_bytes":
-		return d.acceptBytes(dir, text, "-1", unlimitedText)
+		return d.bytesAfterWrite(dir, text, "-1", unlimitedText)
 	case "memory.max", "memory.high", "memory.swap.max":
-		return d.acceptBytes(dir, text, "max", "max")
+		return d.bytesAfterWrite(dir, text, "max", "max")
 	case "memory.oom.group":
 		n, err := parseRange(text, 0, 1)
 		return strconv.FormatInt(n, 10), err
@@ -142,9 +142,9 @@ func parseRange(text string, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// acceptBytes returns the content of a memory limit after a write. unlimited is the text that removes the limit, and
+// bytesAfterWrite returns the content of a memory limit after a write. unlimited is the text that removes the limit, and
 // stored is the content of the file then.
-func (d *Dir) acceptBytes(dir, text, unlimited, stored string) (string, error) {
+func (d *Dir) bytesAfterWrite(dir, text, unlimited, stored string) (string, error) {
 	if text == unlimited {
 		return stored, nil
 	}
@@ -159,8 +159,8 @@ func (d *Dir) acceptBytes(dir, text, unlimited, stored string) (string, error) {
 	return strconv.FormatInt(n-n%d.config.PageSize, 10), nil
 }
 
-// acceptBandwidth returns the content of cpu.max after a write.
-func acceptBandwidth(text string) (string, error) {
+// bandwidthAfterWrite returns the content of cpu.max after a write.
+func bandwidthAfterWrite(text string) (string, error) {
 	quota, period, ok := strings.Cut(text, " ")
 	if !ok {
 		period = "100000"
@@ -291,8 +291,8 @@ func (d *Dir) Check() error {
 	return nil
 }
 
-// enable enables controllers for the children of a cgroup of v2.
-func (d *Dir) enable(dir, text string) error {
+// enableControllers enables controllers for the children of a cgroup of v2.
+func (d *Dir) enableControllers(dir, text string) error {
 	g := d.groups[dir]
 	_, isMount := d.mounts[dir]
 	if len(g.processes) > 0 && !isMount {
@@ -319,8 +319,8 @@ func (d *Dir) enable(dir, text string) error {
 	return nil
 }
 
-// kill ends the processes in a cgroup and below, in every hierarchy.
-func (d *Dir) kill(dir string) {
+// killProcesses ends the processes in a cgroup and below, in every hierarchy.
+func (d *Dir) killProcesses(dir string) {
 	below := strings.TrimPrefix(dir, d.mountOf(dir))
 	for name, g := range d.groups {
 		if rest := strings.TrimPrefix(name, d.mountOf(name)); rest == below || strings.HasPrefix(rest, below+"/") {
