@@ -62,8 +62,8 @@ func visibleJSON(text []byte) []byte {
 	return out
 }
 
-// mustEscapeInJSON reports whether a character is invalid UTF-8, DEL or another unprintable character outside
-// ASCII. JSON has such characters in strings only.
+// mustEscapeInJSON reports whether a terminal may misread a character: DEL, an unprintable character outside
+// ASCII, or U+FFFD, which stands for invalid UTF-8. JSON has such characters in strings only.
 func mustEscapeInJSON(r rune) bool { return r == utf8.RuneError || r >= 0x7f && !unicode.IsPrint(r) }
 
 // visibleJSONWriter escapes and forwards the records of a JSON log.

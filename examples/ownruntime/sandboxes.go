@@ -35,10 +35,10 @@ func newProcesses() *processes {
 	return p
 }
 
-// newIDLocked returns a new ID with the prefix what.
-func (p *processes) newIDLocked(what string) string {
+// newIDLocked returns a new ID that begins with prefix.
+func (p *processes) newIDLocked(prefix string) string {
 	p.mu.made++
-	return fmt.Sprint(what, "-", p.mu.made)
+	return fmt.Sprint(prefix, "-", p.mu.made)
 }
 
 // RunSandbox implements runtime.Sandboxes.

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mayHaveQuantity reports whether the pod may have a quantity that meets the condition. It is surely so only if
-// the result is false: in fields that it cannot check it assumes one. It reads each field by name, as a search
-// by reflection would be slow.
+// mayHaveQuantity returns false if no quantity of the pod meets the condition. It returns true if one does, or
+// if the pod has a field that it cannot check. It reads each field by name, as a search by reflection would be
+// slow.
 func mayHaveQuantity(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
 	w := quantityCondition(condition)
 	return w.matchesInSpec(&pod.Spec) || w.matchesOrUncheckableInStatus(&pod.Status)

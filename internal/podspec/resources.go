@@ -137,8 +137,8 @@ func addResources(total, more v1.ResourceList) {
 	}
 }
 
-// raiseToLarger sets each quantity in total to the quantity in other if the latter is larger or total has none.
-// It changes total.
+// raiseToLarger sets each quantity in total to the larger one of total and other. It adds quantities that total
+// lacks. It changes total.
 func raiseToLarger(total, other v1.ResourceList) {
 	for name, q := range other {
 		if have, ok := total[name]; !ok || have.Cmp(q) < 0 {

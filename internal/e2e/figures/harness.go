@@ -96,11 +96,11 @@ func (w *harness) writeManifest(name string) { w.agent.Write(name+".yaml", w.pod
 func (w *harness) removeManifest(name string) { w.agent.Remove(name + ".yaml") }
 
 // mustWaitUntil polls until holds returns true, and returns the time since began. It fails the run after
-// waitTimeout or an interrupt. what names the condition in the failure.
-func (w *harness) mustWaitUntil(began time.Time, what string, holds func() bool) time.Duration {
+// waitTimeout or an interrupt. condition is a description for the failure message.
+func (w *harness) mustWaitUntil(began time.Time, condition string, holds func() bool) time.Duration {
 	for !holds() {
 		if time.Since(began) > waitTimeout {
-			w.r.Fatalf("figures: not within %s: %s", waitTimeout, what)
+			w.r.Fatalf("figures: not within %s: %s", waitTimeout, condition)
 		}
 		select {
 		case <-w.r.interrupt:
