@@ -43,7 +43,8 @@ type Features struct {
 	UsedImageLister UsedImageLister
 	// StatsReader serves /stats/summary, metrics and kubectl top.
 	StatsReader StatsReader
-	// Updater updates the resources of running containers. No package uses it yet.
+	// Updater updates the resources of running containers. A runtime that has it should also report
+	// ContainerStatus.Resources: a restarted agent then finds an update that it has not finished.
 	Updater Updater
 	// PodCIDRUpdater receives the pod address ranges of a cluster node.
 	PodCIDRUpdater PodCIDRUpdater

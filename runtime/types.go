@@ -100,6 +100,9 @@ type ContainerStatus struct {
 	// caller's context ended. The container may or may not have run.
 	StartCancelled bool
 	Annotations    map[string]string // echoes CreateContainerRequest.Annotations, perhaps with more entries
+	// Resources are the CPU and memory settings that the container has now. A field that the runtime
+	// does not report is zero. Nil: it reports none.
+	Resources *Resources
 	// MountedImages echoes the Image of each image mount of the request, in order.
 	MountedImages []string
 }

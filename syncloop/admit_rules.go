@@ -16,13 +16,15 @@ const DefaultMaxPods = allocation.DefaultMaxPods
 type ruleHandler struct {
 	rule  allocation.Rule
 	chain *allocation.Chain // has only this rule
+	// callsHost: the rule is built in and calls a function of the host program, which may panic.
+	callsHost bool
 }
 
 // AdmitRule returns an admission handler for a rule that decides by sums. The claims of pods are added up as
 // pods come and go, so a decision takes the same time for any number of pods. A panic of the rule counts as a
 // panic of a handler. Do not wrap the handler in a PodAdmitAloneFunc.
 func AdmitRule(rule allocation.Rule) PodAdmitHandler {
-	return ruleHandler{rule, allocation.NewChain(rule)}
+	return ruleHandler{rule: rule, chain: allocation.NewChain(rule)}
 }
 
 // Admit implements PodAdmitHandler.
@@ -75,12 +77,24 @@ func AdmitResources(allocatable v1.ResourceList) PodAdmitHandler {
 	return AdmitRule(allocation.Resources(allocatable))
 }
 
+// AdmitResourcesFrom is AdmitResources for a node whose allocatable resources change. It calls allocatable for
+// each question, on the loop and in Fits. After a change the host program calls Handlers.Recheck.
+func AdmitResourcesFrom(allocatable func() v1.ResourceList) PodAdmitHandler {
+	rule := allocation.ResourcesFrom(allocatable)
+	return ruleHandler{rule: rule, chain: allocation.NewChain(rule), callsHost: true}
+}
+
 // containedRule is a rule of the host program whose panics are contained. A panic counts as a refusal of the
 // pod.
 type containedRule struct {
 	allocation.Rule
-	runContained func(call string, f func()) error
+	runContained  func(call string, f func()) error
+	builtInClaims bool
 }
+
+// UsesBuiltInClaims reports whether the rule is built in, so that the table computes its claims once for all
+// built-in rules.
+func (r containedRule) UsesBuiltInClaims() bool { return r.builtInClaims }
 
 // panickedKey is the key that replaces the claims of a pod when the rule panics in Claims. No rule of the host
 // program uses it.
@@ -120,10 +134,10 @@ func newAdmitChain(handlers []PodAdmitHandler, guard *contain.Guard) *admitChain
 		r, is := handler.(ruleHandler)
 		switch {
 		case !is:
-		case r.chain.HasOnlyBuiltInRules():
+		case r.chain.HasOnlyBuiltInRules() && !r.callsHost:
 			rules[i] = r.rule
 		default:
-			rules[i] = containedRule{r.rule, guard.Call}
+			rules[i] = containedRule{r.rule, guard.Call, r.callsHost}
 		}
 	}
 	return &admitChain{handlers, allocation.NewChain(rules...), guard}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager"
@@ -164,7 +165,9 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 		allocated := allocation.PodResourcesOf(e.Pod.Pod)
 		stored, _ = allocated.ApplyTo(before)
 		h.config.Resizes.Save(stored, allocated)
-		condition = v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: e.Generation}
+		condition = v1.PodCondition{
+			Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: e.Generation, LastTransitionTime: metav1.NewTime(h.config.Clock.Now()),
+		}
 		eventType, event = v1.EventTypeNormal, podstatus.EventResizeStarted
 	case allocation.DeferResize:
 		condition.Reason, event = v1.PodReasonDeferred, podstatus.EventResizeDeferred

@@ -36,7 +36,7 @@ func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runti
 func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	in := plan.StatusInput{
 		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
-		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
+		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
 	w.cfg.Probes.UpdatePodStatus(w.pod, &status) // PH-13
@@ -47,6 +47,7 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 		return status
 	}
 	w.incarnation.persisted.statusPublished = true
+	w.recordResizeCompleted(&status)
 	if w.incarnation.memory.HasUnpublishedStart() {
 		w.readPublishedStatus(func(stored *v1.PodStatus) { w.incarnation.memory = w.incarnation.memory.RecordPublished(stored) })
 	}

@@ -25,6 +25,8 @@ const (
 	RemoveContainer Action = "RemoveContainer"
 	// StartContainer pulls the image, creates the container and starts it.
 	StartContainer Action = "StartContainer"
+	// UpdateContainer changes the cpu or the memory of a running container.
+	UpdateContainer Action = "UpdateContainer"
 	// RunPostStartHook runs the PostStart hook of a container.
 	RunPostStartHook Action = "RunPostStartHook"
 	// RunPreStopHook runs the PreStop hook of a container.

@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// executeDecision executes a decision: first its stops and removals, then the volume set-up, the new sandbox
-// and containerStarts. Before it creates anything it checks that the runtime is ready, and for a new sandbox
+// executeDecision executes a decision: first its stops and removals, then the updates of running containers, then
+// the volume set-up, the new sandbox and containerStarts. A failed update does not prevent the starts. Before it creates anything it checks that the runtime is ready, and for a new sandbox
 // with nothing running also before the stops. It also records each value that the runtime reports wrongly.
 func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
@@ -31,10 +31,21 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
-	if len(containerStarts) == 0 {
-		return nil
+	resizeErr := p.updateContainers(ctx, decision.Steps)
+	if len(containerStarts) == 0 || ctx.Err() != nil {
+		return resizeErr
 	}
-	if !checkReadyFirst {
+	err := p.setUpAndStart(ctx, containerStarts, creation, !checkReadyFirst)
+	if resizeErr != nil {
+		err = errors.Join(resizeErr, err)
+	}
+	return err
+}
+
+// setUpAndStart sets up the volumes of the pod, creates its sandbox unless creation is nil, and starts the
+// containers. If checkReady is true, it first checks that the runtime is ready.
+func (p *podSync) setUpAndStart(ctx context.Context, containerStarts []plan.Held, creation *plan.Step, checkReady bool) error {
+	if checkReady {
 		if err := p.checkRuntimeReady(ctx); err != nil {
 			return err
 		}
@@ -156,7 +167,7 @@ func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, c
 		return p.killer.recordKillResultAndDelayRetry(ctx, p.killer.stopSandboxes(ctx, ids, string(step.Reason)))
 	case plan.RemoveSandbox:
 		return p.removeSandbox(ctx, step.ID, string(step.Reason))
-	case plan.CreateSandbox, plan.StartContainer:
+	case plan.CreateSandbox, plan.StartContainer, plan.UpdateContainer:
 		return nil // createSandboxAndStartContainers does them.
 	}
 	return fmt.Errorf("podsync: no such step: %d", step.Op)

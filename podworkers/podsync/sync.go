@@ -86,7 +86,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 func (p *podSync) decideSteps(published *v1.PodStatus) plan.Decision {
 	p.decidedAt = p.executor.Now()
 	decision := plan.Decide(p.pod, p.status, plan.Input{
-		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
+		Incarnation: p.incarnation.number, Now: p.decidedAt, Addresses: true, Resizes: p.runtimeFeatures().Updater != nil, CrashLoop: p.cfg.CrashLoop, Memory: p.incarnation.memory,
 		Published: published, Probed: p.probeResultsByContainerID(),
 	})
 	p.incarnation.memory = decision.Memory

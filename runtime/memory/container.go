@@ -187,6 +187,7 @@ func (c *container) status(now time.Time) runtime.ContainerStatus {
 		CreatedAt:     c.created,
 		Annotations:   c.spec.annotations,
 		MountedImages: c.spec.mountedImages,
+		Resources:     c.resources,
 	}
 	exited := s.State == runtime.StateExited
 	if s.State == runtime.StateRunning || exited && !c.startAt.IsZero() && !c.startAt.After(c.exit.at) {

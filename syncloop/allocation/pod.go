@@ -59,13 +59,25 @@ type Chain struct {
 func NewChain(rules ...Rule) *Chain {
 	c := &Chain{rules: slices.Clone(rules), slots: make([]int, len(rules))}
 	for i, rule := range rules {
-		if _, builtIn := rule.(builtIn); rule == nil || builtIn {
+		if rule == nil || usesBuiltInClaims(rule) {
 			continue // It uses slot 0, the built-in claims.
 		}
 		c.ownRules = append(c.ownRules, rule)
 		c.slots[i] = len(c.ownRules)
 	}
 	return c
+}
+
+// usesBuiltInClaims reports whether a rule is built in, or wraps a built-in rule and says so by a method
+// UsesBuiltInClaims.
+func usesBuiltInClaims(rule Rule) bool {
+	switch r := rule.(type) {
+	case builtIn:
+		return true
+	case interface{ UsesBuiltInClaims() bool }:
+		return r.UsesBuiltInClaims()
+	}
+	return false
 }
 
 // Pod returns a pod with the claims of its spec.

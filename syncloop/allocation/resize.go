@@ -232,7 +232,7 @@ func (t *Table) checkIncreasedClaims(uid types.UID, pod *Pod, beside Snapshot) A
 			continue
 		}
 		for _, reason := range t.chain.Check(index, pod, beside) {
-			if reason.Resource == "" && slot == 0 || reason.Resource != "" && !increasesQuantity(t.stayingClaims(uid, slot), pod.claimsAt(slot), reason.Resource) {
+			if slot == 0 && reason.Kind != KindResource && reason.Kind != KindFault || reason.Resource != "" && !increasesQuantity(t.stayingClaims(uid, slot), pod.claimsAt(slot), reason.Resource) {
 				continue
 			}
 			return NewAnswer(reason)

@@ -142,9 +142,15 @@ func hostPortReason(port podspec.HostPort, h Holder) Reason {
 // is not checked.
 func Resources(allocatable v1.ResourceList) Rule {
 	allocatable = allocatable.DeepCopy()
-	order := slices.SortedFunc(maps.Keys(allocatable), compareByCheckOrder)
+	return ResourcesFrom(func() v1.ResourceList { return allocatable })
+}
+
+// ResourcesFrom is Resources for a node whose allocatable resources change. It calls allocatable for each
+// question. After a change the caller calls Table.Recheck.
+func ResourcesFrom(allocatable func() v1.ResourceList) Rule {
 	return builtIn(func(claims Claims, staying, terminating Sums) (reasons []Reason) {
-		for _, name := range order {
+		allocatable := allocatable()
+		for _, name := range slices.SortedFunc(maps.Keys(allocatable), compareByCheckOrder) {
 			want, ok := claims.Quantities[name]
 			if !ok || want.Sign() <= 0 {
 				continue

@@ -28,7 +28,7 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		syncloop.AdmitGates(),
 		syncloop.AdmitOS(s.config.Scheduling.Labels[v1.LabelOSStable]),
 		syncloop.AdmitPodCount(s.config.Scheduling.MaxPods),
-		s.admitByNodeInfo(func(info NodeInfo) syncloop.PodAdmitHandler { return syncloop.AdmitResources(info.Allocatable) }),
+		syncloop.AdmitResourcesFrom(func() v1.ResourceList { return s.nodeInfoForAdmission().Allocatable }),
 		s.admitByNodeInfoPendIfStale(func(info NodeInfo) syncloop.PodAdmitHandler {
 			return syncloop.AdmitNodeAffinity(s.config.Name, info.Labels)
 		}),
@@ -51,14 +51,6 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 // If the node rejects such a pod, a controller may create another pod in its place.
 func (s *Scheduling) isFromAPIServer(pod *v1.Pod) bool {
 	return s.config.Pods.FromAPIServer && !podmanager.IsStaticPod(pod)
-}
-
-// admitByNodeInfo returns a handler that reads the state of the node at each admission, passes it to
-// newHandler, and returns the result of the handler made by newHandler.
-func (s *Scheduling) admitByNodeInfo(newHandler func(NodeInfo) syncloop.PodAdmitHandler) syncloop.PodAdmitHandler {
-	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		return newHandler(s.nodeInfoForAdmission()).Admit(attrs)
-	})
 }
 
 // admitByNodeInfoPendIfStale returns a handler that reads the state of the node at each admission and asks the

@@ -634,7 +634,7 @@ var panickings = []panicking{
 	{call: "Runtime.StopSandbox", ready: 10, gone: 9},
 	{call: "Sink.Send", ready: 10, gone: 10},
 	{call: "Sources.Run", name: "Sources[\"other\"].Run", ready: 10, gone: 10},
-	{call: "View.Node", name: "PodAdmitHandler.Admit", ready: 0, gone: 10},
+	{call: "View.Node", name: "Rule.Check", ready: 0, gone: 10},
 	{call: "Volumes.Mounts", ready: 9, gone: 10},
 	{call: "Volumes.Problems", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
 	{call: "Volumes.SetUp", ready: 9, gone: 10},

@@ -129,6 +129,16 @@ func wrongs(t reflect.Type) []wrong {
 			v.Set(reflect.ValueOf(other))
 		}}}
 	}
+	if t == reflect.TypeFor[*runtime.Resources]() {
+		return []wrong{none, {"other", func(v reflect.Value) {
+			var other runtime.Resources
+			if r := v.Interface().(*runtime.Resources); r != nil {
+				other = *r
+			}
+			other.CPUShares, other.MemoryBytes = other.CPUShares+100, other.MemoryBytes+1
+			v.Set(reflect.ValueOf(&other))
+		}}}
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return []wrong{none, {"other", func(v reflect.Value) { v.SetString("other-" + v.String()) }}}

@@ -95,10 +95,10 @@ func TestReasons_RejectedPodHasItsQOSClass(t *testing.T) {
 	b.Stop()
 }
 
-// A change of the resources under a UID is an update that touches no running container: the container continues, its
-// status has its actual resources, and the next attempt gets the new ones.
+// On a runtime that cannot update containers, changed resources touch no running container: the container continues,
+// its status has its actual resources, and the next attempt gets the new ones.
 func TestReasons_ChangedResourcesTouchNothingThatRuns(t *testing.T) {
-	b := nodetest.New(t, nodetest.Config{Seed: 1})
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Wrap: hideUpdater})
 	cpu := func(q string) v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse(q)} }
 	p := pod("web", []string{"serve"})
 	p.Spec.Containers[0].Resources.Requests = cpu("1")

@@ -91,5 +91,16 @@ func equalContainer(a, b runtime.ContainerStatus) bool {
 		a.Image == b.Image && a.ImageRef == b.ImageRef &&
 		a.CreatedAt.Equal(b.CreatedAt) && a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
 		a.ExitCode == b.ExitCode && a.StartCancelled == b.StartCancelled && a.Reason == b.Reason && a.Message == b.Message &&
-		maps.Equal(a.Annotations, b.Annotations) && slices.Equal(a.MountedImages, b.MountedImages)
+		maps.Equal(a.Annotations, b.Annotations) && slices.Equal(a.MountedImages, b.MountedImages) &&
+		equalResources(a.Resources, b.Resources)
+}
+
+// equalResources reports whether two reported resources are equal, or both are nil.
+func equalResources(a, b *runtime.Resources) bool {
+	if a == nil || b == nil || a == b {
+		return a == b
+	}
+	return a.CPUShares == b.CPUShares && a.CPUPeriod == b.CPUPeriod && a.CPUQuota == b.CPUQuota && a.CPUSet == b.CPUSet &&
+		a.MemoryBytes == b.MemoryBytes && a.SwapBytes == b.SwapBytes && a.MemorySet == b.MemorySet &&
+		a.OOMScoreAdj == b.OOMScoreAdj && a.PIDs == b.PIDs && maps.Equal(a.HugePages, b.HugePages)
 }

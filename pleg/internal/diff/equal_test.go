@@ -30,11 +30,12 @@ func TestEqual_NoStatus(t *testing.T) {
 // fields are found by reflection, so a new field that is not compared fails the test.
 func TestEqual_EveryFieldCounts(t *testing.T) {
 	status := func() *runtime.PodStatus {
-		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: make([]runtime.ContainerStatus, 1)}
+		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: []runtime.ContainerStatus{{Resources: &runtime.Resources{}}}}
 	}
 	for what, part := range map[string]func(*runtime.PodStatus) reflect.Value{
 		"PodStatus":       func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st).Elem() },
 		"SandboxStatus":   func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Sandboxes[0]).Elem() },
+		"Resources":       func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st.Containers[0].Resources).Elem() },
 		"ContainerStatus": func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Containers[0]).Elem() },
 	} {
 		for _, field := range reflect.VisibleFields(part(status()).Type()) {
@@ -67,9 +68,13 @@ func change(t *testing.T, v reflect.Value) {
 		v.SetInt(1)
 	case reflect.Slice:
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case reflect.Pointer:
+		v.SetZero()
 	case reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
-		v.SetMapIndex(reflect.ValueOf("key"), reflect.ValueOf("value"))
+		value := reflect.New(v.Type().Elem()).Elem()
+		change(t, value)
+		v.SetMapIndex(reflect.ValueOf("key"), value)
 	default:
 		t.Fatalf("a %s of another value is to be written here", v.Type())
 	}

@@ -29,6 +29,8 @@ type restartState struct {
 	// unpublished is the last start, until the published status shows it.
 	unpublished *unpublishedStart
 	postStart   string // the ID of the attempt whose postStart hook has not succeeded yet
+	// updated has the resources of the last resize; nil: the container was not resized.
+	updated *updatedResources
 }
 
 // compactMemory is a containerMemory in less space: most containers have no restartState, and it is

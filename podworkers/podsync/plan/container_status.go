@@ -122,7 +122,7 @@ func (s *statusBuilder) build(in *StatusInput, x *containerRecords, place int, o
 	s.showAsWaitingIfReplaced(in, is)
 	s.showWaitingReason(in, is)
 	s.decideReadiness()
-	s.setResources()
+	s.setResources(in, is)
 }
 
 // setSpec sets the container spec, its role (regular, ordinary init, sidecar or ephemeral) and its image, for
@@ -364,15 +364,29 @@ func (s *statusBuilder) hasSucceeded() bool {
 	return s.state == stateTerminated && s.terminated.ExitCode == 0
 }
 
-// setResources sets the resources in the status to the resources of the spec. If the published status is of the
-// same container ID, it keeps the published resources (CS-11).
-func (s *statusBuilder) setResources() {
-	if s.old != nil && s.id != "" && s.old.ContainerID == s.id {
-		s.allocated, s.inForce = s.old.AllocatedResources, s.old.Resources
-		return
+// setResources sets the resources in the status to the resources of the spec. A container with the ID of the
+// published status keeps the published resources (CS-11), or has the resources of the last resize. If the runtime
+// resizes containers, only a running one does, and the allocated resources are always the requests of the spec
+// (RZ-50). A running container of an earlier agent that no published status shows has the resources that the
+// runtime reports (RZ-32).
+func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStatus) {
+	keeps := s.old != nil && s.id != "" && s.old.ContainerID == s.id
+	resizes := in.Resizes && s.role != ephemeral
+	s.allocated = s.spec.Resources.Requests
+	if keeps && !resizes {
+		s.allocated = s.old.AllocatedResources
 	}
-	r := &s.spec.Resources
-	s.allocated = r.Requests
+	r := wantedResources(s.spec, podLimits(in.Pod))
+	switch updated := in.Memory.containers.findCompact(s.spec.Name).findUpdated(s.id); {
+	case resizes && s.state != stateRunning:
+	case updated != nil:
+		r = &updated.resources
+	case keeps:
+		s.inForce = s.old.Resources
+		return
+	case resizes && rec != nil && strings.HasSuffix(s.id, "://"+rec.ID):
+		r = adoptResources(s.spec, r, rec.Resources)
+	}
 	if len(r.Requests) > 0 || len(r.Limits) > 0 {
 		s.inForce = r
 	}

@@ -38,7 +38,8 @@ type actions struct {
 	createSandbox   Why    // empty: containers start in sandboxID
 	sandboxAttempt  uint32
 	sandboxID       string
-	initialized     bool // the pod is initialized in sandboxID
+	initialized     bool   // the pod is initialized in sandboxID
+	updates         []Step // resizes of running containers
 	ephemeral       []Held
 	// init has the init containers to start, in order. Only the last one may be an ordinary init
 	// container: the containers after it start when it has succeeded (RS-7).
@@ -98,6 +99,7 @@ func (d *decision) decideInCurrentSandbox() {
 		d.initialized = true
 		d.decideRegularContainers()
 	}
+	d.addContainerUpdates()
 	if d.stopPodReason != "" {
 		// StopPod includes every other stop, and nothing starts.
 		d.actions = actions{stopPodReason: d.stopPodReason, sandboxID: d.sandboxID, initialized: d.initialized}

@@ -21,6 +21,7 @@ func (d *decision) buildDecision() Decision {
 	if d.createSandbox != "" {
 		answer.Steps = append(answer.Steps, Step{Op: CreateSandbox, Reason: d.createSandbox, Attempt: d.sandboxAttempt})
 	}
+	answer.Steps = append(answer.Steps, d.updates...)
 	for _, starts := range [...][]Held{d.ephemeral, d.init, d.containers} {
 		for i := range starts {
 			starts[i].SandboxID = d.sandboxID

@@ -19,12 +19,12 @@ func TestOp_String(t *testing.T) {
 	assert.Equal(t, "StopPod", plan.StopPod.String())
 	assert.Equal(t, "StartContainer", plan.StartContainer.String())
 	assert.Equal(t, "unknown", plan.Op(0).String())
-	assert.Equal(t, "unknown", (plan.StartContainer + 1).String())
+	assert.Equal(t, "unknown", (plan.UpdateContainer + 1).String())
 }
 
 func TestWhy_Replaces(t *testing.T) {
 	for why, want := range map[plan.Why]bool{
-		plan.WhyLiveness: true, plan.WhyStartup: true, plan.WhySpecChanged: true, plan.WhyNotInSpec: false, "": false,
+		plan.WhyLiveness: true, plan.WhyStartup: true, plan.WhySpecChanged: true, plan.WhyResize: true, plan.WhyNotInSpec: false, "": false,
 	} {
 		assert.Equal(t, want, why.StopsForNextAttempt(), why)
 	}

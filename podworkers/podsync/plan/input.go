@@ -18,6 +18,9 @@ type Input struct {
 	// Addresses: the runtime reports the addresses of sandboxes. Then a ready sandbox without an
 	// address is replaced, unless it uses the network of the host. Set it in StatusInput too.
 	Addresses bool
+	// Resizes: the runtime can update the resources of a running container. If it cannot, changed
+	// resources count from the next start of a container. Set it in StatusInput too.
+	Resizes bool
 	// Now is the time of the caller's clock. Decide uses a time of the runtime's clock only as an
 	// age.
 	Now time.Time

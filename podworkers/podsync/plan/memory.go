@@ -17,8 +17,8 @@ import (
 // An executor must call RecordAttempt for each step, and RecordStage with StageCreated and with
 // StageFailed or StageRefused for everything that it creates and starts. It calls RecordObservation
 // when it has read the records of the pod again, before it decides with them. An executor that
-// publishes statuses also calls RecordPublished. The other
-// methods are for executors that publish waiting reasons, run hooks, give a stop a deadline over
+// publishes statuses also calls RecordPublished, and one that resizes containers RecordUpdate. The
+// other methods are for executors that publish waiting reasons, run hooks, give a stop a deadline over
 // several calls, or store the memory on disk.
 type Memory struct {
 	// Initialized is the ID of the sandbox in which the pod is initialized. If it is empty, the
@@ -30,6 +30,7 @@ type Memory struct {
 	containers  *memoryTree
 	sandbox     sandboxLoop
 	stops       map[string]Stop // by container ID; a map that is stored is never changed
+	resize      *resizeMemory   // nil: no container was resized; a stored one is never changed
 }
 
 // lastStart is the newest start of a container that the executor has sent to the runtime.

@@ -59,10 +59,10 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 	return outcomeAlive
 }
 
-// decideRunningContainer stops a running container, and adds its next start, if its name or image has changed
-// or its liveness or startup probe has failed (CA-17). Within its crash-loop delay a changed container keeps
-// running. There is no next start for a deleted pod, or after a failed probe if the policy is Never. A failed
-// readiness probe does nothing (CA-19).
+// decideRunningContainer stops a running container, and adds its next start, if its name or image has changed,
+// its resize requires a restart, or its liveness or startup probe has failed (CA-17). Within its crash-loop delay
+// a container with another name or image keeps running. There is no next start for a deleted pod, or after a
+// failed probe if the policy is Never. A failed readiness probe does nothing (CA-19).
 func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true
@@ -71,6 +71,9 @@ func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.C
 		if d.delayReplacement(c, why) {
 			return outcomeAlive
 		}
+		d.addContainerStop(rec, why)
+	case d.needsRestartToResize(rec, c):
+		why = WhyResize
 		d.addContainerStop(rec, why)
 	case verdict.Liveness == Failure:
 		why, again = WhyLiveness, restartPolicyOf(d.Pod, c) != v1.RestartPolicyNever

@@ -23,9 +23,9 @@ func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinu
 }
 
 // decideRunningSidecar adds a stop step for a running sidecar if its startup or liveness probe has failed, or
-// if its name or image has changed and its crash-loop delay is over (CA-10, CA-11). canContinue is true if the
-// startup probe has succeeded or there is none, also if the sidecar stops for another reason. why is the reason
-// to start it again, or "".
+// if its resize requires a restart, or if its name or image has changed and its crash-loop delay is over (CA-10,
+// CA-11). canContinue is true if the startup probe has succeeded or there is none, also if the sidecar stops for
+// another reason. why is the reason to start it again, or "".
 func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerStatus) (canContinue bool, why Why) {
 	verdict := d.Probed[rec.ID]
 	switch {
@@ -39,6 +39,9 @@ func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerS
 	case hasNameOrImageChanged(rec, c):
 		d.addContainerStop(rec, WhySpecChanged)
 		return true, WhySpecChanged
+	case d.needsRestartToResize(rec, c):
+		d.addContainerStop(rec, WhyResize)
+		return true, WhyResize
 	case verdict.Liveness == Failure:
 		d.addStopAfterFailedProbe(rec, c.LivenessProbe, WhyLiveness)
 		return true, WhyLiveness

@@ -22,6 +22,8 @@ type StatusInput struct {
 	// addresses of sandboxes. Both are the same as in Input.
 	Incarnation uint64
 	Addresses   bool
+	// Resizes: the runtime can update the resources of a running container, as in Input.
+	Resizes bool
 	// Old is the newest status that was published for this incarnation. Nil: none was published, and
 	// the status in Pod is used. The new status shares the lists of Old that have not changed. The
 	// caller must not use Old afterwards, because a change of the new status changes Old too.
@@ -88,6 +90,7 @@ func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.Memory.setNotStartedWhilePostStartPending(&status)
 	in.setNotReadyInOlderSandbox(&status)
 	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
+	in.completeResizeConditions(&status)
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)
 	}

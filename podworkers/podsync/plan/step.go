@@ -29,9 +29,13 @@ const (
 	// StartContainer creates a container with the number Attempt in the sandbox SandboxID,
 	// and starts it. The records of Created are removed first.
 	StartContainer
+	// UpdateContainer gives the running container with the ID the amounts of Resource in the spec
+	// Container. If the step fails, the executor skips the UpdateContainer steps after it and performs
+	// the steps of other operations. It reports the result with Memory.RecordUpdate.
+	UpdateContainer
 )
 
-var opNames = [...]string{"", "StopPod", "StopContainer", "RemoveContainer", "StopSandbox", "RemoveSandbox", "CreateSandbox", "StartContainer"}
+var opNames = [...]string{"", "StopPod", "StopContainer", "RemoveContainer", "StopSandbox", "RemoveSandbox", "CreateSandbox", "StartContainer", "UpdateContainer"}
 
 // String returns the name of the constant.
 func (op Op) String() string {
@@ -56,7 +60,7 @@ type Step struct {
 	// Grace, in seconds, replaces the grace period of the spec for this StopContainer. Nil does not
 	// replace it. The grace period of a deletion has precedence: lifecycle.ContainerGrace has the order.
 	Grace *int64
-	// Container is the spec of the container to start. It is shared with the pod.
+	// Container is the spec of the container to start or to update. It is shared with the pod.
 	Container *v1.Container
 	// Attempt is the attempt number of the new sandbox or container.
 	Attempt uint32
@@ -74,6 +78,13 @@ type Step struct {
 	// next attempt. If the container then exits with 0, it has not finished: it must start again.
 	// RecordAttempt records this.
 	Replaces bool
+	// Resource is cpu or memory: the resource that UpdateContainer changes. Decrease: its limit
+	// decreases, or its request does and the limit stays.
+	Resource v1.ResourceName
+	Decrease bool
+
+	inForce   v1.ResourceRequirements // the resources that the container has now
+	podLimits v1.ResourceList         // of the pod as a whole
 }
 
 // Held is a step that waits until a time. Until then the executor does nothing for the step. A

@@ -6,9 +6,9 @@ import "github.com/podkeel/podkeel/podmanager/podstatus"
 type Why string
 
 // StopsForNextAttempt reports whether the reason stops a running container so that its next attempt
-// can start: a failed liveness or startup probe, or a changed spec.
+// can start: a failed liveness or startup probe, a changed spec, or a resize that requires a restart.
 func (w Why) StopsForNextAttempt() bool {
-	return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged
+	return w == WhyLiveness || w == WhyStartup || w == WhySpecChanged || w == WhyResize
 }
 
 // The reasons to create a sandbox, and to kill what existed before it.
@@ -71,6 +71,9 @@ const (
 	WhyLiveness Why = "liveness probe failed"
 	// WhyStartup: its startup probe failed. The restart is the same as for WhyLiveness.
 	WhyStartup Why = "startup probe failed"
+	// WhyResize: its resources have changed. Its resize policy requires a restart, or it is updated
+	// while it runs.
+	WhyResize Why = "its resources have changed"
 	// WhyRestartsAll: its exit triggered a restart of all containers.
 	WhyRestartsAll Why = "its end restarts all containers"
 	// WhyAllRestart: the exit of another container triggered a restart of all containers.

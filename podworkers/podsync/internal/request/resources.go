@@ -24,6 +24,24 @@ func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime
 	return r
 }
 
+// ResourcesToUpdate returns the amounts of cpu or memory that a running container should have, for an update by
+// the runtime. A missing limit is runtime.Unlimited, because the runtime leaves a zero field unchanged.
+func ResourcesToUpdate(pod *v1.Pod, c *v1.Container, name v1.ResourceName) (update runtime.Resources) {
+	all := containerResources(pod, c, 0)
+	if name == v1.ResourceMemory {
+		update.MemoryBytes = all.MemoryBytes
+		if update.MemoryBytes == 0 {
+			update.MemoryBytes = runtime.Unlimited
+		}
+		return update
+	}
+	update.CPUShares, update.CPUPeriod, update.CPUQuota = all.CPUShares, all.CPUPeriod, all.CPUQuota
+	if update.CPUQuota == 0 {
+		update.CPUPeriod, update.CPUQuota = podresources.DefaultCPUPeriod, runtime.Unlimited
+	}
+	return update
+}
+
 // sandboxResources returns the CPU, memory and huge pages of the whole pod, with its overhead, as the runtime
 // needs them.
 func sandboxResources(pod *v1.Pod) runtime.Resources {

@@ -197,7 +197,7 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	u.rejectIf(len(c.VolumeMounts) > 0 && !u.features.Volumes, field+"volumeMounts", "volumes are not mounted")
 	u.rejectIf(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
 	u.rejectIf(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
-	u.ignoreIf(len(c.ResizePolicy) > 0, field+"resizePolicy", "resources of a running container are not changed")
+	u.ignoreIf(len(c.ResizePolicy) > 0 && u.features.Runtime.Updater == nil, field+"resizePolicy", "the runtime cannot update running containers")
 	u.ignoreIf(c.TerminationMessagePath != "" && c.TerminationMessagePath != v1.TerminationMessagePathDefault && !u.features.Hosts,
 		field+"terminationMessagePath", "termination messages are not read")
 	u.ignoreIf(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,

@@ -128,6 +128,9 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 		Annotations: s.GetAnnotations(),
 	}
 	out.StartCancelled = isStartCancelled(s)
+	if linux := s.GetResources().GetLinux(); linux != nil {
+		out.Resources = reportedResources(linux)
+	}
 	for _, m := range s.GetMounts() {
 		if image := m.GetImage().GetImage(); image != "" {
 			out.MountedImages = append(out.MountedImages, image)
@@ -135,6 +138,21 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 	}
 	out.State = State(s.GetState())
 	return out
+}
+
+// reportedResources converts the CPU and memory settings that CRI reports for a container.
+func reportedResources(linux *cri.LinuxContainerResources) *runtime.Resources {
+	r := &runtime.Resources{
+		CPUShares: uint64(max(linux.GetCpuShares(), 0)), CPUPeriod: time.Duration(linux.GetCpuPeriod()) * time.Microsecond,
+		MemoryBytes: max(linux.GetMemoryLimitInBytes(), runtime.Unlimited),
+	}
+	switch quota := linux.GetCpuQuota(); {
+	case quota < 0:
+		r.CPUQuota = runtime.Unlimited
+	case quota <= math.MaxInt64/int64(time.Microsecond):
+		r.CPUQuota = time.Duration(quota) * time.Microsecond
+	}
+	return r
 }
 
 // isStartCancelled reports whether containerd cancelled the start of a container because the caller's context

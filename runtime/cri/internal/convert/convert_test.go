@@ -197,10 +197,16 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 	assert.Equal(t, []string{"1.2.3.4", "::1"}, s.IPs)
 	c := ContainerStatus(pods[0].Containers[0], &cri.ContainerStatus{
 		State: cri.ContainerState_CONTAINER_RUNNING, CreatedAt: 1, StartedAt: 2, FinishedAt: 3, ExitCode: 4, ImageRef: "ref", Reason: "r", Message: "m", Annotations: marks,
-		Mounts: []*cri.Mount{{HostPath: "/h"}, {Image: &cri.ImageSpec{Image: "i"}}, {Image: &cri.ImageSpec{}}},
+		Resources: &cri.ContainerResources{Linux: &cri.LinuxContainerResources{CpuShares: 512, CpuPeriod: 100000, CpuQuota: 50000, MemoryLimitInBytes: 7}},
+		Mounts:    []*cri.Mount{{HostPath: "/h"}, {Image: &cri.ImageSpec{Image: "i"}}, {Image: &cri.ImageSpec{}}},
 	})
 	assert.Equal(t, []string{"i"}, c.MountedImages)
 	assert.Equal(t, []string{"StartCancelled"}, zero(reflect.ValueOf(c), ""), "only an exited one has")
+	assert.Equal(t, runtime.Resources{CPUShares: 512, CPUPeriod: 100 * time.Millisecond, CPUQuota: 50 * time.Millisecond, MemoryBytes: 7}, *c.Resources)
+	for quota, want := range map[int64]time.Duration{-1: runtime.Unlimited, 0: 0, math.MaxInt64: 0} {
+		r := reportedResources(&cri.LinuxContainerResources{CpuQuota: quota, MemoryLimitInBytes: -5, CpuShares: -1})
+		assert.Equal(t, runtime.Resources{CPUQuota: want, MemoryBytes: runtime.Unlimited}, *r)
+	}
 	assert.Equal(t, "asked", c.Image)
 	assert.Equal(t, runtime.StateRunning, c.State, "the status is newer than the list")
 

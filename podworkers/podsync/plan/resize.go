@@ -1,0 +1,371 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// resizeMemory is the part of a Memory that only pods have whose containers were resized.
+type resizeMemory struct {
+	// message is the message of the last UpdateContainer step if it has failed.
+	message string
+	// completed is the transition time of the condition PodResizeInProgress of the last resize that the
+	// executor has reported as complete.
+	completed time.Time
+}
+
+// updatedResources are the resources that the last UpdateContainer steps have given to a container.
+type updatedResources struct {
+	id        string // of the container
+	resources v1.ResourceRequirements
+}
+
+// RecordUpdate records that the executor has performed an UpdateContainer step, or that the step has failed. The
+// message of a failure is not empty; the condition PodResizeInProgress shows it. After a success the container
+// has the requested amounts of the resource of the step, and the status shows them.
+func (m Memory) RecordUpdate(s Step, message string) Memory {
+	if s.Op != UpdateContainer || s.Container == nil {
+		return m
+	}
+	if message != "" {
+		return m.withResize(func(r *resizeMemory) { r.message = message })
+	}
+	past := m.containers.get(s.Name)
+	next := updatedResources{id: s.ID, resources: s.inForce}
+	if past.updated != nil && past.updated.id == s.ID {
+		next = *past.updated
+	}
+	next.resources = withResourceOf(s.Resource, next.resources, *s.Container, s.podLimits)
+	past.updated = &next
+	m.setContainer(s.Name, past)
+	return m.withResize(func(r *resizeMemory) { r.message = "" })
+}
+
+// RecordResizeCompleted reports whether a resize that the pod's condition PodResizeInProgress announces has
+// become complete since the last call, and records that. status is the new status of the pod. The executor then
+// records the event ResizeCompleted, once for each resize.
+func (m Memory) RecordResizeCompleted(pod *v1.Pod, status *v1.PodStatus) (_ Memory, completed bool) {
+	announced := findResizeInProgress(pod.Status.Conditions)
+	if announced == nil || findResizeInProgress(status.Conditions) != nil || m.resize != nil && m.resize.completed.Equal(announced.LastTransitionTime.Time) {
+		return m, false
+	}
+	return m.withResize(func(r *resizeMemory) { r.completed = announced.LastTransitionTime.Time }), true
+}
+
+// ResizeError returns the message of the last UpdateContainer step that failed, or "" if the last step has succeeded.
+func (m Memory) ResizeError() string {
+	if m.resize == nil {
+		return ""
+	}
+	return m.resize.message
+}
+
+// withResize returns a Memory with a changed resizeMemory. The stored one is never changed, because copies of
+// the Memory share it.
+func (m Memory) withResize(change func(r *resizeMemory)) Memory {
+	var next resizeMemory
+	if m.resize != nil {
+		next = *m.resize
+	}
+	change(&next)
+	if m.resize = &next; next == (resizeMemory{}) {
+		m.resize = nil
+	}
+	return m
+}
+
+// findResizeInProgress returns the condition PodResizeInProgress, or nil.
+func findResizeInProgress(conditions []v1.PodCondition) *v1.PodCondition {
+	if i := slices.IndexFunc(conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress }); i >= 0 {
+		return &conditions[i]
+	}
+	return nil
+}
+
+// resized are the resources that a resize can change.
+var resized = [...]v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU}
+
+// podLimits returns the limits of the pod as a whole, or nil. A container without a limit of its own gets them.
+func podLimits(pod *v1.Pod) v1.ResourceList {
+	if pod.Spec.Resources == nil {
+		return nil
+	}
+	return pod.Spec.Resources.Limits
+}
+
+// wantedResources returns the requests and limits that a container should have: the ones in its spec, with the
+// limits of the pod for cpu and memory if the container has none. The result may be the resources of the spec,
+// and must not be changed.
+func wantedResources(c *v1.Container, podLimits v1.ResourceList) *v1.ResourceRequirements {
+	want := &c.Resources
+	for _, name := range resized {
+		limit, found := podLimits[name]
+		if _, own := want.Limits[name]; !found || own {
+			continue
+		}
+		if want == &c.Resources {
+			want = &v1.ResourceRequirements{Requests: c.Resources.Requests, Limits: maps.Clone(c.Resources.Limits), Claims: c.Resources.Claims}
+			if want.Limits == nil {
+				want.Limits = v1.ResourceList{}
+			}
+		}
+		want.Limits[name] = limit
+	}
+	return want
+}
+
+// withResourceOf returns have with the request and the limit of one resource as the container should have them.
+func withResourceOf(name v1.ResourceName, have v1.ResourceRequirements, c v1.Container, podLimits v1.ResourceList) v1.ResourceRequirements {
+	want := wantedResources(&c, podLimits)
+	set := func(list, from v1.ResourceList) v1.ResourceList {
+		list = maps.Clone(list)
+		amount, found := from[name]
+		switch {
+		case !found:
+			delete(list, name)
+		case list == nil:
+			list = v1.ResourceList{name: amount}
+		default:
+			list[name] = amount
+		}
+		return list
+	}
+	have.Requests, have.Limits = set(have.Requests, want.Requests), set(have.Limits, want.Limits)
+	return have
+}
+
+// differsIn reports whether the request or the limit of a resource differs.
+func differsIn(name v1.ResourceName, a, b *v1.ResourceRequirements) bool {
+	return !equalAmounts(name, a.Requests, b.Requests) || !equalAmounts(name, a.Limits, b.Limits)
+}
+
+// equalAmounts reports whether two lists have the same amount of a resource. A missing amount equals only a
+// missing one.
+func equalAmounts(name v1.ResourceName, a, b v1.ResourceList) bool {
+	x, inA := a[name]
+	y, inB := b[name]
+	return inA == inB && x.Cmp(y) == 0
+}
+
+// isDecrease reports whether want is less of a resource than have. The limit decides, where no limit is more
+// than any limit. If the limits are equal, the request decides.
+func isDecrease(name v1.ResourceName, have, want *v1.ResourceRequirements) bool {
+	if equalAmounts(name, have.Limits, want.Limits) {
+		now, next := have.Requests[name], want.Requests[name]
+		return next.Cmp(now) < 0
+	}
+	now, limited := have.Limits[name]
+	next, willBeLimited := want.Limits[name]
+	return willBeLimited && (!limited || next.Cmp(now) < 0)
+}
+
+// resourcesInForce returns the resources that a running container has: as the last UpdateContainer steps gave
+// them, or else as the published status shows them. It returns nil if neither knows the container.
+func resourcesInForce(published *v1.PodStatus, memory *memoryTree, name, id string) *v1.ResourceRequirements {
+	if updated := memory.findCompact(name).findUpdated(id); updated != nil {
+		return &updated.resources
+	}
+	if published == nil {
+		return nil
+	}
+	for _, list := range [...][]v1.ContainerStatus{published.InitContainerStatuses, published.ContainerStatuses} {
+		for i := range list {
+			c := &list[i]
+			if c.Name != name || !strings.HasSuffix(c.ContainerID, "://"+id) {
+				continue
+			}
+			if c.Resources == nil {
+				return &v1.ResourceRequirements{}
+			}
+			return c.Resources
+		}
+	}
+	return nil
+}
+
+// findUpdated returns the resources that UpdateContainer steps gave to the container with this ID, or nil. The
+// ID may have a scheme, as in "containerd://id".
+func (s *compactMemory) findUpdated(id string) *updatedResources {
+	if s == nil || s.restart == nil || s.restart.updated == nil {
+		return nil
+	}
+	if updated := s.restart.updated; id == updated.id || strings.HasSuffix(id, "://"+updated.id) {
+		return updated
+	}
+	return nil
+}
+
+// adoptResources returns the resources that a running container has according to the runtime. It returns want if
+// the runtime reports none, or reports the settings that follow from want. The runtime does not report a memory
+// request, so the result has the one of want.
+func adoptResources(c *v1.Container, want *v1.ResourceRequirements, actual *runtime.Resources) *v1.ResourceRequirements {
+	if actual == nil || actual.CPUShares == 0 {
+		return want
+	}
+	have := v1.ResourceRequirements{Requests: maps.Clone(want.Requests), Limits: maps.Clone(want.Limits)}
+	equal := true
+	set := func(list *v1.ResourceList, name v1.ResourceName, amount resource.Quantity) {
+		equal = false
+		if *list == nil {
+			*list = v1.ResourceList{}
+		}
+		if (*list)[name] = amount; amount.IsZero() {
+			delete(*list, name)
+		}
+	}
+	request := podspec.ContainerRequests(c)
+	if milli := podresources.MilliCPUFromShares(int64(actual.CPUShares)); !podresources.EqualCPURequests(podresources.MilliCPU(request), milli) {
+		set(&have.Requests, v1.ResourceCPU, *resource.NewMilliQuantity(milli, resource.DecimalSI))
+	}
+	var limit int64
+	if actual.CPUQuota > 0 && actual.CPUPeriod > 0 {
+		limit = podresources.MilliCPUFromQuota(actual.CPUQuota, actual.CPUPeriod)
+	}
+	if !podresources.EqualCPULimits(podresources.MilliCPU(want.Limits), limit) {
+		set(&have.Limits, v1.ResourceCPU, *resource.NewMilliQuantity(limit, resource.DecimalSI))
+	}
+	if bytes := max(actual.MemoryBytes, 0); bytes != max(want.Limits.Memory().Value(), 0) {
+		set(&have.Limits, v1.ResourceMemory, *resource.NewQuantity(bytes, resource.BinarySI))
+	}
+	if equal {
+		return want
+	}
+	return &have
+}
+
+// needsRestartToResize reports whether the resources of a running container differ from its spec in a resource
+// for which the spec requires a restart (RZ-34). It is false before the pod is initialized.
+func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Container) bool {
+	if !d.Resizes || len(c.ResizePolicy) == 0 || d.Memory.Initialized != d.sandboxID || d.Pod.DeletionTimestamp != nil {
+		return false
+	}
+	have := resourcesInForce(d.Published, d.Memory.containers, c.Name, rec.ID)
+	return have != nil && slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, have, wantedResources(c, podLimits(d.Pod)))
+	})
+}
+
+// addContainerUpdates adds the steps that give the running containers the resources of their specs (RZ-33,
+// RZ-35, N37-17). All memory comes before all cpu. For each resource the decreases come first, in the reverse
+// order of the spec, so that the sum of the limits does not exceed the limit of the pod in between. A container
+// that is stopped by this decision is not updated.
+func (d *decision) addContainerUpdates() {
+	if !d.Resizes || !d.initialized || d.Pod.DeletionTimestamp != nil {
+		return
+	}
+	type change struct {
+		rec  *runtime.ContainerStatus
+		c    *v1.Container
+		have *v1.ResourceRequirements
+	}
+	var changes []change
+	for i := range d.count {
+		e := d.entryAt(i)
+		if e.spec == nil || e.runningHere == nil || d.isStopped(e.runningHere.ID) {
+			continue
+		}
+		have := resourcesInForce(d.Published, d.Memory.containers, e.spec.Name, e.runningHere.ID)
+		if want := wantedResources(e.spec, podLimits(d.Pod)); have != nil && (differsIn(v1.ResourceMemory, have, want) || differsIn(v1.ResourceCPU, have, want)) {
+			changes = append(changes, change{e.runningHere, e.spec, have})
+		}
+	}
+	for _, name := range resized {
+		var decreases, increases []Step
+		for _, change := range changes {
+			want := wantedResources(change.c, podLimits(d.Pod))
+			if !differsIn(name, change.have, want) {
+				continue
+			}
+			step := Step{
+				Op: UpdateContainer, Reason: WhyResize, ID: change.rec.ID, Name: change.c.Name, Container: change.c, Resource: name,
+				Decrease: isDecrease(name, change.have, want), inForce: *change.have, podLimits: podLimits(d.Pod),
+			}
+			if step.Decrease {
+				decreases = append(decreases, step)
+			} else {
+				increases = append(increases, step)
+			}
+		}
+		slices.Reverse(decreases)
+		d.updates = append(append(d.updates, decreases...), increases...)
+	}
+}
+
+// isStopped reports whether this decision stops the container with the ID.
+func (d *decision) isStopped(id string) bool {
+	return slices.ContainsFunc(d.containerStops, func(s Step) bool { return s.ID == id })
+}
+
+// completeResizeConditions sets the condition PodResizeInProgress while a running container does not have the
+// resources of its spec, and removes it afterwards and from a pod that ends. After an error of an
+// UpdateContainer step the condition has the reason Error and the message of the error (RZ-46, RZ-47). It keeps
+// the generation of the condition in the pod.
+func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
+	condition := findResizeInProgress(status.Conditions)
+	if in.isEnding() || IsTerminal(status.Phase) {
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.PodResizeInProgress || c.Type == v1.PodResizePending
+		})
+		return
+	}
+	switch resizing := in.isResizing(status); {
+	case !resizing && condition != nil:
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress })
+	case resizing && condition == nil:
+		status.Conditions = append(status.Conditions, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: in.Pod.Generation})
+		condition = &status.Conditions[len(status.Conditions)-1]
+		fallthrough
+	case resizing:
+		if message := in.Memory.ResizeError(); message != "" {
+			condition.Reason, condition.Message = v1.PodReasonError, message
+		}
+	}
+}
+
+// isResizing reports whether a running init or regular container in a status does not have the resources of its
+// spec.
+func (in *StatusInput) isResizing(status *v1.PodStatus) bool {
+	if !in.Resizes {
+		return false
+	}
+	for _, lists := range [...]struct {
+		statuses   []v1.ContainerStatus
+		containers []v1.Container
+	}{{status.InitContainerStatuses, in.Pod.Spec.InitContainers}, {status.ContainerStatuses, in.Pod.Spec.Containers}} {
+		for i := range lists.statuses {
+			s := &lists.statuses[i]
+			at := slices.IndexFunc(lists.containers, func(c v1.Container) bool { return c.Name == s.Name })
+			if s.State.Running == nil || at < 0 {
+				continue
+			}
+			have := s.Resources
+			if have == nil {
+				have = &v1.ResourceRequirements{}
+			}
+			want := wantedResources(&lists.containers[at], podLimits(in.Pod))
+			if differsIn(v1.ResourceMemory, have, want) || differsIn(v1.ResourceCPU, have, want) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Limit returns the limit of the resource of an UpdateContainer step, and false if the container should have
+// none. It counts the limit of the pod for a container without a limit of its own.
+func (s *Step) Limit() (resource.Quantity, bool) {
+	if s.Container == nil {
+		return resource.Quantity{}, false
+	}
+	limit, found := wantedResources(s.Container, s.podLimits).Limits[s.Resource]
+	return limit, found
+}

@@ -1,0 +1,111 @@
+package podsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/internal/plain"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// updateContainers performs the UpdateContainer steps of a decision, up to the first error, and ignores the other
+// steps. It stores each result in the memory of the pod, and has the status published again. The next sync
+// continues after an error.
+func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error {
+	for i := range steps {
+		step := &steps[i]
+		if step.Op != plan.UpdateContainer {
+			continue
+		}
+		err := p.runActionAndReport(ctx, Result{Action: UpdateContainer, Target: step.Name, Why: string(step.Reason) + ": " + string(step.Resource)}, func() error {
+			return p.updateContainer(ctx, step)
+		})
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err() // The call was cancelled: the resources are not known.
+		}
+		if err != nil {
+			err = fmt.Errorf("podsync: cannot resize container %s: %w", step.Name, err)
+		}
+		message := ""
+		if err != nil {
+			message = plain.Text(err.Error())
+		}
+		p.recordResizeErrorIfNew(message)
+		p.incarnation.memory = p.incarnation.memory.RecordUpdate(*step, message)
+		p.reasonsChanged = true
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateContainer sends the new amounts of one resource to the runtime. It refuses a memory limit below the
+// memory that the container uses.
+func (p *podSync) updateContainer(ctx context.Context, step *plan.Step) error {
+	updater := p.runtimeFeatures().Updater
+	if updater == nil {
+		return runtime.ErrUnsupported
+	}
+	if err := p.checkMemoryBelowLimit(ctx, step); err != nil {
+		return err
+	}
+	req := runtime.UpdateContainerRequest{ContainerID: step.ID, Resources: request.ResourcesToUpdate(p.pod, step.Container, step.Resource)}
+	return p.callRuntimeUncancelled(ctx, func(ctx context.Context) error { return updater.UpdateContainer(ctx, req) })
+}
+
+// errMemoryInUse is the error of a memory limit that is below the memory in use.
+var errMemoryInUse = errors.New("cannot decrease memory limits")
+
+// checkMemoryBelowLimit returns an error if a step decreases the memory limit of a container below the memory that
+// the container uses (RZ-43). It returns nil for other steps and if the runtime does not measure the memory.
+// Some kernels accept such a limit and kill the container.
+func (p *podSync) checkMemoryBelowLimit(ctx context.Context, step *plan.Step) error {
+	reader := p.runtimeFeatures().StatsReader
+	limit, limited := step.Limit()
+	if step.Resource != v1.ResourceMemory || !step.Decrease || !limited || reader == nil {
+		return nil
+	}
+	var stats runtime.PodStats
+	err := p.callWithTimeout(ctx, p.cfg.CallTimeout, func(ctx context.Context) (err error) {
+		stats, err = reader.PodStats(ctx, p.pod.UID)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: the memory in use is not known: %w", errMemoryInUse, err)
+	}
+	for i := range stats.Containers {
+		c := &stats.Containers[i]
+		if c.ContainerID != step.ID || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
+			continue
+		}
+		if used := *c.Memory.WorkingSetBytes; used >= uint64(max(limit.Value(), 0)) {
+			return fmt.Errorf("%w: attempting to set the memory limit (%d) below the current usage (%d)", errMemoryInUse, limit.Value(), used)
+		}
+	}
+	return nil
+}
+
+// recordResizeErrorIfNew records the event ResizeError, unless the message is empty or the message of the last
+// error of the resize.
+func (p *podSync) recordResizeErrorIfNew(message string) {
+	if message != "" && p.incarnation.memory.ResizeError() != message {
+		p.recordWarning("", podstatus.EventResizeError, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
+	}
+}
+
+// recordResizeCompleted records the event ResizeCompleted if a resize of the pod is complete, once for each
+// resize.
+func (w *statusWriter) recordResizeCompleted(status *v1.PodStatus) {
+	memory, completed := w.incarnation.memory.RecordResizeCompleted(w.pod, status)
+	w.incarnation.memory = memory
+	if completed && !w.terminating {
+		w.recordEvent("", podstatus.EventResizeCompleted, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeCompleted, w.pod, w.pod.Generation, ""))
+	}
+}
