@@ -153,6 +153,7 @@ func (m *Manager) EnsureQOS(values QOSValues) error {
 	if m.config.Capabilities.State != Ready {
 		return nil
 	}
+	defer m.pods.Lock("")() // No pod has this UID. Two calls must not mix their writes.
 	root := m.config.Root
 	err := m.reconcileGroups([]Group{
 		{root.String(), values.Root},
