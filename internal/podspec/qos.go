@@ -64,9 +64,8 @@ func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	return v1.PodQOSBurstable
 }
 
-// hasAnyAndGuaranteedResources considers only cpu and memory, and ignores quantities of zero. hasAny reports
-// whether one of the two has a request or a limit. hasGuaranteed reports whether both have a limit, and each
-// request that is set equals the limit.
+// hasAnyAndGuaranteedResources reports for cpu and memory whether there is any request or limit above zero, and whether
+// both have a limit above zero with an equal request. A missing request equals the limit. A request of zero does not.
 func hasAnyAndGuaranteedResources(r *v1.ResourceRequirements) (hasAny, hasGuaranteed bool) {
 	if len(r.Limits) == 0 && len(r.Requests) == 0 {
 		return false, false
@@ -76,8 +75,7 @@ func hasAnyAndGuaranteedResources(r *v1.ResourceRequirements) (hasAny, hasGuaran
 		limit, limited := r.Limits[name]
 		request, requested := r.Requests[name]
 		limited = limited && !limit.IsZero()
-		requested = requested && !request.IsZero()
-		hasAny = hasAny || limited || requested
+		hasAny = hasAny || limited || requested && !request.IsZero()
 		hasGuaranteed = hasGuaranteed && limited && (!requested || request.Cmp(limit) == 0)
 	}
 	return hasAny, hasGuaranteed

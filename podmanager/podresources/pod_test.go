@@ -63,8 +63,9 @@ func TestQOSClass_QR2_QR3_QR4(t *testing.T) {
 		"equal sums are not enough": {v1.PodSpec{Containers: []v1.Container{
 			container("cpu=1 memory=1Gi", "cpu=2 memory=2Gi"), container("cpu=2 memory=2Gi", "cpu=1 memory=1Gi"),
 		}}, v1.PodQOSBurstable},
-		"the pod level replaces containers": {v1.PodSpec{Containers: []v1.Container{container("cpu=100m", "")}, Resources: new(requirements(both, both))}, v1.PodQOSGuaranteed},
-		"pod level requests only":           {v1.PodSpec{Containers: []v1.Container{container("", both)}, Resources: new(requirements("cpu=1", ""))}, v1.PodQOSBurstable},
+		"a request of zero is not the limit": {v1.PodSpec{Containers: []v1.Container{container("cpu=0", both)}}, v1.PodQOSBurstable},
+		"the pod level replaces containers":  {v1.PodSpec{Containers: []v1.Container{container("cpu=100m", "")}, Resources: new(requirements(both, both))}, v1.PodQOSGuaranteed},
+		"pod level requests only":            {v1.PodSpec{Containers: []v1.Container{container("", both)}, Resources: new(requirements("cpu=1", ""))}, v1.PodQOSBurstable},
 	} {
 		assert.Equal(t, c.want, podresources.QOSClass(&v1.Pod{Spec: c.spec}), name)
 	}
