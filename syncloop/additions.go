@@ -161,11 +161,16 @@ func (a *addition) admitAndStartWorker(pod *v1.Pod) error {
 }
 
 // startWorker sends the update that creates the worker of a pod. If the stored status is the rejection of a
-// removed pod with the same UID, it first replaces that status by Pending.
+// removed pod with the same UID, it first replaces that status by Pending. It also saves the resources of the pod
+// for the next agent.
 func (h *Handlers) startWorker(pod *v1.Pod) {
-	if r := h.ensureRecord(pod.UID); r.hasStaleRejection {
+	r := h.ensureRecord(pod.UID)
+	if r.hasStaleRejection {
 		r.hasStaleRejection = false
 		h.config.Status.ReplacePodStatus(pod, v1.PodStatus{Phase: v1.PodPending, QOSClass: podstatus.QOSClass(pod)})
+	}
+	if !skipsAdmission(pod) {
+		h.saveResourcesIfUnsaved(r, pod)
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.updateWorker(podworkers.SyncPodCreate, pod, mirror)

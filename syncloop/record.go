@@ -40,6 +40,8 @@ type record struct {
 	// hasStaleRejection is true if the pod was rejected and then removed, and its rejection may still be the
 	// stored status. A new pod with the same UID is a different pod.
 	hasStaleRejection bool
+	// hasSavedResources is true if the allocated resources of the pod are saved for the next agent.
+	hasSavedResources bool
 }
 
 // records has one record for each UID.

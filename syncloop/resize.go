@@ -32,7 +32,8 @@ type Resizes struct {
 	// a source adds a pod that runs, and must not block. nil: none are saved.
 	Allocated func(pod *v1.Pod) (allocation.PodResources, bool)
 	// Save saves the allocated resources of a pod for Allocated of the next agent. It is called on the loop
-	// when the pod requests other resources, and when it gets them. It must not block. nil is not called.
+	// when a pod with requests or limits gets a worker, unless Allocated has returned its resources, when a pod
+	// requests other resources, and when it gets them. It must not block. nil is not called.
 	Save func(pod *v1.Pod, allocated allocation.PodResources)
 }
 
@@ -202,6 +203,18 @@ func (h *Handlers) withSavedResources(pod *v1.Pod) *v1.Pod {
 	if !found {
 		return pod
 	}
+	h.ensureRecord(pod.UID).hasSavedResources = true
 	allocated, _ := saved.ApplyTo(pod)
 	return allocated
+}
+
+// saveResourcesIfUnsaved saves the resources of a pod that gets a worker for the next agent (RZ-16), because the
+// source may deliver other resources while no agent runs. It saves nothing for a pod without requests and limits,
+// and nothing if the resources are saved already.
+func (h *Handlers) saveResourcesIfUnsaved(r *record, pod *v1.Pod) {
+	if r.hasSavedResources || !allocation.HasResources(pod) {
+		return
+	}
+	r.hasSavedResources = true
+	h.config.Resizes.Save(pod, allocation.PodResourcesOf(pod))
 }

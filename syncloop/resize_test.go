@@ -221,5 +221,5 @@ func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
 	assert.Equal(t, "1", w.stored("a"))
 	w.update(podWithCPU(t, "b", "2", "deleted"))
 	assert.Equal(t, "1", w.stored("b"))
-	assert.Empty(t, w.saved)
+	assert.Equal(t, map[types.UID]string{"b": "1"}, w.saved)
 }

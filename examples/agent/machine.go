@@ -96,7 +96,7 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 }
 
 // lockAndConfigureStateDir creates and locks the state directory, and configures the node to store volumes,
-// terminal statuses and container states in it. It locks the directory before it changes anything in it. lock
+// terminal statuses, container states and allocated resources in it. It locks the directory before it changes anything in it. lock
 // may also be set with an error.
 func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
@@ -133,6 +133,11 @@ func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err 
 		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 	}
 	c.Pods.ContainerStates = states
+	resources, err := checkpoint.NewResources(checkpoint.Config{Root: filepath.Join(dir, "resources"), Log: c.Log})
+	if err != nil {
+		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	c.Pods.AllocatedResources = resources
 	return lock, nil
 }
 

@@ -208,6 +208,9 @@ func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	if c.Pods.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
 		return err
 	}
-	c.Pods.ContainerStates, err = checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(root, "containers"), Log: c.Log})
+	if c.Pods.ContainerStates, err = checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(root, "containers"), Log: c.Log}); err != nil {
+		return err
+	}
+	c.Pods.AllocatedResources, err = checkpoint.NewResources(checkpoint.Config{Root: filepath.Join(root, "resources"), Log: c.Log})
 	return err
 }

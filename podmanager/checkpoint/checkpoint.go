@@ -20,7 +20,7 @@ const (
 	MaxFiles = 4096
 )
 
-// Config configures a Dir, a Containers or a Pods. Root is required.
+// Config configures a Dir, a Containers, a Resources or a Pods. Root is required.
 type Config struct {
 	// Root is the directory of the files, an absolute path. It is created if needed. Two agents
 	// must not share it.

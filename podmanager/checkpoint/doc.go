@@ -8,7 +8,7 @@
 // Containers stores, in another directory and in files of the same form, what a later agent must
 // know about running containers: their probe results, and that a container is being stopped to be
 // replaced by its next attempt. Pods stores, in the same way, the pods that a program was given and
-// that are stored nowhere else.
+// that are stored nowhere else. Resources stores the allocated resources of pods.
 //
 // # The contract
 //

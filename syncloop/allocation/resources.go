@@ -67,6 +67,15 @@ func (r PodResources) equalsSpec(spec *v1.PodSpec) bool {
 // container that both have.
 func SameResources(a, b *v1.Pod) bool { return PodResourcesOf(a).equalsSpec(&b.Spec) }
 
+// HasResources reports whether a pod or one of its containers has a request or a limit.
+func HasResources(pod *v1.Pod) bool {
+	has := pod.Spec.Resources != nil
+	forEachContainer(&pod.Spec, func(c *v1.Container) {
+		has = has || len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0
+	})
+	return has
+}
+
 // EqualRequirements reports whether the requests and the limits are equal by name and amount.
 func EqualRequirements(a, b *v1.ResourceRequirements) bool {
 	return equalLists(a.Requests, b.Requests) && equalLists(a.Limits, b.Limits)

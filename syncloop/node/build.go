@@ -189,16 +189,13 @@ func (b *builder) buildLoop() (err error) {
 		OrphanGrace: n.config.Pods.OrphanGrace,
 
 		FromAPIServer: n.scheduling.isFromAPIServer,
-		Resizes: syncloop.Resizes{
-			Supported: func() bool { return runtime.FeaturesOf(n.runtime).Updater != nil },
-			Refuse:    refuseResize,
-		},
-		Discard:  n.podCollector.Discard,
-		Rejected: n.config.Hooks.Rejected,
-		Recorder: n.config.Recorder,
-		Clock:    n.config.Clock,
-		Log:      n.config.Log,
-		Panicked: n.guard.RecordPanic,
+		Resizes:       n.resizes(),
+		Discard:       n.podCollector.Discard,
+		Rejected:      n.config.Hooks.Rejected,
+		Recorder:      n.config.Recorder,
+		Clock:         n.config.Clock,
+		Log:           n.config.Log,
+		Panicked:      n.guard.RecordPanic,
 	}
 	if n.config.Pods.TerminalStatuses != nil {
 		handlers.TerminalStatus = n.config.Pods.TerminalStatuses.Consume

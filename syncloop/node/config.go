@@ -14,6 +14,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // Config configures a node. The zero value is a complete node: an in-memory runtime, pods from Apply,
@@ -82,6 +83,25 @@ type ContainerStates interface {
 	// of them. The node calls it when pods may have been removed, and then drops the states of removed
 	// pods. It drops them with the method Remove(ctx, uid, gone), if the store has it, as
 	// checkpoint.Containers has. Remove calls gone while no save of the pod is running.
+	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
+}
+
+// AllocatedResources store the allocated resources of pods, so that a restarted node does not use resources that
+// a pod has only requested. The node calls SaveResources and DropResources for one pod one after the other, and
+// for several pods concurrently. After an error it repeats the call later.
+type AllocatedResources interface {
+	// ConsumeResources returns the resources that an earlier process has saved for a pod. Later calls do not
+	// return them. The node calls it when a source first delivers the pod and the pod runs. It must not block.
+	ConsumeResources(pod *v1.Pod) (allocation.PodResources, bool)
+	// SaveResources saves the allocated resources of a pod in place of earlier ones. The node calls it after it
+	// has admitted a pod with requests or limits, and when the pod gets other resources.
+	SaveResources(pod *v1.Pod, allocated allocation.PodResources) error
+	// DropResources deletes the saved resources of a pod. A pod without saved resources is no error.
+	DropResources(uid types.UID) error
+	// Pods returns the UIDs of pods for which resources are saved and match returns true, at most limit of
+	// them. The node calls it when pods may have been removed, and then drops the resources of removed pods.
+	// It drops them with the method Remove(ctx, uid, gone), if the store has it, as checkpoint.Resources has.
+	// Remove calls gone while no save of the pod is running.
 	Pods(match func(types.UID) bool, limit int) ([]types.UID, error)
 }
 

@@ -48,6 +48,10 @@ type PodsConfig struct {
 	// which containers this node has stopped. Package checkpoint stores them in a directory. Nil: after
 	// a restart probes begin in their initial state.
 	ContainerStates ContainerStates
+	// AllocatedResources stores the allocated resources of pods, so that a restarted node does not give a pod
+	// resources that were only requested. Package checkpoint stores them in a directory. Nil: in a restarted
+	// node a running pod has the resources that its spec requests then, without a decision.
+	AllocatedResources AllocatedResources
 }
 
 // StatusesConfig configures where the node sends the statuses of pods. The comment of each field names

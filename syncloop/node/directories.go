@@ -47,8 +47,8 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 	return b.node.states
 }
 
-// buildFileStoresAndCollectors builds the stores for logs, terminal statuses and container states that the
-// Config asks for. For each of them, and for a volume manager that can list its pods, it adds a collector that
+// buildFileStoresAndCollectors builds the stores for logs, terminal statuses, container states and allocated
+// resources that the Config asks for. For each of them, and for a volume manager that can list its pods, it adds a collector that
 // deletes the files of removed pods.
 func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
@@ -76,6 +76,10 @@ func (b *builder) buildFileStoresAndCollectors() (err error) {
 		n.states = &containerStates{ContainerStates: n.config.Pods.ContainerStates, saver: newSaver(n.guard, n.config.Clock), isKnown: n.cleaner.isDesiredOrHasWorker}
 		stores = append(stores, n.states)
 	}
+	if n.config.Pods.AllocatedResources != nil {
+		n.allocated = newAllocatedResources(n.config.Pods.AllocatedResources, n.guard, n.cleaner.isDesiredOrHasWorker, n.config.Clock)
+		stores = append(stores, n.allocated)
+	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemovePodDirectories, Clock: n.config.Clock, Log: n.config.Log,
@@ -94,7 +98,7 @@ func (b *builder) buildFileStoresAndCollectors() (err error) {
 // terminated while no agent ran.
 func (b *builder) volumeRemovalLogger(store directoryStore) func(types.UID) {
 	switch store.(type) {
-	case *logfiles.Dir, *terminalStatuses, *containerStates:
+	case *logfiles.Dir, *terminalStatuses, *containerStates, *allocatedResources:
 		return nil
 	}
 	return func(uid types.UID) {

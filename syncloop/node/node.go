@@ -60,10 +60,11 @@ type Node struct {
 	imageCollector     *gc.Images
 	images             *images.Manager
 	cleaner            *cleaner
-	logs               *logfiles.Dir     // nil: no directory for logs is configured
-	states             *containerStates  // nil: states of containers are not stored
-	statuses           *terminalStatuses // nil: terminal statuses are not stored
-	logRotator         *gc.Logs          // nil: no log is rotated
+	logs               *logfiles.Dir       // nil: no directory for logs is configured
+	states             *containerStates    // nil: states of containers are not stored
+	statuses           *terminalStatuses   // nil: terminal statuses are not stored
+	allocated          *allocatedResources // nil: allocated resources are not stored
+	logRotator         *gc.Logs            // nil: no log is rotated
 	sampler            *sampler
 
 	scheduling *Scheduling

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -31,6 +32,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/longtest"
+	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
@@ -42,6 +44,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
@@ -100,11 +103,12 @@ type (
 		*objects.Map
 		*fuse
 	}
-	fusedStatuses struct{ *fuse }
-	fusedStates   struct{ *fuse }
-	fusedHTTP     struct{ *fuse }
-	fusedKeyring  struct{ *fuse }
-	fusedChecker  struct {
+	fusedStatuses  struct{ *fuse }
+	fusedStates    struct{ *fuse }
+	fusedResources struct{ *fuse }
+	fusedHTTP      struct{ *fuse }
+	fusedKeyring   struct{ *fuse }
+	fusedChecker   struct {
 		*fuse
 		call string
 	}
@@ -341,6 +345,22 @@ func (e fusedStatuses) Pods(func(types.UID) bool, int) ([]types.UID, error) {
 	return nil, nil
 }
 
+func (r fusedResources) SaveResources(pod *v1.Pod, _ allocation.PodResources) error {
+	r.at("AllocatedResources.SaveResources", string(pod.UID))
+	return nil
+}
+
+func (r fusedResources) ConsumeResources(*v1.Pod) (resources allocation.PodResources, found bool) {
+	return resources, false
+}
+
+func (r fusedResources) DropResources(types.UID) error { return nil }
+
+func (r fusedResources) Pods(func(types.UID) bool, int) ([]types.UID, error) {
+	r.at("AllocatedResources.Pods", "")
+	return nil, nil
+}
+
 func (c fusedStates) SaveContainers(pod *v1.Pod, _ []podsync.ContainerState) error {
 	c.at("ContainerStates.SaveContainers", string(pod.UID))
 	return nil
@@ -433,7 +453,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 	volumes := inmemory.New(inmemory.Config{Objects: fusedObjects{known, f}})
 	config := node.Config{
 		Runtime:  rt,
-		Pods:     node.PodsConfig{Sources: map[string]source.Source{"other": fusedSource{f}}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f}},
+		Pods:     node.PodsConfig{Sources: map[string]source.Source{"other": fusedSource{f}}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f}, AllocatedResources: fusedResources{f}},
 		Statuses: node.StatusesConfig{Sink: fusedSink{f}},
 		Volumes:  node.VolumesConfig{Manager: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}},
 		Containers: node.ContainersConfig{
@@ -575,6 +595,8 @@ type panicking struct {
 
 var panickings = []panicking{
 	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
+	{call: "AllocatedResources.Pods", name: "gc of directories", ready: 10, gone: 10},
+	{call: "AllocatedResources.SaveResources", ready: 10, gone: 10},
 	{call: "Check.Check", name: "Checker.Check", ready: 9, gone: 10},
 	{call: "ContainerStates.DropContainers", ready: 10, gone: 10},
 	{call: "ContainerStates.Pods", name: "gc of directories", ready: 10, gone: 10},
@@ -645,6 +667,7 @@ var panickings = []panicking{
 var exempt = map[string]string{
 	"Clock.After": clocks, "Clock.NewTimer": clocks, "Clock.Now": clocks, "Clock.Since": clocks, "Clock.Sleep": clocks, "Clock.Tick": clocks,
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
+	"AllocatedResources.ConsumeResources": restarted, "AllocatedResources.DropResources": restarted,
 	"Claims.Source": withGracePeriod, "Tokens.Token": withGracePeriod, "View.Refresh": withGracePeriod,
 	"Hooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
@@ -655,8 +678,43 @@ const (
 	asked           = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
 	unused          = "a node does not call it; package contain has a test of what contains it"
 	withGracePeriod = "it is called within Volumes.SetUp and View.Node's admission, which are contained"
+	restarted       = "a node calls it for a pod of an earlier agent only; TestPanic_AllocatedResources has a test"
 	syncer          = "New calls it once, in the goroutine of its caller; package podworkers contains what it makes"
 )
+
+// brokenResources are allocated resources whose methods panic.
+type brokenResources struct{ *checkpoint.Resources }
+
+func (brokenResources) ConsumeResources(*v1.Pod) (allocation.PodResources, bool) { panic("boom") }
+
+// TestPanic_AllocatedResources: a panic in the store of allocated resources costs a running pod nothing but its
+// stored resources.
+func TestPanic_AllocatedResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "i"}}}}
+		run := func(broken node.AllocatedResources) {
+			n, err := node.New(node.Config{Runtime: machine, Pods: node.PodsConfig{AllocatedResources: broken}})
+			require.NoError(t, err)
+			require.NoError(t, n.Apply(pod))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- n.Run(ctx) }()
+			time.Sleep(time.Minute)
+			require.Len(t, n.Pods(), 1)
+			assert.Equal(t, v1.PodRunning, n.Pods()[0].Status.Phase)
+			if broken != nil {
+				assert.ErrorContains(t, n.Health().Err, "AllocatedResources.ConsumeResources panicked: boom")
+			}
+			cancel()
+			require.NoError(t, <-ended)
+		}
+		run(nil)
+		store, err := checkpoint.NewResources(checkpoint.Config{Root: t.TempDir()})
+		require.NoError(t, err)
+		run(brokenResources{store})
+	})
+}
 
 func TestPanic_OfAnythingInConfig(t *testing.T) {
 	for i, c := range panickings {

@@ -43,6 +43,9 @@ func (n *Node) parts() []part {
 	if n.states != nil {
 		parts = append(parts, part{"container states", n.states.Run})
 	}
+	if n.allocated != nil {
+		parts = append(parts, part{"allocated resources", n.allocated.Run})
+	}
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		parts = append(parts, part{"volumes", r.RefreshVolumes})
 	}

@@ -366,9 +366,9 @@ func (s *statusBuilder) hasSucceeded() bool {
 
 // setResources sets the resources in the status to the resources of the spec. A container with the ID of the
 // published status keeps the published resources (CS-11), or has the resources of the last resize. If the runtime
-// resizes containers, only a running one does, and the allocated resources are always the requests of the spec
-// (RZ-50). A running container of an earlier agent that no published status shows has the resources that the
-// runtime reports (RZ-32).
+// resizes containers, only a created or running one does, and the allocated resources are always the requests of
+// the spec (RZ-50). A container of an earlier agent that no published status shows has the resources that the
+// runtime reports (RZ-32). The earlier agent may also have created it before a resize and not started it.
 func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStatus) {
 	keeps := s.old != nil && s.id != "" && s.old.ContainerID == s.id
 	resizes := in.Resizes && s.role != ephemeral
@@ -378,7 +378,7 @@ func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStat
 	}
 	r := wantedResources(s.spec, podLimits(in.Pod))
 	switch updated := in.Memory.containers.findCompact(s.spec.Name).findUpdated(s.id); {
-	case resizes && s.state != stateRunning:
+	case resizes && s.state != stateRunning && (rec == nil || rec.State != runtime.StateCreated):
 	case updated != nil:
 		r = &updated.resources
 	case keeps:

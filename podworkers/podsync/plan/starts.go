@@ -109,15 +109,21 @@ func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 }
 
 // showIn changes the status of a container to show this start as running, with unknown readiness. A current
-// termination becomes the last one.
+// termination becomes the last one. If the status already shows this container, as created, its resources stay:
+// an earlier agent may have created it before a resize.
 func (s *unpublishedStart) showIn(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
 	}
 	c.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: s.at.Truncate(time.Second)}}}
+	wasCreated := strings.HasSuffix(c.ContainerID, "://"+s.id)
 	c.ContainerID, c.RestartCount = scheme+"://"+s.id, int32(s.attempt)
 	podstatus.SetReadinessUnknown(c)
-	c.AllocatedResources, c.Resources = s.resources.Requests, s.resources.DeepCopy()
+	c.AllocatedResources = s.resources.Requests
+	if wasCreated {
+		return
+	}
+	c.Resources = s.resources.DeepCopy()
 	if len(s.resources.Requests) == 0 && len(s.resources.Limits) == 0 {
 		c.Resources = nil
 	}
