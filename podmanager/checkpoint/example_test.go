@@ -5,10 +5,12 @@ import (
 	"os"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // A pod that one agent has evicted stays terminated under the next agent.
@@ -72,4 +74,30 @@ func ExampleNewPods() {
 	// Output:
 	// <nil>
 	// default web u1
+}
+
+// The next agent runs a pod with the resources that this agent has allocated to it.
+func ExampleNewResources() {
+	root, err := os.MkdirTemp("", "resources")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(root)
+	web := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "server", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m")},
+		}}}},
+	}
+
+	first, _ := checkpoint.NewResources(checkpoint.Config{Root: root})
+	fmt.Println(first.SaveResources(web, allocation.PodResourcesOf(web)))
+
+	second, _ := checkpoint.NewResources(checkpoint.Config{Root: root})
+	allocated, found := second.ConsumeResources(web)
+	server := allocated.Containers["server"]
+	fmt.Println(server.Requests.Cpu(), found)
+	// Output:
+	// <nil>
+	// 500m true
 }
