@@ -35,7 +35,7 @@
 //
 // Imports point to lower layers; Stairs in layers.go lists the exceptions.
 //
-//	6   programs  examples/*  internal/e2e/figures  internal/benchratio  internal/podfields/generate
+//	6   programs  examples/*  internal/e2e/figures  internal/benchratio  internal/cgroupvm  internal/podfields/generate
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster

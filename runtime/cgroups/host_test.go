@@ -25,7 +25,7 @@ import (
 )
 
 // The tests named TestHost_ work on the real cgroups of the machine, of either version. A static test binary runs them
-// alone, also as the first process of a virtual machine that has mounted /proc, /sys and cgroup v2:
+// alone, also in a virtual machine without any other program. `.ci/run v2` boots one that has cgroup v2 only:
 //
 //	CGO_ENABLED=0 go test -c ./runtime/cgroups && ./cgroups.test -test.v -test.run TestHost_
 
