@@ -65,7 +65,7 @@
 //	              podworkers/prober/verdict  podmanager/source/internal/merge  podmanager/validation
 //	              podmanager/status/reconcile  podmanager/status/internal/outbox
 //	              podmanager/source/manifest/internal/poll  pleg/internal/diff  runtime/cri/internal/convert  runtime/cri/internal/crilog
-//	              syncloop/gc/policy  syncloop/allocation  syncloop/internal/usage  syncloop/node/explain
+//	              syncloop/gc/policy  syncloop/allocation  syncloop/eviction  syncloop/internal/usage  syncloop/node/explain
 //	              syncloop/internal/patch  syncloop/nodestatus  syncloop/timeline  syncloop/internal/watchcache
 //	              syncloop/localapi/internal/created
 //	1b  pure      podworkers/backoff  podmanager/podstatus  podmanager/podresources  internal/document

@@ -157,6 +157,7 @@ func Podkeel() Codebase {
 			{"syncloop/internal/watchcache", Pure, Layer1c},
 			{"syncloop/timeline", Pure, Layer1c},
 			{"syncloop/allocation", Pure, Layer1c},
+			{"syncloop/eviction", Pure, Layer1c},
 			{"syncloop/internal/usage", Pure, Layer1c},
 			{"syncloop/internal/respond", Edge, Layer4},
 			{"runtime/cri/internal/crilog", Pure, Layer1c},

@@ -51,6 +51,7 @@ var tiers = map[string]Tier{
 	"syncloop":                            Beta,
 	"syncloop/allocation":                 Experimental,
 	"syncloop/cluster":                    Experimental,
+	"syncloop/eviction":                   Experimental,
 	"syncloop/debug":                      Experimental,
 	"syncloop/gc":                         Beta,
 	"syncloop/gc/policy":                  Experimental,

@@ -1,0 +1,72 @@
+package eviction
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// evictPodsOverLocalLimits makes every pod a victim that uses more local storage than its limits allow. Such
+// evictions have no condition DisruptionTarget. It returns false if it finds no such pod. (EV-27)
+func (s *pass) evictPodsOverLocalLimits() bool {
+	if s.policy.IgnoreLocalLimits {
+		return false
+	}
+	for i := range s.pods {
+		p := &s.pods[i]
+		if p.isCritical || p.Terminating && !s.canShorten(p, MinGraceSeconds) {
+			continue
+		}
+		if cause, message := p.exceededLimit(s.observed.Layout); cause != "" {
+			s.decision.Victims = append(s.decision.Victims, Victim{
+				UID: p.pod.UID, GraceSeconds: MinGraceSeconds, Message: message, Cause: cause, Shortens: p.Terminating,
+			})
+		}
+	}
+	return len(s.decision.Victims) > 0
+}
+
+// exceededLimit returns the first limit of local storage that the pod exceeds, as a cause and a message. Limits of
+// emptyDirs come first, then the limit of the pod, then limits of containers. It returns empty texts if the pod exceeds none. Writable layers count only
+// if they share the file system of the node. (EV-28)
+func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
+	if !p.Usage.Measured {
+		return "", ""
+	}
+	for _, v := range p.limitedVolumes {
+		for _, used := range p.Usage.Volumes {
+			if used.Name == v.name && sumFigures(used.Bytes) > v.limit.Value() {
+				return CauseEmptyDirLimit, fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.name, v.limit.String())
+			}
+		}
+	}
+	parts := diskParts{layers: layout == OneFilesystem, logs: true, volumes: true}
+	if p.storageLimit != nil && addSaturating(p.diskUsage(parts, false), sumFigures(p.Usage.Other.Bytes)) > p.storageLimit.Value() {
+		return CausePodLimit, fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", p.storageLimit.String())
+	}
+	for _, c := range p.containers {
+		limit, ok := c.Resources.Limits[v1.ResourceEphemeralStorage]
+		used := p.containerUsage(c.Name)
+		if !ok || used == nil {
+			continue
+		}
+		bytes := sumFigures(used.Logs.Bytes)
+		if parts.layers {
+			bytes = addSaturating(bytes, sumFigures(used.Layer.Bytes))
+		}
+		if bytes > limit.Value() {
+			return CauseContainerLimit, fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())
+		}
+	}
+	return "", ""
+}
+
+// containerUsage returns the usage of a container, or nil if it is not known.
+func (p *Pod) containerUsage(name string) *ContainerUsage {
+	for i := range p.Usage.Containers {
+		if p.Usage.Containers[i].Name == name {
+			return &p.Usage.Containers[i]
+		}
+	}
+	return nil
+}
