@@ -46,7 +46,8 @@
 //   - An eviction is a deletion: no PodDisruptionBudget can refuse it. Clients cannot cordon, label or taint
 //     the node (405), so it accepts new pods during and after kubectl drain.
 //   - In pods/status, clients change only conditions that the node does not write, as of readiness gates.
-//   - An update changes the same fields as at an API server. An update without a nodeName keeps it.
+//   - An update changes the same fields as at an API server, and pods/resize the cpu and memory of containers
+//     and of the pod. An update without a nodeName keeps it.
 //   - A pod with a field of a newer Kubernetes is refused. An API server drops the field.
 //   - If the node refuses a new pod, the create returns 409, but watchers see the pod ADDED and DELETED. If it
 //     refuses an update, the request returns 503, but the change is saved and visible.
@@ -75,6 +76,5 @@
 //
 // # Why this is own code
 //
-// Kubernetes libraries decode, patch and select. k8s.io/apiserver needs etcd, and k8s.io/kubernetes, with the
-// Table columns and OpenAPI definitions, is no library. No decoder limits the number of values of a body.
+// Kubernetes libraries decode, patch and select. k8s.io/apiserver needs etcd, and k8s.io/kubernetes is no library.
 package localapi

@@ -76,6 +76,7 @@ func (b *backend) openAPIv3Document(groupVersion schema.GroupVersion) any {
 		if r.Name == "pods" {
 			paths[path].(object)["post"] = operation("post")
 			paths[path+"/{name}"] = object{"patch": operation("patch")}
+			paths[path+"/{name}/"+resizeSubresource] = object{"patch": operation("patch"), "put": operation("put")}
 		}
 	}
 	return object{"openapi": "3.0.0", "info": openAPIInfo(), "paths": paths, "components": object{"schemas": all}}

@@ -102,7 +102,8 @@ func (b *backend) newResources(firstVersion uint64) map[string]*resource {
 		status.Verbs = metav1.Verbs{"get", "patch", "update"}
 		pods.subresources = append(pods.subresources,
 			metav1.APIResource{Name: "pods/" + ephemeralSubresource, Namespaced: true, Kind: "Pod", Verbs: status.Verbs},
-			metav1.APIResource{Name: "pods/" + evictionSubresource, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}})
+			metav1.APIResource{Name: "pods/" + evictionSubresource, Namespaced: true, Group: evictionKind.Group, Version: evictionKind.Version, Kind: evictionKind.Kind, Verbs: metav1.Verbs{"create"}},
+			metav1.APIResource{Name: "pods/" + resizeSubresource, Namespaced: true, Kind: "Pod", Verbs: status.Verbs})
 	}
 	pods.subresources = append(pods.subresources, status)
 	return all

@@ -131,7 +131,7 @@ func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes)
 // denialReason returns why the API does not allow an action. The reason is that the API is read-only if there
 // is no Writer and the action writes a pod, and otherwise that the API does not serve the action.
 func (v *reviewer) denialReason(attributes *authorizationv1.ResourceAttributes) string {
-	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains([]string{"", statusSubresource, ephemeralSubresource, evictionSubresource}, attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
+	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains(append([]string{"", evictionSubresource}, writableSubresources...), attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
 		return reasonReadOnly
 	}
 	return reasonNotServed

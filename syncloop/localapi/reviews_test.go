@@ -61,6 +61,7 @@ func TestReviewAccess(t *testing.T) {
 		{resource("delete", "", "pods", ""), "false this server is read only", "true "},
 		{resource("patch", "", "pods", "ephemeralcontainers"), "false this server is read only", "true "},
 		{resource("create", "", "pods", "eviction"), "false this server is read only", "true "},
+		{resource("patch", "", "pods", "resize"), "false this server is read only", "true "},
 		{resource("patch", "", "pods", "status"), "false this server is read only", "true "},
 		{resource("delete", "", "nodes", ""), "false this server does not serve it", "false this server does not serve it"},
 		{resource("list", "apps", "pods", ""), "false this server does not serve it", "false this server does not serve it"},

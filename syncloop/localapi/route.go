@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -153,7 +154,7 @@ func (h *router) serveObjects(w http.ResponseWriter, r *http.Request, group stri
 		sendError(w, unavailable)
 	case t.resource.Name == "pods" && t.subresource == evictionSubresource:
 		h.writer.serveEviction(w, r, t)
-	case t.subresource != "" && t.subresource != statusSubresource && t.subresource != ephemeralSubresource:
+	case t.subresource != "" && !slices.Contains(writableSubresources, t.subresource):
 		h.streamer.serveSubresource(w, r, t)
 	case r.Method == http.MethodGet:
 		h.serveRead(w, r, t)

@@ -446,7 +446,7 @@ func TestLog(t *testing.T) {
 		"a/attach?stdout=1":         `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node does not attach to containers","code":501}`,
 		"a/portforward":             `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node forwards no ports","code":501}`,
 		"a/proxy":                   `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/proxy","reason":"NotFound","details":{},"code":404}`,
-		"two/resize":                `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/resize","reason":"NotFound","details":{},"code":404}`,
+		"two/binding":               `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/binding","reason":"NotFound","details":{},"code":404}`,
 	} {
 		code, text := h.do("GET", "/api/v1/namespaces/default/pods/"+path, "", nil)
 		assert.Equal(t, want+"\n", fmt.Sprint(code, " ", text), path)

@@ -32,6 +32,9 @@ var podKind = v1.SchemeGroupVersion.WithKind("Pod")
 // ephemeralSubresource is the subresource by which kubectl debug adds ephemeral containers.
 const ephemeralSubresource = "ephemeralcontainers"
 
+// writableSubresources are the subresources of a pod that clients read, patch and replace as a pod.
+var writableSubresources = []string{statusSubresource, ephemeralSubresource, resizeSubresource}
+
 // podWriter serves requests that create, change, delete and evict pods.
 type podWriter struct {
 	*backend
@@ -369,13 +372,18 @@ func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 }
 
 // buildAndValidateChange returns a copy of the pod with the client's change, and the faults of the change. A
-// request for the status subresource changes only the client's conditions, and another subresource changes only
-// the spec.
+// request for the status subresource changes only the client's conditions. A request for resize changes only the
+// resources and resize policies, and one for ephemeralcontainers only the spec.
 func (q *writeRequest) buildAndValidateChange(pod, after *v1.Pod) (*v1.Pod, field.ErrorList) {
 	next := pod.DeepCopy()
 	if q.target.subresource == statusSubresource {
 		next.Status.Conditions = clientConditions(after.Status.Conditions)
 		return next, validateClientConditions(after.Status.Conditions)
+	}
+	if q.target.subresource == resizeSubresource {
+		copyResources(&next.Spec, &after.Spec)
+		validation.Default(next)
+		return next, validateResize(pod, next)
 	}
 	next.Spec = after.Spec
 	if next.Spec.NodeName == "" { // A manifest need not name the only node.

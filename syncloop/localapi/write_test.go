@@ -498,7 +498,7 @@ func TestStatic(t *testing.T) {
 		"PUT " + pods + "/web-n1/status":   `405 pod "web-n1" is a static pod: change or remove its manifest`,
 		"POST " + pods + "/web-n1/status":  `405 create is not supported on resources of kind "pods/status"`,
 		"DELETE /api/v1/pods":              `405 deletecollection is not supported on resources of kind "pods"`,
-		"PATCH " + pods + "/web-n1/resize": `404 this server does not serve pods/resize`,
+		"PATCH " + pods + "/web-n1/resize": `405 pod "web-n1" is a static pod: change or remove its manifest`,
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		assert.Equal(t, want, h.message(method, path, "{}", "merge-patch+json"), request)
