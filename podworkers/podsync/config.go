@@ -64,6 +64,9 @@ type Config struct {
 	// Allocatable has the resources that the node has for pods. A variable that refers to a limit that
 	// is not set gets this value.
 	Allocatable v1.ResourceList
+	// Cgroups creates and removes the cgroups of pods. Nil: the runtime chooses where a pod runs, and a
+	// pod has only the limits of its containers.
+	Cgroups Cgroups
 	// Images pulls images and protects them from garbage collection. Nil: the Syncer makes its own
 	// images.Manager. That is enough if no other component removes images.
 	Images *images.Manager

@@ -27,6 +27,7 @@ const (
 	eventDirectories      = "FailedToMakePodDataDirectories"
 	eventKillPod          = "FailedKillPod"
 	eventCreateSandbox    = "FailedCreatePodSandBox"
+	eventCreateCgroup     = "FailedToCreatePodContainer"
 	eventSandboxChanged   = "SandboxChanged"
 	eventMismatch         = "RuntimeMismatch"
 	eventNetworkNotReady  = "NetworkNotReady"

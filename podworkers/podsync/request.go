@@ -39,6 +39,7 @@ func (p *podStarter) buildSandboxRequest(attempt uint32) (runtime.RunSandboxRequ
 	for _, text := range warnings {
 		p.recordWarning("", eventDNS, "%s", text)
 	}
+	req.CgroupDir = p.cgroupDir
 	if decides, ok := p.cfg.Logs.(LogDirectory); ok && err == nil {
 		dir, failed := decides.LogDir(p.runtimePodRef())
 		req.LogDir, err = cmp.Or(dir, req.LogDir), failed

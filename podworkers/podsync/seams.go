@@ -100,6 +100,20 @@ type VolumeFileReader interface {
 	ReadVolumeFile(ctx context.Context, pod *v1.Pod, volume, path string, limit int) (data []byte, more bool, err error)
 }
 
+// Cgroups creates and removes the cgroups of pods, which limit all containers of a pod together. The node of
+// package node implements it with a cgroups.Manager.
+type Cgroups interface {
+	// SetUp creates the cgroup of the pod if it is missing, and gives it the limits that follow from the
+	// resources in the spec. It returns the directory, in which the runtime creates the sandbox; "" lets the
+	// runtime choose. The Syncer calls it in each sync of a pod that does not terminate, before it starts
+	// anything, one call at a time for a pod. It calls it twice if it resizes containers. SetUp should be cheap
+	// if nothing has changed. After an error nothing starts, and the sync is retried.
+	SetUp(ctx context.Context, pod *v1.Pod) (dir string, err error)
+	// TearDown removes the cgroup, after all containers and sandboxes of the pod have stopped. It may be
+	// repeated. It is no error if there is none. After an error it is called again.
+	TearDown(ctx context.Context, uid types.UID) error
+}
+
 // ErrVolumesOfAnotherPod is the error of Volumes and Files if the directory of the UID belongs to a pod
 // of another name and the runtime still has containers of the UID.
 var ErrVolumesOfAnotherPod = errors.New("podsync: the volumes of this UID belong to another pod, and the runtime knows containers of that UID")

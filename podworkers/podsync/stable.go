@@ -20,13 +20,15 @@ type stableInput struct {
 	pod       *v1.Pod
 	status    *runtime.PodStatus
 	published *v1.PodStatus // the pointer that the status store has
+	at        int64         // the time of the pass, in nanoseconds since 1970
 }
 
 // IsStable implements podworkers.StabilityReporter for the SyncPod of this Syncer: pass it to
 // podworkers.Config.Stability. A pod is stable if nothing of it has changed since a SyncPod that found
 // nothing to do. IsStable compares the pointers pod and podStatus, and not what they point to. So an
 // equal copy is not stable. A pod that has volumes, probes or an activeDeadlineSeconds is never stable.
-// No pod is stable if Config.Status is no StatusReader.
+// No pod is stable if Config.Status is no StatusReader. With Config.Cgroups a pod is stable for at most
+// CgroupCheckPeriod.
 func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) bool {
 	s.mu.Lock()
 	inc := s.mu.incarnations[pod.UID]
@@ -35,6 +37,9 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 		return false
 	}
 	last := inc.stableInput
+	if s.cfg.Cgroups != nil && s.executor.Now().UnixNano()-last.at >= int64(CgroupCheckPeriod) {
+		return false
+	}
 	if last.pod != pod || last.status != podStatus || last.published == nil || s.storedStatusPointer(pod) != last.published {
 		return false
 	}
@@ -46,7 +51,7 @@ func (s *Syncer) IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.P
 // if a later sync has work to do.
 func (p *podSync) storeStableInputIfIdle() {
 	if canBeStable(p.pod) && !p.hasUnfinishedWork() {
-		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod)}
+		p.incarnation.stableInput = stableInput{pod: p.pod, status: p.status, published: p.storedStatusPointer(p.pod), at: p.executor.Now().UnixNano()}
 	}
 }
 

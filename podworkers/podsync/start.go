@@ -26,6 +26,7 @@ type podStarter struct {
 	// started.
 	volumeImages map[string]volumeImage
 	pullProblems pullProblems
+	cgroupDir    string // the directory of the pod's cgroup; empty: the runtime chooses
 }
 
 // containerStart is the start of one container in a sync. Its SandboxID is set.

@@ -10,8 +10,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// executeDecision executes a decision: first its stops and removals, then the updates of running containers, then
-// the volume set-up, the new sandbox and containerStarts. A failed update does not prevent the starts. Before it creates anything it checks that the runtime is ready, and for a new sandbox
+// executeDecision executes a decision: first its stops and removals, then the updates of running containers and
+// of the cgroup, then the volume set-up, the new sandbox and containerStarts. A failed update of a container does not
+// prevent the starts; a failed update of the cgroup does. Before it creates anything it checks that the runtime is ready, and for a new sandbox
 // with nothing running also before the stops. It also records each value that the runtime reports wrongly.
 func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
@@ -31,7 +32,10 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
-	resizeErr := p.updateContainers(ctx, decision.Steps)
+	cgroupErr, resizeErr := p.resize(ctx, decision.Steps)
+	if cgroupErr != nil {
+		return cgroupErr
+	}
 	if len(containerStarts) == 0 || ctx.Err() != nil {
 		return resizeErr
 	}

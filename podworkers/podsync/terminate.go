@@ -80,6 +80,9 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := writer.tearDownVolumes(ctx); err != nil {
 		return err
 	}
+	if err := writer.tearDownCgroup(ctx); err != nil {
+		return err
+	}
 	if writer.storePanicErr != nil {
 		return writer.storePanicErr
 	}

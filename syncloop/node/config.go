@@ -40,6 +40,8 @@ type Config struct {
 	Volumes VolumesConfig
 	// Containers configures how containers are created, restarted and removed.
 	Containers ContainersConfig
+	// Cgroups configures the cgroups of pods.
+	Cgroups CgroupsConfig
 	// Logs configures where container logs are written and when they are rotated.
 	Logs LogsConfig
 	// Probes configures who runs the checks of probes.

@@ -121,6 +121,16 @@ type ContainersConfig struct {
 	GC policy.Containers
 }
 
+// CgroupsConfig configures the cgroups of pods.
+type CgroupsConfig struct {
+	// PodCgroups creates, sizes and removes the cgroups: a *cgroups.Manager. Its root must belong to this
+	// node alone, because the node removes the cgroups of unknown pods in it. Nil: the runtime chooses where
+	// pods run, and a pod has only the limits of its containers.
+	PodCgroups CgroupManager
+	// MaxPIDs is how many processes and threads all containers of a pod may have together. Zero is no limit.
+	MaxPIDs int64
+}
+
 // LogsConfig configures where container logs are written and when they are rotated. The comment of each
 // field names its default.
 type LogsConfig struct {

@@ -52,6 +52,7 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 // deletes the files of removed pods.
 func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
+	n.cgroups = newPodCgroups(n.config.Cgroups, n.config.Clock)
 	var stores []directoryStore
 	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{
@@ -80,6 +81,9 @@ func (b *builder) buildFileStoresAndCollectors() (err error) {
 		n.allocated = newAllocatedResources(n.config.Pods.AllocatedResources, n.guard, n.cleaner.isDesiredOrHasWorker, n.config.Clock)
 		stores = append(stores, n.allocated)
 	}
+	if n.cgroups != nil {
+		stores = append(stores, n.cgroups)
+	}
 	for _, store := range stores {
 		d, err := gc.NewDirectories(gc.DirectoriesConfig{
 			Store: store, Runtime: n.config.Runtime, Gone: n.cleaner.canRemovePodDirectories, Clock: n.config.Clock, Log: n.config.Log,
@@ -100,6 +104,8 @@ func (b *builder) volumeRemovalLogger(store directoryStore) func(types.UID) {
 	switch store.(type) {
 	case *logfiles.Dir, *terminalStatuses, *containerStates, *allocatedResources:
 		return nil
+	case *podCgroups:
+		return func(uid types.UID) { b.node.config.Log.Info("removed the cgroup of a pod that is gone", "uid", uid) }
 	}
 	return func(uid types.UID) {
 		b.node.config.Log.Info("removed the volumes of a pod that is gone", "uid", uid)

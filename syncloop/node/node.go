@@ -65,6 +65,7 @@ type Node struct {
 	statuses           *terminalStatuses   // nil: terminal statuses are not stored
 	allocated          *allocatedResources // nil: allocated resources are not stored
 	logRotator         *gc.Logs            // nil: no log is rotated
+	cgroups            *podCgroups         // nil: the runtime chooses the cgroups
 	sampler            *sampler
 
 	scheduling *Scheduling

@@ -33,6 +33,7 @@ import (
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/internal/longtest"
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
@@ -42,6 +43,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cgroups"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/allocation"
@@ -117,6 +119,7 @@ type (
 	fusedSource   struct{ *fuse }
 	fusedLog      struct{ *fuse }
 	fusedAdmit    struct{ *fuse }
+	fusedCgroups  struct{ *fuse }
 	fusedView     struct{ *fuse }
 )
 
@@ -273,6 +276,26 @@ func (r *fusedRuntime) Features() runtime.Features {
 func (r *fusedRuntime) ListUsedImages(context.Context) ([]string, error) {
 	r.at("Runtime.ListUsedImages", "")
 	return nil, runtime.ErrUnsupported // The machine has no other containers.
+}
+
+func (c fusedCgroups) Ensure(uid types.UID, _ podresources.PodValues, _ int64) (string, error) {
+	c.at("PodCgroups.Ensure", string(uid))
+	return "", nil
+}
+
+func (c fusedCgroups) EnsureQOS(cgroups.QOSValues) error {
+	c.at("PodCgroups.EnsureQOS", "")
+	return nil
+}
+
+func (c fusedCgroups) List() ([]types.UID, error) {
+	c.at("PodCgroups.List", "")
+	return nil, nil
+}
+
+func (c fusedCgroups) Remove(_ context.Context, uid types.UID) error {
+	c.at("PodCgroups.Remove", string(uid))
+	return nil
 }
 
 func (v fusedVolumes) Problems(pod *v1.Pod) []podsync.Problem {
@@ -456,6 +479,7 @@ func newScene(t *testing.T, f *fuse) *scene {
 		Pods:     node.PodsConfig{Sources: map[string]source.Source{"other": fusedSource{f}}, TerminalStatuses: fusedStatuses{f}, ContainerStates: fusedStates{f}, AllocatedResources: fusedResources{f}},
 		Statuses: node.StatusesConfig{Sink: fusedSink{f}},
 		Volumes:  node.VolumesConfig{Manager: fusedVolumes{volumes, f}, Files: fusedFiles{volumes, f}, Objects: fusedObjects{known, f}},
+		Cgroups:  node.CgroupsConfig{PodCgroups: fusedCgroups{f}},
 		Containers: node.ContainersConfig{
 			Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, HTTP: fusedHTTP{f},
 			DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
@@ -622,6 +646,10 @@ var panickings = []panicking{
 	{call: "Keyring.Credentials", ready: 10, gone: 10},
 	{call: "Log.Enabled", name: "Log.Handler", ready: 10, gone: 10},
 	{call: "Log.Handle", name: "Log.Handler", ready: 10, gone: 10},
+	{call: "PodCgroups.Ensure", name: "Cgroups.SetUp", ready: 9, gone: 10},
+	{call: "PodCgroups.EnsureQOS", name: "Cgroups.SetUp", ready: 0, gone: 10},
+	{call: "PodCgroups.List", name: "gc of directories", ready: 10, gone: 10},
+	{call: "PodCgroups.Remove", name: "Cgroups.TearDown", ready: 10, gone: 10},
 	{call: "Objects.ConfigMap", name: "Volumes.SetUp", ready: 0, gone: 10},
 	{call: "Objects.Secret", ready: 10, gone: 10},
 	{call: "Hooks.Status", ready: 10, gone: 10},

@@ -148,6 +148,7 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 		Volumes: n.config.Volumes.Manager, Files: n.config.Volumes.Files, Objects: n.config.Volumes.Objects, Services: n.config.Containers.Services, HTTP: n.config.Containers.HTTP,
 		DNS:             n.config.Containers.DNS,
 		ContainerStates: b.syncerContainerStates(),
+		Cgroups:         b.syncerCgroups(),
 		Allocatable:     n.config.resourceFieldAllocatable(), MemoryBytes: n.config.machineMemoryBytes(),
 		Handlers: n.config.Containers.Handlers, RuntimeClass: n.config.Containers.RuntimeClass, RuntimeName: n.config.Containers.RuntimeName, LogRoot: n.config.Logs.Root, SeccompRoot: n.config.Containers.SeccompRoot,
 		HostIPs:   n.config.Containers.HostIPs,

@@ -300,6 +300,50 @@ func (d *decision) addContainerUpdates() {
 	}
 }
 
+// RaisedPod returns a copy of a pod in which each container with an UpdateContainer step has the larger of the
+// requests and limits that it has and should have. No limit is larger than any limit. The cgroup of the pod needs
+// these resources while the steps are performed. RaisedPod returns the pod itself if there is no such step.
+func RaisedPod(pod *v1.Pod, steps []Step) *v1.Pod {
+	raised := pod
+	for i := range steps {
+		if steps[i].Op != UpdateContainer {
+			continue
+		}
+		if raised == pod {
+			raised = pod.DeepCopy()
+		}
+		for _, list := range [...][]v1.Container{raised.Spec.InitContainers, raised.Spec.Containers} {
+			for j := range list {
+				if list[j].Name == steps[i].Name {
+					raiseResources(&list[j].Resources, &steps[i].inForce)
+				}
+			}
+		}
+	}
+	return raised
+}
+
+// raiseResources raises the cpu and memory in want to those in have. A limit that have does not have is removed
+// from want.
+func raiseResources(want, have *v1.ResourceRequirements) {
+	for _, name := range resized {
+		if amount, found := have.Requests[name]; found {
+			if now := want.Requests[name]; amount.Cmp(now) > 0 {
+				if want.Requests == nil {
+					want.Requests = v1.ResourceList{}
+				}
+				want.Requests[name] = amount
+			}
+		}
+		now, limited := want.Limits[name]
+		if amount, found := have.Limits[name]; limited && (!found || amount.Cmp(now) > 0) {
+			if want.Limits[name] = amount; !found {
+				delete(want.Limits, name)
+			}
+		}
+	}
+}
+
 // isStopped reports whether this decision stops the container with the ID.
 func (d *decision) isStopped(id string) bool {
 	return slices.ContainsFunc(d.containerStops, func(s Step) bool { return s.ID == id })

@@ -1,0 +1,125 @@
+package podsync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// recordedCgroups records the calls of Config.Cgroups and of the runtime in one list.
+type recordedCgroups struct {
+	*memory.Runtime
+	calls []string
+	err   error // of SetUp
+}
+
+func (r *recordedCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
+	text := "SetUp"
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		text += fmt.Sprintf(" %s=%s/%s", c.Name, c.Resources.Requests.Cpu(), c.Resources.Limits.Cpu())
+	}
+	r.calls = append(r.calls, text)
+	return "/pods/a", r.err
+}
+
+func (r *recordedCgroups) TearDown(context.Context, types.UID) error {
+	r.calls = append(r.calls, "TearDown")
+	return nil
+}
+
+func (r *recordedCgroups) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+	r.calls = append(r.calls, "RunSandbox in "+req.CgroupDir)
+	return r.Runtime.RunSandbox(ctx, req)
+}
+
+func (r *recordedCgroups) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	r.calls = append(r.calls, fmt.Sprintf("UpdateContainer quota %s", req.Resources.CPUQuota))
+	return r.Runtime.UpdateContainer(ctx, req)
+}
+
+func (r *recordedCgroups) Features() runtime.Features {
+	f := r.Runtime.Features()
+	f.Updater = r
+	return f
+}
+
+// took returns the calls since the last took.
+func (r *recordedCgroups) took() []string {
+	calls := r.calls
+	r.calls = nil
+	return calls
+}
+
+// cpuOf sets the cpu request and limit of a container.
+func cpuOf(c *v1.Container, request, limit string) {
+	c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(request)}
+	c.Resources.Limits = v1.ResourceList{}
+	if limit != "" {
+		c.Resources.Limits[v1.ResourceCPU] = resource.MustParse(limit)
+	}
+}
+
+// TestSyncPod_RZ35_CgroupBeforeAndAfter: the cgroup of the pod is set up before the sandbox, which is created in it.
+// In a resize the cgroup has the larger values while the containers are updated, and then the new ones. It is
+// removed in SyncTerminatedPod.
+func TestSyncPod_RZ35_CgroupBeforeAndAfter(t *testing.T) {
+	rec := &recordedCgroups{Runtime: memory.New(memory.Config{})}
+	syncer, _ := quiet(t, rec, func(c *podsync.Config) { c.Cgroups = rec })
+	pod := plainPod(func(p *v1.Pod) {
+		p.Spec.Containers = []v1.Container{{Name: "a", Image: "i"}, {Name: "b", Image: "i"}}
+		cpuOf(&p.Spec.Containers[0], "1", "2")
+		cpuOf(&p.Spec.Containers[1], "1", "2")
+	})
+	sync := func() error {
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, look(t, rec))
+		return err
+	}
+	require.NoError(t, sync())
+	assert.Equal(t, []string{"SetUp a=1/2 b=1/2", "RunSandbox in /pods/a"}, rec.took())
+	require.NoError(t, sync())
+	assert.Equal(t, []string{"SetUp a=1/2 b=1/2"}, rec.took(), "a sync without work checks the cgroup too")
+
+	pod = pod.DeepCopy()
+	cpuOf(&pod.Spec.Containers[0], "2", "4")
+	cpuOf(&pod.Spec.Containers[1], "1", "1")
+	require.NoError(t, sync())
+	assert.Equal(t, []string{"SetUp a=2/4 b=1/2", "UpdateContainer quota 100ms", "UpdateContainer quota 400ms", "SetUp a=2/4 b=1/1"}, rec.took())
+
+	pod = pod.DeepCopy()
+	cpuOf(&pod.Spec.Containers[0], "2", "3")
+	rec.err = errors.New("no room")
+	err := sync()
+	require.ErrorContains(t, err, "the cgroup of the pod: no room")
+	assert.Equal(t, []string{"SetUp a=2/4 b=1/1"}, rec.took(), "no container is updated after an error")
+	rec.err = nil
+	require.NoError(t, sync())
+	assert.Equal(t, []string{"SetUp a=2/4 b=1/1", "UpdateContainer quota 300ms", "SetUp a=2/3 b=1/1"}, rec.took())
+
+	require.NoError(t, syncer.SyncTerminatingPod(t.Context(), pod, look(t, rec), nil, nil))
+	require.NoError(t, syncer.SyncTerminatedPod(t.Context(), pod, look(t, rec)))
+	assert.Equal(t, []string{"TearDown"}, rec.took())
+}
+
+// TestSyncPod_CG13_CgroupFails: nothing starts without the cgroup of the pod, and an event reports it.
+func TestSyncPod_CG13_CgroupFails(t *testing.T) {
+	rec := &recordedCgroups{Runtime: memory.New(memory.Config{}), err: errors.New("no room")}
+	events := &told{}
+	syncer, _ := quiet(t, rec, func(c *podsync.Config) { c.Cgroups, c.Recorder = rec, events })
+	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(), nil, look(t, rec))
+	require.ErrorContains(t, err, "no room")
+	assert.Empty(t, look(t, rec).Sandboxes)
+	assert.Equal(t, []string{"The cgroup of the pod cannot be set up: no room"}, events.of("FailedToCreatePodContainer"))
+}

@@ -1,0 +1,150 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime/cgroups"
+)
+
+// CgroupManager creates, sizes and removes the cgroups of pods: a *cgroups.Manager. The methods are called
+// concurrently for different pods.
+type CgroupManager interface {
+	// Ensure creates the cgroup of a pod if it is missing and writes the values that differ. It returns the
+	// directory for the runtime. With the generation of its last success for the pod it need not read anything.
+	Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error)
+	// EnsureQOS does the same for the cgroups that contain the pods.
+	EnsureQOS(values cgroups.QOSValues) error
+	// List returns the UIDs of all pods that have a cgroup.
+	List() ([]types.UID, error)
+	// Remove removes the cgroup of a pod and kills the processes in it. It is no error if there is none.
+	Remove(ctx context.Context, uid types.UID) error
+}
+
+// podCgroups is the podsync.Cgroups of the node. It computes the values of each cgroup from the spec of the pod.
+// As a directoryStore it also finds the cgroups of pods that are gone.
+type podCgroups struct {
+	manager CgroupManager
+	policy  podresources.Policy
+	clock   clock.PassiveClock
+	mu      struct {
+		sync.Mutex
+		shares map[types.UID]int64 // the CPU shares of the Burstable pods
+		// sum has the shares of all of them, and written the sum that was written last.
+		sum, written int64
+	}
+}
+
+// newPodCgroups returns the cgroups of the Config, or nil if it has none.
+func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock) *podCgroups {
+	if config.PodCgroups == nil {
+		return nil
+	}
+	c := &podCgroups{manager: config.PodCgroups, clock: clk}
+	if config.MaxPIDs > 0 {
+		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
+	}
+	c.mu.shares = map[types.UID]int64{}
+	return c
+}
+
+// syncerCgroups returns the cgroups for the PodSyncer. If the Config has none, it returns a nil interface, because
+// an interface with a nil pointer would not be nil.
+func (b *builder) syncerCgroups() podsync.Cgroups {
+	if b.node.cgroups == nil {
+		return nil
+	}
+	return b.node.cgroups
+}
+
+// SetUp implements podsync.Cgroups. It also gives the cgroup of all Burstable pods the CPU shares of these pods
+// together, if they have changed.
+func (c *podCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
+	values := podresources.ValuesForPod(pod, c.policy)
+	shares, _ := values.CPUShares.Number()
+	if values.QOSClass != v1.PodQOSBurstable {
+		shares = 0
+	}
+	if err := c.setBurstableShares(pod.UID, shares); err != nil {
+		return "", err
+	}
+	return c.manager.Ensure(pod.UID, values, c.generation(values))
+}
+
+// TearDown implements podsync.Cgroups. The next SetUp writes the smaller sum of the CPU shares.
+func (c *podCgroups) TearDown(ctx context.Context, uid types.UID) error {
+	if err := c.manager.Remove(ctx, uid); err != nil {
+		return err
+	}
+	c.storeShares(uid, 0)
+	return nil
+}
+
+// setBurstableShares stores the CPU shares of a Burstable pod, or 0 for another pod. It then writes the
+// sum of all Burstable pods until the written sum is the newest one.
+func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
+	sum, written := c.storeShares(uid, shares)
+	for !written {
+		bounded := min(max(sum, podresources.MinShares), podresources.MaxShares)
+		err := c.manager.EnsureQOS(cgroups.QOSValues{Burstable: cgroups.Values{CPUShares: podresources.Finite(bounded)}})
+		if err != nil {
+			return err
+		}
+		sum, written = c.recordWritten(sum)
+	}
+	return nil
+}
+
+// storeShares stores the CPU shares of a Burstable pod, or 0 for another or a removed pod. It returns the sum of all pods and whether it was written.
+func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, written bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.sum += shares - c.mu.shares[uid]
+	if c.mu.shares[uid] = shares; shares == 0 {
+		delete(c.mu.shares, uid)
+	}
+	return c.mu.sum, c.mu.written == c.mu.sum
+}
+
+// recordWritten stores the sum that was written last. It returns the newest sum, and whether that is the same.
+func (c *podCgroups) recordWritten(sum int64) (newest int64, written bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.written = sum
+	return c.mu.sum, c.mu.sum == sum
+}
+
+// generation returns a number that changes with the values, and every
+// podsync.CgroupCheckPeriod, so that the files are then read again. It is never 0.
+func (c *podCgroups) generation(values podresources.PodValues) int64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, values, c.clock.Now().UnixNano()/int64(podsync.CgroupCheckPeriod))
+	return int64(h.Sum64()>>1) | 1
+}
+
+// Pods implements directoryStore: it lists the pods that have a cgroup and for which match returns true.
+func (c *podCgroups) Pods(match func(types.UID) bool, limit int) (uids []types.UID, err error) {
+	all, err := c.manager.List()
+	for _, uid := range all {
+		if len(uids) < limit && match(uid) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids, err
+}
+
+// Remove implements directoryStore.
+func (c *podCgroups) Remove(ctx context.Context, uid types.UID, isGone func(types.UID) bool) error {
+	if !isGone(uid) {
+		return nil
+	}
+	return c.TearDown(ctx, uid)
+}

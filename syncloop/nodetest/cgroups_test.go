@@ -1,0 +1,139 @@
+package nodetest_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/runtime/cgroups"
+	"github.com/podkeel/podkeel/runtime/cgroups/cgroupstest"
+	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/nodetest"
+)
+
+// cgroupNode is a node with a fake cgroup file system of version 1.
+func cgroupNode(t *testing.T, dir *cgroupstest.Dir) *nodetest.Simulation {
+	root, err := cgroups.RootForOwner("test")
+	require.NoError(t, err)
+	manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+	require.NoError(t, err)
+	return nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Cgroups: node.CgroupsConfig{PodCgroups: manager, MaxPIDs: 100}}})
+}
+
+// cgroupFile returns the content of a file in a hierarchy of the fake, or "" if it is missing.
+func cgroupFile(dir *cgroupstest.Dir, path string) string {
+	text, err := dir.ReadFile("/sys/fs/cgroup/" + path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// limitedPod returns a Burstable pod with a limit of cpu and memory.
+func limitedPod(name, cpu, memory string) *v1.Pod {
+	p := sized(name, "500m", memory, 1)
+	p.Spec.Containers[0].Resources.Limits[v1.ResourceCPU] = resource.MustParse(cpu)
+	return p
+}
+
+// CG-9, CG-10, CG-16, CG-43: the cgroup of a pod has the values of its spec, follows a resize, is repaired after a
+// foreign change, and is removed with the pod.
+func TestCgroups_CG43_Reconciled(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	b := cgroupNode(t, dir)
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(time.Second)
+	group := "podkeel-test/burstable/podweb/"
+	values := func() []string {
+		return []string{
+			cgroupFile(dir, "cpu/"+group+"cpu.shares"), cgroupFile(dir, "cpu/"+group+"cpu.cfs_quota_us"),
+			cgroupFile(dir, "memory/"+group+"memory.limit_in_bytes"), cgroupFile(dir, "pids/"+group+"pids.max"), cgroupFile(dir, "cpu/podkeel-test/burstable/cpu.shares"),
+		}
+	}
+	assert.Equal(t, []string{"512", "100000", "209715200", "100", "512"}, values())
+
+	next := limitedPod("web", "2", "300Mi")
+	next.Generation = 2
+	next.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("1")
+	b.Apply(next)
+	b.Run(time.Second)
+	assert.Equal(t, []string{"1024", "200000", "314572800", "100", "1024"}, values())
+
+	dir.SetFile("/sys/fs/cgroup/cpu/"+group+"cpu.shares", "2")
+	b.Run(20 * time.Minute)
+	assert.Equal(t, []string{"1024", "200000", "314572800", "100", "1024"}, values(), "the foreign change is repaired")
+
+	calls := len(dir.Calls())
+	b.Run(2 * time.Minute)
+	assert.LessOrEqual(t, len(dir.Calls())-calls, 60, "an unchanged pod is read once in five minutes")
+
+	b.Delete("web")
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"", "", "", "", "2"}, append(values()[:4:4], "2"))
+	assert.NoError(t, dir.Check())
+	b.Stop()
+}
+
+// CG-17: the cgroup of an unknown pod is removed, and a cgroup that is not in the root of the agent is not.
+func TestCgroups_CG17_Orphans(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	b := cgroupNode(t, dir)
+	root, err := cgroups.RootForOwner("test")
+	require.NoError(t, err)
+	earlier, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+	require.NoError(t, err)
+	_, err = earlier.Ensure("orphan", podresources.PodValues{QOSClass: v1.PodQOSBestEffort, CPUShares: podresources.Finite(2)}, 0)
+	require.NoError(t, err)
+	require.NoError(t, dir.Mkdir("/sys/fs/cgroup/cpu/podkeel-other"))
+	require.NoError(t, dir.Mkdir("/sys/fs/cgroup/cpu/podkeel-other/podorphan"))
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(5 * time.Minute)
+	groups := dir.Groups()
+	assert.False(t, slices.ContainsFunc(groups, func(g string) bool { return strings.Contains(g, "podkeel-test/besteffort/podorphan") }), "%v", groups)
+	assert.True(t, slices.ContainsFunc(groups, func(g string) bool { return strings.Contains(g, "podkeel-other/podorphan") }))
+	assert.True(t, slices.ContainsFunc(groups, func(g string) bool { return strings.Contains(g, "podkeel-test/burstable/podweb") }))
+	b.Stop()
+}
+
+// CG-13: a pod does not start without its cgroup, and starts when the cgroup can be created.
+func TestCgroups_CG13_NotCreated(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	b := cgroupNode(t, dir)
+	dir.Fail(func(call, path string) error {
+		if call == "Mkdir" && strings.Contains(path, "podweb") {
+			return errors.New("no room")
+		}
+		return nil
+	})
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(time.Minute)
+	assert.Contains(t, b.Transcript(), "event FailedToCreatePodContainer: The cgroup of the pod cannot be set up: ")
+	assert.NotContains(t, b.Transcript(), "RunSandbox")
+	dir.Fail(nil)
+	b.Run(time.Minute)
+	b.AssertStatus("web", "1/1 Running restarts=0")
+	b.Stop()
+}
+
+// B.7: on a host without rights pods run, without a cgroup of their own.
+func TestCgroups_NoRights(t *testing.T) {
+	b := cgroupNode(t, cgroupstest.New(cgroupstest.Config{Mode: "v1", ReadOnly: true}))
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(time.Second)
+	next := limitedPod("web", "2", "300Mi")
+	next.Generation = 2
+	b.Apply(next)
+	b.Run(time.Minute)
+	assert.Equal(t, "allocated 500m has 500m/300Mi shares 512 memory 300", resizeOf(t, b, "web"))
+	b.Delete("web")
+	b.Run(time.Minute)
+	b.Stop()
+}
