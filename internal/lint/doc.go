@@ -43,7 +43,7 @@
 //	    kits      syncloop/nodetest  examples/internal/command
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server
-//	5a  shells    syncloop  syncloop/gc  syncloop/cluster/internal/objects
+//	5a  shells    syncloop  syncloop/gc  syncloop/eviction/evictor  syncloop/cluster/internal/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check  podworkers/prober/grpccheck
 //	              podworkers/podsync/hookhttp  runtime/cri  runtime/cgroups  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review

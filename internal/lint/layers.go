@@ -222,6 +222,7 @@ func Podkeel() Codebase {
 			// The whole, from its rhythm to its simulation.
 			{"syncloop", Shell, Layer5a},
 			{"syncloop/gc", Shell, Layer5a},
+			{"syncloop/eviction/evictor", Shell, Layer5a},
 			{"syncloop/node", Shell, Layer5b},
 			{"syncloop/debug", Edge, Layer5b},
 			{"syncloop/server", Edge, Layer5b},

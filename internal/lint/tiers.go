@@ -52,6 +52,7 @@ var tiers = map[string]Tier{
 	"syncloop/allocation":                 Experimental,
 	"syncloop/cluster":                    Experimental,
 	"syncloop/eviction":                   Experimental,
+	"syncloop/eviction/evictor":           Experimental,
 	"syncloop/debug":                      Experimental,
 	"syncloop/gc":                         Beta,
 	"syncloop/gc/policy":                  Experimental,

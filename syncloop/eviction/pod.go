@@ -107,6 +107,12 @@ func NewPod(pod *v1.Pod) Pod {
 // Pod returns the pod that NewPod was called with.
 func (p *Pod) Pod() *v1.Pod { return p.pod }
 
+// HasLocalLimit reports whether the pod has a limit of local storage that a pass enforces. Only then a pass without
+// pressure needs the usage of the pod.
+func (p *Pod) HasLocalLimit() bool {
+	return !p.isCritical && (len(p.limitedVolumes) > 0 || p.storageLimit != nil)
+}
+
 // storageLimitOfPod returns the limit of ephemeral storage of the whole pod, or nil if no container has one. A
 // container without a limit adds nothing. The limit counts regular containers and sidecars, or an init container
 // with the sidecars before it if that is more. (EV-28)
