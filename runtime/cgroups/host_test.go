@@ -352,6 +352,14 @@ func TestHost_OM4_OM5_PodLimit(t *testing.T) {
 	require.Len(t, counters, 3)
 	reached, _ := counters[0].LimitReached.Number()
 	assert.Positive(t, reached, "the limit of the pod")
+	if h.c.Controllers[cgroups.Memory].Version == cgroups.V2 {
+		assert.Equal(t, podresources.Finite(1), counters[0].TreeKills)
+		require.NoError(t, os.Remove(path.Join(h.c.Controllers[cgroups.Memory].Mount, dir, "victim")))
+		after, err := h.manager.ReadOOM("1")
+		require.NoError(t, err)
+		require.Len(t, after, 2)
+		assert.Equal(t, podresources.Finite(1), after[0].TreeKills, "the kill of a removed cgroup still counts")
+	}
 	for i, want := range []int64{0, 0, 1} {
 		assert.Equal(t, podresources.Finite(want), counters[i].Kills, "%q", counters[i].Name)
 	}

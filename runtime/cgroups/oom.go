@@ -19,13 +19,21 @@ type OOM struct {
 	// Kills is how many processes of this cgroup the kernel has killed, without processes of the cgroups in it. A kill counts
 	// for the cgroup of the process, whichever limit was reached. With memory.oom.group Linux may count a process twice.
 	Kills podresources.Value
-	// LimitReached is how often the memory of the cgroup and of the cgroups in it reached the limit of this cgroup.
+	// TreeKills is how many processes of this cgroup and of all cgroups in it the kernel has killed. It includes cgroups
+	// that do not exist any longer. Cgroup v1 does not have it.
+	TreeKills podresources.Value
+	// LimitReached is how often the memory of the cgroup and of the cgroups in it reached the limit of this cgroup. On
+	// cgroup v2 it counts only if no memory could be reclaimed, so that a process had to be killed.
 	LimitReached podresources.Value
 }
 
+// maxOOMReads bounds how often ReadOOM reads again because the counters of the pod change.
+const maxOOMReads = 5
+
 // ReadOOM returns the counters of a pod's cgroup and of the cgroups directly in it, the pod first, the others in the
 // order of their names. A container that lost a process has Kills. Of the others, the one with a larger LimitReached
-// than before is the one whose limit was reached. A counter is unset if the kernel does not have it. The error is
+// than before is the one whose limit was reached. A counter is unset if the kernel does not have it. The counters are
+// of one moment: while the counters of the pod change, ReadOOM reads all again, maxOOMReads times at most. The error is
 // ErrNotFound if no hierarchy has the cgroup of the pod.
 func (m *Manager) ReadOOM(uid types.UID) ([]OOM, error) {
 	dir, err := m.findPodDir(uid)
@@ -43,9 +51,15 @@ func (m *Manager) ReadOOM(uid types.UID) ([]OOM, error) {
 	if err != nil {
 		return nil, err
 	}
-	counters := []OOM{m.readOOMOf(h, dir, "")}
-	for _, name := range names {
-		counters = append(counters, m.readOOMOf(h, dir, name))
+	var counters []OOM
+	for range maxOOMReads {
+		counters = []OOM{m.readOOMOf(h, dir, "")}
+		for _, name := range names {
+			counters = append(counters, m.readOOMOf(h, dir, name))
+		}
+		if m.readOOMOf(h, dir, "") == counters[0] {
+			break
+		}
 	}
 	slices.SortFunc(counters, func(a, b OOM) int { return cmp.Compare(a.Name, b.Name) })
 	return counters, nil
@@ -59,7 +73,8 @@ func (m *Manager) readOOMOf(h Hierarchy, dir, name string) OOM {
 	}
 	if h.Version == V2 {
 		events := read("memory.events.local")
-		return OOM{name, parseKey(events, "oom_kill"), parseKey(events, "max")}
+		tree := parseKey(read("memory.events"), "oom_kill")
+		return OOM{Name: name, Kills: parseKey(events, "oom_kill"), TreeKills: tree, LimitReached: parseKey(events, "oom")}
 	}
-	return OOM{name, parseKey(read("memory.oom_control"), "oom_kill"), parseCount(read("memory.failcnt"))}
+	return OOM{Name: name, Kills: parseKey(read("memory.oom_control"), "oom_kill"), LimitReached: parseCount(read("memory.failcnt"))}
 }

@@ -139,7 +139,8 @@ func TestReadOOM_OM3_OM4_OM5_XB28(t *testing.T) {
 			require.NoError(t, dir.Mkdir(memoryPath(mode, where)+"/"+name))
 		}
 		if mode == "v2" {
-			dir.SetFile(memoryPath(mode, where)+"/memory.events.local", "low 0\nhigh 0\nmax 3\noom 1\noom_kill 0")
+			dir.SetFile(memoryPath(mode, where)+"/memory.events.local", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 0")
+			dir.SetFile(memoryPath(mode, where)+"/memory.events", "low 0\nhigh 0\nmax 7\noom 3\noom_kill 5")
 			require.NoError(t, dir.WriteFile(memoryPath(mode, where)+"/cgroup.subtree_control", []byte("+memory")))
 			dir.SetFile(memoryPath(mode, where)+"/victim/memory.events.local", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2")
 		} else {
@@ -149,9 +150,14 @@ func TestReadOOM_OM3_OM4_OM5_XB28(t *testing.T) {
 		counters, err := m.ReadOOM("1")
 		require.NoError(t, err)
 		zero := podresources.Finite(0)
+		var tree, treeOfPod podresources.Value // Cgroup v1 does not have them.
+		if mode == "v2" {
+			tree, treeOfPod = zero, podresources.Finite(5)
+		}
 		assert.Equal(t, []cgroups.OOM{
-			{Name: "", Kills: zero, LimitReached: podresources.Finite(3)}, {Name: "innocent", Kills: zero, LimitReached: zero},
-			{Name: "victim", Kills: podresources.Finite(2), LimitReached: zero},
+			{Name: "", Kills: zero, TreeKills: treeOfPod, LimitReached: podresources.Finite(3)},
+			{Name: "innocent", Kills: zero, TreeKills: tree, LimitReached: zero},
+			{Name: "victim", Kills: podresources.Finite(2), TreeKills: tree, LimitReached: zero},
 		}, counters, mode)
 
 		dir.SetFile(memoryPath(mode, where)+"/victim/memory.oom_control", "oom_kill_disable 0")
@@ -160,4 +166,45 @@ func TestReadOOM_OM3_OM4_OM5_XB28(t *testing.T) {
 		require.NoError(t, err)
 		assert.False(t, counters[2].Kills.IsSet(), "an old kernel does not count")
 	}
+}
+
+// countedFiles counts the reads of one file, and changes its content after the first read.
+type countedFiles struct {
+	cgroups.Files
+	file    string
+	reads   int
+	changed func()
+}
+
+func (f *countedFiles) ReadFile(name string) ([]byte, error) {
+	content, err := f.Files.ReadFile(name)
+	if name == f.file {
+		if f.reads++; f.reads == 1 {
+			f.changed()
+		}
+	}
+	return content, err
+}
+
+// A kill between the read of the pod and the read of a container makes ReadOOM read both again. Otherwise the two
+// counters would not fit together (OM-5).
+func TestReadOOM_OM5_OneMoment(t *testing.T) {
+	m, dir := newManager(t, cgroupstest.Config{Mode: "v2"})
+	where, err := m.Ensure("1", podValues(), 1)
+	require.NoError(t, err)
+	pod := memoryPath("v2", where)
+	require.NoError(t, dir.Mkdir(pod+"/a"))
+	require.NoError(t, dir.WriteFile(pod+"/cgroup.subtree_control", []byte("+memory")))
+	files := &countedFiles{Files: dir, file: pod + "/memory.events", changed: func() {
+		dir.SetFile(pod+"/memory.events", "oom_kill 1")
+		dir.SetFile(pod+"/a/memory.events", "oom_kill 1")
+	}}
+	m, err = cgroups.New(cgroups.Config{Root: testRoot(t), Capabilities: m.Capabilities(), Files: files})
+	require.NoError(t, err)
+	counters, err := m.ReadOOM("1")
+	require.NoError(t, err)
+	require.Len(t, counters, 2)
+	assert.Equal(t, podresources.Finite(1), counters[0].TreeKills)
+	assert.Equal(t, podresources.Finite(1), counters[1].TreeKills)
+	assert.Equal(t, 4, files.reads)
 }

@@ -33,6 +33,7 @@ var filesOnV2 = map[string]map[string]string{
 	"memory": {
 		"memory.max": "max", "memory.high": "max", "memory.swap.max": "max", "memory.oom.group": "0", "memory.current": "0",
 		"memory.stat": "anon 0\ninactive_file 0", "memory.events.local": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0",
+		"memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0",
 	},
 	"pids": {"pids.max": "max", "pids.current": "0", "pids.events": "max 0"},
 }
