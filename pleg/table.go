@@ -123,9 +123,9 @@ func (t *table) ensureRecord(uid types.UID) *record {
 // returns false for a failed inspection whose retry is not requested yet.
 func (r *record) needsInspection() bool { return r.wantedNumber >= r.inspectedNumber }
 
-// statusAndError returns the cached status of the pod, or an empty status if there is none, and the error of
+// statusOrEmptyAndError returns the cached status of the pod, or an empty status if there is none, and the error of
 // the newest inspection.
-func (r *record) statusAndError() (*runtime.PodStatus, error) {
+func (r *record) statusOrEmptyAndError() (*runtime.PodStatus, error) {
 	if r.status == nil {
 		return &runtime.PodStatus{UID: r.uid}, r.err
 	}
@@ -144,7 +144,7 @@ func (t *table) findStatusNewerThan(uid types.UID, number uint64) (status *runti
 	if !r.needsInspection() {
 		fresh = max(fresh, t.listNumber)
 	}
-	status, err = r.statusAndError()
+	status, err = r.statusOrEmptyAndError()
 	return status, err, fresh > number
 }
 

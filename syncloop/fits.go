@@ -23,9 +23,10 @@ type Scheduling struct {
 	observedChange uint64 // the last worker change that the loop has observed; only the loop uses it
 }
 
-// recordWorkerChange records that the worker of a pod has changed, under the next change number. Until the loop
-// has handled that change, removeStoppedPodsFromUsage checks whether the worker's containers have stopped.
-func (s *Scheduling) recordWorkerChange(uid types.UID) {
+// recordWorkerChangeForUsage records that the worker of a pod has changed, under the next change number. Until
+// the loop has handled that change, removeStoppedPodsFromUsage checks whether the worker's containers have
+// stopped. It does not wake the loop.
+func (s *Scheduling) recordWorkerChangeForUsage(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.AddWorkerChange(uid)

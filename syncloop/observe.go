@@ -21,7 +21,7 @@ import (
 // goroutine may call it.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
 	h.changedWorkers.Add(uid, struct{}{})
-	h.Scheduling.recordWorkerChange(uid)
+	h.Scheduling.recordWorkerChangeForUsage(uid)
 }
 
 // updateAllocationsOfChangedWorkers updates the allocation of each pod whose worker has reported a change since

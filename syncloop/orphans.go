@@ -92,10 +92,11 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) (deferred bool) {
 	return true
 }
 
-// killBlockingOrphansAndSchedule kills the orphans with a deferred kill that block another pod. If the deferral
-// of another orphan, or the grace of all sources, is over, it requests housekeeping. It returns the earliest
-// end of those that are not over; timed is false if none is left.
-func (o *orphans) killBlockingOrphansAndSchedule() (next time.Time, timed bool) {
+// killBlockingOrphansAndRequestHousekeepingIfDue works on orphans, which are running pods of an earlier agent
+// that no source has named and whose kill waits. It kills those that block another pod, and requests
+// housekeeping if the wait of another has ended. It returns the earliest end of a wait; timed is false without
+// one. After the orphan grace of all sources it does nothing.
+func (o *orphans) killBlockingOrphansAndRequestHousekeepingIfDue() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false
 	}

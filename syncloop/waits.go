@@ -240,7 +240,7 @@ func (h *Handlers) SetWake(wake, clean func()) { h.wake, h.requestHousekeeping =
 func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 	defer h.updateUsage()
 	h.updateAllocationsOfChangedWorkers()
-	graceOver, timed := h.killBlockingOrphansAndSchedule()
+	graceOver, timed := h.killBlockingOrphansAndRequestHousekeepingIfDue()
 	if h.config.Closed() {
 		for _, uid := range h.table.WaitingUIDs() {
 			h.recordAndPublishRejection(h.readRecord(uid).waiter.pod, rejectedByShutdown)

@@ -112,7 +112,7 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 		return nil, err
 	}
 	a.metrics.Observe(a.node)
-	if err := a.applyPodsAndPrepareLogs(stdout); err != nil {
+	if err := a.applyAllRunPodsAndPrepareLogs(stdout); err != nil {
 		return nil, err
 	}
 	if err := a.listenOnSocketAndPort(); err != nil {
@@ -121,9 +121,9 @@ func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	return a, a.prepareLocalAPIIfSet(&config)
 }
 
-// applyPodsAndPrepareLogs adds the pods of "agent run" to the node. With --logs it also prepares the printing
+// applyAllRunPodsAndPrepareLogs adds the pods of "agent run" to the node. With --logs it also prepares the printing
 // of their logs. It does nothing for an agent that runs a directory of manifests.
-func (a *agent) applyPodsAndPrepareLogs(stdout io.Writer) error {
+func (a *agent) applyAllRunPodsAndPrepareLogs(stdout io.Writer) error {
 	if a.pods == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 		var late <-chan time.Time // After a second signal the agent does not wait for a runtime that hangs.
 		if a.stopOnExit {
 			var hurried bool
-			if left, hurried = a.drainPods(ctx, signals); hurried {
+			if left, hurried = a.drainPodsOrKillOnSignal(ctx, signals); hurried {
 				late = time.After(killRuntimeMargin)
 			}
 		}
@@ -270,14 +270,14 @@ func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal
 	return nil, false
 }
 
-// drainPods stops all pods within their grace periods. After a second signal it stops them within seconds, and
+// drainPodsOrKillOnSignal stops all pods within their grace periods. After a second signal it stops them within seconds, and
 // returns killed true. leftBehind is the error of the drain if pods still run.
-func (a *agent) drainPods(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
+func (a *agent) drainPodsOrKillOnSignal(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- a.node.Drain(ctx, node.DrainOptions{}) }()
-	a.log.Info("waiting for the pods to terminate; a second signal kills them", "pods", a.unfinishedPods(), "within", a.drainTimeout())
+	a.log.Info("waiting for the pods to terminate; a second signal kills them", "pods", a.firstTenUnfinishedPods(), "within", a.drainTimeout())
 	var err error
 	select {
 	case err = <-drained:
@@ -312,20 +312,20 @@ func (a *agent) killPods(ctx context.Context, signals <-chan os.Signal) error {
 	}
 }
 
-// unfinishedPods returns the sorted names of the pods whose phase is neither Succeeded nor Failed. It returns
+// firstTenUnfinishedPods returns the sorted names of the pods whose phase is neither Succeeded nor Failed. It returns
 // at most ten names and then a text with the number of the others.
-func (a *agent) unfinishedPods() (names []string) {
+func (a *agent) firstTenUnfinishedPods() (namesAndRest []string) {
 	const most = 10
 	for _, pod := range a.node.Pods() {
 		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
-			names = append(names, pod.Namespace+"/"+pod.Name)
+			namesAndRest = append(namesAndRest, pod.Namespace+"/"+pod.Name)
 		}
 	}
-	slices.Sort(names)
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("and %d more", more))
+	slices.Sort(namesAndRest)
+	if more := len(namesAndRest) - most; more > 0 {
+		namesAndRest = append(namesAndRest[:most], fmt.Sprintf("and %d more", more))
 	}
-	return names
+	return namesAndRest
 }
 
 // drainTimeout returns stopMargin plus the longest termination grace period of all pods.

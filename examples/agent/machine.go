@@ -33,7 +33,7 @@ import (
 // lockStateDirAndConfigureNode returns the configuration of the node. It locks and prepares the state
 // directory, and configures the CRI runtime, if they are set. The caller must close lock, if it is not nil, to
 // unlock the directory, also after an error.
-func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config, lock io.Closer, _ error) {
+func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config, lockToCloseAlsoOnError io.Closer, _ error) {
 	c := node.Config{
 		Log:        log,
 		Name:       o.nodeName,
@@ -59,12 +59,12 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
 	if o.stateDir != "" {
-		lock, faults[1] = o.lockAndConfigureStateDir(&c)
+		lockToCloseAlsoOnError, faults[1] = o.lockAndConfigureStateDir(&c)
 	}
 	if o.runtime == "cri" && faults[1] == nil {
 		faults[2] = o.configureCRI(&c)
 	}
-	return c, lock, errors.Join(faults[:]...)
+	return c, lockToCloseAlsoOnError, errors.Join(faults[:]...)
 }
 
 // mayReferToObjects reports whether manifests may refer to ConfigMaps and Secrets: only with --objects or with

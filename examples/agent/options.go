@@ -160,7 +160,7 @@ func (o *options) setManifests(path string) error {
 		return errors.New("is neither a directory nor a file")
 	}
 	if err == nil {
-		err = checkReadable(path)
+		err = checkFileOrDirReadable(path)
 	}
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		return cause.Err // The caller names the path.
@@ -168,8 +168,8 @@ func (o *options) setManifests(path string) error {
 	return err
 }
 
-// checkReadable returns an error if the file or directory cannot be opened for reading.
-func checkReadable(path string) error {
+// checkFileOrDirReadable returns an error if a file or a directory cannot be opened for reading.
+func checkFileOrDirReadable(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -84,7 +84,7 @@ func (p *program) configureCommand(c *cobra.Command, flags flagSet, help func() 
 // newClientCommand returns the cobra command for a command that queries a running agent. A signal cancels its
 // request.
 func (p *program) newClientCommand(a *clientCommand) *cobra.Command {
-	r := &request{client: client{server: clientSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
+	r := &request{client: client{server: usableUserSocketOrRootSocket(os.Getenv, os.Geteuid())}, query: url.Values{}}
 	c := &cobra.Command{Use: strings.TrimSpace(a.name + " " + a.args), Short: a.description, ValidArgsFunction: cobra.NoFileCompletions}
 	p.configureCommand(c, r.selectFlags(a.flagNames), a.helpText, func(line *commandLine) int {
 		if err := r.applyCommandLine(a, line); err != nil {

@@ -30,9 +30,11 @@ func (o *options) setResolverFile(path string) error {
 	return err
 }
 
-// hostResolverReader returns a function that reads the host's resolver configuration. The node calls it for
-// each pod, because networks change. For an empty path it returns nil, and the runtime decides.
-func (o *options) hostResolverReader() (func() (runtime.DNS, error), error) {
+// newReaderOfResolverFileOrDefault returns a function that reads the file of --resolv-conf, or /etc/resolv.conf
+// without that flag; if that default file does not exist, the function returns an empty configuration. The node
+// calls it for each pod, because networks change. It returns nil if the flag is empty: the runtime then
+// decides.
+func (o *options) newReaderOfResolverFileOrDefault() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true
 	if o.resolver != nil {
 		path, missing = *o.resolver, false

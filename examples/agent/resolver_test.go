@@ -22,7 +22,7 @@ func TestResolver(t *testing.T) {
 	require.NoError(t, os.Symlink(file, link))
 	o, err := parseAgentOptions([]string{"--manifests", ".", "--runtime", "cri", "--resolv-conf", link})
 	require.NoError(t, err)
-	read, err := o.hostResolverReader()
+	read, err := o.newReaderOfResolverFileOrDefault()
 	require.NoError(t, err)
 	got, err := read()
 	require.NoError(t, err)
@@ -43,14 +43,14 @@ func TestResolver(t *testing.T) {
 
 // TestResolver_Default: without the flag it is the host's, if the host has one. An empty flag leaves it to the runtime.
 func TestResolver_Default(t *testing.T) {
-	read, err := (&options{}).hostResolverReader()
+	read, err := (&options{}).newReaderOfResolverFileOrDefault()
 	require.NoError(t, err)
 	got, err := read()
 	require.NoError(t, err)
 	want, _ := readResolver(defaultResolver)
 	assert.Equal(t, want, got)
 
-	read, err = (&options{resolver: new("")}).hostResolverReader()
+	read, err = (&options{resolver: new("")}).newReaderOfResolverFileOrDefault()
 	require.NoError(t, err)
 	assert.Nil(t, read)
 }

@@ -210,11 +210,11 @@ func (b *podBatch) updatePod(state node.PodState) (allTerminated bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, pod := range b.pods {
-		if pod.UID != state.Pod.UID || hasTerminated(pod) {
+		if pod.UID != state.Pod.UID || isTerminalAndNoContainerRuns(pod) {
 			continue
 		}
 		b.pods[i] = state.Pod
-		if hasTerminated(state.Pod) || state.Gone {
+		if isTerminalAndNoContainerRuns(state.Pod) || state.Gone {
 			b.remaining--
 		}
 	}
@@ -228,8 +228,8 @@ func (b *podBatch) podsWithStatus() []*v1.Pod {
 	return slices.Clone(b.pods)
 }
 
-// hasTerminated reports whether the phase is Succeeded or Failed and no init or regular container is running.
-func hasTerminated(pod *v1.Pod) bool {
+// isTerminalAndNoContainerRuns reports whether the phase is Succeeded or Failed and no init or regular container is running.
+func isTerminalAndNoContainerRuns(pod *v1.Pod) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return podstatus.IsTerminal(pod.Status.Phase) &&
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)

@@ -46,7 +46,7 @@ func (o *options) configureCRI(c *node.Config) error {
 	}
 	c.Runtime, c.Containers.RuntimeName = runtime, name
 	o.logs.Configure(c, dir, filepath.Join(dir, "logs"), "")
-	if c.Containers.DNS.ReadHost, err = o.hostResolverReader(); err != nil {
+	if c.Containers.DNS.ReadHost, err = o.newReaderOfResolverFileOrDefault(); err != nil {
 		return err
 	}
 	c.Containers.SeccompRoot = filepath.Join(dir, "seccomp")

@@ -50,10 +50,10 @@ func defaultSocket(env func(string) string, user int) string {
 	return filepath.Join(os.TempDir(), "podkeel-"+strconv.Itoa(user), socketName)
 }
 
-// clientSocket returns the path of the socket to which a command connects: the socket of the user's agent if it
-// exists, or the socket of root's agent if that exists. If neither exists, it returns the path for the user's
-// agent. It ignores a user's socket in a directory that another user may write to.
-func clientSocket(env func(string) string, user int) string {
+// usableUserSocketOrRootSocket returns the path of the socket to which a command connects: the user's socket if
+// it exists in a directory that no other user may write to, or the socket of root's agent if that exists. If it
+// finds neither, it returns the path of the user's socket.
+func usableUserSocketOrRootSocket(env func(string) string, user int) string {
 	own := defaultSocket(env, user)
 	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDirPrivate(own) == nil {
 		return own

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// isWritableOnlyByUserOrRoot returns true: on this system other users cannot write to a directory of a user.
+// isWritableOnlyByUserOrRoot returns true without a check: file permissions are not checked on this system.
 func isWritableOnlyByUserOrRoot(fs.FileInfo) bool { return true }
 
 // refusesConnections reports whether the error of a dial means that no process listens.

@@ -182,7 +182,7 @@ func printAdviceAndRegistration(ctx context.Context, n *cluster.Node, server api
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	_, err := server.Nodes().Get(bounded, name)
-	if advice := adviceForError(err, name); advice != "" && ctx.Err() == nil {
+	if advice := adviceOrTextOfError(err, name); advice != "" && ctx.Err() == nil {
 		fmt.Fprintf(out, "not registered, and tried again: %s\n", advice)
 	}
 	if n.WaitForRegistration(ctx) == nil {
@@ -190,9 +190,9 @@ func printAdviceAndRegistration(ctx context.Context, n *cluster.Node, server api
 	}
 }
 
-// adviceForError returns an advice to the user about an error of the first request. It returns "" if err is
+// adviceOrTextOfError returns an advice to the user about an error of the first request. It returns "" if err is
 // nil, or if the Node object does not exist yet.
-func adviceForError(err error, name string) string {
+func adviceOrTextOfError(err error, name string) string {
 	switch {
 	case err == nil || apierrors.IsNotFound(err):
 		return ""

@@ -40,7 +40,7 @@ func (o *options) listenAndReturnServe(n *cluster.Node, log *slog.Logger) (serve
 	}
 	var authorities func() *x509.CertPool
 	if o.clientCA != "" {
-		read, err := newReloader(func() (*x509.CertPool, error) { return readCertPool(o.clientCA) })
+		read, err := newReadOrLastValid(func() (*x509.CertPool, error) { return readCertPool(o.clientCA) })
 		if err != nil {
 			return nil, fmt.Errorf("--client-ca-file: %w", err)
 		}
@@ -88,7 +88,7 @@ func (o *options) useCertificateFileOrSelfSigned(config *tls.Config) error {
 		config.Certificates = []tls.Certificate{made}
 		return err
 	}
-	read, err := newReloader(func() (*tls.Certificate, error) {
+	read, err := newReadOrLastValid(func() (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
 		return &pair, err
 	})
@@ -99,9 +99,9 @@ func (o *options) useCertificateFileOrSelfSigned(config *tls.Config) error {
 	return nil
 }
 
-// newReloader returns a function that calls read and returns its value. If read fails, the function returns the
-// last valid value. newReloader calls read once itself, and returns the error if that fails.
-func newReloader[T any](read func() (*T, error)) (func() *T, error) {
+// newReadOrLastValid returns a function that calls read and returns its value. If read fails, the function returns the
+// last valid value. newReadOrLastValid calls read once itself, and returns the error if that fails.
+func newReadOrLastValid[T any](read func() (*T, error)) (func() *T, error) {
 	first, err := read()
 	if err != nil {
 		return nil, err

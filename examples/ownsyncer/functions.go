@@ -104,7 +104,7 @@ func (f *functions) startFunction(pod *v1.Pod) {
 	main := pod.Spec.Containers[0]
 	go func() {
 		if main.Image == "work" {
-			f.printAfterDelay(ctx, pod.Name, main.Args[0])
+			f.printAfterDelayOrWhenDone(ctx, pod.Name, main.Args[0])
 		} else {
 			f.printPeriodically(ctx, pod.Name, main.Args[0], fn.arg)
 		}
@@ -128,8 +128,8 @@ func (f *functions) printPeriodically(ctx context.Context, name, arg string, upd
 	}
 }
 
-// printAfterDelay prints one line after a delay, or earlier if ctx is done.
-func (f *functions) printAfterDelay(ctx context.Context, name, arg string) {
+// printAfterDelayOrWhenDone prints one line after a delay, or earlier if ctx is done.
+func (f *functions) printAfterDelayOrWhenDone(ctx context.Context, name, arg string) {
 	f.sleepUnlessDone(ctx, 460*time.Millisecond)
 	f.printLine(name, arg+" = 42")
 }

@@ -84,18 +84,18 @@ func newNodes(count int) (nodes []*node.Node, err error) {
 func enqueueWebPods(s *scheduler) {
 	lasts := map[int]string{60: "1500ms", 75: "2500ms"}
 	for i := range 2 * len(s.nodes) {
-		s.enqueuePodsAndRetry(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
+		s.enqueuePodsAndRequestRetry(newPod(fmt.Sprintf("web-%02d", i), lasts[i]))
 	}
 	db := newPod("db", "")
 	db.Spec.NodeSelector = map[string]string{"rack": "4"}
-	s.enqueuePodsAndRetry(db, newPod("api", ""))
+	s.enqueuePodsAndRequestRetry(db, newPod("api", ""))
 }
 
 // cordonNode cordons the node n25.
 func cordonNode(s *scheduler) { s.nodes[25].Scheduling().Cordon() }
 
 // enqueueLogPod enqueues one more pod.
-func enqueueLogPod(s *scheduler) { s.enqueuePodsAndRetry(newPod("log", "")) }
+func enqueueLogPod(s *scheduler) { s.enqueuePodsAndRequestRetry(newPod("log", "")) }
 
 // uncordonNodeAndRetry uncordons the node n25. The node sends no event about that, so the function requests a
 // retry.

@@ -32,8 +32,8 @@ func newScheduler(out io.Writer, nodes []*node.Node) *scheduler {
 	return &scheduler{out: out, nodes: nodes, retryRequested: make(chan struct{}, 1), reported: map[string]bool{}, begun: time.Now()}
 }
 
-// enqueuePodsAndRetry appends pods to the waiting pods, and requests that the scheduler tries them.
-func (s *scheduler) enqueuePodsAndRetry(pods ...*v1.Pod) {
+// enqueuePodsAndRequestRetry appends pods to the waiting pods, and requests that the scheduler tries them.
+func (s *scheduler) enqueuePodsAndRequestRetry(pods ...*v1.Pod) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, pods...)
 	s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *scheduler) requestRetry() {
 }
 
 // placeUntilDone tries to place the waiting pods after each requested retry, until ctx is done. It also watches
-// all nodes.
+// all nodes, and requests a retry when a pod terminates or is deleted.
 func (s *scheduler) placeUntilDone(ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()

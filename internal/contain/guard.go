@@ -114,7 +114,7 @@ func (g *Guard) CheckErrorText(call string, err error) (readable error) {
 // recover call it.
 func (g *Guard) HandlePanic(call string, value any) error {
 	p := newPanicOrReraise(call, value)
-	if g.countPanic(call, p) {
+	if g.storeAndCountPanic(call, p) {
 		g.log.Error("a panic was contained", "call", call, "panic", fmt.Sprint(p.Value), "stack", string(p.Stack))
 	}
 	g.callOnPanic(call, p)
@@ -133,24 +133,24 @@ func newPanicOrReraise(call string, value any) *Panic {
 
 // RecordPanic counts a panic that another Guard has contained and logged.
 func (g *Guard) RecordPanic(call string, err error) {
-	g.countPanic(call, err)
+	g.storeAndCountPanic(call, err)
 	g.callOnPanic(call, err)
 }
 
-// countPanic counts a panic of a call and stores its error and time. It returns true for the first panic of the
+// storeAndCountPanic counts a panic of a call and stores its error and time. It returns true for the first panic of the
 // call, and for a panic that comes UnhealthyPeriod or more after the last; then the count begins again.
-func (g *Guard) countPanic(call string, err error) (first bool) {
+func (g *Guard) storeAndCountPanic(call string, err error) (firstInPeriod bool) {
 	now := g.clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.mu.calls[call]
 	if r == nil || now.Sub(r.last) >= UnhealthyPeriod {
-		r, first = &callRecord{}, true
+		r, firstInPeriod = &callRecord{}, true
 		g.mu.calls[call] = r
 	}
 	r.count++
 	r.last, r.err = now, err
-	return first
+	return firstInPeriod
 }
 
 // callOnPanic calls the hook OnPanic if it is set. It recovers a panic of the hook, except an executor.Fault.

@@ -55,7 +55,7 @@ func (f *File) Decode(doc *Value, to any) (missing []*Path, faults Faults) {
 	if clean == nil || f.memoryExceeded {
 		return []*Path{nil}, s.allFaults()
 	}
-	text := clean.appendJSON(make([]byte, 0, clean.bytes+8*int64(clean.size)), appendJSONString)
+	text := clean.appendSortedJSON(make([]byte, 0, clean.bytes+8*int64(clean.size)), appendJSONString)
 	if err := json.Unmarshal(text, to); err != nil {
 		s.addFault(nil, "%v", err) // The check finds every such error, as far as the fuzz test knows.
 		return []*Path{nil}, s.allFaults()
@@ -77,7 +77,7 @@ func JSON(text []byte, b Bounds) (converted []byte, warnings, faults Faults) {
 	case len(docs) > 1:
 		return nil, warnings, Faults{{Line: docs[1].Line, Reason: "another document: expected one", Syntax: true}}
 	}
-	return docs[0].appendJSON(make([]byte, 0, docs[0].bytes+8*int64(docs[0].size)), appendJSONString), warnings, nil
+	return docs[0].appendSortedJSON(make([]byte, 0, docs[0].bytes+8*int64(docs[0].size)), appendJSONString), warnings, nil
 }
 
 // Bounds limits all documents of a file together.

@@ -151,7 +151,7 @@ func (s *schema) checkByUnmarshaling(v *Value, t reflect.Type, at *Path) (usable
 	if !s.reserveMemoryOrAddFault(at, v.bytes) {
 		return nil
 	}
-	if json.Unmarshal(v.appendJSON(nil, appendJSONString), reflect.New(t).Interface()) != nil {
+	if json.Unmarshal(v.appendSortedJSON(nil, appendJSONString), reflect.New(t).Interface()) != nil {
 		return s.addTypeFault(at, v, expected)
 	}
 	return v

@@ -118,11 +118,11 @@ func (v *Value) lineOfInnermost(exceeds func(*Value) bool) int {
 
 // AppendJSON appends the canonical JSON form: no spaces, fields sorted, aliases expanded. It depends on the content
 // alone and not on the order or style of the document, nor on any Go type.
-func (v *Value) AppendJSON(to []byte) []byte { return v.appendJSON(to, appendHTMLSafeJSONString) }
+func (v *Value) AppendJSON(to []byte) []byte { return v.appendSortedJSON(to, appendHTMLSafeJSONString) }
 
-// appendJSON appends the value as JSON, with the fields sorted by name. It calls appendText for each string and
+// appendSortedJSON appends the value as JSON, with the fields sorted by name. It calls appendText for each string and
 // each field name.
-func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byte) []byte {
+func (v *Value) appendSortedJSON(to []byte, appendText func(to []byte, s string) []byte) []byte {
 	switch v.Kind {
 	case Null:
 		return append(to, "null"...)
@@ -136,7 +136,7 @@ func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byt
 			if i > 0 {
 				to = append(to, ',')
 			}
-			to = item.appendJSON(to, appendText)
+			to = item.appendSortedJSON(to, appendText)
 		}
 		return append(to, ']')
 	}
@@ -149,7 +149,7 @@ func (v *Value) appendJSON(to []byte, appendText func(to []byte, s string) []byt
 		}
 		to = appendText(to, f.Name)
 		to = append(to, ':')
-		to = f.Value.appendJSON(to, appendText)
+		to = f.Value.appendSortedJSON(to, appendText)
 	}
 	return append(to, '}')
 }

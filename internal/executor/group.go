@@ -36,7 +36,7 @@ func (g *Group) Go(f func()) {
 // Wait returns when no member is running. In a crashed process it returns at once. The members that the
 // waiting coroutine has started are younger than it, so they have already returned.
 func (g *Group) Wait() {
-	if all := g.doneLatchOrNil(); all != nil {
+	if all := g.newDoneLatchIfRunning(); all != nil {
 		_ = all.Wait(context.Background()) // It fails only in a crash, after which no coroutine runs.
 	}
 }
@@ -44,7 +44,7 @@ func (g *Group) Wait() {
 // WaitUntil is Wait with a time limit, for members that call code which may not return. It reports
 // whether no member is running; members that still run are left behind.
 func (g *Group) WaitUntil(t time.Time) bool {
-	all := g.doneLatchOrNil()
+	all := g.newDoneLatchIfRunning()
 	if all == nil {
 		return true
 	}
@@ -53,9 +53,9 @@ func (g *Group) WaitUntil(t time.Time) bool {
 	return !errors.Is(all.Wait(ctx), context.DeadlineExceeded)
 }
 
-// doneLatchOrNil returns a latch that opens when no member of the group is running. It returns nil if none is
+// newDoneLatchIfRunning returns a latch that opens when no member of the group is running. It returns nil if none is
 // running now.
-func (g *Group) doneLatchOrNil() Latch {
+func (g *Group) newDoneLatchIfRunning() Latch {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.running == 0 {
@@ -66,7 +66,7 @@ func (g *Group) doneLatchOrNil() Latch {
 	return all
 }
 
-// recordMemberEnd records the end of one member. After the last running member it opens the latches that doneLatchOrNil
+// recordMemberEnd records the end of one member. After the last running member it opens the latches that newDoneLatchIfRunning
 // has returned.
 func (g *Group) recordMemberEnd() {
 	g.mu.Lock()

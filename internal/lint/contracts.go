@@ -23,7 +23,7 @@ func checkCommentLengthsAndIDs(r *findings, h Codebase) {
 				r.reportNode(f, f.Doc, "the package comment cites %s: say it in words, ids stand in RULES.md", ids[0])
 			}
 		}
-		visitExportedDocs(p, func(f *File, name string, doc *ast.CommentGroup) {
+		visitExportedNamesWithDoc(p, func(f *File, name string, doc *ast.CommentGroup) {
 			if ids := findIDs(doc.Text()); len(ids) > 0 && !slices.Contains(h.Uncontracted, p.Dir) {
 				r.reportNode(f, doc, "the comment of %s cites %s: say it in words, ids stand in RULES.md", name, ids[0])
 			}
@@ -31,9 +31,9 @@ func checkCommentLengthsAndIDs(r *findings, h Codebase) {
 	}
 }
 
-// visitExportedDocs calls visit for each comment of an exported name in the production files of a package:
+// visitExportedNamesWithDoc calls visit for each comment of an exported name in the production files of a package:
 // functions, methods, types, their fields and interface methods, constants and variables.
-func visitExportedDocs(p *Package, visit func(f *File, name string, doc *ast.CommentGroup)) {
+func visitExportedNamesWithDoc(p *Package, visit func(f *File, name string, doc *ast.CommentGroup)) {
 	for _, f := range p.productionFiles() {
 		for _, d := range f.Decls {
 			switch d := d.(type) {

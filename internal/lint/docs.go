@@ -14,7 +14,7 @@ func checkDocComments(r *findings, h Codebase) {
 		if p.Name == "" {
 			continue
 		}
-		checkPackageDoc(r, p)
+		checkDocGoHasPackageComment(r, p)
 		for _, f := range p.productionFiles() {
 			for _, d := range f.Decls {
 				switch d := d.(type) {
@@ -28,9 +28,9 @@ func checkDocComments(r *findings, h Codebase) {
 	}
 }
 
-// checkPackageDoc reports a package without a doc.go that has a package comment, and a program that has no
+// checkDocGoHasPackageComment reports a package without a doc.go that has a package comment, and a program that has no
 // package comment in any file.
-func checkPackageDoc(r *findings, p *Package) {
+func checkDocGoHasPackageComment(r *findings, p *Package) {
 	found := false
 	for _, f := range p.productionFiles() {
 		if f.Doc != nil && (p.Name == "main" || path.Base(f.Name) == "doc.go") {

@@ -47,7 +47,7 @@ func checkRuleTables(r *findings, h Codebase) {
 			}
 			continue
 		}
-		checkRuleTable(r, file, parseRules(string(text)), cited)
+		checkRuleTable(r, file, parseRulesTableRows(string(text)), cited)
 	}
 }
 
@@ -118,8 +118,8 @@ func (r *findings) reportLine(file string, line int, format string, args ...any)
 	r.all = append(r.all, Finding{file, line, r.rule, fmt.Sprintf(format, args...)})
 }
 
-// parseRules returns the table rows of a RULES.md whose first cell has exactly one id.
-func parseRules(text string) []Rule {
+// parseRulesTableRows returns the table rows of a RULES.md whose first cell has exactly one id.
+func parseRulesTableRows(text string) []Rule {
 	var out []Rule
 	number := 0
 	for line := range strings.Lines(text) {
@@ -145,7 +145,7 @@ func parseRules(text string) []Rule {
 func RewriteTests(text string, cited []Citation) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		rows := parseRules(line)
+		rows := parseRulesTableRows(line)
 		if len(rows) != 1 {
 			b.WriteString(line)
 			continue

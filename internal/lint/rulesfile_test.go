@@ -67,7 +67,7 @@ func TestRewriteTests(t *testing.T) {
 	}
 	want := "text\n| B-001 | It keeps. | `TestZ_B001`, `testdata/a.txt`, `TestA`, `TestB`, `TestC` and 1 more | None. |\n| I2 | It does. |  |  |\n"
 	assert.Equal(t, want, RewriteTests(row, cited))
-	again := parseRules(want)
+	again := parseRulesTableRows(want)
 	assert.Equal(t, []string{"TestZ_B001", "testdata/a.txt", "TestA", "TestB", "TestC"}, again[0].Tests)
 	assert.Equal(t, "None.", again[0].Difference)
 }

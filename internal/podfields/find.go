@@ -96,8 +96,9 @@ const maxDepth = 1000
 
 var errTooDeep = errors.New("the values are nested too deep")
 
-// collectInValue reads the next JSON value and collects the set fields in it that only newer API versions have.
-// at is the path of the value, nil for the pod. It returns an error for a value that is nested too deeply.
+// collectInValue reads the next JSON value and collects those fields in it that only newer API versions have.
+// at is the path of the value, nil for the pod. It returns an error for malformed JSON and for a value that is
+// nested too deeply.
 func (f *finder) collectInValue(d *json.Decoder, at *pathStep, depth int) error {
 	if depth > maxDepth {
 		return errTooDeep

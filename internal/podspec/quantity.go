@@ -39,7 +39,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 // CheckQuantities returns an error that wraps ErrQuantity and names the first quantity of a pod that cannot be computed
 // with, such as 1e2000000000. Adding, comparing or rounding it would take all memory and minutes.
 func CheckQuantities(pod *v1.Pod) error {
-	if pod == nil || !mayHaveQuantity(pod, func(q resource.Quantity) bool { return colonIfTooLarge(q) != "" }) {
+	if pod == nil || !specOrStatusHasQuantityOrUncheckable(pod, func(q resource.Quantity) bool { return colonIfTooLarge(q) != "" }) {
 		return nil
 	}
 	if at := pathOfTooLargeQuantity(reflect.ValueOf(pod)); at != "" {

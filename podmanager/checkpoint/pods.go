@@ -74,8 +74,8 @@ func (p *Pods) Save(pod *v1.Pod) error {
 // Drop removes the file of a pod, if it exists.
 func (p *Pods) Drop(uid types.UID) error { return p.files.removeFileIf(uid, alwaysTrue) }
 
-// decodeStoredPod parses the file of a Pods. It returns an error if its header does not fit the file name, or
-// if it has no pod with that UID and a name.
+// decodeStoredPod parses the file of one stored pod. It returns an error if the file has another version, if
+// its UID does not belong to the file name, or if its pod has another UID or no name.
 func decodeStoredPod(name string, text []byte) (types.UID, *storedPod, error) {
 	var d storedPod
 	if err := json.Unmarshal(text, &d); err != nil {

@@ -26,7 +26,7 @@ func (in *conclusion) decidePhase(s *v1.PodStatus) v1.PodPhase {
 		return v1.PodFailed
 	case t.initPending > 0, t.waiting > 0, t.sidecarPending > 0 && !in.isInitialized(s):
 		return v1.PodPending
-	case in.isInitializing():
+	case in.isObservedInitializing():
 		// A failed init container that restarts, or a terminated sidecar, is not counted as pending.
 		// A container that ran in an earlier sandbox does not make the pod Running.
 		return v1.PodPending
@@ -49,9 +49,9 @@ func (in *conclusion) isInitialized(s *v1.PodStatus) bool {
 	return AnyHasRun(s.ContainerStatuses)
 }
 
-// isInitializing reports whether the pod was observed to have init containers that must still run in its
-// current sandbox. It returns false if the pod is terminated.
-func (in *conclusion) isInitializing() bool {
+// isObservedInitializing reports whether the pod was observed to have init containers that must still run in
+// its current sandbox. It returns false for a terminated pod and for a pod without such an observation.
+func (in *conclusion) isObservedInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
@@ -87,7 +87,7 @@ func (in *conclusion) countInitContainers(t *containerCounts, s *v1.PodStatus) {
 		switch {
 		case status.State.Running != nil || end == nil:
 			t.initPending++
-		case end.ExitCode != 0 && !MayRestartAfter(in.pod, c, end) && !in.isRestarting(c.Name):
+		case end.ExitCode != 0 && !MayRestartAfter(in.pod, c, end) && !in.isRestartingRegardlessOfPolicy(c.Name):
 			t.initFailed++
 		}
 	}
@@ -143,14 +143,16 @@ func (in *conclusion) countTerminatedContainer(t *containerCounts, c *v1.Contain
 	if status.State.Terminated != nil && end.ExitCode == 0 {
 		t.succeeded++
 	}
-	if MayRestartAfter(in.pod, c, end) || hasNextAttemptCreated(status, end) || in.isRestarting(c.Name) {
+	if MayRestartAfter(in.pod, c, end) || hasNextAttemptCreated(status, end) || in.isRestartingRegardlessOfPolicy(c.Name) {
 		t.willRunAgain++
 	}
 }
 
-// isRestarting reports whether Observed.Restarting has the container. Those containers restart whatever their
-// policy is.
-func (in *conclusion) isRestarting(name string) bool { return in.restarting.Find(name, 0) != nil }
+// isRestartingRegardlessOfPolicy reports whether Observed.Restarting has the container. It does not ask the
+// restart policy.
+func (in *conclusion) isRestartingRegardlessOfPolicy(name string) bool {
+	return in.restarting.Find(name, 0) != nil
+}
 
 // isInOlderSandbox reports whether Observed.Outdated has the container. The status of those containers is from
 // an older sandbox.

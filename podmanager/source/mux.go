@@ -41,7 +41,7 @@ func New(cfg Config) (*Mux, error) {
 	if err := cfg.setDefaultsAndValidate(); err != nil {
 		return nil, err
 	}
-	m := &Mux{guard: cfg.containPanics(), executor: executor.Over(cfg.Clock)}
+	m := &Mux{guard: cfg.wrapLogRecorderAndHooks(), executor: executor.Over(cfg.Clock)}
 	m.cfg = cfg
 	m.mu.wake = cfg.Wake
 	for _, name := range slices.Sorted(maps.Keys(cfg.Sources)) {

@@ -107,9 +107,9 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// containPanics wraps the recorder and the hooks Rejected and Failed, so that a panic in one of them is logged
-// and does not crash the process. It returns the guard that logs the panics.
-func (c *Config) containPanics() *contain.Guard {
+// wrapLogRecorderAndHooks replaces the log, the recorder and the hooks Rejected and Failed by wrappers, so that
+// a panic in one of them does not crash the process. It returns the guard that handles the panics.
+func (c *Config) wrapLogRecorderAndHooks() *contain.Guard {
 	g := contain.New(contain.Config{Package: "source", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {

@@ -154,8 +154,9 @@ func defaultFieldRef(ref *v1.ObjectFieldSelector) {
 	}
 }
 
-// defaultVolume sets the API server's defaults in the fields of one volume that are not set. A volume without a
-// source becomes an emptyDir.
+// defaultVolume sets defaults of the API server in unset fields of one volume: hostPath, secret, configMap,
+// downwardAPI, projected and image. A volume without a source becomes an emptyDir. Other volume types get no
+// defaults.
 func defaultVolume(v *v1.VolumeSource) {
 	if *v == (v1.VolumeSource{}) {
 		v.EmptyDir = &v1.EmptyDirVolumeSource{}

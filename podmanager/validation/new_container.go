@@ -190,9 +190,9 @@ func (f *findings) checkRecursiveReadOnly(m v1.VolumeMount, at *field.Path) {
 	}
 }
 
-// checkResizePolicies checks the resources and restart policies in the resize policies of a container. No
-// resource may occur twice, and a pod that never restarts may not restart a container for a resize. A node
-// without in-place resize ignores the policies.
+// checkResizePolicies checks the resize policies of a container: their resources and restart policies must be
+// allowed values, no resource may occur twice, and a pod with restartPolicy Never may not have the resize
+// policy RestartContainer.
 func (f *findings) checkResizePolicies(spec *v1.PodSpec, policies []v1.ContainerResizePolicy, at *field.Path) {
 	seen := map[string]int{}
 	for i, p := range policies {

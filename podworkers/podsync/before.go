@@ -38,7 +38,7 @@ func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus
 			state.readiness().WriteTo(&c)
 		case state == nil:
 			podstatus.ReadinessOf(sent).WriteTo(&c)
-		case state.SavedAt.After(readinessTransitionTime(&w.pod.Status)):
+		case state.SavedAt.After(containersReadyTransitionTime(&w.pod.Status)):
 			podstatus.MergePublished(podstatus.ReadinessOf(sent), state.readiness()).WriteTo(&c)
 		default:
 			podstatus.MergePublished(state.readiness(), podstatus.ReadinessOf(sent)).WriteTo(&c)
@@ -80,9 +80,9 @@ func savedContainerState(states []ContainerState, record *runtime.ContainerStatu
 	return &states[i]
 }
 
-// readinessTransitionTime returns the last transition time of the condition ContainersReady. It returns the
+// containersReadyTransitionTime returns the last transition time of the condition ContainersReady. It returns the
 // zero time if the status has no such condition.
-func readinessTransitionTime(status *v1.PodStatus) (at time.Time) {
+func containersReadyTransitionTime(status *v1.PodStatus) (at time.Time) {
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.Type == v1.ContainersReady {
 			at = c.LastTransitionTime.Time

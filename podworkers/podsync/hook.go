@@ -47,7 +47,7 @@ type hook struct {
 func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	return h.runActionAndReport(ctx, Result{Action: action, Target: h.name}, func() error {
 		began := h.executor.Now()
-		err := h.runUntilDeadline(ctx)
+		err := h.runUntilDeadlineOrContainerExit(ctx)
 		if errors.Is(err, errContainerEnded) {
 			h.cfg.Log.DebugContext(ctx, "a container ended while its hook ran", "uid", h.pod.UID, "container", h.name, "hook", h.purpose)
 			return nil
@@ -62,10 +62,10 @@ func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	})
 }
 
-// runUntilDeadline runs the hook until its deadline, or until its container has exited. It returns
+// runUntilDeadlineOrContainerExit runs the hook until its deadline, or until its container has exited. It returns
 // ErrHookTimeout at the deadline. After an exit it returns a *hookFailure, or errContainerEnded for a sleep
 // hook.
-func (h hook) runUntilDeadline(ctx context.Context) error {
+func (h hook) runUntilDeadlineOrContainerExit(ctx context.Context) error {
 	within, cancel := h.executor.WithDeadline(ctx, h.deadline)
 	defer cancel()
 	w := &hookWait{containerID: h.id, containerEnded: h.executor.NewLatch(), cancel: cancel}

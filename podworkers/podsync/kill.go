@@ -27,7 +27,7 @@ type podKiller struct {
 
 // newPodKiller returns a podKiller, which stops the containers and sandboxes of one pod in one sync.
 func (s *Syncer) newPodKiller(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *podKiller {
-	return &podKiller{statusWriter: s.newStatusWriter(ctx, pod, status)}
+	return &podKiller{statusWriter: s.newStatusWriterAndConsumeSavedStates(ctx, pod, status)}
 }
 
 // stopTarget is one container to stop in a sync.

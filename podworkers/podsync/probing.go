@@ -67,7 +67,7 @@ func (p guardedProbes) AddPod(pod *v1.Pod) {
 
 func (p guardedProbes) UpdatePodStatus(pod *v1.Pod, status *v1.PodStatus) {
 	if p.guard.Call("Probes.UpdatePodStatus", func() { p.inner.UpdatePodStatus(pod, status) }) != nil {
-		setNotReadyWithoutProber(pod, status)
+		setInitialReadinessOfProbedContainers(pod, status)
 	}
 }
 
@@ -95,9 +95,9 @@ func (p guardedProbes) RemovePod(uid types.UID) {
 	_ = p.guard.Call("Probes.RemovePod", func() { p.inner.RemovePod(uid) })
 }
 
-// setNotReadyWithoutProber sets Started and Ready in the status of each container that has a startup or
+// setInitialReadinessOfProbedContainers sets Started and Ready in the status of each container that has a startup or
 // readiness probe to the values before the first probe result. It changes no other container.
-func setNotReadyWithoutProber(pod *v1.Pod, status *v1.PodStatus) {
+func setInitialReadinessOfProbedContainers(pod *v1.Pod, status *v1.PodStatus) {
 	for _, list := range [...][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range list {
 			if c := podspec.FindContainer(podspec.LongRunningContainers(pod), list[i].Name); c != nil {

@@ -21,9 +21,9 @@ type statusWriter struct {
 	storePanicErr error       // the error of a contained panic of Config.Status; the sync returns it
 }
 
-// newStatusWriter returns the statusWriter for one sync of a pod. In the first sync of a pod it also reads the
+// newStatusWriterAndConsumeSavedStates returns the statusWriter for one sync of a pod. In the first sync of a pod it also reads the
 // container states that an earlier process has saved.
-func (s *Syncer) newStatusWriter(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
+func (s *Syncer) newStatusWriterAndConsumeSavedStates(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
 	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
 	w.consumeSavedContainerStatesOnce()
 	return w
@@ -56,7 +56,7 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 		if !w.terminating && !plan.IsTerminal(status.Phase) {
 			w.saveContainerStatesIfChanged()
 		}
-		w.passStatusToProber()
+		w.passStatusWithHiddenIDsToProberIfProbed()
 	}
 	return status
 }
@@ -73,9 +73,10 @@ func (w *statusWriter) applyStatusFunc(status *v1.PodStatus, statusFunc podworke
 	}
 }
 
-// passStatusToProber passes the stored status of the pod to the prober, if the pod has probes. Containers whose
-// postStart hook has not succeeded have no ID in it (PR-4).
-func (w *statusWriter) passStatusToProber() {
+// passStatusWithHiddenIDsToProberIfProbed passes the stored status of the pod to the prober. It does nothing if
+// no container of the pod has a probe. In the passed status, a container whose postStart hook has not succeeded
+// has no ID (PR-4).
+func (w *statusWriter) passStatusWithHiddenIDsToProberIfProbed() {
 	if !request.HasProbes(w.pod) {
 		return
 	}

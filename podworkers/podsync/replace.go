@@ -38,9 +38,9 @@ func (p *podSync) replacementDelayError(decision *plan.Decision) error {
 	return errors.Join(errs...)
 }
 
-// recordMismatchOnce records a Warning event and a log line about a field for which the runtime reports another
+// recordRuntimeMismatchOncePerField records a Warning event and a log line about a field for which the runtime reports another
 // value than requested. It does so only once for each container and field.
-func (p *podSync) recordMismatchOnce(diff *plan.Difference) {
+func (p *podSync) recordRuntimeMismatchOncePerField(diff *plan.Difference) {
 	container := diff.Container
 	if key := container + "/" + diff.Field; !p.incarnation.recordedEvents.mismatches[key] {
 		if p.incarnation.recordedEvents.mismatches == nil {

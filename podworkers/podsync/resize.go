@@ -100,8 +100,9 @@ func (p *podSync) recordResizeErrorIfNew(message string) {
 	}
 }
 
-// recordResizeCompleted records the event ResizeCompleted if a resize of the pod is complete, once for each
-// resize.
+// recordResizeCompleted records the event ResizeCompleted if a resize of the pod is complete. It marks the
+// resize as complete in memory, so that the event comes once for each resize. A terminating pod gets the mark
+// and no event.
 func (w *statusWriter) recordResizeCompleted(status *v1.PodStatus) {
 	memory, completed := w.incarnation.memory.RecordResizeCompleted(w.pod, status)
 	w.incarnation.memory = memory

@@ -50,7 +50,7 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 		return podworkers.RetryAfter(withWaitingReason(podstatus.ReasonCrashLoopBackOff, err), st.Until)
 	}
 	if !st.Until.IsZero() {
-		err := st.reportCrashLoopBackOff()
+		err := st.reportBackOffAndReturnRetryError()
 		st.setWaitingReason(c.Name, err)
 		return err
 	}
@@ -63,9 +63,9 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	return err
 }
 
-// reportCrashLoopBackOff returns the CrashLoopBackOff error of a container, with the time of the next attempt.
+// reportBackOffAndReturnRetryError returns the CrashLoopBackOff error of a container, with the time of the next attempt.
 // It records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
-func (st *containerStart) reportCrashLoopBackOff() error {
+func (st *containerStart) reportBackOffAndReturnRetryError() error {
 	name := st.Container.Name
 	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
 		st.recordWarning(name, eventBackOff, "Back-off restarting failed container %s in pod %s, next try in %s",

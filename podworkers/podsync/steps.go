@@ -20,7 +20,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 		p.starting = append(p.starting, containerStarts[i].Step)
 	}
 	for _, diff := range decision.Contradictions(p.pod, p.status, p.incarnation.number) {
-		p.recordMismatchOnce(&diff)
+		p.recordRuntimeMismatchOncePerField(&diff)
 	}
 	creation := firstStepWithOp(decision.Steps, plan.CreateSandbox)
 	checkReadyFirst := creation != nil && !p.status.MayRun()

@@ -74,7 +74,7 @@ func (s *Syncer) SyncTerminatedPod(ctx context.Context, pod *v1.Pod, podStatus *
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	writer := s.newStatusWriter(ctx, pod, podStatus)
+	writer := s.newStatusWriterAndConsumeSavedStates(ctx, pod, podStatus)
 	s.cfg.Probes.RemovePod(pod.UID)
 	writer.publishStatus(ctx, true, nil)
 	if err := writer.tearDownVolumes(ctx); err != nil {

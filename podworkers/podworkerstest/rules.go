@@ -153,10 +153,10 @@ func (c *checker) storeUpdateInHistory(e Event) {
 	}
 }
 
-// startIncarnationIfNew resets the history of a pod if the event has another incarnation number (a pod
-// re-created under its UID gets the next one). It adds an error if the number is lower, or if the old pod has
-// not finished.
-func (c *checker) startIncarnationIfNew(h *history, e Event) {
+// checkAndStoreIncarnationIfOther clears what the history has about the pod's earlier incarnation if the event
+// has another incarnation number (a pod re-created under its UID gets the next one). It adds an error if the
+// number is lower, or if the old pod had a worker and has not finished.
+func (c *checker) checkAndStoreIncarnationIfOther(h *history, e Event) {
 	switch {
 	case e.Incarnation == h.incarnation:
 		return
@@ -172,7 +172,7 @@ func (c *checker) startIncarnationIfNew(h *history, e Event) {
 // stores in the history that it runs.
 func (c *checker) checkAndRecordCallBegin(e Event) {
 	h := c.getOrCreateHistory(e.UID)
-	c.startIncarnationIfNew(h, e)
+	c.checkAndStoreIncarnationIfOther(h, e)
 	if h.callRunning {
 		c.addError("I1", e, "another call is running")
 	}
@@ -187,7 +187,7 @@ func (c *checker) checkAndRecordCallBegin(e Event) {
 	}
 	switch e.Method {
 	case lifecycle.SyncPod:
-		c.checkAndRecordSyncBegin(h, e)
+		c.checkPhaseVersionNameAndRecordSyncBegin(h, e)
 	case lifecycle.SyncTerminatingPod:
 		c.checkAndRecordTerminatingBegin(h, e)
 	case lifecycle.SyncTerminatedPod:
@@ -207,10 +207,10 @@ func (h *history) callHasAllUpdates(e Event) bool {
 	return h.newUpdates == 0
 }
 
-// checkAndRecordSyncBegin adds an error if SyncPod may not begin: the phase is not Syncing, a later version was
+// checkPhaseVersionNameAndRecordSyncBegin adds an error if SyncPod may not begin: the phase is not Syncing, a later version was
 // synced before, or another pod with the full name may run. It stores the version, and that containers of the
 // pod may run, in the history.
-func (c *checker) checkAndRecordSyncBegin(h *history, e Event) {
+func (c *checker) checkPhaseVersionNameAndRecordSyncBegin(h *history, e Event) {
 	if h.phase != lifecycle.Syncing {
 		c.addError("I2", e, "the pod is %s", h.phase)
 	}
@@ -292,7 +292,7 @@ func (c *checker) retryDelayBound(e Event, random float64) time.Duration {
 // terminated while it may run. It stores the new phase in the history.
 func (c *checker) checkAndRecordPhase(e Event) {
 	h := c.getOrCreateHistory(e.UID)
-	c.startIncarnationIfNew(h, e)
+	c.checkAndStoreIncarnationIfOther(h, e)
 	if e.Phase <= h.phase {
 		c.addError("I3", e, "it was %s before", h.phase)
 	}

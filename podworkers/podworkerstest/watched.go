@@ -25,7 +25,7 @@ func (s *Stepper) runAndFailOnSyncerPanic(f func()) {
 	if t := s.config.T; t != nil {
 		t.Helper()
 	}
-	defer s.failOnFault()
+	defer s.recoverFaultAndFailTest()
 	f()
 	if s.syncerPanic != "" {
 		wrong := s.syncerPanic
@@ -34,9 +34,9 @@ func (s *Stepper) runAndFailOnSyncerPanic(f func()) {
 	}
 }
 
-// failOnFault recovers a fault of the simulation and fails the test. If the panic is not such a fault, or the
+// recoverFaultAndFailTest recovers a fault of the simulation and fails the test. If the panic is not such a fault, or the
 // Stepper has no test, the panic continues. It must be deferred.
-func (s *Stepper) failOnFault() {
+func (s *Stepper) recoverFaultAndFailTest() {
 	v := recover()
 	if v == nil {
 		return

@@ -217,7 +217,7 @@ func (p *Prober) applyObservationLocked(known *pod, seen []Container, now time.T
 		generation := c.state.Generation()
 		changes := c.state.Observe(seen[i].toFacts(), now, buf[:0])
 		if c.state.Generation() != generation || !seen[i].Running {
-			p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
+			p.abandonAttemptsAndQueueCancelsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		}
 		p.queueResultsAndRescheduleLocked(c, changes, "")
 	}
@@ -228,7 +228,7 @@ func (p *Prober) applyObservationLocked(known *pod, seen []Container, now time.T
 func (p *Prober) stopLivenessAndStartupLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
-		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Startup)
+		p.abandonAttemptsAndQueueCancelsLocked(c, verdict.Liveness, verdict.Startup)
 		p.queueResultsAndRescheduleLocked(c, c.state.StopLivenessAndStartup(buf[:0]), "")
 	}
 }
@@ -242,7 +242,7 @@ func (p *Prober) removePodLocked(uid types.UID) {
 	}
 	delete(p.mu.pods, uid)
 	for _, c := range known.containers {
-		p.cancelAttemptsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
+		p.abandonAttemptsAndQueueCancelsLocked(c, verdict.Liveness, verdict.Readiness, verdict.Startup)
 		for _, probe := range c.probes {
 			if probe != nil {
 				p.scheduleOf(probe).remove(probe)
@@ -251,9 +251,9 @@ func (p *Prober) removePodLocked(uid types.UID) {
 	}
 }
 
-// cancelAttemptsLocked drops the results of the running attempts of a container's probes of the given kinds. It
-// appends their cancel functions to p.mu.cancels, which unlockCancelAndWake calls.
-func (p *Prober) cancelAttemptsLocked(c *container, kinds ...verdict.Kind) {
+// abandonAttemptsAndQueueCancelsLocked drops the results of the running attempts of a container's probes of the
+// given kinds. It appends their cancel functions to p.mu.cancels. unlockCancelAndWake calls them later.
+func (p *Prober) abandonAttemptsAndQueueCancelsLocked(c *container, kinds ...verdict.Kind) {
 	for _, k := range kinds {
 		if probe := c.probes[k]; probe != nil && probe.running != nil {
 			p.mu.cancels = append(p.mu.cancels, probe.running.cancel)

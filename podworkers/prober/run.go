@@ -23,7 +23,7 @@ const (
 // with the names of the probes. It returns ErrRunning during a Step. A second call returns
 // runtime.ErrSecondRun.
 func (p *Prober) Run(ctx context.Context) error {
-	if err := p.beginRunOrStep(true); err != nil {
+	if err := p.beginStepOrFirstRun(true); err != nil {
 		return err
 	}
 	defer p.endRunOrStep()
@@ -84,7 +84,7 @@ func (p *Prober) startDueAttemptsAndWait(ctx context.Context, group *executor.Gr
 // that do not call Run. Its error is the error of ctx or ErrRunning. Next returns when to call Step
 // again.
 func (p *Prober) Step(ctx context.Context) error {
-	if err := p.beginRunOrStep(false); err != nil {
+	if err := p.beginStepOrFirstRun(false); err != nil {
 		return err
 	}
 	defer p.endRunOrStep()
@@ -102,9 +102,9 @@ func (p *Prober) Step(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// beginRunOrStep marks the Prober as busy. It returns an error if a Run or Step is in progress, or if run is
-// true and Run was called before.
-func (p *Prober) beginRunOrStep(run bool) error {
+// beginStepOrFirstRun marks the Prober as busy. It returns ErrRunning if a Run or Step is in progress. If run
+// is true and Run was called before, it returns ErrSecondRun, also if that Run has returned.
+func (p *Prober) beginStepOrFirstRun(run bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if run && p.mu.ran {

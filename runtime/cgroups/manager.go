@@ -130,7 +130,7 @@ func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generatio
 	}
 	m.forgetEnsured(uid)
 	want := append(m.parentsOf(values.QOSClass), Group{dir, FromPod(values)})
-	if err := m.reconcileGroups(want); err != nil {
+	if err := m.createAndUpdateGroups(want); err != nil {
 		return "", fmt.Errorf("cannot set up the cgroup of pod %s: %w", uid, err)
 	}
 	m.recordEnsured(uid, ensured{values.QOSClass, generation})
@@ -155,7 +155,7 @@ func (m *Manager) EnsureQOS(values QOSValues) error {
 	}
 	defer m.pods.Lock("")() // No pod has this UID. Two calls must not mix their writes.
 	root := m.config.Root
-	err := m.reconcileGroups([]Group{
+	err := m.createAndUpdateGroups([]Group{
 		{root.String(), values.Root},
 		{root.classDir(v1.PodQOSBurstable), values.Burstable},
 		{root.classDir(v1.PodQOSBestEffort), bestEffortValues()},
@@ -171,8 +171,9 @@ func bestEffortValues() Values {
 	return Values{CPUShares: podresources.Finite(podresources.MinShares)}
 }
 
-// parentsOf returns the cgroups above a pod of a QoS class. Only the cgroup of BestEffort pods has a value here, since
-// only EnsureQOS has the sums of the pods.
+// parentsOf returns the cgroups above a pod of a QoS class: the root, and for Burstable and BestEffort the
+// cgroup of the class. Only the BestEffort cgroup has values to write, because they do not depend on the pods.
+// EnsureQOS writes the values of the Burstable cgroup.
 func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
 	groups := []Group{{Dir: m.config.Root.String()}}
 	switch class {
@@ -184,8 +185,9 @@ func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
 	return groups
 }
 
-// reconcileGroups reads the wanted cgroups and makes the writes that are missing.
-func (m *Manager) reconcileGroups(want []Group) error {
+// createAndUpdateGroups creates each of the cgroups that does not exist, and writes the values that differ. It
+// removes no cgroup.
+func (m *Manager) createAndUpdateGroups(want []Group) error {
 	have, err := Read(m.config.Files, m.config.Capabilities, want)
 	if err != nil {
 		return err

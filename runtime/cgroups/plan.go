@@ -46,7 +46,7 @@ func Plan(c Capabilities, want []Group, have Snapshot) []Write {
 	}
 	p.enableControllers("/")
 	for i, group := range want {
-		p.createDirectories(group.Dir)
+		p.planMkdirInEachHierarchy(group.Dir)
 		if hasChild(want[i+1:], group.Dir) {
 			p.enableControllers(group.Dir)
 		}
@@ -76,8 +76,9 @@ type planner struct {
 	lowers [][]Write // of each group so far
 }
 
-// createDirectories adds the directories of a cgroup that do not exist.
-func (p *planner) createDirectories(dir string) {
+// planMkdirInEachHierarchy adds the creation of the cgroup's directory to the plan, in each mounted hierarchy
+// that does not have it. It does not add its parent directories.
+func (p *planner) planMkdirInEachHierarchy(dir string) {
 	for _, mount := range p.c.sizedMounts() {
 		if name := path.Join(mount, dir); !p.have.Dirs[name] {
 			p.writes = append(p.writes, Write{Path: name, Mkdir: true})
@@ -106,7 +107,7 @@ func (p *planner) addChanges(group Group) {
 	p.lowers = append(p.lowers, nil)
 	v := group.Values
 	p.changeShares(group.Dir, v.CPUShares)
-	p.changeBandwidth(group.Dir, bandwidth{v.CPUQuota, v.CPUPeriod})
+	p.planBandwidthChange(group.Dir, bandwidth{v.CPUQuota, v.CPUPeriod})
 	p.changeMemory(group.Dir, v)
 	p.addChange(p.fileValue(PIDs, group.Dir, "pids.max", "pids.max", podresources.Unlimited()), v.PIDs, "max")
 }
@@ -184,8 +185,10 @@ func (p *planner) changeShares(dir string, shares podresources.Value) {
 // initialPeriod is the period of a new cgroup.
 var initialPeriod = podresources.Finite(podresources.DefaultCPUPeriod.Microseconds())
 
-// changeBandwidth adds the writes of the CPU quota and its period.
-func (p *planner) changeBandwidth(dir string, want bandwidth) {
+// planBandwidthChange adds the writes of the CPU quota and its period to the plan. It adds nothing for values
+// that are already equal, or without a wanted quota. On cgroup v1, if the period changes too, the plan removes
+// the quota first and sets the new one last.
+func (p *planner) planBandwidthChange(dir string, want bandwidth) {
 	if !want.quota.IsSet() {
 		return
 	}

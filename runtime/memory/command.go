@@ -86,20 +86,20 @@ func (r *Run) appendCommand(argv []string) (supported bool) {
 	case "sleep":
 		return r.appendSleep(argv[1:])
 	case "echo":
-		return r.appendEcho(argv[1:])
+		return r.appendEchoAndExitZeroUnlessOption(argv[1:])
 	default:
 		return false
 	}
 	return true
 }
 
-// appendEcho adds a log line with the arguments of echo and sets exit code 0. It returns false, and adds
-// nothing, if the first argument is an option.
-func (r *Run) appendEcho(words []string) (supported bool) {
-	if len(words) > 0 && strings.HasPrefix(words[0], "-") {
+// appendEchoAndExitZeroUnlessOption adds a log line with the arguments of echo and sets exit code 0. It returns
+// false, and changes nothing, if the first argument begins with "-".
+func (r *Run) appendEchoAndExitZeroUnlessOption(args []string) (supported bool) {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		return false // The meaning of options differs between shells.
 	}
-	r.Print = append(r.Print, Line{r.For, strings.Join(words, " ")})
+	r.Print = append(r.Print, Line{r.For, strings.Join(args, " ")})
 	r.Exit = 0
 	return true
 }

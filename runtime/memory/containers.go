@@ -56,7 +56,7 @@ func (r *Runtime) createContainer(_ context.Context, req runtime.CreateContainer
 	if err != nil {
 		return "", err
 	}
-	answers, err := parseAnswerAnnotations(req.Name, req.Annotations, s.annotations)
+	answers, err := parseAnswerAnnotationsFirstMapWins(req.Name, req.Annotations, s.annotations)
 	if err != nil {
 		return "", err
 	}
@@ -209,7 +209,7 @@ func (m *machine) nextRunLocked(c *container) (*Run, error) {
 	if known := m.mu.recentRuns.findEqual(&run); known != nil {
 		return known, nil
 	}
-	return m.mu.recentRuns.replaceOldest(&run), nil
+	return m.mu.recentRuns.storeInPlaceOfOldest(&run), nil
 }
 
 // checkNotStoppedDuringStart returns an error if the container was removed, or exited before its start delay

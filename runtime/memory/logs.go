@@ -78,7 +78,7 @@ func (m *machine) openLogReader(req runtime.ReadLogRequest, changed executor.Eve
 func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended bool) {
 	now := m.lockAndPublish()
 	defer m.unlockAndSignal()
-	lines, next := l.c.linesUntil(now)
+	lines, next := l.c.linesAndNextChangeAt(now)
 	switch {
 	case l.tail > 0:
 		l.linesRead = max(0, len(lines)-l.tail)
@@ -100,9 +100,10 @@ func (m *machine) readNewLines(l *logReader) (text string, next time.Time, ended
 	return out.String(), next, l.c.removed || l.c.state(now) == runtime.StateExited
 }
 
-// linesUntil returns the log lines that the container has printed by now. The returned time is when the log or
-// the state of the container changes next, or zero for never.
-func (c *container) linesUntil(now time.Time) (lines []Line, nextChange time.Time) {
+// linesAndNextChangeAt returns the log lines that the container has printed by now. nextLineOrStateChange is
+// when the next line of the script is due or the state changes, whichever is earlier, and zero if there is
+// neither. After the container has exited, it may be the time of a line that is never printed.
+func (c *container) linesAndNextChangeAt(now time.Time) (lines []Line, nextLineOrStateChange time.Time) {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return nil, c.nextChange
 	}

@@ -45,7 +45,7 @@ func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *contain
 	own.command, own.args, own.env = slices.Clone(s.command), slices.Clone(s.args), slices.Clone(s.env)
 	own.annotations = maps.Clone(s.annotations)
 	own.resources.HugePages = maps.Clone(s.resources.HugePages)
-	return m.mu.recentSpecs.replaceOldest(&own)
+	return m.mu.recentSpecs.storeInPlaceOfOldest(&own)
 }
 
 // reusePodRefIfEqual returns earlier if its value equals ref, to save memory. If it differs or is nil, reusePodRefIfEqual
@@ -75,8 +75,8 @@ func (r *recentValues[T]) findEqual(v *T) *T {
 	return nil
 }
 
-// replaceOldest stores v in place of the oldest value and returns v. The caller must not modify v afterwards.
-func (r *recentValues[T]) replaceOldest(v *T) *T {
+// storeInPlaceOfOldest stores v in place of the oldest value and returns v. The caller must not modify v afterwards.
+func (r *recentValues[T]) storeInPlaceOfOldest(v *T) *T {
 	r.values[r.next] = v
 	r.next = (r.next + 1) % len(r.values)
 	return v

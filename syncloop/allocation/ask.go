@@ -269,9 +269,9 @@ func (t *Table) applyArrivalDecision(j *job, now time.Time, effects []Effect) []
 	return append(effects, w.effectFor(j.verdict))
 }
 
-// applyReviewDecision applies the decision about a waiting pod. A pod that still waits is rejected if its time
-// limit is over, and otherwise gets an effect only if its answer or its blockers have changed. An admitted or
-// rejected pod is removed from the waiting pods, and its state is stored.
+// applyReviewDecision stores the decision about a waiting pod. It rejects a pod that must still wait if its
+// time limit is over. It appends an effect for an admitted or rejected pod and removes the pod from the waiting
+// pods. A pod that waits on gets an effect only if its reasons, or the pods that it waits for, have changed.
 func (t *Table) applyReviewDecision(j *job, now time.Time, effects []Effect) []Effect {
 	w, uid := j.w, j.w.pod.UID
 	answer, blocked := w.answer, w.blockers

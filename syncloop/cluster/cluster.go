@@ -226,7 +226,7 @@ func (c *Node) buildObjectsAndRuntime() error {
 		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
 	}
 	c.detectsAddresses = len(n.Containers.HostIPs) == 0
-	c.config.setDefaults()
+	c.config.setDefaultsAndNormalizeName()
 	c.facts = newFactsCollector(c)
 	return nil
 }

@@ -23,9 +23,9 @@ import (
 // Version is the Kubernetes version whose behaviour a node has. The node reports it.
 const Version = "v1.36.3"
 
-// setDefaults sets defaults for the status sends, the host IPs, the pod capacity and the node info. It also
+// setDefaultsAndNormalizeName sets defaults for the status sends, the host IPs, the pod capacity and the node info. It also
 // sets the node name to lower case, or to localhost.
-func (c *Config) setDefaults() {
+func (c *Config) setDefaultsAndNormalizeName() {
 	n := &c.Node
 	n.Name = c.nodeName()
 	n.Statuses.MaxSends = cmp.Or(n.Statuses.MaxSends, DefaultMaxSends)

@@ -65,7 +65,7 @@ func newRoutesHandler(served []route, hosts []string) http.Handler {
 	for _, r := range served {
 		mux.HandleFunc(r.pattern, r.handle)
 	}
-	return rejectUnsafeRequests(hosts, mux)
+	return rejectBrowserRequestsAndBodies(hosts, mux)
 }
 
 // NewHealth makes a handler for an address that every user of the machine can reach. It serves
@@ -78,7 +78,7 @@ func NewHealth(config Config) (http.Handler, error) {
 		return nil, errors.New("debug: Config.Health and Ready are both needed")
 	}
 	public := Config{Health: config.Health, Ready: config.Ready, Metrics: config.Metrics, ResourceMetrics: config.ResourceMetrics}
-	served := healthRoutes(public)
+	served := healthAndMetricsRoutes(public)
 	served = append(served, indexRoutes(public, served)...)
 	return newRoutesHandler(append(served, route{"/", newForbiddenHandler(config.PrivatePathsHint)}), config.Hosts), nil
 }
@@ -102,7 +102,7 @@ type route struct {
 // routes returns all routes of a Config, including health, metrics and the list of paths. It leaves out the
 // routes for which the Config has no function, except /exec, which then responds with 403.
 func routes(config Config) []route {
-	all := append(healthRoutes(config), route{"GET /pods", respond.PodListHandler(config.Pods)})
+	all := append(healthAndMetricsRoutes(config), route{"GET /pods", respond.PodListHandler(config.Pods)})
 	if config.Faults != nil {
 		all = append(all, route{"GET /faults", func(w http.ResponseWriter, _ *http.Request) {
 			respond.WriteJSON(w, append([]source.Faults{}, config.Faults()...)) // Never null.
@@ -126,9 +126,9 @@ func routes(config Config) []route {
 	return append(all, indexRoutes(config, all)...)
 }
 
-// healthRoutes returns the routes of health and metrics, which show no spec of a pod. It leaves out metrics
+// healthAndMetricsRoutes returns the routes of health and metrics, which show no spec of a pod. It leaves out metrics
 // that the Config does not have.
-func healthRoutes(config Config) []route {
+func healthAndMetricsRoutes(config Config) []route {
 	all := []route{
 		{"GET /healthz", addManifestFaultsIfVerbose(config, healthHandler(config.Health))},
 		{"GET /readyz", healthHandler(config.Ready)},
@@ -146,16 +146,16 @@ func healthRoutes(config Config) []route {
 func addManifestFaultsIfVerbose(config Config, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("verbose") && config.Health() == nil {
-			respond.WriteText(w, http.StatusOK, "ok\n"+describeFaultsPodFirst(config, ""))
+			respond.WriteText(w, http.StatusOK, "ok\n"+describeFirstManifestFaultsPodFirst(config, ""))
 			return
 		}
 		next(w, r)
 	}
 }
 
-// describeFaultsPodFirst returns lines about the first few faults of manifests, or "" if there are none. The
+// describeFirstManifestFaultsPodFirst returns lines about the first few faults of manifests, or "" if there are none. The
 // faults that may concern the pod of this name come first; an empty name gives no such order.
-func describeFaultsPodFirst(config Config, pod string) string {
+func describeFirstManifestFaultsPodFirst(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""
 	}

@@ -91,7 +91,7 @@ func explainHandler(config Config) http.HandlerFunc {
 		}
 		switch {
 		case !ok:
-			respondUnknownPod(w, namespace, name, describeFaultsPodFirst(config, name))
+			respondUnknownPod(w, namespace, name, describeFirstManifestFaultsPodFirst(config, name))
 		case format == "json":
 			respond.WriteJSON(w, page)
 		default:

@@ -201,7 +201,7 @@ func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *r
 		}
 	}
 	c.config.Removed(uid)
-	return c.fetchStatusAndConfirmRemoved(ctx, uid, removals)
+	return c.fetchStatusAndFailIfNotRemoved(ctx, uid, removals)
 }
 
 // removeAttemptLogs removes the logs of a container that is about to be removed, and of older attempts that the
@@ -222,9 +222,10 @@ func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []str
 	return c.config.Logs.RemoveAttempts(runtime.PodRef{UID: status.UID, Name: status.Name, Namespace: status.Namespace}, name, keep)
 }
 
-// fetchStatusAndConfirmRemoved reads the status of the pod from the runtime and returns it. It returns an error if a chosen
-// container or sandbox still exists, unless Living returns false for the pod.
-func (c *Containers) fetchStatusAndConfirmRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
+// fetchStatusAndFailIfNotRemoved reads the status of the pod from the runtime and returns it. It returns an
+// error if a container or sandbox of removals still exists, unless the pod no longer belongs to this node
+// (Config.Living returns false).
+func (c *Containers) fetchStatusAndFailIfNotRemoved(ctx context.Context, uid types.UID, removals *policy.Removals) (*runtime.PodStatus, error) {
 	status, err := fetchPodStatus(ctx, c.executor, c.config.Runtime, uid, c.config.CallTimeout)
 	if err != nil {
 		return nil, err

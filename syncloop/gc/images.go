@@ -125,7 +125,7 @@ func (i *Images) Run(ctx context.Context) error {
 	retry, failed := backoff.Exponential{Initial: DefaultRetry, Max: DefaultMaxRetry, Reset: retryResetAfter}, backoff.State{}
 	why := ""          // the last error
 	var next time.Time // the next check without a change; zero: none
-	for i.waitForChangeOrTime(ctx, next) == nil {
+	for i.waitForTimeOrDelayAfterChange(ctx, next) == nil {
 		again, err := i.Step(ctx)
 		next = time.Time{}
 		now := i.executor.Now()
@@ -150,9 +150,9 @@ func (i *Images) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForChangeOrTime waits until the time next, or until Changed is called and then for Delay, which combines
+// waitForTimeOrDelayAfterChange waits until the time next, or until Changed is called and then for Delay, which combines
 // several changes. A zero next means that only Changed ends the wait. It returns an error if ctx ends.
-func (i *Images) waitForChangeOrTime(ctx context.Context, next time.Time) error {
+func (i *Images) waitForTimeOrDelayAfterChange(ctx context.Context, next time.Time) error {
 	for !i.consumeChangedFlag() {
 		if next.IsZero() {
 			if err := i.changedEvent.Wait(ctx); err != nil {

@@ -96,7 +96,7 @@ func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	if status.MayRun() {
-		return p.podRunsErrorIfRemovable(uid) // A worker must terminate the pod gracefully.
+		return p.retryErrorIfRemovable(uid) // A worker must terminate the pod gracefully.
 	}
 	for i := len(status.Sandboxes) - 1; i >= 0; i-- {
 		if ctx.Err() != nil || !p.config.Removable(uid) {
@@ -116,10 +116,10 @@ func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
 // errPodRuns is returned for a pod that still runs. It is inspected again later.
 var errPodRuns = errors.New("gc: the pod still runs")
 
-// podRunsErrorIfRemovable returns errPodRuns if Removable returns true for a pod that still runs, and nil if it
-// returns false. The error makes the caller inspect the pod again later, because the runtime may show the exit
-// late and no other event may follow.
-func (p *Pods) podRunsErrorIfRemovable(uid types.UID) error {
+// retryErrorIfRemovable returns errPodRuns if Config.Removable allows to remove the records of the pod, or nil.
+// The caller has found that the pod may still run. The error makes it inspect the pod again later, because the
+// runtime may show the exit late and no other event may follow.
+func (p *Pods) retryErrorIfRemovable(uid types.UID) error {
 	if !p.config.Removable(uid) {
 		return nil
 	}

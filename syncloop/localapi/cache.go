@@ -62,10 +62,10 @@ func objectKey(o metav1.Object) string { return namespacedKey(o.GetNamespace(), 
 // namespacedKey joins a namespace and a name, as etcd keys do.
 func namespacedKey(namespace, name string) string { return namespace + "/" + name }
 
-// put stores an object, sets a new resource version in it, wakes the watchers and returns the object. If an
-// equal object with this UID is visible already, put changes nothing and returns that object. If an object with
-// another UID has the name, clients see the new object only after the other object is removed.
-func (c *cache) put(o object) object {
+// putIfChanged stores an object, sets a new resource version in it, wakes the watchers and returns the object.
+// If an equal object with this UID is visible already, it changes nothing and returns that object. If an object
+// with another UID has the name, clients see the new object only after the other object is removed.
+func (c *cache) putIfChanged(o object) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.mu.Get(namespacedName(o.GetNamespace(), o.GetName())); before != nil && before.GetUID() == o.GetUID() {

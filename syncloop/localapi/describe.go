@@ -41,7 +41,7 @@ func (o *nodeObjects) updateNodeObjectIfDue(ctx context.Context) {
 		Name: o.config.NodeName, OS: facts.Info.OperatingSystem, Arch: facts.Info.Architecture, Labels: o.config.Labels, Taints: o.config.Taints,
 	}, status)
 	n.UID, n.CreationTimestamp = types.UID(n.Name), metav1.NewTime(o.started)
-	o.served["nodes"].put(withKind(n, "Node"))
+	o.served["nodes"].putIfChanged(withKind(n, "Node"))
 }
 
 const leasesKey = "leases." + coordinationv1.GroupName
@@ -62,7 +62,7 @@ func (o *nodeObjects) renewLeaseIfDue() {
 	l.Spec = coordinationv1.LeaseSpec{
 		HolderIdentity: &o.config.NodeName, LeaseDurationSeconds: new(int32(leaseDuration)), RenewTime: new(metav1.NewMicroTime(o.now())),
 	}
-	o.served[leasesKey].put(l)
+	o.served[leasesKey].putIfChanged(l)
 }
 
 // newLease returns an empty Lease with its kind.

@@ -118,16 +118,16 @@ func sendAggregatedDiscovery(w http.ResponseWriter, groups []groupVersionResourc
 		g := &groups[i]
 		v := discoveryv2.APIVersionDiscovery{Version: g.version, Freshness: discoveryv2.DiscoveryFreshnessCurrent}
 		for _, r := range g.resources {
-			v.Resources = appendAggregatedResource(v.Resources, g, r)
+			v.Resources = appendResourceOrSubresourceOfLast(v.Resources, g, r)
 		}
 		list.Items = append(list.Items, discoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.group}, Versions: []discoveryv2.APIVersionDiscovery{v}})
 	}
 	sendJSONAs(w, http.StatusOK, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", list)
 }
 
-// appendAggregatedResource appends a resource to the list. A subresource, such as pods/log, is added to the
+// appendResourceOrSubresourceOfLast appends a resource to the list. A subresource, such as pods/log, is added to the
 // last resource of the list instead.
-func appendAggregatedResource(all []discoveryv2.APIResourceDiscovery, g *groupVersionResources, r metav1.APIResource) []discoveryv2.APIResourceDiscovery {
+func appendResourceOrSubresourceOfLast(all []discoveryv2.APIResourceDiscovery, g *groupVersionResources, r metav1.APIResource) []discoveryv2.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: cmp.Or(r.Group, g.group), Version: cmp.Or(r.Version, g.version), Kind: r.Kind}
 	if _, sub, isSubresource := strings.Cut(r.Name, "/"); isSubresource {
 		last := &all[len(all)-1]

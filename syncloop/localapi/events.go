@@ -59,7 +59,7 @@ func (s eventStore) CreateEvent(_ context.Context, event *v1.Event) (*v1.Event, 
 	event = withKind(event.DeepCopy(), "Event")
 	now := s.events.clock.Now()
 	event.UID, event.CreationTimestamp = newUID(), metav1.NewTime(now.Truncate(time.Second))
-	s.events.cache.put(event)
+	s.events.cache.putIfChanged(event)
 	s.events.removeOldEventsLocked(now)
 	return event, nil
 }
@@ -84,7 +84,7 @@ func (s eventStore) PatchEvent(_ context.Context, namespace, name string, patch 
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	s.events.cache.put(event)
+	s.events.cache.putIfChanged(event)
 	return event, nil
 }
 

@@ -36,17 +36,17 @@ func (a *API) Run(ctx context.Context) error {
 	if e := a.config.Events; e != nil {
 		goroutines.Go(func() { _ = e.Recorder.Run(ctx) }) // Only a second call fails.
 	}
-	goroutines.Go(func() { a.refreshPeriodically(ctx) })
+	goroutines.Go(func() { a.becomeReadyThenRefreshUntilDone(ctx) })
 	for state := range a.config.Node.Watch(ctx) {
 		a.pods.updateFromPodState(state)
 	}
 	return nil
 }
 
-// refreshPeriodically adds the Node object and the namespaces default and kube-node-lease, and closes ready
+// becomeReadyThenRefreshUntilDone adds the Node object and the namespaces default and kube-node-lease, and closes ready
 // when the node has reported all pods. From then on, until ctx is done, it updates the Node object and its
 // lease, removes deleted pods that have terminated, and removes old records and events.
-func (a *API) refreshPeriodically(ctx context.Context) {
+func (a *API) becomeReadyThenRefreshUntilDone(ctx context.Context) {
 	period := time.NewTicker(startupCheckPeriod)
 	defer period.Stop()
 	a.node.updateNodeObjectIfDue(ctx)

@@ -107,7 +107,7 @@ func New(config Config) (*API, error) {
 	if b.codec, err = newCodec(); err != nil {
 		return nil, err
 	}
-	streamer, err := newStreamer(b)
+	streamer, err := newInProcessStreamer(b)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ func (s *podStore) addNamespace(name string) {
 	ns.Name, ns.UID, ns.CreationTimestamp = name, types.UID(name), metav1.NewTime(s.started)
 	ns.Labels = map[string]string{v1.LabelMetadataName: name}
 	ns.Status.Phase = v1.NamespaceActive
-	s.namespaces.put(ns)
+	s.namespaces.putIfChanged(ns)
 }
 
 // removeEmptyNamespaceLocked removes a Namespace object if no pod is in it. The namespaces default and

@@ -72,7 +72,7 @@ func truncateMessage(text string) string {
 func applyJSONPatch(document, text []byte) ([]byte, error) {
 	patch, err := jsonpatch.DecodePatch(text)
 	if err == nil {
-		err = checkPatchOperations(patch)
+		err = checkPatchLimits(patch)
 	}
 	measured := 0
 	for rest := patch; err == nil && len(rest) > 0; {
@@ -91,9 +91,9 @@ func applyJSONPatch(document, text []byte) ([]byte, error) {
 	return document, err
 }
 
-// checkPatchOperations returns an error if a JSON patch has too many operations, too many copy and move
+// checkPatchLimits returns an error if a JSON patch has too many operations, too many copy and move
 // operations, or a path with too many levels.
-func checkPatchOperations(patch jsonpatch.Patch) error {
+func checkPatchLimits(patch jsonpatch.Patch) error {
 	if len(patch) > maxOperations {
 		return fmt.Errorf("it has more than %d operations", maxOperations)
 	}

@@ -102,7 +102,7 @@ func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 		setClientConditions(&shown.Status, written)
 	}
 	s.addNamespace(shown.Namespace)
-	return s.pods.put(shown).(*v1.Pod)
+	return s.pods.putIfChanged(shown).(*v1.Pod)
 }
 
 // hidePodAndEmptyNamespaceLocked hides a pod from clients, and also its namespace if no other pod is in it. The

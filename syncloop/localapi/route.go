@@ -51,7 +51,7 @@ func (h *router) serveRequest(w http.ResponseWriter, r *http.Request, authentica
 // serveAuthenticated routes a request of an authenticated user by its path, to objects, reviews, metrics,
 // OpenAPI or discovery, or sends a 404. It checks no permission.
 func (h *router) serveAuthenticated(w http.ResponseWriter, r *http.Request, user authenticationv1.UserInfo) {
-	group, path := h.splitObjectPath(r.URL.Path)
+	group, path := h.cutGroupVersionFromPath(r.URL.Path)
 	review := h.reviewer.handlers()[r.URL.Path]
 	switch {
 	case path != "":
@@ -71,9 +71,9 @@ func (h *router) serveAuthenticated(w http.ResponseWriter, r *http.Request, user
 	}
 }
 
-// splitObjectPath splits a path into the group and the part after the group and version. Both are empty if the path
+// cutGroupVersionFromPath splits a path into the group and the part after the group and version. Both are empty if the path
 // does not name objects.
-func (b *backend) splitObjectPath(path string) (group, below string) {
+func (b *backend) cutGroupVersionFromPath(path string) (groupName, below string) {
 	for _, r := range b.served {
 		if below, ok := strings.CutPrefix(path, groupVersionPrefix(r.groupVersion)); ok {
 			return r.groupVersion.Group, below

@@ -21,9 +21,10 @@ import (
 // the same way.
 type streamer struct{ node http.Handler }
 
-// newStreamer returns a streamer that forwards requests to a kubelet server for the visible pods. That server
-// allows every request, because the API has authenticated the client before.
-func newStreamer(b *backend) (*streamer, error) {
+// newInProcessStreamer returns a streamer that serves logs, exec, attach and port forwarding in this process,
+// with the HTTP handler of package server. It serves the pods that the API shows to clients. The handler allows
+// every request, because the API has authenticated the client before.
+func newInProcessStreamer(b *backend) (*streamer, error) {
 	c := b.config
 	h, err := server.New(server.Config{
 		NodeName: c.NodeName, Health: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: allowAll{}, Authorizer: allowAll{},

@@ -65,7 +65,7 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	if err == nil {
 		err = s.sendChanges(ctx, o.bookmarks)
 	}
-	if status := apierrors.APIStatus(nil); asAPIStatus(err, &status) {
+	if status := apierrors.APIStatus(nil); castToAPIStatus(err, &status) {
 		_ = s.sendEvent(watch.Error, statusOfError(err)) // The client may have disconnected.
 	}
 }
@@ -167,8 +167,9 @@ func (s *watcher) extendWriteDeadline() {
 
 func (s *watcher) flush() error { return s.out.Flush() }
 
-// asAPIStatus stores err in status and returns true if err has a Status.
-func asAPIStatus(err error, status *apierrors.APIStatus) (ok bool) {
+// castToAPIStatus stores err in status and returns true if err itself is an apierrors.APIStatus. If not, it
+// stores nil and returns false, also if err wraps one.
+func castToAPIStatus(err error, status *apierrors.APIStatus) (ok bool) {
 	*status, ok = err.(apierrors.APIStatus)
 	return ok
 }

@@ -163,12 +163,12 @@ func (q *writeRequest) createPod() (*v1.Pod, error) {
 	if err := q.checkCapacity(pod); err != nil {
 		return nil, err
 	}
-	return q.saveAndApplyNewPod(pod)
+	return q.saveAndApplyOrRemoveNewPodUnlessDryRun(pod)
 }
 
-// saveAndApplyNewPod saves a new pod, makes it visible and applies it to the node. If the node refuses the pod,
+// saveAndApplyOrRemoveNewPodUnlessDryRun saves a new pod, makes it visible and applies it to the node. If the node refuses the pod,
 // it removes the pod again and returns a 409. A dry run only returns the pod.
-func (q *writeRequest) saveAndApplyNewPod(pod *v1.Pod) (*v1.Pod, error) {
+func (q *writeRequest) saveAndApplyOrRemoveNewPodUnlessDryRun(pod *v1.Pod) (*v1.Pod, error) {
 	if q.dryRun {
 		return withPendingStatus(pod), nil
 	}

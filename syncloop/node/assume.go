@@ -16,7 +16,7 @@ import (
 
 // assumePods makes Fits and Allocated count each pod at once, before the source delivers it. It skips pods that
 // the manager of desired pods already has, and returns the UIDs of the pods that are newly counted. The pods
-// must come from preparePod.
+// must come from prepareValidOrKnownPodUnlessStopped.
 func (h *hostPods) assumePods(pods ...*v1.Pod) (added []types.UID) {
 	for _, pod := range pods {
 		if pod == nil || pod.UID == "" {

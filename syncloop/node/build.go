@@ -118,7 +118,7 @@ func (b *builder) buildSyncerAndWorkers() (err error) {
 		Jitter:       n.config.Jitter,
 		Log:          n.config.Log,
 		Recorder:     n.config.Recorder,
-		Hooks:        podworkers.Hooks{Phase: n.recordPhaseAndNotify, Forgotten: n.requestCleanupAndNotify, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.recordSyncAndNotify, Panicked: n.guard.RecordPanic},
+		Hooks:        podworkers.Hooks{Phase: n.recordPhaseAndNotify, Forgotten: n.requestCleanupAndNotifyHandlersWatchersHook, Syncing: n.config.Hooks.Workers.Syncing, Synced: n.recordSyncAndNotify, Panicked: n.guard.RecordPanic},
 	})
 	return err
 }
@@ -285,10 +285,10 @@ func truncateEventMessage(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// startSender starts the status sender in the background; without a sink it starts nothing. The end of ctx does
+// startDetachedSenderIfAny starts the status sender in the background; without a sink it starts nothing. The end of ctx does
 // not stop the sender: stop stops it and waits until it has returned. The caller calls stop after all other
 // parts have stopped, so that their last statuses are sent.
-func (n *Node) startSender(ctx context.Context) (stop func()) {
+func (n *Node) startDetachedSenderIfAny(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}
 	}

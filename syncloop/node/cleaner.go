@@ -58,8 +58,8 @@ func (c *cleaner) hasRuntimeRecords(uid types.UID) bool {
 }
 
 // canRemoveRuntimeRecords reports whether all sandboxes and containers of the pod may be removed from the
-// runtime: the pod is not desired, and its worker, if any, allows the removal. The garbage collector of pods
-// calls it before each removal.
+// runtime. The pod must not be desired, and its worker must allow the removal; for a pod without a worker, all
+// sources must have delivered their pods. The garbage collector of pods calls it before each removal.
 func (c *cleaner) canRemoveRuntimeRecords(uid types.UID) bool {
 	_, desired := c.manager.GetPodByUID(uid)
 	return !desired && c.workers.View(uid).ShouldPodContentBeRemoved()
@@ -87,9 +87,10 @@ func (c *cleaner) areSourcesComplete() bool {
 	return !slices.ContainsFunc(c.sources.Names(), func(name string) bool { return !c.sources.Complete(name) })
 }
 
-// recordHadWorkerUntilGraceOver records that the pod had a worker in this process. When OrphanGrace is over it
-// records nothing and deletes all these records, because canRemovePodDirectories then needs none.
-func (c *cleaner) recordHadWorkerUntilGraceOver(uid types.UID) {
+// recordHadWorkerOrForgetAllIfGraceOver records that the pod had a worker in this process. When the OrphanGrace
+// of all sources is over, it records nothing and deletes all these records, because canRemovePodDirectories
+// then needs none.
+func (c *cleaner) recordHadWorkerOrForgetAllIfGraceOver(uid types.UID) {
 	graceOver := c.handlers.OrphanGraceOver()
 	c.mu.Lock()
 	defer c.mu.Unlock()

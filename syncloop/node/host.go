@@ -64,7 +64,7 @@ type hostPods struct {
 // apply validates the pod, makes Fits and Allocated count it, and passes it to the source. If the source
 // rejects the pod, Fits and Allocated no longer count it.
 func (h *hostPods) apply(pod *v1.Pod) error {
-	pod, err := h.preparePod(pod)
+	pod, err := h.prepareValidOrKnownPodUnlessStopped(pod)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 	prepared := make([]*v1.Pod, len(pods))
 	for i, pod := range pods {
 		var err error
-		prepared[i], err = h.preparePod(pod)
+		prepared[i], err = h.prepareValidOrKnownPodUnlessStopped(pod)
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -112,10 +112,10 @@ func (h *hostPods) delete(uid types.UID) {
 	h.handlers.Unassume(uid)
 }
 
-// preparePod returns a copy of a pod with its defaults. It returns an error if the pod is invalid, Run has
+// prepareValidOrKnownPodUnlessStopped returns a copy of a pod with its defaults. It returns an error if the pod is invalid, Run has
 // returned, or an API server delivers the pods. An invalid pod that the node may have accepted before passes,
 // with a warning in the log. The parts of the node share the copy, so it must not be modified.
-func (h *hostPods) preparePod(pod *v1.Pod) (*v1.Pod, error) {
+func (h *hostPods) prepareValidOrKnownPodUnlessStopped(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():
 		return nil, ErrJoined

@@ -119,9 +119,9 @@ func (j *journal) recordRefusedStatus(uid types.UID, reason error) {
 	}
 }
 
-// recordSync stores the time and the error of the last sync in the history. If the sync failed, it also adds an
+// storeLastSyncAndRecordFailure stores the time and the error of the last sync in the history. If the sync failed, it also adds an
 // event to the history and to the timeline.
-func (j *journal) recordSync(s podworkers.Synced) {
+func (j *journal) storeLastSyncAndRecordFailure(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
 		last.Err = s.Err.Error()

@@ -127,7 +127,7 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.running.Swap(true) {
 		return fmt.Errorf("node: %w", runtime.ErrSecondRun)
 	}
-	sent := n.startSender(ctx)
+	sent := n.startDetachedSenderIfAny(ctx)
 	ctx, cancel := executor.WithCancel(ctx)
 	defer cancel()
 	if err := n.runParts(ctx, cancel); err != nil {
@@ -215,7 +215,7 @@ func (n *Node) cleanUpAfterHousekeeping(_ time.Duration, err error) {
 		n.journal.addToTimeline(uid, timeline.Record{Kind: timeline.KindGone})
 	}
 	n.sampler.forgetUnknownPods(n.cleaner.hasWorkerOrRuntimeRecords)
-	n.prober.CleanupPods(n.canProbe)
+	n.prober.CleanupPods(n.mayHaveRunningContainers)
 	n.feed.clearIfIdle(n.view)
 	if err != nil || !n.sources.AllSeen() {
 		return
@@ -252,7 +252,7 @@ func (n *Node) requestDeadlineUpdateAndRecordStatus(uid types.UID, version uint6
 // housekeeping.
 func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhase(uid, phase)
-	n.cleaner.recordHadWorkerUntilGraceOver(uid)
+	n.cleaner.recordHadWorkerOrForgetAllIfGraceOver(uid)
 	n.deadlines.RequestUpdate(uid)
 	n.handlers.NotifyWorkerChange(uid)
 	if phase == lifecycle.Finished {
@@ -265,15 +265,16 @@ func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lif
 // recordSyncAndNotify records the result of a sync, and notifies the watchers, the collector of containers and
 // the hook. It notifies the watchers even if the status has not changed, because the spec may have changed.
 func (n *Node) recordSyncAndNotify(s podworkers.Synced) {
-	n.journal.recordSync(s)
+	n.journal.storeLastSyncAndRecordFailure(s)
 	n.view.notifyWatchers(s.UID)
 	n.containerCollector.Changed(s.UID)
 	n.config.Hooks.Workers.Synced(s)
 }
 
-// requestCleanupAndNotify requests housekeeping and a cleanup of directories after the workers have deleted a
-// pod. It also notifies the handlers of the loop, the watchers and the hook.
-func (n *Node) requestCleanupAndNotify(uid types.UID) {
+// requestCleanupAndNotifyHandlersWatchersHook requests housekeeping and a cleanup of directories after the
+// workers have deleted their record of a pod. It also notifies the handlers of the loop and the watchers, and
+// calls Hooks.Workers.Forgotten.
+func (n *Node) requestCleanupAndNotifyHandlersWatchersHook(uid types.UID) {
 	n.cleaner.requestDirectoryCleanup()
 	n.handlers.NotifyWorkerChange(uid)
 	n.loop.RequestHousekeeping()

@@ -83,9 +83,9 @@ func (n *Node) recordProbeChangeAndNotifyLoop(r prober.Result) {
 	})
 }
 
-// canProbe reports whether containers of the pod may still run according to its worker. Housekeeping stops the
-// probes of other pods.
-func (n *Node) canProbe(uid types.UID) bool {
+// mayHaveRunningContainers reports whether containers of the pod may still run according to its worker. It
+// stays true until the pod has terminated. Housekeeping stops the probes of other pods.
+func (n *Node) mayHaveRunningContainers(uid types.UID) bool {
 	return n.workers.View(uid).CouldHaveRunningContainers()
 }
 

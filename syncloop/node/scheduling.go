@@ -117,7 +117,7 @@ func (s *Scheduling) FitsWithout(pod *v1.Pod, removed ...types.UID) error {
 	}
 	pod = s.host.podAsApplied(pod)
 	fit.Pod = types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if fit.Reasons = s.validationReasons(pod); len(fit.Reasons) > 0 {
+	if fit.Reasons = s.invalidSpecReasonsUnlessAcceptedBefore(pod); len(fit.Reasons) > 0 {
 		return fit
 	}
 	fit.Reasons = append(s.unschedulableReasons(pod), s.nameConflictReasons(pod, removed)...)
@@ -170,9 +170,9 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 	}
 }
 
-// validationReasons returns the faults for which Apply would reject a pod, as admission reasons. It returns
+// invalidSpecReasonsUnlessAcceptedBefore returns the faults for which Apply would reject a pod, as admission reasons. It returns
 // none for a pod that the node or an earlier process may have accepted before.
-func (s *Scheduling) validationReasons(pod *v1.Pod) []allocation.Reason {
+func (s *Scheduling) invalidSpecReasonsUnlessAcceptedBefore(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAcceptedBefore(pod) {
 		return nil

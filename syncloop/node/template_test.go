@@ -27,7 +27,7 @@ func TestApply_PodsOfOneTemplateShareTheirSpec(t *testing.T) {
 	}
 	prepared := func(p *v1.Pod) *v1.Pod {
 		t.Helper()
-		own, err := n.host.preparePod(p)
+		own, err := n.host.prepareValidOrKnownPodUnlessStopped(p)
 		require.NoError(t, err)
 		return own
 	}
@@ -54,20 +54,20 @@ func TestApply_KnownSpecAndBadMetadata(t *testing.T) {
 	n, err := New(Config{})
 	require.NoError(t, err)
 	for _, pod := range benchPods(2) {
-		_, err := n.host.preparePod(pod)
+		_, err := n.host.prepareValidOrKnownPodUnlessStopped(pod)
 		require.NoError(t, err)
 	}
 	pod := benchPods(1)[0]
 	pod.Name = "No_Name"
-	_, err = n.host.preparePod(pod)
+	_, err = n.host.prepareValidOrKnownPodUnlessStopped(pod)
 	require.ErrorIs(t, err, source.ErrInvalid)
 	assert.ErrorContains(t, err, "metadata.name")
 	pod = benchPods(1)[0]
 	pod.Labels = map[string]string{"k": "no value"}
-	_, err = n.host.preparePod(pod)
+	_, err = n.host.prepareValidOrKnownPodUnlessStopped(pod)
 	require.ErrorContains(t, err, "metadata.labels")
 	pod = benchPods(1)[0]
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{AllocatedResources: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1e2000000000")}}}
-	_, err = n.host.preparePod(pod)
+	_, err = n.host.prepareValidOrKnownPodUnlessStopped(pod)
 	require.ErrorContains(t, err, "status.containerStatuses[0].allocatedResources[cpu]")
 }

@@ -225,8 +225,9 @@ func (w *watcher) storeOrDropShown(uid types.UID, state PodState) {
 }
 
 // newPodState combines the desired pod, the worker's view and the newest status into the state that Watch
-// shows. A pod that is no longer desired keeps the spec in shown. It returns false if there is no spec, or if
-// the state equals the state shown before.
+// shows. A pod that is no longer desired keeps the spec in shown, and a terminating pod shows the spec in the
+// newest status. It hides a new terminal phase while containers may run. It returns false if there is no spec,
+// or if the state equals the state shown before.
 func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
 	if !desired {
 		original = shown.original

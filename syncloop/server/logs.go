@@ -67,7 +67,7 @@ func (s *server) serveLog(w http.ResponseWriter, r *http.Request) {
 func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respond.Stream, q logQuery) {
 	var err error
 	if !q.nothing {
-		err = s.copyLogWithinLimit(ctx, q, out)
+		err = s.copyLogOrReturnErrLimit(ctx, q, out)
 	}
 	switch {
 	case err == nil || errors.Is(err, errLimit):
@@ -80,9 +80,9 @@ func (s *server) sendLog(ctx context.Context, w http.ResponseWriter, out *respon
 	}
 }
 
-// copyLogWithinLimit copies a log to out, and returns errLimit when the byte limit of the query is reached. It
+// copyLogOrReturnErrLimit copies a log to out, and returns errLimit when the byte limit of the query is reached. It
 // returns a panic of the LogReader as an error.
-func (s *server) copyLogWithinLimit(ctx context.Context, q logQuery, out io.Writer) (err error) {
+func (s *server) copyLogOrReturnErrLimit(ctx context.Context, q logQuery, out io.Writer) (err error) {
 	defer s.panics.Recover("ReadLog", &err)
 	return s.Logs.ReadLog(ctx, q.ReadLogRequest, &limitedWriter{out, cmp.Or(q.limit, int64(-1))})
 }

@@ -87,10 +87,10 @@ func (b *builder) addRecord(r *Record) {
 		b.ensureWorkerBar(r.startTime())
 		b.addAction(r)
 	case KindBackoff:
-		c := b.ensureContainer(r.Container, Regular)
+		c := b.ensureContainerAndUpdateKind(r.Container, Regular)
 		c.backoffs = append(c.backoffs, backoff{r.startTime(), r.Until})
 	case KindProbe:
-		b.ensureContainer(r.Container, Regular).addProbe(r)
+		b.ensureContainerAndUpdateKind(r.Container, Regular).addProbe(r)
 	case KindEvent:
 		b.addEvent(r)
 	case KindNote:
@@ -158,7 +158,7 @@ func (b *builder) addStatus(at time.Time, s *Status) {
 		b.sandbox.closeOrRemoveOpenBar(at)
 	}
 	for i := range s.Containers {
-		b.ensureContainer(s.Containers[i].Name, s.Containers[i].Kind).addStatus(at, i, &s.Containers[i])
+		b.ensureContainerAndUpdateKind(s.Containers[i].Name, s.Containers[i].Kind).addStatus(at, i, &s.Containers[i])
 	}
 }
 
@@ -189,13 +189,13 @@ func (b *builder) addAction(r *Record) {
 		b.sandbox.addOrMergeBar(bar)
 		return
 	}
-	c := b.ensureContainer(r.Container, Regular)
+	c := b.ensureContainerAndUpdateKind(r.Container, Regular)
 	c.actions.addOrMergeBar(bar)
 }
 
-// ensureContainer returns the container with this name and creates it if it is missing. A kind other than
+// ensureContainerAndUpdateKind returns the container with this name and creates it if it is missing. A kind other than
 // Regular replaces the stored kind, because only a status gives such a kind.
-func (b *builder) ensureContainer(name string, kind ContainerKind) *container {
+func (b *builder) ensureContainerAndUpdateKind(name string, kind ContainerKind) *container {
 	c := b.containers[name]
 	if c == nil {
 		c = &container{name: name, kind: kind, probes: map[string]*Lane{}, position: len(b.order)}

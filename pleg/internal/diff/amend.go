@@ -34,7 +34,7 @@ func restoreExited(old, now *runtime.PodStatus) (amended *runtime.PodStatus, rev
 			continue
 		}
 		if amended == now {
-			amended = clone(now)
+			amended = cloneWithSharedElements(now)
 		}
 		amended.Containers[i] = old.Containers[j]
 		revived = append(revived, c.ID)
@@ -58,15 +58,15 @@ func restoreAddresses(old, now *runtime.PodStatus, copied bool) *runtime.PodStat
 		return now
 	}
 	if !copied {
-		now = clone(now)
+		now = cloneWithSharedElements(now)
 	}
 	now.Sandboxes[0].IPs = was.IPs
 	return now
 }
 
-// clone returns a copy of status with its own slices of sandboxes and containers. The elements' own slices and
+// cloneWithSharedElements returns a copy of status with its own slices of sandboxes and containers. The elements' own slices and
 // maps are shared.
-func clone(status *runtime.PodStatus) *runtime.PodStatus {
+func cloneWithSharedElements(status *runtime.PodStatus) *runtime.PodStatus {
 	c := *status
 	c.Sandboxes = slices.Clone(status.Sandboxes)
 	c.Containers = slices.Clone(status.Containers)

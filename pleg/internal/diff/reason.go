@@ -31,7 +31,7 @@ func OnlyLost(old, now *runtime.PodStatus) bool {
 	if old == nil || now == nil {
 		return true
 	}
-	left := clone(old)
+	left := cloneWithSharedElements(old)
 	left.Sandboxes = slices.DeleteFunc(left.Sandboxes, func(s runtime.SandboxStatus) bool {
 		return !slices.ContainsFunc(now.Sandboxes, func(n runtime.SandboxStatus) bool { return n.ID == s.ID })
 	})

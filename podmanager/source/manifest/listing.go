@@ -31,7 +31,7 @@ type listing struct {
 // long.
 func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
-	got, err := s.io.runOne(ctx, "", func() (any, error) { return listPath(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
+	got, err := s.io.runOne(ctx, "", func() (any, error) { return listManifestPaths(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrListing, err)
 	}
@@ -40,13 +40,14 @@ func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// listPath lists the configured path, which is a file or a directory. It leaves out hidden files and editors'
-// files, unless an earlier version of this package has read them. It returns an error if the path was of
-// another kind before. A single file that was removed gives an empty listing.
-func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (listing, error) {
+// listManifestPaths lists the configured path, which is a regular file or a directory. It returns the sorted
+// paths without hidden files and editors' files; it keeps such a file if an earlier version of this package has
+// read it. A path of another kind than earlierKind is an error, and so are more than maxNames names. If
+// earlierKind is a single file that was removed, the listing is empty.
+func listManifestPaths(tree fileTree, path, stateDir string, earlierKind pathKind, maxNames int) (listing, error) {
 	info, err := tree.stat()
 	if err != nil {
-		if kind == singleFilePath && tree.isRemoved() {
+		if earlierKind == singleFilePath && tree.isRemoved() {
 			return listing{kind: singleFilePath}, nil
 		}
 		return listing{}, err
@@ -56,14 +57,14 @@ func listPath(tree fileTree, path, stateDir string, kind pathKind, limit int) (l
 		found = directoryPath
 	}
 	switch {
-	case kind != unknownPath && kind != found:
+	case earlierKind != unknownPath && earlierKind != found:
 		return listing{}, errKindChanged
 	case found == singleFilePath && !info.Mode().IsRegular():
 		return listing{}, notFileError(info)
 	case found == singleFilePath:
 		return listing{singleFilePath, []string{path}}, nil
 	}
-	names, err := tree.listNames(limit)
+	names, err := tree.listNames(maxNames)
 	if err != nil {
 		return listing{}, err
 	}

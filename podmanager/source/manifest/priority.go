@@ -36,9 +36,9 @@ func priorityWarning(pod *v1.Pod) string {
 // maxWarnings is how many reported warnings are remembered.
 const maxWarnings = 1000
 
-// reportNewUnusualPriorities logs and reports each unusual priority of the pods that was not reported before.
+// reportUnusualPriorityTextsOnce logs and reports each unusual priority of the pods that was not reported before.
 // shown is the path in the reports. After maxWarnings different texts it may report old ones again.
-func (s *activeFaults) reportNewUnusualPriorities(shown string, pods []*v1.Pod) {
+func (s *activeFaults) reportUnusualPriorityTextsOnce(shown string, pods []*v1.Pod) {
 	for _, pod := range pods {
 		text := priorityWarning(pod)
 		if text == "" || s.warned[text] {

@@ -133,9 +133,9 @@ type quietPeriod struct {
 
 // newQuietPeriod returns the period without events after which the files count as unchanged. It is longer if
 // recentChange is true, because another change happened shortly before.
-func newQuietPeriod(recentChange bool) *quietPeriod {
+func newQuietPeriod(longer bool) *quietPeriod {
 	p := &quietPeriod{length: shortPause, changed: map[string]bool{}}
-	if recentChange {
+	if longer {
 		p.length = longPause
 	}
 	return p

@@ -124,7 +124,7 @@ func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	if p != nil {
 		s.logAndReport(*p)
 	}
-	s.reportNewUnusualPriorities(cmp.Or(f.displayPath, f.path), f.pods)
+	s.reportUnusualPriorityTextsOnce(cmp.Or(f.displayPath, f.path), f.pods)
 	ignoredKey := ignoredFieldsFaultKey(f.path)
 	if len(f.ignored) == 0 {
 		s.resolveIfActive(ignoredKey)

@@ -82,15 +82,15 @@ func loadPodsWithCheck(check checkPod, data []byte, src manifestOrigin, availabl
 		return loadedPods{memory: memory}, faults.appendBounded(ignored).sortAndBound() // An ignored field such as Image explains why image is missing.
 	}
 	for _, d := range docs {
-		makeStaticPod(d, src)
+		setStaticIdentityStatusAndTolerations(d, src)
 	}
 	return loadedPods{pods, memory, ignored.sortAndBound()}, nil
 }
 
-// makeStaticPod makes the decoded pod a static pod of the node: it sets name, node, status (Pending) and the
+// setStaticIdentityStatusAndTolerations makes the decoded pod a static pod of the node: it sets name, node, status (Pending) and the
 // hash annotation, and clears the creation time. It sets the UID if the manifest has none. A pod that does not
 // come from a URL also tolerates all NoExecute taints (CF-10 to CF-12).
-func makeStaticPod(d decodedPod, src manifestOrigin) {
+func setStaticIdentityStatusAndTolerations(d decodedPod, src manifestOrigin) {
 	pod := d.pod
 	if pod.UID == "" {
 		raw := d.doc

@@ -29,7 +29,7 @@ type registryCredential struct {
 // credential with the longest path comes first, and a host pattern after an exact host. The error names the
 // Secrets that cannot be read; the credentials of the other Secrets are still returned.
 func credentialsForImage(image string, secrets []v1.Secret) ([]runtime.Auth, error) {
-	host, name := splitRegistryHost(parseImageName(image).path)
+	host, name := splitRegistryHost(splitImageName(image).path)
 	var found []registryCredential
 	var faults []string
 	for i := range secrets {

@@ -20,7 +20,7 @@ func Normalize(image string) (string, error) {
 			return "", fmt.Errorf("couldn't parse image name %q: character %q", image, r)
 		}
 	}
-	n := parseImageName(image)
+	n := splitImageName(image)
 	base := n.path[strings.LastIndexByte(n.path, '/')+1:]
 	switch {
 	case base == "" || strings.Contains(n.path, "//"):
@@ -44,8 +44,8 @@ type imageName struct {
 	byDigest bool
 }
 
-// parseImageName splits an image name into path, tag and digest. The tag and the digest may be missing.
-func parseImageName(image string) imageName {
+// splitImageName splits an image name into path, tag and digest. The tag and the digest may be missing.
+func splitImageName(image string) imageName {
 	var n imageName
 	n.path, n.digest, n.byDigest = strings.Cut(image, "@")
 	if at := strings.LastIndexByte(n.path, ':'); at > strings.LastIndexByte(n.path, '/') {
@@ -60,7 +60,7 @@ func Aliases(image string) []string {
 	if isBareDigest(image) {
 		return []string{image}
 	}
-	n := parseImageName(image)
+	n := splitImageName(image)
 	host, path := splitRegistryHost(n.path)
 	whole := host + "/" + path
 	switch {
@@ -108,6 +108,6 @@ func canonicalHost(host string) string {
 
 // registryHost returns the canonical registry host of an image name. Without a host that is Docker Hub.
 func registryHost(image string) string {
-	host, _ := splitRegistryHost(parseImageName(image).path)
+	host, _ := splitRegistryHost(splitImageName(image).path)
 	return host
 }

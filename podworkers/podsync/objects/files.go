@@ -45,7 +45,7 @@ func (f *Files) ConfigMap(ctx context.Context, namespace, name string) (*v1.Conf
 	m := &v1.ConfigMap{}
 	data, err := f.readObject(ctx, "configmaps", namespace, name, m)
 	if err == nil && data == nil {
-		err = checkConfigMap(m, namespace, name)
+		err = checkConfigMapIdentityAndSize(m, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: ConfigMap %s/%s: %w", namespace, name, err)
@@ -65,7 +65,7 @@ func (f *Files) Secret(ctx context.Context, namespace, name string) (*v1.Secret,
 	s := &v1.Secret{}
 	data, err := f.readObject(ctx, "secrets", namespace, name, s)
 	if err == nil && data == nil {
-		err = checkSecret(s, namespace, name)
+		err = checkSecretIdentityAndSize(s, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("objects: Secret %s/%s: %w", namespace, name, err)

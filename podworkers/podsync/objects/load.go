@@ -72,7 +72,7 @@ func (m *Map) loadManifest(files fs.FS, file string) error {
 		if err := decodeManifest(text, &o); err != nil {
 			return err
 		}
-		if err := checkSecret(&o, namespace, name); err != nil {
+		if err := checkSecretIdentityAndSize(&o, namespace, name); err != nil {
 			return err
 		}
 		o.Namespace, o.Name = namespace, name
@@ -83,7 +83,7 @@ func (m *Map) loadManifest(files fs.FS, file string) error {
 	if err := decodeManifest(text, &o); err != nil {
 		return err
 	}
-	if err := checkConfigMap(&o, namespace, name); err != nil {
+	if err := checkConfigMapIdentityAndSize(&o, namespace, name); err != nil {
 		return err
 	}
 	o.Namespace, o.Name = namespace, name
@@ -136,15 +136,15 @@ func decodeManifest(text []byte, object any) error {
 	return nil
 }
 
-// checkConfigMap returns an error if the kind, namespace or name in the manifest differs from its path, or if
-// its data exceed MaxBytes.
-func checkConfigMap(m *v1.ConfigMap, namespace, name string) error {
+// checkConfigMapIdentityAndSize returns an error if the kind, namespace or name in the manifest is set and
+// differs from its path, or if its data exceed MaxBytes.
+func checkConfigMapIdentityAndSize(m *v1.ConfigMap, namespace, name string) error {
 	return errors.Join(checkManifestIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
 }
 
-// checkSecret returns an error if the kind, namespace or name in the manifest differs from its path, or if its
+// checkSecretIdentityAndSize returns an error if the kind, namespace or name in the manifest differs from its path, or if its
 // data exceed MaxBytes.
-func checkSecret(s *v1.Secret, namespace, name string) error {
+func checkSecretIdentityAndSize(s *v1.Secret, namespace, name string) error {
 	return errors.Join(checkManifestIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
 }
 

@@ -82,9 +82,9 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	return d.buildDecision()
 }
 
-// decideInCurrentSandbox adds the steps for a pod that keeps its sandbox: removals and stops of other
-// sandboxes, stops of unwanted containers, and starts. If the whole pod must stop, it discards all these steps
-// and keeps only the reason.
+// decideInCurrentSandbox adds the steps for a pod that keeps its sandbox: stops and removals of other
+// sandboxes, stops of unwanted containers, starts, and resource updates of running containers. If the whole pod
+// must stop, it discards all these steps and keeps only the reason.
 func (d *decision) decideInCurrentSandbox() {
 	for _, id := range d.sandboxes.unused {
 		d.stopSandboxes = append(d.stopSandboxes, Step{Op: StopSandbox, ID: id, Reason: WhyUnused})

@@ -53,7 +53,7 @@ func (d *Decision) Contradictions(pod *v1.Pod, seen *runtime.PodStatus, incarnat
 		if why == "" || was.Name == "" || why == WhySpecChanged && !n.isSpecUnchanged(pod, &was) {
 			continue
 		}
-		if diff, ok := findDifference(why, was, rec); ok {
+		if diff, ok := differenceForReason(why, was, rec); ok {
 			diff.Container = was.Name
 			all = append(all, diff)
 		}
@@ -120,9 +120,10 @@ func (n *nameIndex) isSpecUnchanged(pod *v1.Pod, requested *creation) bool {
 	return i >= 0 && i < len(pod.Spec.InitContainers)+len(pod.Spec.Containers) && SpecHash(specContainerAt(&pod.Spec, i)) == requested.Hash
 }
 
-// findDifference returns the field whose reported value caused the stop of a container for the reason why.
-// differs is false if the record has the requested value, or if the reason does not come from a field.
-func findDifference(why Why, requested creation, rec *runtime.ContainerStatus) (d Difference, differs bool) {
+// differenceForReason returns the field that belongs to a stop reason, with its requested and its reported
+// value. The requested state is always running. differs is false if both values are equal, or if the reason
+// belongs to no field.
+func differenceForReason(why Why, requested creation, rec *runtime.ContainerStatus) (d Difference, differs bool) {
 	switch why {
 	case WhySpecChanged:
 		d.Field, d.Wanted, d.Seen = "Annotations["+HashAnnotation+"]", requested.Hash, rec.Annotations[HashAnnotation]

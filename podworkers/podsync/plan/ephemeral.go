@@ -16,7 +16,7 @@ func (d *decision) addEphemeralStarts() {
 	spec := &d.Pod.Spec
 	for i := range spec.EphemeralContainers {
 		c := (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)
-		e := d.entryWithRecordsAt(len(spec.InitContainers) + len(spec.Containers) + i)
+		e := d.entryAtOrFirstOfSameName(len(spec.InitContainers) + len(spec.Containers) + i)
 		if e.newestRun != nil {
 			continue
 		}

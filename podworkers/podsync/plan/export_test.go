@@ -13,7 +13,7 @@ import (
 
 // What the tests look at one by one.
 var (
-	Differs        = findDifference
+	Differs        = differenceForReason
 	SandboxDiffers = findSandboxDifference
 )
 

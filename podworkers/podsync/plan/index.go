@@ -95,9 +95,9 @@ func (x *recordIndex) entryAt(i int) *containerEntry {
 	return &x.inline[i]
 }
 
-// entryWithRecordsAt returns the entry of the container at a position of the spec. If a name occurs twice and
+// entryAtOrFirstOfSameName returns the entry of the container at a position of the spec. If a name occurs twice and
 // this entry has no records, it returns the first entry with the name, which has the records of both.
-func (x *recordIndex) entryWithRecordsAt(i int) *containerEntry {
+func (x *recordIndex) entryAtOrFirstOfSameName(i int) *containerEntry {
 	if e := x.entryAt(i); e.first != 0 || !x.hasDuplicate {
 		return e
 	}

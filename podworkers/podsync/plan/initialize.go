@@ -21,7 +21,7 @@ func (d *decision) decideInitContainers() (isInitialized bool) {
 	initialized := d.isKnownInitialized()
 	isPassed := initialized
 	for i := len(all) - 1; i >= 0 && d.stopPodReason == ""; i-- {
-		c, e := &all[i], d.entryWithRecordsAt(i)
+		c, e := &all[i], d.entryAtOrFirstOfSameName(i)
 		if !isPassed && e.newestHere == nil {
 			continue
 		}
@@ -104,5 +104,5 @@ func (d *decision) addInitStartUnlessDeleted(i int, why Why) {
 		return
 	}
 	c := &d.Pod.Spec.InitContainers[i]
-	d.init = append(d.init, d.newStart(c, d.entryWithRecordsAt(i), why))
+	d.init = append(d.init, d.newStart(c, d.entryAtOrFirstOfSameName(i), why))
 }

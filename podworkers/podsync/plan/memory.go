@@ -306,7 +306,7 @@ func (d *decision) updateMemory() {
 		if past.spec == "" || past.spec != crashLoopKey(e.spec) {
 			continue
 		}
-		d.advanceCrashLoopAfterFailedStart(e, &past)
+		d.setFirstCrashLoopDelayIfStartLeftCreated(e, &past)
 		if wait := d.CrashLoop.Remaining(past.backoff, past.lastAttemptEnd(), d.Now); wait > 0 {
 			e.heldUntil, e.delay = d.Now.Add(wait), past.backoff.Delay
 		}
@@ -328,10 +328,10 @@ func (d *decision) recordExitIfNewer(rec *runtime.ContainerStatus) {
 	d.Memory.setContainer(rec.Name, past)
 }
 
-// advanceCrashLoopAfterFailedStart sets the first crash-loop delay if the last start of a container failed and
+// setFirstCrashLoopDelayIfStartLeftCreated sets the first crash-loop delay if the last start of a container failed and
 // left the container only created. It does nothing if a delay is already set. Exits advance the delay
 // elsewhere.
-func (d *decision) advanceCrashLoopAfterFailedStart(e *containerEntry, past *containerMemory) {
+func (d *decision) setFirstCrashLoopDelayIfStartLeftCreated(e *containerEntry, past *containerMemory) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return
 	}

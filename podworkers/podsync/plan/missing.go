@@ -32,8 +32,8 @@ func (s *statusBuilder) setWithoutRecord(in *StatusInput) {
 	}
 }
 
-// lostContainerTermination returns the termination of a container that was published and has no runtime record,
-// with exitUnknown and the reason ContainerStatusUnknown.
+// lostContainerTermination returns the termination of a container that has a published status but no runtime
+// record. It has the exit code exitUnknown and the reason ContainerStatusUnknown.
 func lostContainerTermination(id string) v1.ContainerStateTerminated {
 	return v1.ContainerStateTerminated{
 		ExitCode: exitUnknown, Reason: string(podstatus.ReasonContainerStatusUnknown), Message: messageVanished, ContainerID: id,

@@ -108,7 +108,7 @@ func startReason(rec *runtime.ContainerStatus) Why {
 
 // regularEntry returns the entry, with its records, of the regular container at a position.
 func (d *decision) regularEntry(i int) *containerEntry {
-	return d.entryWithRecordsAt(len(d.Pod.Spec.InitContainers) + i)
+	return d.entryAtOrFirstOfSameName(len(d.Pod.Spec.InitContainers) + i)
 }
 
 // addRegularStart adds a start step for the regular container at a position.

@@ -40,7 +40,7 @@ func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwh
 	hasFinished := x.hasFinishedContainer(pod)
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
-		e := x.entryWithRecordsAt(len(pod.Spec.InitContainers) + i)
+		e := x.entryAtOrFirstOfSameName(len(pod.Spec.InitContainers) + i)
 		switch {
 		case e.currentRecord() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, c, podstatus.MayRestartInNewSandbox):
 			continue

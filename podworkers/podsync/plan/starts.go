@@ -93,7 +93,7 @@ func (m Memory) withUnpublishedStarts(published *v1.PodStatus, scheme string) *v
 		for i := range *list {
 			c := &(*list)[i]
 			if start := m.containers.findCompact(c.Name).findUnpublishedStart(); start != nil && start.observed && !start.isShownBy(c) {
-				start.showIn(c, scheme)
+				start.setRunningAndMoveTermination(c, scheme)
 			}
 		}
 	}
@@ -108,10 +108,10 @@ func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 		int64(c.RestartCount) > int64(s.attempt)
 }
 
-// showIn changes the status of a container to show this start as running, with unknown readiness. A current
-// termination becomes the last one. If the status already shows this container, as created, its resources stay:
-// an earlier agent may have created it before a resize.
-func (s *unpublishedStart) showIn(c *v1.ContainerStatus, scheme string) {
+// setRunningAndMoveTermination changes the status of a container to show this start as running, with unknown
+// readiness. A current termination becomes the last one. If the status already shows this container, as created,
+// its resources stay: an earlier agent may have created it before a resize.
+func (s *unpublishedStart) setRunningAndMoveTermination(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
 	}

@@ -52,9 +52,9 @@ func (b *caseEnv) mustSetUp(p *v1.Pod) {
 	b.checkUnchanged("SetUp", before, p)
 }
 
-// mustMounts returns the mounts of a container. It fails the case if Mounts returns an error, a wrong number of
+// mustGetAndCheckMounts returns the mounts of a container. It fails the case if Mounts returns an error, a wrong number of
 // mounts or a relative HostPath, or changes the pod.
-func (b *caseEnv) mustMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
+func (b *caseEnv) mustGetAndCheckMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	b.Helper()
 	before := p.DeepCopy()
 	mounts, err := b.Volumes.Mounts(b.Context(), p, c, expandNothing)
@@ -74,7 +74,7 @@ func (b *caseEnv) mustMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 // volumePath returns the host path of the first mount of the pod's first container.
 func (b *caseEnv) volumePath(p *v1.Pod) string {
 	b.Helper()
-	return b.mustMounts(p, &p.Spec.Containers[0])[0].HostPath
+	return b.mustGetAndCheckMounts(p, &p.Spec.Containers[0])[0].HostPath
 }
 
 // checkUnchanged fails the case if the pod after a call differs from the copy made before it.

@@ -19,7 +19,7 @@ var mountCases = []Case{
 		c := &p.Spec.Containers[0]
 		c.VolumeMounts[1].ReadOnly = true
 		b.mustSetUp(p)
-		for i, m := range b.mustMounts(p, c) {
+		for i, m := range b.mustGetAndCheckMounts(p, c) {
 			if m.ContainerPath != c.VolumeMounts[i].MountPath || m.ReadOnly != c.VolumeMounts[i].ReadOnly {
 				b.Failf("the mount of %s: %+v", c.VolumeMounts[i].Name, m)
 			}
@@ -28,14 +28,14 @@ var mountCases = []Case{
 	{Name: "mounts/none", Promise: "A container without volumeMounts has no mounts.", run: func(b *caseEnv) {
 		p := b.newPod("one", "data")
 		b.mustSetUp(p)
-		b.mustMounts(p, &v1.Container{Name: "other"})
+		b.mustGetAndCheckMounts(p, &v1.Container{Name: "other"})
 	}},
 	{Name: "mounts/shared", Promise: "Two containers that mount a volume see the same, and no other volume or pod does.", run: func(b *caseEnv) {
 		p, other := b.newPod("one", "data", "more"), b.newPod("two", "data")
 		b.mustSetUp(p)
 		b.mustSetUp(other)
-		mounts := b.mustMounts(p, &p.Spec.Containers[0])
-		second := b.mustMounts(p, &v1.Container{Name: "d", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/elsewhere"}}})
+		mounts := b.mustGetAndCheckMounts(p, &p.Spec.Containers[0])
+		second := b.mustGetAndCheckMounts(p, &v1.Container{Name: "d", VolumeMounts: []v1.VolumeMount{{Name: "data", MountPath: "/elsewhere"}}})
 		if second[0].HostPath != mounts[0].HostPath {
 			b.Failf("two containers have the volume at %s and at %s", mounts[0].HostPath, second[0].HostPath)
 		}

@@ -32,8 +32,10 @@ func (b *bench) newMirrorPod(node *v1.Node) *v1.Pod {
 	}
 }
 
-// createMirrorPod creates a mirror pod as the node. It retries while the server does not know the node yet.
-func (b *bench) createMirrorPod(mirror *v1.Pod) (out *v1.Pod) {
+// createMirrorPodUntilAllowed creates a mirror pod as the node and appends it to b.created. It retries while
+// the server responds with Forbidden or NotFound, because the server may not know the node yet. Another error,
+// or the end of the case's time, fails the case.
+func (b *bench) createMirrorPodUntilAllowed(mirror *v1.Pod) (out *v1.Pod) {
 	b.Helper()
 	b.created = append(b.created, mirror.DeepCopy())
 	b.retryUntilAllowed("Create", func() (err error) {
@@ -45,7 +47,7 @@ func (b *bench) createMirrorPod(mirror *v1.Pod) (out *v1.Pod) {
 
 func mirrorCreate(b *bench) {
 	mirror := b.newMirrorPod(b.registerNode())
-	out := b.createMirrorPod(mirror)
+	out := b.createMirrorPodUntilAllowed(mirror)
 	b.Check(out.UID != "" && out.UID != mirror.UID, "the UID is %q", out.UID)
 	b.Check(out.Annotations[v1.MirrorPodAnnotationKey] == "hash" && out.Spec.NodeName == b.h.Node && out.Status.Phase == v1.PodPending, "it is %s on %s", out.Status.Phase, out.Spec.NodeName)
 	b.mustPatchStatus(out, `{"phase":"Running"}`)
@@ -59,7 +61,7 @@ func mirrorRefused(b *bench) {
 	_, err := b.h.Server.Pods().Create(b.ctx, unregistered)
 	b.requireReason(err, "the mirror pod of a node that is not registered", metav1.StatusReasonNotFound)
 	node := b.registerNode()
-	b.createMirrorPod(b.newMirrorPod(node))
+	b.createMirrorPodUntilAllowed(b.newMirrorPod(node))
 	for what, edit := range map[string]func(*v1.Pod){
 		"without annotation":     func(pod *v1.Pod) { delete(pod.Annotations, v1.MirrorPodAnnotationKey) },
 		"without owner":          func(pod *v1.Pod) { pod.OwnerReferences = nil },
@@ -89,7 +91,7 @@ func mirrorRefused(b *bench) {
 
 func mirrorAgain(b *bench) {
 	mirror := b.newMirrorPod(b.registerNode())
-	b.createMirrorPod(mirror)
+	b.createMirrorPodUntilAllowed(mirror)
 	_, err := b.h.Server.Pods().Create(b.ctx, mirror)
 	b.requireReason(err, "the second one", metav1.StatusReasonAlreadyExists)
 	mirror.Namespace = b.objectName("no-namespace")

@@ -79,9 +79,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// setDefaultsAndCheck returns an error if a required field is nil. It sets the defaults of the other fields,
-// and wraps the recorder and RequestDone so that their panics are only logged.
-func (c *Config) setDefaultsAndCheck() error {
+// checkSetDefaultsAndContainPanics returns an error if a required field is nil. It sets the defaults of the
+// other fields, and wraps the log, the recorder and RequestDone so that their panics do not crash the process.
+func (c *Config) checkSetDefaultsAndContainPanics() error {
 	if c.Pods == nil || c.Server == nil || c.Node == nil {
 		return errors.New("mirror: Config: Pods, Server or Node is missing")
 	}
@@ -121,7 +121,7 @@ type nameState struct {
 
 // New returns a Reconciler that has done nothing.
 func New(config Config) (*Reconciler, error) {
-	if err := config.setDefaultsAndCheck(); err != nil {
+	if err := config.checkSetDefaultsAndContainPanics(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
@@ -332,7 +332,7 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	defer cancel()
 	_, err := r.cfg.Server.Create(ctx, Build(f.Static, f.Node))
 	if r.reportResult(err) == nil || !apierrors.IsAlreadyExists(err) {
-		r.reportRefusalOnce(n, f, err)
+		r.recordServerRefusalOncePerUID(n, f, err)
 		return err
 	}
 	found, err := r.cfg.Server.Get(ctx, f.Static.Namespace, f.Static.Name)
@@ -351,10 +351,10 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	return errMirrorReplaced
 }
 
-// reportRefusalOnce records one event per static pod whose mirror pod the server refuses. The static pod runs
-// without a mirror pod. It ignores errors that do not come from the server, or that say that the server is
-// unavailable.
-func (r *Reconciler) reportRefusalOnce(n *nameState, f Facts, err error) {
+// recordServerRefusalOncePerUID records one event per UID of a static pod whose mirror pod the server refuses.
+// The static pod runs without a mirror pod. It ignores errors that are no answer of the server, and answers
+// that concern all requests: overload, rejected credentials, unavailable.
+func (r *Reconciler) recordServerRefusalOncePerUID(n *nameState, f Facts, err error) {
 	if apierrors.ReasonForError(err) == "" || patch.AnswerToPatch(err).Kind == patch.WaitAll || n.reportedRefusal == f.Static.UID {
 		return
 	}

@@ -107,9 +107,10 @@ func (d *Dir) removeRecordedDirsAndLinksIfGone(ctx context.Context, uid types.UI
 	return err
 }
 
-// removeRecordedDirAndLinksIfGone removes one recorded log directory, the links to logs that do not exist any
-// longer, and the record, if isGone returns true. The record stays if SetUp has created the directory again
-// meanwhile.
+// removeRecordedDirAndLinksIfGone removes one recorded log directory, its record and the links to logs that do
+// not exist any longer, if isGone returns true. If it is not certain that this node created the directory, only
+// the record is removed. If the root of the directory does not exist, it does not call isGone. The record stays
+// if SetUp has created the directory again meanwhile.
 func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRecord, isGone func(types.UID) bool) error {
 	root, err := openDirectory(r.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

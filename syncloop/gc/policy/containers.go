@@ -128,7 +128,7 @@ func (p Containers) markExcessInPod(groups []nameGroup, now time.Time, r *Remova
 		u.markAllButNewest(limit)
 	}
 	if p.MaxPerPod > 0 {
-		markOldest(groups, p.MaxPerPod)
+		markOldestAcrossGroupsExceptNewest(groups, p.MaxPerPod)
 	}
 	if p.MaxAge <= 0 {
 		return
@@ -159,7 +159,7 @@ func (p Containers) markExcessInNode(pods [][]nameGroup) {
 	for _, u := range all {
 		u.markAllButNewest(share)
 	}
-	markOldest(all, p.MaxContainers)
+	markOldestAcrossGroupsExceptNewest(all, p.MaxContainers)
 }
 
 // markAllButNewest marks all containers of the group for removal except the newest n and those already marked.
@@ -176,10 +176,10 @@ func (u nameGroup) markAllButNewest(n int) {
 	}
 }
 
-// markOldest marks the oldest containers for removal until at most keep are unmarked. The newest container of a
+// markOldestAcrossGroupsExceptNewest marks the oldest containers for removal until at most keep are unmarked. The newest container of a
 // name is never marked, so more may be left.
-func markOldest(groups []nameGroup, keep int) {
-	many := countKept(groups) - keep
+func markOldestAcrossGroupsExceptNewest(groups []nameGroup, keepTotal int) {
+	many := countKept(groups) - keepTotal
 	for _, d := range oldestFirst(groups) {
 		if many <= 0 {
 			return

@@ -11,9 +11,10 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// podFields returns the fields of a pod's status that the node owns, each with its value and with how a patch
-// changes it. Conditions are not included.
-func podFields(s *v1.PodStatus) []field {
+// podFieldsExceptConditionsAndGeneration returns fields of a pod's status, each with its value and with how a
+// patch changes it. PodStatus adds the conditions and observedGeneration. No patch has the other fields, such
+// as qosClass.
+func podFieldsExceptConditionsAndGeneration(s *v1.PodStatus) []field {
 	return []field{
 		{"phase", s.Phase, replaceValue},
 		{"reason", s.Reason, replaceValue},
@@ -40,7 +41,7 @@ func PodStatus(uid types.UID, server, want *v1.PodStatus) ([]byte, error) {
 		server = &v1.PodStatus{}
 	}
 	o := object{}
-	if err := o.addDifferences(known, podFields(server), podFields(want)); err != nil {
+	if err := o.addDifferences(known, podFieldsExceptConditionsAndGeneration(server), podFieldsExceptConditionsAndGeneration(want)); err != nil {
 		return nil, err
 	}
 	if want.ObservedGeneration > server.ObservedGeneration {

@@ -102,7 +102,7 @@ func (f *Facts) initContainerProblem(c *Container, spec *v1.Container, i int) st
 func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	switch c.State {
 	case "running":
-		return f.runningProblem(c, spec)
+		return f.startupOrReadinessProblem(c, spec)
 	case "waiting":
 		return f.waitingProblem(c)
 	case "terminated":
@@ -111,9 +111,9 @@ func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	return fmt.Sprintf("the state of %s %q is unknown", c.Kind, c.Name)
 }
 
-// runningProblem describes why a running container is not started or not ready. It returns "" if it is both. A
+// startupOrReadinessProblem describes why a running container is not started or not ready. It returns "" if it is both. A
 // sidecar need not be ready until a regular container has started.
-func (f *Facts) runningProblem(c *Container, spec *v1.Container) string {
+func (f *Facts) startupOrReadinessProblem(c *Container, spec *v1.Container) string {
 	switch {
 	case c.Started && (c.Ready || c.Kind == Sidecar && !f.hasRegularContainerRun()):
 		return ""

@@ -116,7 +116,7 @@ func (f *Facts) waitsOfSandboxAndContainers(containers []Container) (waits []str
 		waits = append(waits, "all its containers restart, because a restart rule of one of them requires it")
 	}
 	for i := range containers {
-		if c := &containers[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !waitsOnlyForSandbox(c)) {
+		if c := &containers[i]; c.Problem != "" && c.Reason != string(podstatus.ReasonRestartingAllContainers) && (!noSandbox || !hasNotCreatedYetReason(c)) {
 			waits = append(waits, c.Problem)
 		}
 	}
@@ -129,9 +129,9 @@ func (f *Facts) waitsOfSandboxAndContainers(containers []Container) (waits []str
 	return waits
 }
 
-// waitsOnlyForSandbox reports whether the waiting reason of a container only means that the container has not
+// hasNotCreatedYetReason reports whether the waiting reason of a container only means that the container has not
 // been created yet.
-func waitsOnlyForSandbox(c *Container) bool {
+func hasNotCreatedYetReason(c *Container) bool {
 	return c.State == "waiting" && podstatus.Reason(c.Reason).Meaning().Pending
 }
 

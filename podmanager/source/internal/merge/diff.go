@@ -69,12 +69,12 @@ func desiredStateDiffers(a, b *v1.Pod) bool {
 // annotationsDiffer reports whether two maps of annotations differ. It ignores the annotations that the node
 // sets.
 func annotationsDiffer(a, b map[string]string) bool {
-	return hasOtherValue(a, b) || hasOtherValue(b, a)
+	return hasNonLocalKeyMissingOrOtherIn(a, b) || hasNonLocalKeyMissingOrOtherIn(b, a)
 }
 
-// hasOtherValue reports whether an annotation of a is missing in b or has another value there. It ignores the
+// hasNonLocalKeyMissingOrOtherIn reports whether an annotation of a is missing in b or has another value there. It ignores the
 // annotations that the node sets.
-func hasOtherValue(a, b map[string]string) bool {
+func hasNonLocalKeyMissingOrOtherIn(a, b map[string]string) bool {
 	for key, value := range a {
 		if isLocalAnnotation(key) {
 			continue

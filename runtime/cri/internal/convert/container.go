@@ -275,7 +275,7 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 		out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: formatPageSize(size), Limit: r.HugePages[size]})
 	}
 	if r.PIDs != 0 {
-		out.Unified = map[string]string{"pids.max": formatPIDLimit(r.PIDs)}
+		out.Unified = map[string]string{"pids.max": formatPidsMax(r.PIDs)}
 	}
 	return out
 }
@@ -292,12 +292,12 @@ func memoryPlusSwapLimit(memory, swap int64) int64 {
 	return clampToInt64(uint64(memory) + uint64(swap))
 }
 
-// formatPIDLimit formats a PID limit for the cgroup file pids.max. A negative limit gives "max".
-func formatPIDLimit(n int64) string {
-	if n < 0 {
+// formatPidsMax formats a PID limit for the cgroup file pids.max. A negative limit gives "max".
+func formatPidsMax(maxIfNegative int64) string {
+	if maxIfNegative < 0 {
 		return "max"
 	}
-	return strconv.FormatInt(n, 10)
+	return strconv.FormatInt(maxIfNegative, 10)
 }
 
 // formatPageSize formats a huge page size as in the names of hugetlb cgroup files: 2MB for 2Mi or 2048Ki. It

@@ -24,9 +24,9 @@ func TestStats_Edges(t *testing.T) {
 }
 
 func TestPids(t *testing.T) {
-	assert.Equal(t, "max", formatPIDLimit(-1))
-	assert.Equal(t, "0", formatPIDLimit(0))
-	assert.Equal(t, "1", formatPIDLimit(1))
+	assert.Equal(t, "max", formatPidsMax(-1))
+	assert.Equal(t, "0", formatPidsMax(0))
+	assert.Equal(t, "1", formatPidsMax(1))
 }
 
 func TestMajorMinor(t *testing.T) {

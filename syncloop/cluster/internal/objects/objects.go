@@ -144,7 +144,7 @@ func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	}
 	for _, r := range refs {
 		if o.mu.objects[r] == nil {
-			o.mu.objects[r] = o.newFollowedObject(r)
+			o.mu.objects[r] = o.newUnstartedFollowedObject(r)
 		}
 		o.mu.objects[r].pods[uid] = true
 	}
@@ -168,9 +168,9 @@ func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	o.wake.Signal()
 }
 
-// newFollowedObject returns the state of one ConfigMap or Secret, with functions to run its watch and to read
+// newUnstartedFollowedObject returns the state of one ConfigMap or Secret, with functions to run its watch and to read
 // the object. It does not start the watch.
-func (o *Objects) newFollowedObject(r ref) *followedObject {
+func (o *Objects) newUnstartedFollowedObject(r ref) *followedObject {
 	x := &followedObject{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
 	if r.secret {
 		setFollowerFuncs(o, r, x, o.cfg.Objects.Secret(r.namespace, r.name))
