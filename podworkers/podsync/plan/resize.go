@@ -375,6 +375,21 @@ func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
 	}
 }
 
+// setPodResources sets the resources of a pod with resources of its own (RZ-51): the allocated requests, and the
+// requests and limits in force. While a resize is in progress, the published ones are in force.
+func (in *StatusInput) setPodResources(status *v1.PodStatus) {
+	if in.Pod.Spec.Resources == nil {
+		return
+	}
+	withoutOverhead := v1.Pod{Spec: in.Pod.Spec}
+	withoutOverhead.Spec.Overhead = nil
+	status.AllocatedResources = podspec.Requests(&withoutOverhead)
+	status.Resources = &v1.ResourceRequirements{Requests: in.Pod.Spec.Resources.Requests, Limits: in.Pod.Spec.Resources.Limits}
+	if in.Old.Resources != nil && findResizeInProgress(status.Conditions) != nil {
+		status.Resources = in.Old.Resources
+	}
+}
+
 // isResizing reports whether a running init or regular container in a status does not have the resources of its
 // spec.
 func (in *StatusInput) isResizing(status *v1.PodStatus) bool {

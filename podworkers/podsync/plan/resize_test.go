@@ -29,7 +29,7 @@ import (
 //	                                  restart names the resource whose resize requires a restart
 //	decide                            the steps
 //	update [error]                    performs the steps UpdateContainer up to an error
-//	status                            the resources in the status, and the condition PodResizeInProgress
+//	status                            the resources in the status, also of a pod with limits, and the condition PodResizeInProgress
 //	spec a cpu=2/2                    the spec changes
 func TestResizes(t *testing.T) {
 	datadriven.RunTest(t, "testdata/resize/resize.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -204,6 +204,9 @@ func (s *resizeStory) status() string {
 			c := &list[i]
 			fmt.Fprintf(&b, "  %s allocated %s has %s\n", c.Name, describeList(c.AllocatedResources), describeRequirements(c.Resources))
 		}
+	}
+	if status.Resources != nil {
+		fmt.Fprintf(&b, "  pod allocated %s has %s\n", describeList(status.AllocatedResources), describeRequirements(status.Resources))
 	}
 	for _, c := range status.Conditions {
 		if c.Type == v1.PodResizeInProgress {

@@ -91,6 +91,7 @@ func CompleteStatus(in StatusInput, status v1.PodStatus) v1.PodStatus {
 	in.setNotReadyInOlderSandbox(&status)
 	status = podstatus.Conclude(in.Pod, status, in.buildObserved(&status))
 	in.completeResizeConditions(&status)
+	in.setPodResources(&status)
 	if status.Phase == v1.PodFailed && status.Reason == "" && status.Message == "" {
 		status.Message = describeCancelledStart(&status)
 	}
