@@ -41,6 +41,8 @@ func (o *options) nodeFlags() flagSet {
 		{name: "exec", description: "allow agent exec from this machine (false)", set: boolFlag(&o.exec)},
 		cliFlag{name: "state-dir", value: "DIR", description: "directory for volumes, logs and terminal statuses (none; with cri " + defaultStateDir + ")", set: o.setStateDir}.withAliases("root-dir"),
 		{name: "log-dir", value: "DIR", description: "directory of containers' logs, for this node alone (/var/log/pods, with others)", set: o.logs.SetDir},
+		{name: "cgroups-per-qos", value: "BOOL", description: "give each pod a cgroup with its limits, with --runtime=cri (true)", set: o.cgroups.SetPerQOS},
+		{name: "pod-max-pids", value: "N", description: "processes of a pod at most, with --cgroups-per-qos (-1: no limit)", set: o.cgroups.SetMaxPIDs},
 		{name: "log-links", value: "DIR", description: "links to the logs (/var/log/containers; with --log-dir none); empty for none", set: o.logs.SetLinks},
 		{name: "objects", value: "DIR", description: "directory of ConfigMaps and Secrets, see below (none; the examples have their own)", set: o.setObjects},
 		{name: "capacity", value: "NAME=N,...", description: "requestable resources, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", set: o.setCapacity},

@@ -51,6 +51,7 @@ type options struct {
 	urlHeader    http.Header
 	urlPeriod    time.Duration // zero: the default of the source
 	logs         command.Logs
+	cgroups      command.PodCgroups
 	config       string   // file with a KubeletConfiguration; empty: none
 	warnings     []string // about that file
 	args         []string // the command line

@@ -45,6 +45,9 @@ func (o *options) configureCRI(c *node.Config) error {
 		name = "containerd"
 	}
 	c.Runtime, c.Containers.RuntimeName = runtime, name
+	if err := o.cgroups.Configure(c, runtime, owner); err != nil {
+		return err
+	}
 	o.logs.Configure(c, dir, filepath.Join(dir, "logs"), "")
 	if c.Containers.DNS.ReadHost, err = o.newReaderOfResolverFileOrDefault(); err != nil {
 		return err

@@ -40,6 +40,7 @@ type options struct {
 	ips, certificateIPs                                  []string // from flags; IPs in a generated certificate
 	labels                                               map[string]string
 	logs                                                 command.Logs
+	cgroups                                              command.PodCgroups
 	taints                                               []v1.Taint
 	rootLock                                             *os.File // locks the root directory; may be nil
 }
@@ -54,6 +55,8 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.StringVar(&o.endpoint, "container-runtime-endpoint", "unix:///run/containerd/containerd.sock", "`socket` of the runtime, for cri")
 	f.StringVar(&o.root, "root-dir", "/var/lib/podkeel", "`directory` for volumes, logs and state, for cri")
 	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
+	f.Func("cgroups-per-qos", "`true` gives each pod a cgroup with its limits, for cri; the default", o.cgroups.SetPerQOS)
+	f.Func("pod-max-pids", "`number` of processes of a pod at most, with --cgroups-per-qos; -1, the default, is no limit", o.cgroups.SetMaxPIDs)
 	f.Func("log-links", "`directory` of a link to each log; if empty /var/log/containers, and none with --log-dir", o.logs.SetLinks)
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
 	f.BoolVar(&o.strict, "strict", false, "reject static pods with unknown or duplicate fields, which are ignored otherwise")
@@ -193,8 +196,13 @@ func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	if err != nil {
 		return fmt.Errorf("--root-dir: %w", err)
 	}
-	if c.Runtime, err = cri.New(cri.Config{Endpoint: o.endpoint, Owner: owner, Log: c.Log, Hooks: o.metrics.CRI()}); err != nil {
+	runtime, err := cri.New(cri.Config{Endpoint: o.endpoint, Owner: owner, Log: c.Log, Hooks: o.metrics.CRI()})
+	if err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
+	}
+	c.Runtime = runtime
+	if err := o.cgroups.Configure(c, runtime, owner); err != nil {
+		return err
 	}
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
 		dir, err := volumes.New(volumes.Config{

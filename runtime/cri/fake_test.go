@@ -35,6 +35,7 @@ type fake struct {
 	is struct {
 		name, version string
 		strict        bool
+		driver        *criv1.RuntimeConfigResponse
 	}
 
 	mu         sync.Mutex
@@ -241,6 +242,13 @@ func coded(err error) error {
 
 func (f *fake) Version(context.Context, *criv1.VersionRequest) (*criv1.VersionResponse, error) {
 	return &criv1.VersionResponse{Version: "0.1.0", RuntimeName: cmp.Or(f.is.name, "fake"), RuntimeVersion: cmp.Or(f.is.version, "1"), RuntimeApiVersion: "v1"}, nil
+}
+
+func (f *fake) RuntimeConfig(context.Context, *criv1.RuntimeConfigRequest) (*criv1.RuntimeConfigResponse, error) {
+	if f.is.driver == nil {
+		return nil, status.Error(codes.Unimplemented, "unknown method RuntimeConfig")
+	}
+	return f.is.driver, nil
 }
 
 func (f *fake) Status(ctx context.Context, _ *criv1.StatusRequest) (*criv1.StatusResponse, error) {

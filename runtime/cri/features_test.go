@@ -5,8 +5,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	criv1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cri"
 )
 
 // The adapter reports how a runtime mounts images once the runtime has answered a call. It refuses an unsupported kind
@@ -74,6 +76,29 @@ func TestFeatures_StrictGroups(t *testing.T) {
 		for _, err := range []error{inSandbox, inContainer} {
 			require.EqualError(t, err, "cri: runtime: unsupported: fake 1 cannot ignore the groups of the user in the image")
 			require.ErrorIs(t, err, runtime.ErrUnsupported)
+		}
+	}
+}
+
+// TestCgroupDriver has the answers of a runtime, of one that does not know the call, and of one without the field.
+func TestCgroupDriver(t *testing.T) {
+	for _, c := range []struct {
+		answer *criv1.RuntimeConfigResponse
+		want   string
+	}{
+		{&criv1.RuntimeConfigResponse{Linux: &criv1.LinuxRuntimeConfiguration{CgroupDriver: criv1.CgroupDriver_SYSTEMD}}, cri.CgroupDriverSystemd},
+		{&criv1.RuntimeConfigResponse{Linux: &criv1.LinuxRuntimeConfiguration{CgroupDriver: criv1.CgroupDriver_CGROUPFS}}, cri.CgroupDriverCgroupfs},
+		{&criv1.RuntimeConfigResponse{}, ""},
+		{nil, ""},
+	} {
+		s := newFake(t)
+		s.is.driver = c.answer
+		driver, err := s.client("me").CgroupDriver(t.Context())
+		assert.Equal(t, c.want, driver)
+		if c.want == "" {
+			assert.ErrorIs(t, err, runtime.ErrUnsupported)
+		} else {
+			assert.NoError(t, err)
 		}
 	}
 }

@@ -120,6 +120,29 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 	return res.GetRuntimeName(), res.GetRuntimeVersion(), err
 }
 
+// The cgroup drivers that CgroupDriver returns.
+const (
+	CgroupDriverCgroupfs = "cgroupfs"
+	CgroupDriverSystemd  = "systemd"
+)
+
+// CgroupDriver returns the cgroup driver of the runtime, which decides about the form of
+// RunSandboxRequest.CgroupDir: a path for cgroupfs, a slice for systemd. containerd before 2.0 does not
+// return it; the error then wraps runtime.ErrUnsupported.
+func (r *Runtime) CgroupDriver(ctx context.Context) (string, error) {
+	res, err := callRead(ctx, r, "RuntimeConfig", r.runtime.RuntimeConfig, &cri.RuntimeConfigRequest{})
+	if err != nil {
+		return "", err
+	}
+	if res.GetLinux() == nil {
+		return "", fmt.Errorf("%w: RuntimeConfig has no cgroup driver", runtime.ErrUnsupported)
+	}
+	if res.GetLinux().GetCgroupDriver() == cri.CgroupDriver_SYSTEMD {
+		return CgroupDriverSystemd, nil
+	}
+	return CgroupDriverCgroupfs, nil
+}
+
 // Features implements runtime.FeatureReporter. It returns every role for which CRI has a call; if
 // the runtime does not support the call, the call returns ErrUnsupported. CRI has no feature flag
 // for image volumes, so their support follows from the name and version of the runtime on the

@@ -1,0 +1,76 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/podkeel/podkeel/runtime/cgroups"
+	"github.com/podkeel/podkeel/runtime/cri"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// PodCgroups holds the flags for the cgroups of pods, which are the kubelet's.
+type PodCgroups struct {
+	// Off: the runtime chooses where pods run, and a pod has only the limits of its containers.
+	Off bool
+	// MaxPIDs is how many processes all containers of a pod may have together; 0 is no limit.
+	MaxPIDs int64
+}
+
+// SetPerQOS sets the flag --cgroups-per-qos.
+func (p *PodCgroups) SetPerQOS(text string) error {
+	on, err := strconv.ParseBool(text)
+	if p.Off = !on; err != nil {
+		return errors.New("expected true or false")
+	}
+	return nil
+}
+
+// SetMaxPIDs sets the flag --pod-max-pids. -1 is no limit.
+func (p *PodCgroups) SetMaxPIDs(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < -1 || n == 0 {
+		return errors.New("expected a number of at least 1, or -1")
+	}
+	p.MaxPIDs = max(n, 0)
+	return nil
+}
+
+// driverTimeout is how long a runtime may take to return its cgroup driver.
+const driverTimeout = 2 * time.Second
+
+// Configure gives the pods of a node cgroups below /podkeel-<owner>. It does not if the flags switch that off, the
+// runtime has the cgroup driver systemd, or this host permits no cgroups; then it logs why. A runtime that does not
+// answer counts as having the driver systemd on a host with systemd, and otherwise cgroupfs.
+func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner string) error {
+	if p.Off {
+		return nil
+	}
+	root, err := cgroups.RootForOwner(owner)
+	if err != nil {
+		return err
+	}
+	files := cgroups.NewHostFiles("/")
+	capabilities := cgroups.Probe(files, root)
+	systemd := capabilities.Systemd
+	ctx, cancel := context.WithTimeout(context.Background(), driverTimeout)
+	defer cancel()
+	if driver, err := runtime.CgroupDriver(ctx); err == nil {
+		systemd = driver == cri.CgroupDriverSystemd
+	}
+	if c.Log != nil && (systemd || capabilities.State != cgroups.Ready) {
+		reason := capabilities.Reason
+		if systemd {
+			reason = "the runtime has the cgroup driver systemd"
+		}
+		c.Log.Warn("pods get no cgroups of their own: only the limits of their containers apply", "reason", reason)
+	}
+	if systemd || capabilities.State != cgroups.Ready {
+		return nil
+	}
+	c.Cgroups.MaxPIDs = p.MaxPIDs
+	c.Cgroups.PodCgroups, err = cgroups.New(cgroups.Config{Root: root, Files: files, Capabilities: capabilities})
+	return err
+}
