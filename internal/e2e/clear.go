@@ -26,6 +26,7 @@ func (c *Containerd) removeAll() {
 	}
 	c.Stop()
 	c.killAndUnmount()
+	c.removeCgroups()
 	_ = exec.Command("ip", "link", "del", c.bridge).Run() // There is none if no pod had a network.
 	if c.t.Failed() {
 		c.t.Logf("the end of the log of containerd %s:\n%s", c.Version, c.logTail())
