@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"github.com/podkeel/podkeel/runtime/cgroups"
@@ -36,12 +37,19 @@ func removeCgroupsOfOwner(stateDir string) error {
 	return manager.RemoveRoot()
 }
 
-// removeCgroups removes the cgroups of all agents whose state directories are in the directory of this containerd.
+// removeCgroups removes the cgroups of all agents whose state directories are directly in the directory of this
+// containerd, or are the directory state in such a directory. It logs errors.
 func (c *Containerd) removeCgroups() {
-	for _, pattern := range [...]string{"*/owner", "*/state/owner"} {
-		files, _ := filepath.Glob(filepath.Join(c.Dir, pattern)) // The patterns are valid.
-		for _, file := range files {
-			if err := removeCgroupsOfOwner(filepath.Dir(file)); err != nil {
+	entries, err := os.ReadDir(c.Dir)
+	if err != nil {
+		c.t.Logf("e2e: %v", err)
+	}
+	for _, entry := range entries {
+		for _, dir := range [...]string{filepath.Join(c.Dir, entry.Name()), filepath.Join(c.Dir, entry.Name(), "state")} {
+			if _, err := os.Stat(filepath.Join(dir, "owner")); err != nil {
+				continue // It is no state directory.
+			}
+			if err := removeCgroupsOfOwner(dir); err != nil {
 				c.t.Logf("e2e: %v", err)
 			}
 		}

@@ -122,8 +122,10 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 
 // The cgroup drivers that CgroupDriver returns.
 const (
+	// CgroupDriverCgroupfs is the driver of a runtime that writes the files of cgroups itself.
 	CgroupDriverCgroupfs = "cgroupfs"
-	CgroupDriverSystemd  = "systemd"
+	// CgroupDriverSystemd is the driver of a runtime that asks systemd for cgroups.
+	CgroupDriverSystemd = "systemd"
 )
 
 // CgroupDriver returns the cgroup driver of the runtime, which decides about the form of
