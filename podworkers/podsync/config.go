@@ -150,6 +150,11 @@ type Hooks struct {
 	ActionDone func(Result)
 	// RestartDelayed is called in each sync for each container whose crash-loop delay is not over.
 	RestartDelayed func(RestartDelay)
+	// OOMKilled is called once for each container that the kernel has killed processes of because memory
+	// ran out, when a sync notices that the container has exited or has the reason OOMKilled. It needs a
+	// Config.Cgroups that is an OOMReader. After a restart of the agent the kills of a running container may
+	// be reported again.
+	OOMKilled func(OOMReport)
 	// ImagePulled is called after each successful pull of an image for a container or an image volume.
 	ImagePulled func(ImagePull)
 	// Panicked is called after each contained panic of the runtime, a hook, or another part of Config.

@@ -32,6 +32,7 @@ func (c *Config) wrapForPanics(guard *contain.Guard) {
 	c.Changed = contain.Hook1(guard, "Changed", c.Changed)
 	c.Hooks.ActionDone = contain.Hook1(guard, "Hooks.ActionDone", c.Hooks.ActionDone)
 	c.Hooks.ImagePulled = contain.Hook1(guard, "Hooks.ImagePulled", c.Hooks.ImagePulled)
+	c.Hooks.OOMKilled = contain.Hook1(guard, "Hooks.OOMKilled", c.Hooks.OOMKilled)
 	c.Hooks.RestartDelayed = contain.Hook1(guard, "Hooks.RestartDelayed", c.Hooks.RestartDelayed)
 	if read := c.DNS.ReadHost; read != nil {
 		c.DNS.ReadHost = func() (runtime.DNS, error) { return contain.CallWithResult(guard, "DNS.ReadHost", read) }

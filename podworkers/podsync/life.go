@@ -26,6 +26,7 @@ type incarnation struct {
 	recordedEvents       recordedEvents
 	persisted            persistedState
 	stableInput          stableInput
+	oom                  *oomState // nil: the counters of the cgroup were not read yet
 }
 
 // incarnationStage is how far an incarnation is.

@@ -24,7 +24,7 @@ const (
 )
 
 // statusWithTerminationMessages returns the observed status, or a copy of it with the termination messages of
-// exited containers. It reads each message once and stores it. If a message cannot be read, the copy has the
+// exited containers. The text about killed processes comes first. It reads each message once and stores it. If a message cannot be read, the copy has the
 // error as the message, and the next call reads again. Messages of removed containers are dropped.
 func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
@@ -40,6 +40,9 @@ func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runti
 				read = make(map[string]string)
 			}
 			read[record.ID] = message
+		}
+		if text := w.oomText(record.ID); text != "" {
+			message = strings.TrimSuffix(joinMessages(text, message), ": ")
 		}
 		if message == "" {
 			continue

@@ -34,6 +34,7 @@ func (s *Syncer) newStatusWriterAndConsumeSavedStates(ctx context.Context, pod *
 // status and the container states and passes the stored status to the prober. terminal means that no container
 // of the pod runs or will run.
 func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
+	w.observeOOM()
 	in := plan.StatusInput{
 		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
 		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,

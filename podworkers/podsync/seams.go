@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -112,6 +113,16 @@ type Cgroups interface {
 	// TearDown removes the cgroup, after all containers and sandboxes of the pod have stopped. It may be
 	// repeated. It is no error if there is none. After an error it is called again.
 	TearDown(ctx context.Context, uid types.UID) error
+}
+
+// OOMReader is an optional part of Cgroups. It shows which containers the kernel has killed processes of.
+type OOMReader interface {
+	// ReadOOM returns the counters of the pod's cgroup and of the cgroups of its containers. For a pod
+	// without a cgroup all counters of the pod are zero. For a node that cannot read counters the snapshot
+	// is empty. The snapshot does not change later. The Syncer calls it in the first pass over a pod, and in each pass in which a container has
+	// newly exited or newly has the reason OOMKilled, before TearDown. An error is logged, and the next pass
+	// calls it again.
+	ReadOOM(uid types.UID) (plan.OOMSnapshot, error)
 }
 
 // ErrVolumesOfAnotherPod is the error of Volumes and Files if the directory of the UID belongs to a pod

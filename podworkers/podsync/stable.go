@@ -65,7 +65,7 @@ func canBeStable(pod *v1.Pod) bool {
 // publish, a termination message to read, or saved states or statuses to update.
 func (p *podSync) hasUnfinishedWork() bool {
 	inc, kept := p.incarnation, p.incarnation.persisted.containers
-	return inc.memory.HasUnpublishedStart() || p.hasUnreadMessage() ||
+	return inc.memory.HasUnpublishedStart() || p.hasUnreadMessage() || p.oomReader != nil && p.hasUnexaminedOOM() ||
 		kept != nil && (kept.saveFailed || len(kept.saved) > 0) ||
 		p.cfg.TerminalStatuses != nil && inc.persisted.terminalStatus < nothingSaved
 }

@@ -27,6 +27,7 @@ type Syncer struct {
 	images       *images.Manager
 	statuses     StatusReader
 	delayedSaver DelayedContainerStates // nil: Config.ContainerStates is none
+	oomReader    OOMReader              // nil: Config.Cgroups is none
 	refresher    *fileRefresher
 	hooks        hookWaits
 	// runtimeFeaturesFunc and volumeProblemsFunc are the functions in Features. New makes them once.
@@ -50,6 +51,7 @@ func New(cfg Config) (*Syncer, error) {
 	s := &Syncer{guard: g, executor: executor.Over(cfg.Clock), node: cfg.nodeForRequests()}
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayedSaver, _ = cfg.ContainerStates.(DelayedContainerStates)
+	s.oomReader, _ = cfg.Cgroups.(OOMReader)
 	cfg.wrapForPanics(g)
 	s.cfg = cfg
 	if discards != nil {

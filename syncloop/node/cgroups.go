@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime/cgroups"
 )
 
@@ -29,10 +32,20 @@ type CgroupManager interface {
 	Remove(ctx context.Context, uid types.UID) error
 }
 
+// CgroupOOMReader is an optional part of CgroupManager. A *cgroups.Manager has it. Without it a container is
+// reported as killed only if the runtime gives it the reason OOMKilled and it exited by SIGKILL.
+type CgroupOOMReader interface {
+	// ReadOOM returns the counters of a pod's cgroup and of the cgroups directly in it, whose names are the
+	// IDs of containers. The error is cgroups.ErrNotFound if the pod has no cgroup, and cgroups.ErrUnavailable
+	// if the host has none.
+	ReadOOM(uid types.UID) ([]cgroups.OOM, error)
+}
+
 // podCgroups is the podsync.Cgroups of the node. It computes the values of each cgroup from the spec of the pod.
 // As a directoryStore it also finds the cgroups of pods that are gone.
 type podCgroups struct {
 	manager CgroupManager
+	oom     CgroupOOMReader // nil: the manager is none
 	policy  podresources.Policy
 	clock   clock.PassiveClock
 	mu      struct {
@@ -49,6 +62,7 @@ func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock) *podCgroups {
 		return nil
 	}
 	c := &podCgroups{manager: config.PodCgroups, clock: clk}
+	c.oom, _ = config.PodCgroups.(CgroupOOMReader)
 	if config.MaxPIDs > 0 {
 		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
 	}
@@ -86,6 +100,39 @@ func (c *podCgroups) TearDown(ctx context.Context, uid types.UID) error {
 	}
 	c.storeShares(uid, 0)
 	return nil
+}
+
+// ReadOOM implements podsync.OOMReader. It leaves out a cgroup that was removed while it was read. CRI-O puts
+// "crio-" before the ID of a container.
+func (c *podCgroups) ReadOOM(uid types.UID) (plan.OOMSnapshot, error) {
+	if c.oom == nil {
+		return plan.OOMSnapshot{}, nil
+	}
+	counters, err := c.oom.ReadOOM(uid)
+	switch {
+	case errors.Is(err, cgroups.ErrUnavailable):
+		return plan.OOMSnapshot{}, nil
+	case errors.Is(err, cgroups.ErrNotFound):
+		zero := podresources.Finite(0)
+		return plan.OOMSnapshot{Pod: plan.OOMCounters{Kills: zero, LimitReached: zero}}, nil
+	case err != nil:
+		return plan.OOMSnapshot{}, err
+	}
+	snapshot := plan.OOMSnapshot{Containers: make(map[string]plan.OOMCounters, len(counters))}
+	for _, group := range counters {
+		counters := plan.OOMCounters{Kills: group.TreeKills, LimitReached: group.LimitReached}
+		if group.Name == "" {
+			snapshot.Pod = counters
+			continue
+		}
+		if !counters.Kills.IsSet() { // Cgroup v1 counts no processes of the cgroups in a cgroup.
+			counters.Kills = group.Kills
+		}
+		if counters != (plan.OOMCounters{}) {
+			snapshot.Containers[strings.TrimPrefix(group.Name, "crio-")] = counters
+		}
+	}
+	return snapshot, nil
 }
 
 // setBurstableShares stores the CPU shares of a Burstable pod, or 0 for another pod. It then writes the

@@ -110,7 +110,7 @@ func (h Hooks) proberHooks(n *Node) prober.Hooks {
 func (h Hooks) syncerHooks(n *Node) podsync.Hooks {
 	return podsync.Hooks{
 		ActionDone: chainHooks(n.journal.recordSyncerAction, h.Syncer.ActionDone), RestartDelayed: chainHooks(n.journal.recordBackoff, h.Syncer.RestartDelayed),
-		ImagePulled: h.Syncer.ImagePulled, Panicked: n.guard.RecordPanic,
+		ImagePulled: h.Syncer.ImagePulled, OOMKilled: h.Syncer.OOMKilled, Panicked: n.guard.RecordPanic,
 	}
 }
 

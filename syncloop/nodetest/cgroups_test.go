@@ -13,19 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime/cgroups"
 	"github.com/podkeel/podkeel/runtime/cgroups/cgroupstest"
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
 // cgroupNode is a node with a fake cgroup file system of version 1.
-func cgroupNode(t *testing.T, dir *cgroupstest.Dir) *nodetest.Simulation {
+func cgroupNode(t *testing.T, dir *cgroupstest.Dir, change ...func(*node.Config)) *nodetest.Simulation {
 	root, err := cgroups.RootForOwner("test")
 	require.NoError(t, err)
 	manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
 	require.NoError(t, err)
-	return nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{Cgroups: node.CgroupsConfig{PodCgroups: manager, MaxPIDs: 100}}})
+	config := node.Config{Cgroups: node.CgroupsConfig{PodCgroups: manager, MaxPIDs: 100}}
+	for _, f := range change {
+		f(&config)
+	}
+	return nodetest.New(t, nodetest.Config{Seed: 1, Node: config})
 }
 
 // cgroupFile returns the content of a file in a hierarchy of the fake, or "" if it is missing.
@@ -120,6 +127,35 @@ func TestCgroups_CG13_NotCreated(t *testing.T) {
 	dir.Fail(nil)
 	b.Run(time.Minute)
 	b.AssertStatus("web", "1/1 Running restarts=0")
+	b.Stop()
+}
+
+// OM-5: the counters of a real cgroup manager decide who was killed. The kernel of cgroup v1 has removed the cgroup of
+// the victim, and the innocent container still has one.
+func TestCgroups_OM5_Killed(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	var reports []podsync.OOMReport
+	b := cgroupNode(t, dir, func(c *node.Config) {
+		c.Hooks.Syncer.OOMKilled = func(r podsync.OOMReport) { reports = append(reports, r) }
+	})
+	pod := limitedPod("web", "1", "200Mi")
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
+	pod.Spec.Containers = append(pod.Spec.Containers, *pod.Spec.Containers[0].DeepCopy())
+	pod.Spec.Containers[1].Name = "innocent"
+	victim := pod.Spec.Containers[0].Name
+	pod.Annotations[memory.AnnotationPrefix+victim] = "run=10s exit=137 reason=OOMKilled"
+	pod.Annotations[memory.AnnotationPrefix+"innocent"] = "run=20s exit=7 reason=OOMKilled"
+	b.Apply(pod)
+	b.Run(5 * time.Second)
+	dir.SetFile("/sys/fs/cgroup/memory/podkeel-test/burstable/podweb/memory.failcnt", "3")
+	b.Run(time.Minute)
+	assert.Equal(t, []podsync.OOMReport{{UID: "web", Container: victim, Limit: plan.OOMLimitPod}}, reports)
+	text := "the kernel killed processes of the container, because the memory limit of the pod was reached"
+	for _, c := range b.Pod("web").Status.ContainerStatuses {
+		require.NotNil(t, c.State.Terminated, c.Name)
+		assert.Equal(t, "OOMKilled", c.State.Terminated.Reason)
+		assert.Equal(t, c.Name == victim, c.State.Terminated.Message == text, "%s: %s", c.Name, c.State.Terminated.Message)
+	}
 	b.Stop()
 }
 
