@@ -33,7 +33,7 @@ func (p *PLEG) Relist(ctx context.Context) error {
 // stored list unchanged and is recorded for the health check. A listing that is cancelled because the PLEG is
 // stopping calls no hook.
 func (p *PLEG) listPods(ctx context.Context) error {
-	number, began, prev := p.recordListBegin()
+	number, began, prev := p.recordListBeginAndCancelExtraList()
 	call, cancel := p.executor.WithDeadline(ctx, began.Add(p.cfg.ListTimeout))
 	pods, err := p.cfg.Runtime.ListPods(call)
 	cancel()
@@ -52,10 +52,10 @@ func (p *PLEG) listPods(ctx context.Context) error {
 	return nil
 }
 
-// recordListBegin records that a listing is in flight. It returns the new listing's sequence number, the
+// recordListBeginAndCancelExtraList records that a listing is in flight. It returns the new listing's sequence number, the
 // current time, and the stored list. It also cancels the extra listing for pods that only a runtime event has
 // named, because this listing shows them.
-func (p *PLEG) recordListBegin() (number uint64, began time.Time, prev []runtime.Pod) {
+func (p *PLEG) recordListBeginAndCancelExtraList() (number uint64, began time.Time, prev []runtime.Pod) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()

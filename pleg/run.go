@@ -181,7 +181,7 @@ func (r *listSchedule) isStreamSufficient(now time.Time) bool {
 	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= streamTrustedAfter) && r.err == nil && r.number > r.streamListMark
 }
 
-// recordListBegin records that a listing is in flight since now.
+// recordListBeginAndCancelExtraList records that a listing is in flight since now.
 func (r *listSchedule) recordListBegin(now time.Time) { r.inFlight, r.began = true, now }
 
 // recordSuccess records a successful listing, which began at began, ended at now and has the given sequence

@@ -33,8 +33,8 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 			continue
 		}
 		p.recordStreamOpen()
-		err := source.Events(ctx, p.handleEvent)
-		lasted := p.recordStreamEnd()
+		err := source.Events(ctx, p.recordEventAndRequestInspection)
+		lasted := p.recordStreamEndAndWake()
 		if ctx.Err() != nil || isInterrupted(ctx, err) {
 			return
 		}
@@ -53,14 +53,14 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	}
 }
 
-// handleEvent records that the event stream works, requests an inspection of the pod that the event names, if
+// recordEventAndRequestInspection records that the event stream works, requests an inspection of the pod that the event names, if
 // any, and wakes the loop. The rest of the event is not used (F65, F66).
-func (p *PLEG) handleEvent(event runtime.Event) {
+func (p *PLEG) recordEventAndRequestInspection(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	p.mu.schedule.eventReceived = true
 	if event.UID != "" {
-		p.mu.table.handleEvent(event.UID, now)
+		p.mu.table.requestInspectionOrExtraList(event.UID, now)
 	}
 	p.mu.Unlock()
 	p.wake.Signal()
@@ -76,10 +76,10 @@ func (p *PLEG) recordStreamOpen() {
 	r.streamOpen, r.streamOpenedAt, r.eventReceived, r.streamListMark = true, now, false, p.mu.table.number
 }
 
-// recordStreamEnd records that the event stream has ended, and wakes the loop, because frequent listings are
+// recordStreamEndAndWake records that the event stream has ended, and wakes the loop, because frequent listings are
 // necessary again. It reports whether the stream was open for streamTrustedAfter; whether it delivered events
 // does not matter.
-func (p *PLEG) recordStreamEnd() (lasted bool) {
+func (p *PLEG) recordStreamEndAndWake() (lasted bool) {
 	now := p.executor.Now()
 	p.mu.Lock()
 	r := &p.mu.schedule

@@ -153,7 +153,7 @@ func (w *Workers) addKillResolutionLocked(act *actions, e *lifecycle.Effect) {
 // set. w.mu.mark keeps the highest observation number of all forgotten pods: if a UID is used again, an older
 // observation must not count as fresh.
 func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
-	r := w.mu.records.recordAt(e.Ref)
+	r := w.mu.records.recordAtOrAllocate(e.Ref)
 	w.mu.mark = max(w.mu.mark, r.observedMark)
 	*r = record{}
 	if w.config.Hooks.Forgotten != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// updateRetryState stores the runtime status that the call was given if the call did not succeed, or nil if it
+// storeFailedStatusAndCountTransient stores the runtime status that the call was given if the call did not succeed, or nil if it
 // succeeded. It also counts FailedTransient results in a row; any other result resets that count.
-func (r *record) updateRetryState(j *job, result lifecycle.Result) {
+func (r *record) storeFailedStatusAndCountTransient(j *job, result lifecycle.Result) {
 	r.failedCallStatus = nil
 	if !result.OK() {
 		r.failedCallStatus = j.status
@@ -29,7 +29,7 @@ func (w *Workers) endBackoffIfRuntimeChanged(uid types.UID, ref lifecycle.Ref, i
 		return
 	}
 	w.mu.Lock()
-	before := w.mu.records.recordAt(ref).failedCallStatus
+	before := w.mu.records.recordAtOrAllocate(ref).failedCallStatus
 	w.mu.Unlock()
 	change := lifecycle.RuntimeChange(before, now)
 	if change == "" {

@@ -62,7 +62,7 @@ func (w *Workers) outlookAndQueueState(uid types.UID) (o Outlook, queueFailed bo
 	if !ok {
 		return o, false
 	}
-	if j := w.mu.records.recordAt(ref).running; j != nil {
+	if j := w.mu.records.recordAtOrAllocate(ref).running; j != nil {
 		o.Step = Step(j.step.Load())
 	}
 	o.NextAt, _ = w.mu.queue.Due(uid)

@@ -117,8 +117,8 @@ type records []*[recordChunk]record
 
 const recordChunk = 64
 
-// recordAt returns the record of a Ref. It allocates memory for the record if needed.
-func (rs *records) recordAt(ref lifecycle.Ref) *record {
+// recordAtOrAllocate returns the record of a Ref. It allocates memory for the record if needed.
+func (rs *records) recordAtOrAllocate(ref lifecycle.Ref) *record {
 	chunk, place := ref.Index()/recordChunk, ref.Index()%recordChunk
 	for len(*rs) <= chunk {
 		*rs = append(*rs, new([recordChunk]record))

@@ -75,7 +75,7 @@ func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted li
 // getOrInitRecordLocked returns the record of a Ref. A new record gets its worker function, and the highest
 // observation number of the forgotten pods as its own.
 func (w *Workers) getOrInitRecordLocked(ref lifecycle.Ref) *record {
-	r := w.mu.records.recordAt(ref)
+	r := w.mu.records.recordAtOrAllocate(ref)
 	if r.run == nil {
 		r.run = func() { w.runWorker(ref) }
 		r.observedMark = w.mu.mark

@@ -51,7 +51,7 @@ func (w *Workers) runWorker(ref lifecycle.Ref) {
 
 // startNextJobOrExit returns the pod's next job and true. If there is none it returns false, decrements the
 // number of workers, and wakes the shutdown if this was the last worker.
-func (w *Workers) startNextJobOrExit(ref lifecycle.Ref) (*job, bool) {
+func (w *Workers) startNextJobOrExit(ref lifecycle.Ref) (next *job, started bool) {
 	ctx := &syncContext{executor: w.executor}
 	ctx.Init(w.root)
 	w.mu.Lock()
@@ -307,7 +307,7 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 		r := w.getOrInitRecordLocked(j.Ref)
 		r.running = nil
 		r.observedMark = j.minMark
-		r.updateRetryState(j, outcome.result)
+		r.storeFailedStatusAndCountTransient(j, outcome.result)
 	}
 	continues = w.removeWakeEffectLocked(j.Ref)
 	w.applyEffectsLocked(&j.actions, &j.retryTimes)

@@ -23,7 +23,7 @@ const orphanTermination = 1
 func (h *Handlers) HandlePodCleanups(context.Context) error {
 	defer h.updateUsage()
 	h.retryPanickedPods()
-	h.startGracesOfCompleteSources()
+	h.startGracesAndStoreIfAllOver()
 	c := &cleanup{Handlers: h, generation: h.config.Workers.Generation(), running: h.config.Runtime.Pods()}
 	h.updateAllocationsFromRuntime(c.running)
 	c.pods, c.mirrors, _ = h.config.Manager.GetPodsAndMirrorPods()

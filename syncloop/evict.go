@@ -67,9 +67,9 @@ func (h *Handlers) StopWaiting() {
 	}
 }
 
-// handleEvictions publishes the terminal status of each waiting pod that was evicted. If an earlier agent has
+// failOrKillEvictedWaitingPods publishes the terminal status of each waiting pod that was evicted. If an earlier agent has
 // started the pod and it still runs, the pod instead gets a worker that kills it.
-func (h *Handlers) handleEvictions() {
+func (h *Handlers) failOrKillEvictedWaitingPods() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {
 		return

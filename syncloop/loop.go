@@ -124,7 +124,7 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.handleUpdates(ctx, l.config.Updates.TakeAll(nil))
 	l.changed = l.changes.TakeAll(l.changed[:0])
 	l.handleRuntimeChanges(ctx, l.changed)
-	l.handleProbeResults(ctx)
+	l.storeProbeResultsAndSyncPods(ctx)
 	l.requested = l.syncRequests.TakeAll(l.requested[:0])
 	for _, request := range l.requested {
 		l.syncPod(ctx, request.UID)

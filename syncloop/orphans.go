@@ -30,10 +30,10 @@ type orphans struct {
 // unknown pods must not be removed. Any goroutine may call it.
 func (h *Handlers) OrphanGraceOver() bool { return h.over.Load() }
 
-// startGracesOfCompleteSources starts the orphan grace of each source that has delivered its first complete
+// startGracesAndStoreIfAllOver starts the orphan grace of each source that has delivered its first complete
 // list. In this time the source may still name a pod that an earlier agent has started. When the graces of all
 // sources are over, it stores that, and later calls do nothing.
-func (o *orphans) startGracesOfCompleteSources() {
+func (o *orphans) startGracesAndStoreIfAllOver() {
 	if o.over.Load() {
 		return
 	}
@@ -121,7 +121,7 @@ func (o *orphans) killBlockingOrphansAndRequestHousekeepingIfDue() (next time.Ti
 
 // earlierTime returns the earlier of two times. It ignores a time whose flag is false, and returns false if
 // both flags are false.
-func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (time.Time, bool) {
+func earlierTime(a time.Time, aTimed bool, b time.Time, bTimed bool) (earlier time.Time, timed bool) {
 	if !bTimed || aTimed && a.Before(b) {
 		return a, aTimed
 	}

@@ -87,10 +87,10 @@ func (p *probeResults) takeAll() []ProbeResult {
 	return results
 }
 
-// handleProbeResults takes the new probe results, stores readiness and startup results, and syncs their pods
+// storeProbeResultsAndSyncPods takes the new probe results, stores readiness and startup results, and syncs their pods
 // (SL-12, SL-13). A failed liveness probe only causes a sync; a successful one has no effect. A result is
 // stored even if the pod is no longer desired, but only desired pods are synced.
-func (l *Loop) handleProbeResults(ctx context.Context) {
+func (l *Loop) storeProbeResultsAndSyncPods(ctx context.Context) {
 	for _, r := range l.probes.takeAll() {
 		switch {
 		case r.Probe == Liveness && r.Success:

@@ -246,7 +246,7 @@ func (h *Handlers) HandleWaiting(context.Context) (next time.Time, timed bool) {
 			h.recordAndPublishRejection(h.readRecord(uid).waiter.pod, rejectedByShutdown)
 		}
 	}
-	h.handleEvictions()
+	h.failOrKillEvictedWaitingPods()
 	if h.shared.takeRecheck() {
 		h.table.Recheck()
 	}

@@ -59,9 +59,9 @@ type agent struct {
 
 // podView shows the pods to people: as a table on a terminal, or as lines.
 type podView interface {
-	// updatePod is called for each change of a pod, one call at a time. An error means that the output is closed.
+	// storePodUnlessTerminated is called for each change of a pod, one call at a time. An error means that the output is closed.
 	updatePod(state node.PodState) error
-	// drawUntilDone is called once, concurrently with updatePod. It returns when ctx is done and all updates are shown.
+	// drawUntilDone is called once, concurrently with storePodUnlessTerminated. It returns when ctx is done and all updates are shown.
 	drawUntilDone(ctx context.Context)
 }
 

@@ -40,7 +40,7 @@ type podEvents struct {
 
 // countAndFormatIfAllowed counts an event and returns its line. It returns false if the event must not be
 // printed: if its count is not a power of two, or if its pod has printed too many events lately.
-func (d *eventLimiter) countAndFormatIfAllowed(e event, now time.Time) (string, bool) {
+func (d *eventLimiter) countAndFormatIfAllowed(e event, now time.Time) (line string, allowed bool) {
 	p := d.podEntryOrNew(podKey{e.uid, e.pod}, now)
 	if len(p.seen) >= maxPodEvents && p.seen[e] == 0 {
 		clear(p.seen)
@@ -79,7 +79,7 @@ func (d *eventLimiter) podEntryOrNew(key podKey, now time.Time) *podEvents {
 
 // takeToken adds one token for each eventPeriod since it last added one, up to eventBurst tokens. Then it takes
 // one token and returns true, or returns false if the pod has none.
-func (p *podEvents) takeToken(now time.Time) bool {
+func (p *podEvents) takeToken(now time.Time) (taken bool) {
 	if grown := int(now.Sub(p.tokensSince) / eventPeriod); grown > 0 {
 		p.tokens = min(p.tokens+grown, eventBurst)
 		p.tokensSince = p.tokensSince.Add(time.Duration(grown) * eventPeriod)

@@ -51,7 +51,7 @@ func newLiveTable(t terminal) *liveTable {
 	return l
 }
 
-// updatePod implements podView. It stores the state of the pod, or deletes the pod if it is gone, and requests
+// storePodUnlessTerminated implements podView. It stores the state of the pod, or deletes the pod if it is gone, and requests
 // a redraw. It returns the error of an earlier draw.
 func (l *liveTable) updatePod(state node.PodState) error {
 	l.mu.Lock()

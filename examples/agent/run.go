@@ -197,16 +197,16 @@ func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	}
 	for state := range n.Watch(ctx) {
 		b.logs.startLogReaders(ctx, state.Pod)
-		if b.updatePod(state) {
+		if b.storePodUnlessTerminated(state) {
 			close(b.allTerminated)
 			return
 		}
 	}
 }
 
-// updatePod stores the new state of a pod, unless the stored state is terminated. It returns true if all pods
+// storePodUnlessTerminated stores the new state of a pod, unless the stored state is terminated. It returns true if all pods
 // have terminated or are gone.
-func (b *podBatch) updatePod(state node.PodState) (allTerminated bool) {
+func (b *podBatch) storePodUnlessTerminated(state node.PodState) (allTerminated bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, pod := range b.pods {

@@ -44,8 +44,8 @@ func (s *redrawnScreen) renderIfChanged(above, rows []string, width, height int)
 }
 
 // fitRows cuts the rows to the size of the terminal, and leaves one line for the cursor. It replaces
-// unprintable characters. If not all rows fit, the last line says how many are not shown. The first row is the
-// heading.
+// unprintable characters. If not all rows fit, the last line says how many are not shown; the first row is the
+// heading and does not count. It returns nil if height is less than 2.
 func fitRows(rows []string, width, height int) []string {
 	room := height - 1
 	shown := rows

@@ -56,10 +56,10 @@ func (t *rowPrinter) printCells(cells []string) error {
 	return err
 }
 
-// drawUntilDone implements podView. It only waits, because updatePod prints each line at once.
+// drawUntilDone implements podView. It only waits, because storePodUnlessTerminated prints each line at once.
 func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
-// updatePod implements podView. It prints the row of the pod if it has changed, and the headings before the
+// storePodUnlessTerminated implements podView. It prints the row of the pod if it has changed, and the headings before the
 // first row. For a pod that is gone it prints the status Gone, unless another pod with its name is in the
 // table.
 func (t *rowPrinter) updatePod(state node.PodState) error {

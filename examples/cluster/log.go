@@ -70,7 +70,7 @@ func (c *rateLimitedHandler) Handle(ctx context.Context, r slog.Record) error {
 // recordIfNotRecent records that a message is written now, and returns true. It returns false and records nothing if
 // the message was written within repeatPeriod. If maxRecent messages are recorded, it first removes all, so
 // that some are written again.
-func (r *recentMessages) recordIfNotRecent(key string, now time.Time) bool {
+func (r *recentMessages) recordIfNotRecent(key string, now time.Time) (recorded bool) {
 	r.Lock()
 	defer r.Unlock()
 	if at, ok := r.written[key]; ok && now.Sub(at) < repeatPeriod {

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// run starts the nodes, and lets the operator reconcile periodically until ctx is done or it fails.
+// run starts the nodes, and lets the operator delete and create pods periodically until ctx is done or it fails.
 func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -55,7 +55,7 @@ func run(ctx context.Context, server *apiservertest.Server, o *operator) error {
 	tick := time.NewTicker(o.every)
 	defer tick.Stop()
 	for {
-		if err := o.reconcile(); err != nil {
+		if err := o.deleteTerminatedAndCreateMissing(); err != nil {
 			return err
 		}
 		select {
@@ -84,9 +84,9 @@ type operator struct {
 	created  int
 }
 
-// reconcile deletes terminated pods, and creates the missing replicas, each on the node with the fewest pods.
+// deleteTerminatedAndCreateMissing deletes terminated pods, and creates the missing replicas, each on the node with the fewest pods.
 // It ignores errors of deletions, as the next call tries again.
-func (o *operator) reconcile() error {
+func (o *operator) deleteTerminatedAndCreateMissing() error {
 	total, on := 0, map[string]int{}
 	for _, name := range o.nodes {
 		for _, pod := range o.pods.Pods(name) {

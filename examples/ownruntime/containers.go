@@ -38,7 +38,7 @@ func (p *processes) CreateContainer(_ context.Context, req runtime.CreateContain
 	words := append(req.Command[:len(req.Command):len(req.Command)], req.Args...)
 	c := &process{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
 	c.cmd.Dir, c.cmd.Env = req.WorkingDir, append(c.cmd.Environ(), envStrings(req.Env)...)
-	startInNewGroup(c.cmd)
+	setNewProcessGroup(c.cmd)
 	c.Container = runtime.Container{
 		ID: p.newIDLocked("container"), Name: req.Name, SandboxID: s.ID, Attempt: req.Attempt,
 		Incarnation: req.Pod.Incarnation, State: runtime.StateCreated,

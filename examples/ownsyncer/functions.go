@@ -143,7 +143,7 @@ func (f *functions) findFunction(uid types.UID) *function {
 
 // recordFailureOfLatePod records a failure of the pod. It returns true if the pod has the name "late" and this
 // is its first failure.
-func (f *functions) recordFailureOfLatePod(pod *v1.Pod) bool {
+func (f *functions) recordFailureOfLatePod(pod *v1.Pod) (firstOfLatePod bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	first := pod.Name == "late" && !f.mu.failed[pod.UID]

@@ -84,7 +84,7 @@ func (s *scheduler) retryWhenPodsEnd(ctx context.Context, n *node.Node) {
 // placePodOrPrintReasons applies a pod to the node with the least allocated CPU on which the pod fits, and
 // returns true. If no node fits, it returns false, and prints the reasons the first time. A node counts an
 // applied pod at once.
-func (s *scheduler) placePodOrPrintReasons(pod *v1.Pod) bool {
+func (s *scheduler) placePodOrPrintReasons(pod *v1.Pod) (placed bool) {
 	var best *node.Node
 	reasons := map[string]int{}
 	for _, n := range s.nodes {

@@ -28,7 +28,7 @@ func (g *Group) Go(f func()) {
 	g.mu.running++
 	g.mu.Unlock()
 	g.exec.Go(func() {
-		defer g.recordMemberEnd()
+		defer g.recordMemberEndAndOpenLatches()
 		f()
 	})
 }
@@ -66,9 +66,9 @@ func (g *Group) newDoneLatchIfRunning() Latch {
 	return all
 }
 
-// recordMemberEnd records the end of one member. After the last running member it opens the latches that newDoneLatchIfRunning
+// recordMemberEndAndOpenLatches records the end of one member. After the last running member it opens the latches that newDoneLatchIfRunning
 // has returned.
-func (g *Group) recordMemberEnd() {
+func (g *Group) recordMemberEndAndOpenLatches() {
 	g.mu.Lock()
 	g.mu.running--
 	var waiters []Latch
@@ -151,7 +151,7 @@ func (e *eachCall) callRemaining() {
 }
 
 // takeNextIndex takes the next index and returns it. It returns false if no index is left.
-func (e *eachCall) takeNextIndex() (int, bool) {
+func (e *eachCall) takeNextIndex() (index int, taken bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i := e.next

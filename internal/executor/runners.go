@@ -56,7 +56,7 @@ func (r *Runners) Go(f func()) {
 	}
 	r.mu.Lock()
 	r.mu.pending.push(f)
-	start, wake := r.prepareStartLocked()
+	start, wake := r.recordStartIfNeededLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
 }
@@ -71,10 +71,10 @@ func (r *Runners) Close() {
 	closeWakeChannels(parked)
 }
 
-// prepareStartLocked returns false if no function is pending, or if a goroutine is already starting that will
+// recordStartIfNeededLocked returns false if no function is pending, or if a goroutine is already starting that will
 // run one. Else it records a start and returns true; the caller must then call wakeOrStart. It also removes a
 // parked goroutine and returns its wake channel, or nil if a new goroutine is needed.
-func (r *Runners) prepareStartLocked() (start bool, wake chan struct{}) {
+func (r *Runners) recordStartIfNeededLocked() (start bool, wake chan struct{}) {
 	if r.mu.starting || r.mu.pending.len() == 0 {
 		return false, nil
 	}
@@ -127,7 +127,7 @@ func (r *Runners) popFunctionAndStartNext(started bool) func() {
 		r.mu.starting = false
 	}
 	f := r.mu.pending.pop()
-	start, wake := r.prepareStartLocked()
+	start, wake := r.recordStartIfNeededLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
 	return f

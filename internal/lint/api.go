@@ -171,7 +171,8 @@ type exposure struct {
 	expr ast.Node
 }
 
-// exposedTypes returns the type expressions of the exported names that a declaration declares.
+// exposedTypes returns the type expressions of the exported names that a declaration declares. It returns none
+// for a method of an unexported type.
 func exposedTypes(d ast.Decl) []exposure {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -237,7 +238,7 @@ func (r *findings) reportHiddenTypes(h Codebase, p *Package, f *File, types map[
 // reportHiddenType reports a syntax node that names a type of an internal package or one of types, the
 // unexported types of the package. For a field it searches the type of the field. It returns true if
 // ast.Inspect shall also visit the children of the node.
-func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, node ast.Node) bool {
+func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, node ast.Node) (visitChildren bool) {
 	text := ""
 	switch n := node.(type) {
 	case *ast.Field:

@@ -141,8 +141,8 @@ func testNamesByLine(m *Module, f *File) map[int]string {
 	return out
 }
 
-// findTestdataCitations returns the citations in the files under a package's testdata directory. It also searches
-// the names of the files; an id in a name is a citation in line 1.
+// findTestdataCitations returns the citations in the files under a package's testdata directory, which may be
+// missing. It also searches the names of the files; an id in a name is a citation in line 1.
 func findTestdataCitations(m *Module, p *Package) ([]Citation, error) {
 	root := filepath.Join(m.Root, p.Dir)
 	var out []Citation

@@ -55,7 +55,7 @@ func checkFuncDoc(r *findings, f *File, d *ast.FuncDecl) {
 }
 
 // receiverTypeName returns the name of a method's receiver type. For a function it returns the exported word
-// "Function", so that callers can test both with ast.IsExported.
+// "Function", so that callers can test both with ast.IsExported. It returns "" for a receiver of another form.
 func receiverTypeName(d *ast.FuncDecl) string {
 	if d.Recv == nil {
 		return "Function"

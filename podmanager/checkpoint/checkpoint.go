@@ -155,8 +155,8 @@ func (c *Containers) Pods(filter func(types.UID) bool, limit int) ([]types.UID, 
 	return c.files.storedUIDs(filter, limit), nil
 }
 
-// decodeContainerStates parses the file of a Containers and validates its header. It returns an error if the
-// file cannot belong to a pod with this file name.
+// decodeContainerStates parses the file with the container states of one pod. It returns an error if the file
+// has another version, or if its UID does not belong to the file name.
 func decodeContainerStates(name string, text []byte) (types.UID, *containerStates, error) {
 	var r containerStates
 	if err := json.Unmarshal(text, &r); err != nil {

@@ -348,8 +348,8 @@ func encodeTerminalStatus(pod *v1.Pod, status *v1.PodStatus) ([]byte, error) {
 	return text, err
 }
 
-// decodeTerminalStatus parses the file of a Dir. It returns an error if its header does not fit the file name,
-// or if its phase is not terminal.
+// decodeTerminalStatus parses the file with the terminal status of one pod. It returns an error if the file has
+// another version, if its UID does not belong to the file name, or if its phase is not terminal.
 func decodeTerminalStatus(name string, text []byte) (types.UID, *terminalStatus, error) {
 	var e terminalStatus
 	if err := json.Unmarshal(text, &e); err != nil {

@@ -57,7 +57,7 @@ func readyConditionStatus(s *v1.PodStatus) v1.ConditionStatus {
 // takeNextUpdateForWorker removes the next update to send from the queue, returns it and counts a worker as
 // busy. It returns false if no worker is free, no update is due, or all sends pause after an outage of the
 // sink.
-func (s *Sender) takeNextUpdateForWorker(now time.Time) (Update, bool) {
+func (s *Sender) takeNextUpdateForWorker(now time.Time) (next Update, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hasNoFreeWorkerLocked() || now.Before(s.mu.outageEnd) {
@@ -97,7 +97,7 @@ func (s *Sender) sendOrPostpone(ctx context.Context, u Update) {
 	sent := u
 	s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], now time.Time) {
 		s.mu.outages = 0
-		s.recordSentLocked(&u, held)
+		s.recordSentOrDeleteRemovedLocked(&u, held)
 		if u.Status = stored; held {
 			s.holdUntilLocked(u, now, now.Add(outbox.RecheckPeriod))
 			return
@@ -206,9 +206,9 @@ func (s *Sender) freeWorkerAndUpdate(uid types.UID, update func(b *outbox.Box[Up
 	update(s.mu.box, now)
 }
 
-// recordSentLocked records the status that the sink has stored or refused, and resets the pod's failures. After
+// recordSentOrDeleteRemovedLocked records the status that the sink has stored or refused, and resets the pod's failures. After
 // a removal it deletes the record of the pod. held says that the status was sent without its terminal phase.
-func (s *Sender) recordSentLocked(u *Update, held bool) {
+func (s *Sender) recordSentOrDeleteRemovedLocked(u *Update, held bool) {
 	if u.Removed {
 		delete(s.mu.sent, u.UID)
 		return

@@ -111,7 +111,7 @@ func (s *Store) SetPodStatus(pod *v1.Pod, status v1.PodStatus) {
 		return
 	}
 	next := status.DeepCopy()
-	s.applyChange(pod.UID, func(*entry) *statusChange {
+	s.storeProposedChangeAndNotify(pod.UID, func(*entry) *statusChange {
 		return &statusChange{pod: pod, status: next, force: pod.DeletionTimestamp != nil, checkRestarts: true}
 	})
 }
@@ -124,7 +124,7 @@ func (s *Store) ReplacePodStatus(pod *v1.Pod, status v1.PodStatus) {
 		return
 	}
 	next := status.DeepCopy()
-	s.applyChange(pod.UID, func(*entry) *statusChange {
+	s.storeProposedChangeAndNotify(pod.UID, func(*entry) *statusChange {
 		return &statusChange{pod: pod, status: next, newEpoch: true}
 	})
 }
@@ -135,7 +135,7 @@ func (s *Store) TerminatePod(pod *v1.Pod) {
 	if pod == nil {
 		return
 	}
-	s.applyChange(pod.UID, func(e *entry) *statusChange {
+	s.storeProposedChangeAndNotify(pod.UID, func(e *entry) *statusChange {
 		next := e.statusOrPodStatus(pod).DeepCopy()
 		reconcile.Terminate(pod, next, podmanager.IsStaticPod(pod))
 		return &statusChange{pod: pod, status: next, force: true, finished: true}
@@ -146,7 +146,7 @@ func (s *Store) TerminatePod(pod *v1.Pod) {
 // ContainerStatus.ContainerID of the container. The call does nothing if the pod or the container is
 // unknown or nothing changes. It ignores a success of a container that does not run.
 func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready bool) {
-	s.applyChange(s.translateUID(uid), func(e *entry) *statusChange {
+	s.storeProposedChangeAndNotify(s.translateUID(uid), func(e *entry) *statusChange {
 		return e.newStatusChange(func(next *v1.PodStatus) bool {
 			return reconcile.SetReady(e.pod, next, containerID, ready)
 		})
@@ -155,7 +155,7 @@ func (s *Store) SetContainerReadiness(uid types.UID, containerID string, ready b
 
 // SetContainerStartup stores the result of a startup probe, like SetContainerReadiness.
 func (s *Store) SetContainerStartup(uid types.UID, containerID string, started bool) {
-	s.applyChange(s.translateUID(uid), func(e *entry) *statusChange {
+	s.storeProposedChangeAndNotify(s.translateUID(uid), func(e *entry) *statusChange {
 		return e.newStatusChange(func(next *v1.PodStatus) bool {
 			return reconcile.SetStarted(e.pod, next, containerID, started)
 		})
@@ -272,12 +272,12 @@ type statusChange struct {
 	checkRestarts bool // reject it if a terminated container has another state
 }
 
-// applyChange stores the change that propose returns, logs the result, calls the matching hook and notifies the
+// storeProposedChangeAndNotify stores the change that propose returns, logs the result, calls the matching hook and notifies the
 // subscriptions of a new status. propose gets the stored entry, nil for an unknown pod, and runs under the
 // lock. If it returns nil, nothing happens.
-func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
+func (s *Store) storeProposedChangeAndNotify(uid types.UID, propose func(*entry) *statusChange) {
 	now := s.clock.Now()
-	e, refused, accepted, subs := s.applyChangeUnderLock(uid, propose, now)
+	e, refused, accepted, subs := s.storeProposedChangeUnderLock(uid, propose, now)
 	switch {
 	case e == nil:
 	case refused != nil:
@@ -297,10 +297,10 @@ func (s *Store) applyChange(uid types.UID, propose func(*entry) *statusChange) {
 	}
 }
 
-// applyChangeUnderLock stores the change that propose returns. accepted is true if the status is new. If the
+// storeProposedChangeUnderLock stores the change that propose returns. accepted is true if the status is new. If the
 // change is rejected (refused) or equal to the stored status, only the pod object is replaced. e is the entry
 // after the change, and nil if propose returned nil.
-func (s *Store) applyChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (e *entry, refused error, accepted bool, subs []*subscription) {
+func (s *Store) storeProposedChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (e *entry, refused error, accepted bool, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.mu.entries[uid]

@@ -143,16 +143,16 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 		pulled, err = w.images.Pull(ctx, images.PullRequest{Image: w.name, Pod: w.runtimePodRef(), Container: w.container, Volume: w.volume, Auths: auths})
 	})
 	if err != nil {
-		return resolvedImage{}, w.recordPullFailure(ctx, err)
+		return resolvedImage{}, w.recordPullFailureAndReturnRetryError(ctx, err)
 	}
 	delete(w.incarnation.pullHistories, w.name)
 	return w.describePulled(ctx, pulled)
 }
 
-// recordPullFailure records the event Failed, lengthens the pull back-off of the image, and returns err with a
+// recordPullFailureAndReturnRetryError records the event Failed, lengthens the pull back-off of the image, and returns err with a
 // waiting reason and the time of the next sync. It also deletes the stored failures of images that the pod no
 // longer uses. If ctx has ended, it only returns the error of ctx.
-func (w *imageToEnsure) recordPullFailure(ctx context.Context, err error) error {
+func (w *imageToEnsure) recordPullFailureAndReturnRetryError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -16,10 +16,10 @@ type volumeImage struct {
 	err error
 }
 
-// ensurePodVolumeImages pulls the images of all image volumes of the pod, once in a sync. It returns an error
+// pullVolumeImagesOnceAndReturnOwnError pulls the images of all image volumes of the pod, once in a sync. It returns an error
 // only if ctx has ended or an image that this container mounts has failed. If several have failed, it returns
 // the error of the last mount.
-func (st *containerStart) ensurePodVolumeImages(ctx context.Context) (err error) {
+func (st *containerStart) pullVolumeImagesOnceAndReturnOwnError(ctx context.Context) (err error) {
 	if st.volumeImages == nil {
 		if err := st.pullVolumeImages(ctx); err != nil {
 			return err

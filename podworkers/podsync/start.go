@@ -100,7 +100,7 @@ func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	c := st.Container
 	if rec := st.createdContainerToReuse(); rec != nil {
 		st.Attempt = rec.Attempt
-		st.recordAttempt()
+		st.recordAttemptAndAdvanceBackOff()
 		st.recordStage(plan.StageCreating, "")
 		return st.startCreatedAndRunPostStart(ctx, rec.ID, rec.Attempt)
 	}
@@ -111,8 +111,8 @@ func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 		}
 		return err
 	}
-	st.recordAttempt()
-	if err := st.ensurePodVolumeImages(ctx); err != nil {
+	st.recordAttemptAndAdvanceBackOff()
+	if err := st.pullVolumeImagesOnceAndReturnOwnError(ctx); err != nil {
 		return err
 	}
 	image, err := st.imageOfContainer().ensurePresentAndLease(ctx)
@@ -273,9 +273,9 @@ func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isCont
 	return err
 }
 
-// recordAttempt stores the attempt to start the container in the memory of the pod. It advances the crash-loop
+// recordAttemptAndAdvanceBackOff stores the attempt to start the container in the memory of the pod. It advances the crash-loop
 // back-off of the container.
-func (st *containerStart) recordAttempt() {
+func (st *containerStart) recordAttemptAndAdvanceBackOff() {
 	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }
 

@@ -25,7 +25,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	creation := firstStepWithOp(decision.Steps, plan.CreateSandbox)
 	checkReadyFirst := creation != nil && !p.status.MayRun()
 	if checkReadyFirst {
-		if err := p.checkRuntimeReady(ctx); err != nil {
+		if err := p.checkRuntimeReadyOrRecordEvent(ctx); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 // containers. If checkReady is true, it first checks that the runtime is ready.
 func (p *podSync) setUpAndStart(ctx context.Context, containerStarts []plan.Held, creation *plan.Step, checkReady bool) error {
 	if checkReady {
-		if err := p.checkRuntimeReady(ctx); err != nil {
+		if err := p.checkRuntimeReadyOrRecordEvent(ctx); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,7 @@ func (p *Prober) finishAttemptAndReport(a *attempt, ans checkAnswer, isCancelled
 	a.probe.unreturned = nil
 	switch {
 	case wanted:
-		p.applyAnswerLocked(a, ans, isCancelled, now)
+		p.applyAnswerAndPlanNextLocked(a, ans, isCancelled, now)
 	case p.mu.pods[c.pod.uid] == c.pod: // The probe of a removed pod is never due again.
 		p.queueResultsAndRescheduleLocked(c, nil, "")
 	}
@@ -161,9 +161,9 @@ func (p *Prober) finishAttemptAndReport(a *attempt, ans checkAnswer, isCancelled
 	p.results.deliverAll(p.deliverResult)
 }
 
-// applyAnswerLocked applies the result of an attempt to the verdict of the probe and queues a changed verdict.
+// applyAnswerAndPlanNextLocked applies the result of an attempt to the verdict of the probe and queues a changed verdict.
 // A cancelled attempt counts as one without a result. It also plans the next attempt.
-func (p *Prober) applyAnswerLocked(a *attempt, ans checkAnswer, isCancelled bool, now time.Time) {
+func (p *Prober) applyAnswerAndPlanNextLocked(a *attempt, ans checkAnswer, isCancelled bool, now time.Time) {
 	a.probe.running = nil
 	if isCancelled {
 		ans = checkAnswer{}

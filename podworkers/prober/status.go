@@ -89,7 +89,7 @@ func (o *resultQueue) deliverAll(handle func(Result)) {
 
 // takeNextUnlessBusy removes the oldest result from the queue and returns it. It returns false if the queue is
 // empty, or if another caller is delivering and isDelivering is false.
-func (o *resultQueue) takeNextUnlessBusy(isDelivering bool) (Result, bool) {
+func (o *resultQueue) takeNextUnlessBusy(isDelivering bool) (next Result, taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.busy && !isDelivering {

@@ -32,7 +32,7 @@ func Probe(files Files, root Root) Capabilities {
 	p := prober{files: files, root: root, result: &c}
 	p.addUnifiedControllers()
 	for _, mount := range c.allMounts() {
-		p.checkMount(mount)
+		p.probeMountByCreatingCgroup(mount)
 	}
 	_, err = files.ReadFile("/proc/pressure/memory")
 	c.PSI = err == nil
@@ -65,7 +65,7 @@ func parseMountInfo(text string) Capabilities {
 }
 
 // parseMount returns the mount point, the file system type and the options of the file system in one line of
-// /proc/self/mountinfo.
+// /proc/self/mountinfo. ok is false if the line has another format or the mount point is no absolute path.
 func parseMount(line string) (mount, kind, options string, ok bool) {
 	before, after, ok := strings.Cut(line, " - ")
 	left, right := strings.Fields(before), strings.Fields(after)
@@ -135,7 +135,7 @@ func (p *prober) addUnifiedControllers() {
 		p.mounted = p.mounted || slices.Contains(limitControllers[:], controller)
 		if !slices.Contains(strings.Fields(string(enabled)), name) {
 			if err := p.files.WriteFile(control, []byte("+"+name)); err != nil {
-				p.recordRefusal(fmt.Errorf("cannot enable the controller %s in %s: %w", name, control, err))
+				p.storeFirstRefusal(fmt.Errorf("cannot enable the controller %s in %s: %w", name, control, err))
 				continue
 			}
 		}
@@ -143,16 +143,16 @@ func (p *prober) addUnifiedControllers() {
 	}
 }
 
-// recordRefusal records the first error.
-func (p *prober) recordRefusal(err error) {
+// storeFirstRefusal records the first error.
+func (p *prober) storeFirstRefusal(err error) {
 	if p.refused == nil {
 		p.refused = err
 	}
 }
 
-// checkMount creates and removes a cgroup below a mount point. If that fails, the controllers of the mount point are
+// probeMountByCreatingCgroup creates and removes a cgroup below a mount point. If that fails, the controllers of the mount point are
 // removed from the result. It also finds out which optional files a cgroup has.
-func (p *prober) checkMount(mount string) {
+func (p *prober) probeMountByCreatingCgroup(mount string) {
 	for _, controller := range limitControllers {
 		p.mounted = p.mounted || p.result.Controllers[controller].Mount == mount
 	}
@@ -160,7 +160,7 @@ func (p *prober) checkMount(mount string) {
 	err := p.files.Mkdir(root)
 	created := err == nil
 	if created || errors.Is(err, fs.ErrExist) {
-		err = p.checkRoot(mount, root)
+		err = p.probeRootByCreatingCgroup(mount, root)
 	}
 	if created {
 		_ = p.files.Remove(root) // Another agent with the same owner may use it by now.
@@ -168,7 +168,7 @@ func (p *prober) checkMount(mount string) {
 	if err == nil {
 		return
 	}
-	p.recordRefusal(fmt.Errorf("cannot create cgroups in %s: %w", mount, err))
+	p.storeFirstRefusal(fmt.Errorf("cannot create cgroups in %s: %w", mount, err))
 	for i := range p.result.Controllers {
 		if p.result.Controllers[i].Mount == mount {
 			p.result.Controllers[i] = Hierarchy{}
@@ -176,9 +176,9 @@ func (p *prober) checkMount(mount string) {
 	}
 }
 
-// checkRoot creates and removes a cgroup in the root of this agent. A cgroup of an earlier Probe that was interrupted
+// probeRootByCreatingCgroup creates and removes a cgroup in the root of this agent. A cgroup of an earlier Probe that was interrupted
 // is removed too.
-func (p *prober) checkRoot(mount, root string) error {
+func (p *prober) probeRootByCreatingCgroup(mount, root string) error {
 	dir := path.Join(root, probeName)
 	if err := p.files.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -121,7 +121,8 @@ func (m *Manager) removeTree(dir string, depth int) error {
 	return err
 }
 
-// readProcesses returns the first processes in a cgroup.
+// readProcesses returns the first processes in a cgroup, at most maxBusyPIDs. It returns nil if they cannot be
+// read, because they are for the text of an error only.
 func (m *Manager) readProcesses(dir string) []int {
 	text, err := m.config.Files.ReadFile(path.Join(dir, "cgroup.procs"))
 	if err != nil {

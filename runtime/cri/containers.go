@@ -107,7 +107,7 @@ func (r *Runtime) explainCreateContainerFailure(ctx context.Context, req *runtim
 	}
 	switch s, look := r.fetchSandboxStatus(ctx, req.SandboxID); {
 	case errors.Is(look, runtime.ErrNotFound):
-		r.records.markRemoved(req.SandboxID)
+		r.records.markRemovedWithContainers(req.SandboxID)
 		return look
 	case look != nil:
 		return err
@@ -247,7 +247,7 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
-	r.records.markRemoved(id)
+	r.records.markRemovedWithContainers(id)
 	return nil
 }
 

@@ -63,9 +63,9 @@ func (k *recordCache) podUID(id string) types.UID {
 	return k.known[id].uid
 }
 
-// markRemoved records in the cache that a sandbox or container was removed; the containers of a removed sandbox
+// markRemovedWithContainers records in the cache that a sandbox or container was removed; the containers of a removed sandbox
 // count as removed too. An empty ID is ignored, because it would match every cached sandbox.
-func (k *recordCache) markRemoved(id string) {
+func (k *recordCache) markRemovedWithContainers(id string) {
 	if id == "" {
 		return
 	}

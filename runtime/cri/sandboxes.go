@@ -154,6 +154,6 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, req runtime.RemoveSandboxRe
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
-	r.records.markRemoved(id)
+	r.records.markRemovedWithContainers(id)
 	return nil
 }

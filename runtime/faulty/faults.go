@@ -103,7 +103,7 @@ func (f *Faults) Wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
 
 // countMatchesAndFindFirst counts a call for every rule that matches it, except Omit rules. It returns the
 // first of them that applies now, and calls Hooks.Hit for it. It returns false if none applies.
-func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (Rule, bool) {
+func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (first Rule, found bool) {
 	f.mu.Lock()
 	var hit *countedRule
 	for _, r := range f.mu.rules {

@@ -182,7 +182,7 @@ func (m *machine) startContainerLocked(id string, now time.Time) (*container, er
 		return nil, err
 	}
 	m.countStartLocked(c.ref.UID, c.name)
-	c.startRun(now, run)
+	c.storeRunAndScheduleExit(now, run)
 	if run.Fail == FailStart {
 		m.publishChangeLocked(c.pod, c, now)
 		return nil, fmt.Errorf("memory: container %s: the script says fail=start", c.name)

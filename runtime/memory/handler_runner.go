@@ -55,7 +55,7 @@ func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (c *co
 	if !slices.Contains(purposes, req.Purpose) {
 		return nil, Answer{}, time.Time{}, fmt.Errorf("memory: purpose %q: %w", req.Purpose, runtime.ErrUnsupported)
 	}
-	m.ensureHistoryLocked(c.ref.UID).countHandlerCall(handlerKey{c.name, req.Purpose})
+	m.ensureHistoryAndPruneOldLocked(c.ref.UID).countHandlerCall(handlerKey{c.name, req.Purpose})
 	a := m.findAnswersLocked(c, req.Purpose).answerAfter(now.Sub(c.startAt))
 	until := time.Time{}
 	if a.Takes > 0 && a.Kind != AnswerHang {

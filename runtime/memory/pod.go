@@ -42,9 +42,9 @@ type sandbox struct {
 	annotations map[string]string // must not be modified
 }
 
-// ensurePodLocked returns the pod with the UID of ref, and creates it if it does not exist. In both cases it
+// ensurePodAndUpdateRefLocked returns the pod with the UID of ref, and creates it if it does not exist. In both cases it
 // stores ref as the pod's newest reference.
-func (m *machine) ensurePodLocked(ref *runtime.PodRef) *pod {
+func (m *machine) ensurePodAndUpdateRefLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
 		p = &pod{}
@@ -78,7 +78,7 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 // nextDeterministicIDLocked returns an ID for a new sandbox or container of a pod, and counts the IDs of the pod. The ID
 // depends only on the UID and that count, so the order of calls for different pods does not change their IDs.
 func (m *machine) nextDeterministicIDLocked(uid types.UID) string {
-	past := m.ensureHistoryLocked(uid)
+	past := m.ensureHistoryAndPruneOldLocked(uid)
 	past.idsMade++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", uid, past.idsMade))
 	return hex.EncodeToString(sum[:16])

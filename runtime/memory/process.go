@@ -102,9 +102,9 @@ func (p *Process) findCommand(name string) Command {
 // defaultDirs are the directories of every container, whatever its image.
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// ensureContainerFiles returns the file tree of a container, and creates it if it does not exist. If the
+// ensureContainerFilesClosedIfRemoved returns the file tree of a container, and creates it if it does not exist. If the
 // container was removed, the tree is returned closed.
-func (m *machine) ensureContainerFiles(c *container) *files.Tree {
+func (m *machine) ensureContainerFilesClosedIfRemoved(c *container) *files.Tree {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
@@ -140,7 +140,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
-		r: r, c: c, files: r.m.ensureContainerFiles(c), console: con,
+		r: r, c: c, files: r.m.ensureContainerFilesClosedIfRemoved(c), console: con,
 	})
 	now := r.m.lockAndPublish()
 	over := c.removed || c.state(now) != runtime.StateRunning

@@ -53,13 +53,13 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 // mergeResources returns a copy of have in which the non-zero fields of want are set.
 func mergeResources(have, want runtime.Resources) *runtime.Resources {
 	have.HugePages = maps.Clone(have.HugePages)
-	applyNonZero(&have, want)
+	copyNonZeroFields(&have, want)
 	return &have
 }
 
-// applyNonZero copies the non-zero fields of want to have. It sets each huge page size in want, and leaves the
+// copyNonZeroFields copies the non-zero fields of want to have. It sets each huge page size in want, and leaves the
 // other sizes.
-func applyNonZero(have *runtime.Resources, want runtime.Resources) {
+func copyNonZeroFields(have *runtime.Resources, want runtime.Resources) {
 	setIfNonZero(&have.CPUShares, want.CPUShares)
 	setIfNonZero(&have.CPUPeriod, want.CPUPeriod)
 	setIfNonZero(&have.CPUQuota, want.CPUQuota)

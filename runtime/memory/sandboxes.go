@@ -63,7 +63,7 @@ func (r *Runtime) runSandbox(_ context.Context, req runtime.RunSandboxRequest) (
 			return "", err
 		}
 	}
-	s.pod = m.ensurePodLocked(s.ref)
+	s.pod = m.ensurePodAndUpdateRefLocked(s.ref)
 	s.pod.insertSandbox(s)
 	m.mu.sandboxes[s.id] = s
 	m.publishChangeLocked(s.pod, nil, now)

@@ -108,5 +108,5 @@ func (m *machine) startCountLocked(uid types.UID, container string) int {
 
 // countStartLocked increments the number of starts of a container.
 func (m *machine) countStartLocked(uid types.UID, container string) {
-	*m.ensureHistoryLocked(uid).ensureStartCount(container)++
+	*m.ensureHistoryAndPruneOldLocked(uid).ensureStartCount(container)++
 }

@@ -87,7 +87,7 @@ func (s *shellParser) parseCommand() (c shellCommand, ok bool) {
 
 // consumeWord removes word from the front of the text. It returns false, and removes nothing, if the text does
 // not begin with that whole word.
-func (s *shellParser) consumeWord(word string) bool {
+func (s *shellParser) consumeWord(word string) (consumed bool) {
 	after, ok := strings.CutPrefix(s.rest, word)
 	if ok = ok && (after == "" || strings.IndexByte(wordDelimiters, after[0]) >= 0); ok {
 		s.rest = after

@@ -62,7 +62,8 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 	}
 }
 
-// totalUsed returns perSecond multiplied by the number of seconds that the container has run by now.
+// totalUsed returns perSecond multiplied by the number of seconds that the container has run by now, or until
+// its exit. It returns 0 for a container that has not started.
 func (c *container) totalUsed(perSecond int64, now time.Time) uint64 {
 	if c.startAt.IsZero() || c.startAt.After(now) {
 		return 0

@@ -17,7 +17,7 @@ var handlerCases = []Case{
 
 // handlerRunnerOrSkip returns the runtime's HandlerRunner. If the runtime has none, it skips the case and
 // returns false.
-func handlerRunnerOrSkip(b *bench) (runtime.HandlerRunner, bool) {
+func handlerRunnerOrSkip(b *bench) (runner runtime.HandlerRunner, present bool) {
 	return roleOrSkip(b, b.features().HandlerRunner, "HandlerRunner")
 }
 

@@ -17,7 +17,7 @@ var execCases = []Case{
 
 // roleOrSkip returns an optional role (interface) of the runtime with monitored calls. If role is nil, because
 // the runtime does not have it, roleOrSkip skips the case and returns false.
-func roleOrSkip[P comparable](b *bench, role P, name string) (P, bool) {
+func roleOrSkip[P comparable](b *bench, role P, name string) (monitored P, present bool) {
 	if none := *new(P); role == none {
 		b.Skipf("the runtime is not a %s", name)
 		return none, false

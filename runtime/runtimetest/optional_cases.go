@@ -55,7 +55,7 @@ func (w *openEventStream) eventCount(uid types.UID) int {
 
 // openEventsOrSkip opens an event stream in the background and waits half a second. It returns an object that
 // counts the events of each pod. If the runtime is no EventSource, it skips the case and returns false.
-func (b *bench) openEventsOrSkip(ctx context.Context) (*openEventStream, bool) {
+func (b *bench) openEventsOrSkip(ctx context.Context) (stream *openEventStream, opened bool) {
 	source, ok := roleOrSkip(b, b.features().EventSource, "EventSource")
 	if !ok {
 		return nil, false

@@ -87,7 +87,7 @@ func newFactsCollector(c *Node) *factsCollector {
 // collectFacts returns the facts for the node status: runtime, images, capacity, addresses and problems. If the
 // runtime does not respond within 5 seconds, it returns the last runtime status.
 func (m *factsCollector) collectFacts(ctx context.Context) nodestatus.Facts {
-	m.callWithTimeout(ctx, 5*time.Second, m.updateRuntimeFacts)
+	m.callWithTimeout(ctx, 5*time.Second, m.updateRuntimeFactsAndSendPodCIDR)
 	n := &m.config.Node
 	f := nodestatus.Facts{
 		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
@@ -145,9 +145,9 @@ func (m *factsCollector) updateLocalIPs(ctx context.Context) {
 	}
 }
 
-// updateRuntimeFacts stores the status of the runtime, and periodically its images and version, and sends a
+// updateRuntimeFactsAndSendPodCIDR stores the status of the runtime, and periodically its images and version, and sends a
 // changed pod CIDR to the runtime. If the status call fails, it changes nothing.
-func (m *factsCollector) updateRuntimeFacts(ctx context.Context) {
+func (m *factsCollector) updateRuntimeFactsAndSendPodCIDR(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}
 	var err error

@@ -77,7 +77,7 @@ type serving struct {
 
 // beginRequest counts a request as running and returns true; the caller calls Done at the end of the request.
 // After rejectAndWaitForRequests it returns false and counts nothing.
-func (s *serving) beginRequest() bool {
+func (s *serving) beginRequest() (counted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.mu.ended {

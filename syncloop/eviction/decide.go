@@ -149,7 +149,7 @@ type pass struct {
 	decision   Decision
 }
 
-// observation returns the measurement of a signal unless it is missing or too old.
+// observation returns the measurement of a signal. It returns false if the measurement is missing or too old.
 func (s *pass) observation(signal Signal) (Observation, bool) {
 	o, ok := s.observed.Signals[signal]
 	return o, ok && s.now.Sub(o.Time) < s.policy.MaxAge

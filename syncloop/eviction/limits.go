@@ -6,9 +6,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// evictPodsOverLocalLimits makes every pod a victim that uses more local storage than its limits allow. Such
-// evictions have no condition DisruptionTarget. It returns false if it finds no such pod. (EV-27)
-func (s *pass) evictPodsOverLocalLimits() bool {
+// evictPodsOverLocalLimits makes each pod a victim that uses more local storage than its limits allow, except
+// critical pods and terminating pods whose grace period cannot become shorter. It returns true if the decision
+// then has a victim. Such evictions have no condition DisruptionTarget. It does nothing if the policy ignores
+// local limits. (EV-27)
+func (s *pass) evictPodsOverLocalLimits() (foundAny bool) {
 	if s.policy.IgnoreLocalLimits {
 		return false
 	}

@@ -55,7 +55,8 @@ func pressureMessage(t Threshold, o Observation, p *Pod) (string, map[string]str
 	return b.String(), annotations
 }
 
-// podLevelRequest returns the request of a resource in spec.resources of the pod.
+// podLevelRequest returns the request of a resource in spec.resources of the pod. It returns false if that has
+// none.
 func (p *Pod) podLevelRequest(name v1.ResourceName) (resource.Quantity, bool) {
 	if p.pod.Spec.Resources == nil {
 		return resource.Quantity{}, false

@@ -119,7 +119,8 @@ func (k ReclaimKind) String() string {
 	return "unknown"
 }
 
-// reclaimKinds returns what may free the resource of the signal, in the order in which it is removed. (EV-16)
+// reclaimKinds returns what may free the resource of the signal, in the order in which it is removed. It
+// returns nil for a signal that is not about a disk, and if nothing may free the resource. (EV-16)
 func reclaimKinds(s Signal, layout Layout) []ReclaimKind {
 	switch {
 	case s.Condition() != v1.NodeDiskPressure:

@@ -170,7 +170,7 @@ func (i *Images) waitForTimeOrDelayAfterChange(ctx context.Context, next time.Ti
 
 // consumeChangedFlag reports whether Changed was called since the last call of consumeChangedFlag, and clears
 // the flag.
-func (i *Images) consumeChangedFlag() bool {
+func (i *Images) consumeChangedFlag() (wasSet bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changed := i.mu.changed

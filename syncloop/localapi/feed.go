@@ -38,7 +38,7 @@ func (a *API) Run(ctx context.Context) error {
 	}
 	goroutines.Go(func() { a.becomeReadyThenRefreshUntilDone(ctx) })
 	for state := range a.config.Node.Watch(ctx) {
-		a.pods.updateFromPodState(state)
+		a.pods.showOrHideReportedPodAndFinishDeletion(state)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func TestNamespace(t *testing.T) {
 	assert.True(t, has(), "another pod is in it")
 	a.pods.deletePodAndFileIfDeleting(pods[1])
 	assert.False(t, has())
-	a.pods.updateFromPodState(node.PodState{Pod: pods[1]})
+	a.pods.showOrHideReportedPodAndFinishDeletion(node.PodState{Pod: pods[1]})
 	assert.False(t, has(), "a late state shows neither the pod nor the namespace")
 	assert.Nil(t, a.served["pods"].get("x", "b"))
 }

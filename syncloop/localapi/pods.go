@@ -49,11 +49,11 @@ func newPodStore(b *backend) *podStore {
 	return s
 }
 
-// applyEvent changes the stored state of a pod for one event, such as a client's write or a report of the node.
+// storeEventAndShowOrHide changes the stored state of a pod for one event, such as a client's write or a report of the node.
 // It also shows the pod to clients or hides it, as the new state requires. pod is the pod as the client wrote
 // it, or a copy of the node's pod for an event of the node. It returns the shown pod, or nil, and the actions
 // that the caller must still perform.
-func (s *podStore) applyEvent(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
+func (s *podStore) storeEventAndShowOrHide(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[pod.UID]
@@ -186,7 +186,7 @@ func (s *podStore) restoreSavedPods() error {
 			lost = err
 			continue
 		}
-		_, _ = s.applyEvent(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
+		_, _ = s.storeEventAndShowOrHide(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
 	}
 	s.setCompleteUnlessLost(lost)
 	return nil
@@ -215,7 +215,7 @@ func newWriteEvent(kind created.Kind, pod *v1.Pod) created.Event {
 // pod to the node and requests a check of the deleted pods. The caller has saved the pod and holds the lock of
 // its name. It returns the pod as clients see it, and the error of the node.
 func (s *podStore) showAndApplyWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, error) {
-	shown, todo := s.applyEvent(newWriteEvent(kind, pod), pod)
+	shown, todo := s.storeEventAndShowOrHide(newWriteEvent(kind, pod), pod)
 	for _, effect := range todo {
 		switch effect {
 		case created.Apply:
@@ -235,7 +235,7 @@ func (s *podStore) showAndApplyWrite(kind created.Kind, pod *v1.Pod) (*v1.Pod, e
 // removeRefusedPod removes a new pod that the node has refused: its file, its visible object, and the pod in
 // the node. The caller holds the lock of the pod's name.
 func (s *podStore) removeRefusedPod(pod *v1.Pod) {
-	if _, todo := s.applyEvent(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
+	if _, todo := s.storeEventAndShowOrHide(created.Event{Kind: created.Refused}, pod); slices.Contains(todo, created.Forget) {
 		s.deletePodAndFile(pod)
 	}
 }
@@ -247,7 +247,7 @@ func (s *podStore) deletePodAndFile(pod *v1.Pod) {
 		s.log.Error("cannot remove the file of a pod: a restart applies the pod again; if it was deleted, it is terminated again", "pod", objectKey(pod), "err", err)
 	}
 	s.config.Writer.Delete(pod.UID)
-	_, _ = s.applyEvent(created.Event{Kind: created.Forgotten}, pod)
+	_, _ = s.storeEventAndShowOrHide(created.Event{Kind: created.Forgotten}, pod)
 }
 
 // deletePodAndFileIfDeleting calls deletePodAndFile if a client has deleted the pod and the pod still has state
@@ -260,10 +260,10 @@ func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	}
 }
 
-// updateFromPodState shows a pod as the node reports it, or hides a pod of another source that is gone. If a
+// showOrHideReportedPodAndFinishDeletion shows a pod as the node reports it, or hides a pod of another source that is gone. If a
 // client has deleted the pod and the pod has terminated or is gone, it also removes the pod's file and deletes
 // the pod from the node. Run calls it for each state of node.Watch.
-func (s *podStore) updateFromPodState(state node.PodState) {
+func (s *podStore) showOrHideReportedPodAndFinishDeletion(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {
 	case state.Gone:
@@ -271,7 +271,7 @@ func (s *podStore) updateFromPodState(state node.PodState) {
 	case !state.Terminating && podstatus.IsTerminal(state.Pod.Status.Phase):
 		e.Node = created.Ended
 	}
-	if _, todo := s.applyEvent(e, s.podFromState(state)); slices.Contains(todo, created.Forget) {
+	if _, todo := s.storeEventAndShowOrHide(e, s.podFromState(state)); slices.Contains(todo, created.Forget) {
 		s.deletePodAndFileIfDeleting(state.Pod)
 	}
 }
@@ -289,7 +289,7 @@ func (s *podStore) removeTerminatedDeletedPods() (stillTerminating bool) {
 			}
 		}
 		stillTerminating = stillTerminating || e.Node == created.Active
-		if _, todo := s.applyEvent(e, pod); slices.Contains(todo, created.Forget) {
+		if _, todo := s.storeEventAndShowOrHide(e, pod); slices.Contains(todo, created.Forget) {
 			s.deletePodAndFileIfDeleting(r.written)
 		}
 	}
@@ -304,7 +304,7 @@ func (s *podStore) expireOldRemovedRecords() {
 		if _, known := s.config.Node.Pod(uid); known {
 			e.Node = created.Active
 		}
-		_, _ = s.applyEvent(e, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+		_, _ = s.storeEventAndShowOrHide(e, &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 	}
 }
 

@@ -57,7 +57,7 @@ func (m *Metrics) recordAction(r podsync.Result) {
 // A failure without a known reason counts as "other". The type is regular if the pod is not tracked.
 func (m *Metrics) recordContainerStart(r podsync.Result) {
 	kind := typeRegular
-	m.pods.updateTrackedPod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
+	m.pods.callWithTrackedPod(r.UID, func(known *pod) { kind = containerType(known.pod, r.Target) })
 	m.actions.containers.WithLabelValues(kind).Inc()
 	if r.Err != nil {
 		code := otherReason

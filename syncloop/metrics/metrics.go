@@ -75,7 +75,7 @@ func (m *Metrics) Instrument(config *node.Config) {
 	h.Synced = chainHooks(h.Synced, m.workers.recordSync)
 	h.Panicked = chainHooks2(h.Panicked, m.loop.countPanic)
 	p := &config.Hooks
-	p.Status = chainHooks2(p.Status, m.recordStatus)
+	p.Status = chainHooks2(p.Status, m.recordStartMetricsOfStatus)
 	p.Rejected = chainHooks3(p.Rejected, m.loop.countRejection)
 	m.instrumentParts(p)
 }

@@ -49,16 +49,16 @@ func (p *trackedPods) trackStartedPod(spec *v1.Pod, st *v1.PodStatus) (known *po
 	return one, !loaded
 }
 
-// updateTrackedPod calls f with the tracked pod of a UID, under the pod's lock. It does nothing if the pod is
+// callWithTrackedPod calls f with the tracked pod of a UID, under the pod's lock. It does nothing if the pod is
 // not tracked. f must not block.
-func (p *trackedPods) updateTrackedPod(uid types.UID, f func(*pod)) {
+func (p *trackedPods) callWithTrackedPod(uid types.UID, f func(*pod)) {
 	if one, ok := p.known.Load(uid); ok {
-		one.(*pod).updateUnderLock(f)
+		one.(*pod).callUnderLock(f)
 	}
 }
 
-// updateUnderLock calls f with the pod, under the lock of the pod.
-func (p *pod) updateUnderLock(f func(*pod)) {
+// callUnderLock calls f with the pod, under the lock of the pod.
+func (p *pod) callUnderLock(f func(*pod)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(p)
@@ -67,7 +67,7 @@ func (p *pod) updateUnderLock(f func(*pod)) {
 // removePod stops tracking a pod whose worker was removed, and deletes the time series of its probes.
 func (m *Metrics) removePod(uid types.UID) {
 	if one, ok := m.pods.known.LoadAndDelete(uid); ok {
-		one.(*pod).updateUnderLock(m.probes.deletePodSeries)
+		one.(*pod).callUnderLock(m.probes.deletePodSeries)
 	}
 }
 

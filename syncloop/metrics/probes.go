@@ -47,7 +47,7 @@ func (m *Metrics) recordProbe(a prober.Attempt) {
 	if int(a.Result) >= len(resultNames) || a.Err != nil {
 		return
 	}
-	m.pods.updateTrackedPod(a.UID, func(one *pod) {
+	m.pods.callWithTrackedPod(a.UID, func(one *pod) {
 		p := m.probes.ensureMetrics(one, probeKey{a.Container, a.Kind})
 		if p.results[a.Result] == nil {
 			p.results[a.Result] = m.probes.total.WithLabelValues(p.total[a.Result]...)

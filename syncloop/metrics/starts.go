@@ -37,17 +37,17 @@ func newStartMetrics(f *factory) startMetrics {
 func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	now := m.clock.Now()
 	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
-	m.pods.updateTrackedPod(p.UID, func(one *pod) {
+	m.pods.callWithTrackedPod(p.UID, func(one *pod) {
 		if !one.reachedServer {
 			one.pulls = append(one.pulls, span{now.Add(-p.Waited), now})
 		}
 	})
 }
 
-// recordStatus handles a status that the store has accepted. For a new pod it records the number of containers.
+// recordStartMetricsOfStatus handles a status that the store has accepted. For a new pod it records the number of containers.
 // The first time that all containers run, it records the time since the node first saw the pod. It also counts
 // terminated containers. It ignores a pod that is not tracked.
-func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
+func (m *Metrics) recordStartMetricsOfStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
 	known, first := m.pods.trackStartedPod(spec, st)
 	if known == nil {
@@ -56,7 +56,7 @@ func (m *Metrics) recordStatus(spec *v1.Pod, st *v1.PodStatus) {
 	if first {
 		m.starts.containers.Observe(float64(len(spec.Spec.Containers)))
 	}
-	known.updateUnderLock(func(one *pod) {
+	known.callUnderLock(func(one *pod) {
 		if !one.wasRunning && areAllContainersRunning(spec, st) {
 			one.wasRunning = true
 			if seen, ok := firstSeenTime(spec); ok {
@@ -76,7 +76,7 @@ func (m *Metrics) recordSentStatus(u status.Update, took time.Duration) {
 		return
 	}
 	now := m.clock.Now()
-	m.pods.updateTrackedPod(u.UID, func(one *pod) {
+	m.pods.callWithTrackedPod(u.UID, func(one *pod) {
 		if one.reachedServer || !hasCreationTimeAndOnlyLocalVolumes(u.Pod) {
 			return
 		}

@@ -145,7 +145,7 @@ func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
 		if err != nil {
 			return err
 		}
-		sum, written = c.recordWritten(sum)
+		sum, written = c.recordWrittenAndCompareNewest(sum)
 	}
 	return nil
 }
@@ -161,8 +161,8 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 	return c.mu.sum, c.mu.written == c.mu.sum
 }
 
-// recordWritten stores the sum that was written last. It returns the newest sum, and whether that is the same.
-func (c *podCgroups) recordWritten(sum int64) (newest int64, written bool) {
+// recordWrittenAndCompareNewest stores the sum that was written last. It returns the newest sum, and whether that is the same.
+func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.written = sum

@@ -52,7 +52,7 @@ func (v *podsView) listTerminatingUndesiredPods(desired []*v1.Pod) (pods []*v1.P
 // terminatingPodWithStatus returns a copy of an undesired pod with its newest status and with until, or the
 // present time if that is zero, as its deletion timestamp. It returns false if the pod's worker has no spec,
 // has started nothing, or has terminated the pod.
-func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (*v1.Pod, bool) {
+func (v *podsView) terminatingPodWithStatus(pod *v1.Pod, until time.Time) (_ *v1.Pod, terminating bool) {
 	view := v.workers.View(pod.UID)
 	if !view.Started || !view.HasConfig || view.IsPodKnownTerminated() {
 		return nil, false

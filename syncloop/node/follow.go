@@ -72,7 +72,7 @@ type reader struct {
 
 // yieldExistingPods yields an Added event for each existing pod that options select, and sets the version of
 // the reader to the version of the list. It returns false if yield returns false.
-func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
+func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool, yield func(Event, error) bool) (continues bool) {
 	pods, version := r.feed.listPods(r.view, options, match)
 	r.version = version
 	for _, pod := range pods {
@@ -86,7 +86,7 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 // yieldChanges yields an event for each pod change that match selects and that is newer than the version of the
 // reader, and advances that version. It returns false if yield returns false. If some of the newer changes are
 // no longer stored, it yields ErrExpired and returns false.
-func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) bool {
+func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) (continues bool) {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {
 		yield(Event{}, ErrExpired)

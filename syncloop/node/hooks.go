@@ -79,7 +79,7 @@ func (h Hooks) statusHooks(n *Node) status.Hooks {
 	return status.Hooks{
 		Accepted:  chainHooks2(n.requestDeadlineUpdateAndRecordStatus, h.Statuses.Accepted),
 		Unchanged: chainHooks(func(uid types.UID) { n.journal.history.clearRefusal(uid) }, h.Statuses.Unchanged),
-		Refused:   chainHooks2(n.journal.recordRefusedStatus, h.Statuses.Refused),
+		Refused:   chainHooks2(n.journal.storeRefusedStatusAndWarnIfNew, h.Statuses.Refused),
 		Panicked:  n.guard.RecordPanic,
 	}
 }

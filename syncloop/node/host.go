@@ -112,9 +112,10 @@ func (h *hostPods) delete(uid types.UID) {
 	h.handlers.Unassume(uid)
 }
 
-// prepareValidOrKnownPodUnlessStopped returns a copy of a pod with its defaults. It returns an error if the pod is invalid, Run has
-// returned, or an API server delivers the pods. An invalid pod that the node may have accepted before passes,
-// with a warning in the log. The parts of the node share the copy, so it must not be modified.
+// prepareValidOrKnownPodUnlessStopped returns a copy of a pod with its defaults, or nil for a nil pod. It
+// returns an error if the pod is invalid, Run has returned, or an API server delivers the pods. An invalid pod
+// that the node may have accepted before passes, with a warning in the log. The parts of the node share the
+// copy, so it must not be modified.
 func (h *hostPods) prepareValidOrKnownPodUnlessStopped(pod *v1.Pod) (*v1.Pod, error) {
 	switch {
 	case h.config.hasAPIServerSource():

@@ -244,14 +244,14 @@ func (n *Node) findOwnerOfRecordsOrVolumes(uid types.UID) (owner types.Namespace
 // start time in the status. It also records the new status in the journal.
 func (n *Node) requestDeadlineUpdateAndRecordStatus(uid types.UID, version uint64) {
 	n.deadlines.RequestUpdate(uid)
-	n.journal.recordAcceptedStatus(uid, version)
+	n.journal.addAcceptedStatusAndCallHook(uid, version)
 }
 
 // recordPhaseAndNotify records the new phase of a pod's worker and that the pod had a worker. It notifies the
 // deadlines, the handlers of the loop, the watchers and the hook. For the phase Finished it also requests
 // housekeeping.
 func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
-	n.journal.recordPhase(uid, phase)
+	n.journal.recordPhaseAndClearFinished(uid, phase)
 	n.cleaner.recordHadWorkerOrForgetAllIfGraceOver(uid)
 	n.deadlines.RequestUpdate(uid)
 	n.handlers.NotifyWorkerChange(uid)

@@ -228,7 +228,7 @@ func (w *watcher) storeOrDropShown(uid types.UID, state PodState) {
 // shows. A pod that is no longer desired keeps the spec in shown, and a terminating pod shows the spec in the
 // newest status. It hides a new terminal phase while containers may run. It returns false if there is no spec,
 // or if the state equals the state shown before.
-func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (PodState, bool) {
+func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest status.Update, shown PodState) (_ PodState, changed bool) {
 	if !desired {
 		original = shown.original
 	}

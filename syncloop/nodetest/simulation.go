@@ -103,7 +103,7 @@ func (b *Simulation) Crash() {
 	b.t.Helper()
 	b.requireNode()
 	b.process.Crash()
-	b.trace.recordCrash() // The running calls have failed by now.
+	b.trace.recordCrashAndResetChecks() // The running calls have failed by now.
 	b.process, b.node = nil, nil
 	b.trace.faults.reportAndClear(b.t)
 }
@@ -128,7 +128,7 @@ func (b *Simulation) Stop() {
 		b.trace.faults.add("%d coroutines still run after the node has stopped", left)
 	}
 	b.checkScriptsOfMachine()
-	b.trace.recordStop()
+	b.trace.recordStopAndResetChecks()
 	b.process, b.node, b.stopped = nil, nil, true
 	b.trace.faults.reportAndClear(b.t)
 	b.logAndDetachCleanupIfAllStopped()

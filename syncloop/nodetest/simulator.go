@@ -39,8 +39,8 @@ type testCleanup struct{ sim *simulator }
 func newSimulator(t testing.TB, seed uint64) *simulator {
 	t.Helper()
 	s := &simulator{t: t, seed: seed, scheduler: executor.NewScheduler(seed, Epoch), failed: t.Failed(), cleanupTarget: &testCleanup{}}
-	s.scheduler.Guard(stallLimit, s.endTestForStall)
-	s.scheduler.LetDriverWait(s.endTestForHopelessWait)
+	s.scheduler.Guard(stallLimit, s.failTestForStall)
+	s.scheduler.LetDriverWait(s.failTestForHopelessWait)
 	w := s.cleanupTarget
 	t.Cleanup(func() {
 		t.Helper()
@@ -157,17 +157,17 @@ func callAndCatchFault(f func()) (fault error) {
 	return nil
 }
 
-// endTestForStall ends the test as failed because a step of the simulation does not return. The failure says
+// failTestForStall ends the test as failed because a step of the simulation does not return. The failure says
 // how code in a simulation must wait.
-func (s *simulator) endTestForStall(stack string) {
+func (s *simulator) failTestForStall(stack string) {
 	s.t.Helper()
 	s.t.Fatal("nodetest: something in the simulation waits for something outside it, and nothing can go on. " +
 		"What a test puts into a simulation, as a runtime, a checker or a hook, waits by podworkers.Wait(ctx, d) with the context of its call: " +
 		"not on channels, conditions, timers or the clock of the machine, and it holds no lock while it waits.\n" + stack)
 }
 
-// endTestForHopelessWait ends the test as failed because the test waits for a condition that cannot occur.
-func (s *simulator) endTestForHopelessWait(reason error) {
+// failTestForHopelessWait ends the test as failed because the test waits for a condition that cannot occur.
+func (s *simulator) failTestForHopelessWait(reason error) {
 	s.t.Helper()
 	s.t.Fatalf("nodetest: the test waits for a condition%s that does not occur: %v. Let it occur before the call, or wait with Go while the test continues.", findTestLine(), reason)
 }

@@ -108,9 +108,9 @@ func (l *podLog) mergeLines() []line {
 	return all
 }
 
-// recordCrash adds a crash of the agent to the transcript and to the timelines. It also checks the shared
+// recordCrashAndResetChecks adds a crash of the agent to the transcript and to the timelines. It also checks the shared
 // objects for modifications, and resets the state of the checks for the next node.
-func (tr *trace) recordCrash() {
+func (tr *trace) recordCrashAndResetChecks() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.mu.notes = append(tr.mu.notes, line{at: tr.now().Sub(Epoch), text: "the agent crashes"})
@@ -118,9 +118,9 @@ func (tr *trace) recordCrash() {
 	tr.addNoteToTimelines("the agent crashes")
 }
 
-// recordStop adds the stop of the agent to the timelines. It also checks the shared objects for modifications,
+// recordStopAndResetChecks adds the stop of the agent to the timelines. It also checks the shared objects for modifications,
 // and resets the state of the checks for the next node.
-func (tr *trace) recordStop() {
+func (tr *trace) recordStopAndResetChecks() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.checkSharedAndResetForNextNodeLocked()

@@ -192,7 +192,7 @@ func (s *server) serveConfigz(w http.ResponseWriter, _ *http.Request) {
 
 // findPodOrRespond returns the pod that the path names by namespace and name, and by UID if the path has one.
 // If there is none, it responds with 404 and returns false.
-func (s *server) findPodOrRespond(w http.ResponseWriter, r *http.Request) (*v1.Pod, bool) {
+func (s *server) findPodOrRespond(w http.ResponseWriter, r *http.Request) (pod *v1.Pod, isFound bool) {
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("uid")
 	found := selectMatchingPod(s.Pods(), func(p *v1.Pod) bool {
 		return p.Namespace == namespace && p.Name == name && (uid == "" || string(p.UID) == uid)

@@ -47,7 +47,7 @@ type openedStream struct {
 
 // requireSPDYOrRespond reports whether the request asks for an upgrade to SPDY/3.1. If it does not, it responds
 // with an error.
-func requireSPDYOrRespond(w http.ResponseWriter, r *http.Request) bool {
+func requireSPDYOrRespond(w http.ResponseWriter, r *http.Request) (isSPDY bool) {
 	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
 	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
 		return true

@@ -75,7 +75,7 @@ func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:
 		if r.Status != nil {
-			b.ensureWorkerBar(r.At)
+			b.openSyncingBarUnlessFinished(r.At)
 			b.addStatus(r.At, r.Status)
 		}
 	case KindPhase:
@@ -84,7 +84,7 @@ func (b *builder) addRecord(r *Record) {
 		b.worker.addOrMergeBar(Bar{From: r.At, To: r.At, Class: Failed, Label: r.Name, Details: detailLines("", r.Err)})
 	case KindAction:
 		b.workerFinished = b.workerFinished && r.Name != startContainer
-		b.ensureWorkerBar(r.startTime())
+		b.openSyncingBarUnlessFinished(r.startTime())
 		b.addAction(r)
 	case KindBackoff:
 		c := b.ensureContainerAndUpdateKind(r.Container, Regular)
@@ -114,9 +114,9 @@ func (b *builder) addEvent(r *Record) {
 	b.events.addOrMergeBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
-// ensureWorkerBar opens the bar "syncing" of the worker, unless a bar is open or the worker has finished. The
+// openSyncingBarUnlessFinished opens the bar "syncing" of the worker, unless a bar is open or the worker has finished. The
 // first phase of a worker has no record.
-func (b *builder) ensureWorkerBar(at time.Time) {
+func (b *builder) openSyncingBarUnlessFinished(at time.Time) {
 	if b.worker.openBarIndex() < 0 && !b.workerFinished {
 		b.worker.addOrMergeBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
 	}

@@ -46,7 +46,7 @@ func (c *container) addStatus(at time.Time, place int, s *Container) {
 			}
 		}
 	}
-	c.updateWait(at, s)
+	c.openOrCloseWaitBar(at, s)
 }
 
 // addOrUpdateRun adds a run from a status, or stores the end of a known run. Runs with the same start time are
@@ -71,9 +71,9 @@ func (c *container) addOrUpdateRun(at time.Time, r *Run, restarts int32) {
 	}
 }
 
-// updateWait opens a bar for the reason that the container waits for, or closes the open bar if the reason has
+// openOrCloseWaitBar opens a bar for the reason that the container waits for, or closes the open bar if the reason has
 // changed or the container no longer waits.
-func (c *container) updateWait(at time.Time, s *Container) {
+func (c *container) openOrCloseWaitBar(at time.Time, s *Container) {
 	label := s.Reason
 	if label == "" {
 		label = "Waiting"

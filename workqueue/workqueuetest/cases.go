@@ -16,42 +16,42 @@ const second = time.Second
 var cases = []Case{
 	{"empty", "In an empty queue GetWork returns no pod, Next and Due return false, and Remove does nothing.", func(b *testCase) {
 		b.queue.Remove("a")
-		b.checkGetWork(0)
+		b.callGetWorkAndCheck(0)
 		b.checkEmpty("a")
 	}},
 	{"due/not-after-now", "A pod is due exactly at its time, and not a nanosecond earlier.", func(b *testCase) {
 		b.enqueue("a", second)
-		b.checkGetWork(second - 1)
-		b.checkGetWork(second, "a")
+		b.callGetWorkAndCheck(second - 1)
+		b.callGetWorkAndCheck(second, "a")
 	}},
 	{"due/past", "A pod whose time is in the past is due.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
 		b.queue.EnqueueAt("b", time.Time{})
-		b.checkGetWork(0, "a", "b")
+		b.callGetWorkAndCheck(0, "a", "b")
 	}},
 	{"due/once", "Each due pod is returned once; the others stay in the queue.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("b", second)
-		b.checkGetWork(0, "a")
-		b.checkGetWork(0)
-		b.checkGetWork(second, "b")
+		b.callGetWorkAndCheck(0, "a")
+		b.callGetWorkAndCheck(0)
+		b.callGetWorkAndCheck(second, "b")
 		b.checkEmpty("a", "b")
 	}},
 	{"due/again", "A pod that was returned can be enqueued again.", func(b *testCase) {
 		for n := range time.Duration(3) {
 			b.enqueue("a", n*second)
-			b.checkGetWork(n*second - 1)
-			b.checkGetWork(n*second, "a")
+			b.callGetWorkAndCheck(n*second - 1)
+			b.callGetWorkAndCheck(n*second, "a")
 		}
 	}},
 	{"due/clock-goes-back", "GetWork with an earlier time than before returns the pods that are due at that time.", func(b *testCase) {
 		b.enqueue("a", second)
-		b.checkGetWork(0)
-		b.checkGetWork(-time.Hour)
+		b.callGetWorkAndCheck(0)
+		b.callGetWorkAndCheck(-time.Hour)
 		b.enqueue("b", -time.Minute)
-		b.checkGetWork(-time.Hour)
-		b.checkGetWork(-time.Minute, "b")
-		b.checkGetWork(second, "a")
+		b.callGetWorkAndCheck(-time.Hour)
+		b.callGetWorkAndCheck(-time.Minute, "b")
+		b.callGetWorkAndCheck(second, "a")
 	}},
 	{"due/appended", "GetWork appends to the slice that it is given.", func(b *testCase) {
 		b.enqueue("a", 0)
@@ -71,21 +71,21 @@ var cases = []Case{
 		b.enqueue("d", second)
 		clear(buf[:cap(buf)])
 		b.checkDue("c", second)
-		b.checkGetWork(second, "c", "d")
+		b.callGetWorkAndCheck(second, "c", "d")
 	}},
 	{"overwrite/later", "The last time counts if it is later.", func(b *testCase) {
 		b.enqueue("a", 0)
 		b.enqueue("a", second)
-		b.checkGetWork(second - 1)
-		b.checkGetWork(second, "a")
+		b.callGetWorkAndCheck(second - 1)
+		b.callGetWorkAndCheck(second, "a")
 		b.checkEmpty("a")
 	}},
 	{"overwrite/earlier", "The last time counts if it is earlier.", func(b *testCase) {
 		b.enqueue("a", time.Hour)
 		b.enqueue("a", second)
 		b.checkNext(second)
-		b.checkGetWork(second, "a")
-		b.checkGetWork(time.Hour)
+		b.callGetWorkAndCheck(second, "a")
+		b.callGetWorkAndCheck(time.Hour)
 		b.checkEmpty("a")
 	}},
 	{"remove", "A removed pod is never due; the others are not affected.", func(b *testCase) {
@@ -94,7 +94,7 @@ var cases = []Case{
 		}
 		b.queue.Remove("b")
 		b.queue.Remove("b")
-		b.checkGetWork(second, "a", "c")
+		b.callGetWorkAndCheck(second, "a", "c")
 		b.checkEmpty("a", "b", "c")
 	}},
 	{"remove/again", "A pod that was removed can be enqueued again.", func(b *testCase) {
@@ -102,8 +102,8 @@ var cases = []Case{
 		b.queue.Remove("a")
 		b.enqueue("a", 2*second)
 		b.checkNext(2 * second)
-		b.checkGetWork(second)
-		b.checkGetWork(2*second, "a")
+		b.callGetWorkAndCheck(second)
+		b.callGetWorkAndCheck(2*second, "a")
 	}},
 	{"next/earliest", "Next returns the earliest time after any sequence of EnqueueAt, Remove and GetWork.", func(b *testCase) {
 		b.enqueue("b", 2*second)
@@ -113,13 +113,13 @@ var cases = []Case{
 		b.checkNext(second)
 		b.queue.Remove("a")
 		b.checkNext(2 * second)
-		b.checkGetWork(2*second, "b")
+		b.callGetWorkAndCheck(2*second, "b")
 		b.checkNext(3 * second)
 	}},
 	{"next/past", "Next may return a time in the past, until GetWork has returned the due pods.", func(b *testCase) {
 		b.enqueue("a", -time.Hour)
 		b.checkNext(-time.Hour)
-		b.checkGetWork(0, "a")
+		b.callGetWorkAndCheck(0, "a")
 		b.checkEmpty("a")
 	}},
 	{"due-of-a-pod", "Due returns the time of the pod and changes nothing.", func(b *testCase) {
@@ -129,7 +129,7 @@ var cases = []Case{
 			b.checkDue("a", second)
 			b.checkDue("b", 2*second)
 		}
-		b.checkGetWork(2*second, "a", "b")
+		b.callGetWorkAndCheck(2*second, "a", "b")
 	}},
 	{"many", "A queue of a thousand pods agrees with a simple model during a random sequence of calls.", func(b *testCase) {
 		m := model{}

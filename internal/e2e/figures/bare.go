@@ -98,9 +98,9 @@ func (b *bare) startContainer(attempt uint32) error {
 	return err
 }
 
-// startReplacementAfterExit polls until the first container has exited, and then creates and starts its
+// waitForExitAndStartReplacement polls until the first container has exited, and then creates and starts its
 // replacement.
-func (b *bare) startReplacementAfterExit() error {
+func (b *bare) waitForExitAndStartReplacement() error {
 	for {
 		status, err := b.w.runtime.ContainerStatus(context.Background(), &cri.ContainerStatusRequest{ContainerId: b.container})
 		if err != nil {

@@ -71,7 +71,7 @@ func (w *harness) measureLifeByCRI() (took [3]time.Duration) {
 	took[0] = at.Sub(began)
 	w.sleepUnlessInterrupted(settle)
 	began = w.killContainer(id)
-	w.runWhileWatching(b.startReplacementAfterExit, func() { _, at = w.waitUntilRunning(b.name, 1) })
+	w.runWhileWatching(b.waitForExitAndStartReplacement, func() { _, at = w.waitUntilRunning(b.name, 1) })
 	took[1] = at.Sub(began)
 	w.sleepUnlessInterrupted(settle)
 	began = time.Now()

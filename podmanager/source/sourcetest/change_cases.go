@@ -8,7 +8,7 @@ var changeCases = []Case{
 	{"change/changed", "A snapshot after a pod was changed has its new version, as a new object.", checkChanged},
 	{"change/removed", "A snapshot after a pod was removed has only the other pods.", checkRemoved},
 	{"change/last", "A complete, empty snapshot is delivered after the last pod was removed.", checkLastRemoved},
-	{"change/unmodified", "A delivered pod is not modified afterwards.", checkNotModified},
+	{"change/unmodified", "A delivered pod is not modified afterwards.", changeAndRemovePods},
 }
 
 func checkAdded(b *testCase) {
@@ -47,9 +47,9 @@ func checkLastRemoved(b *testCase) {
 	b.waitForSnapshot(n, "without pods", hasExactlyPods())
 }
 
-// checkNotModified changes and removes pods of the source. As after every case, the suite then checks that the
+// changeAndRemovePods changes and removes pods of the source. As after every case, the suite then checks that the
 // source has modified no delivered pod.
-func checkNotModified(b *testCase) {
+func changeAndRemovePods(b *testCase) {
 	b.setPodsOfSource(newPod("a", "one"), newPod("b", "one"))
 	b.startRun()
 	n := b.waitForSnapshot(0, "with the pods a and b", hasExactlyPods("a=one", "b=one"))

@@ -179,7 +179,7 @@ func (s *Sweep) Remove(ctx context.Context, image runtime.Image) error {
 // the image wait for its end, and returns true. It returns false and adds nothing if a lease protects one of
 // the image's names, or has protected it since this garbage collection run began. It does not remove the image
 // itself.
-func (s *Sweep) startRemovalUnlessLeased(r *removal) bool {
+func (s *Sweep) startRemovalUnlessLeased(r *removal) (started bool) {
 	s.manager.mu.Lock()
 	defer s.manager.mu.Unlock()
 	for name := range r.names {

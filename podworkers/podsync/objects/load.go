@@ -142,8 +142,8 @@ func checkConfigMapIdentityAndSize(m *v1.ConfigMap, namespace, name string) erro
 	return errors.Join(checkManifestIdentity(m.Kind, "ConfigMap", m.Namespace, namespace, m.Name, name), checkDataSize(dataSize(m.Data)+dataSize(m.BinaryData)))
 }
 
-// checkSecretIdentityAndSize returns an error if the kind, namespace or name in the manifest differs from its path, or if its
-// data exceed MaxBytes.
+// checkSecretIdentityAndSize returns an error if the kind, namespace or name in the manifest is set and differs
+// from its path, or if its data exceed MaxBytes.
 func checkSecretIdentityAndSize(s *v1.Secret, namespace, name string) error {
 	return errors.Join(checkManifestIdentity(s.Kind, "Secret", s.Namespace, namespace, s.Name, name), checkDataSize(dataSize(s.Data)+dataSize(s.StringData)))
 }

@@ -153,7 +153,7 @@ func (t *memoryTree) withContainer(name string, p *compactMemory) *memoryTree {
 
 // forEach calls yield with each container in the order of names. It stops and returns false as soon as yield
 // returns false. It returns true if yield never returned false, also for an empty tree.
-func (t *memoryTree) forEach(yield func(string, *compactMemory) bool) bool {
+func (t *memoryTree) forEach(yield func(string, *compactMemory) bool) (completed bool) {
 	return t == nil || t.left.forEach(yield) && yield(t.name, t.memory) && t.right.forEach(yield)
 }
 

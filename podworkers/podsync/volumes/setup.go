@@ -116,7 +116,7 @@ func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	}
 	switch {
 	case kind == volume.HostPath:
-		return s.checkHostPathAndSetGroup(ctx, v)
+		return s.checkOrCreateHostPathAndSetGroup(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory:
 		return s.setUpMemoryEmptyDir(ctx, v)
 	case kind == volume.EmptyDir && v.EmptyDir != nil && volume.IsHugePages(v.EmptyDir.Medium):
@@ -131,10 +131,10 @@ func (s *setUpCall) setUpVolume(ctx context.Context, v *v1.Volume) error {
 	return fmt.Errorf("volumes of the kind %s are not supported", kind)
 }
 
-// checkHostPathAndSetGroup checks the path of a hostPath volume, and creates it if its type requires that. If
+// checkOrCreateHostPathAndSetGroup checks the path of a hostPath volume, and creates it if its type requires that. If
 // the volume stands for a writable local PersistentVolume and the pod has an fsGroup, it gives the directory
 // tree to that group.
-func (s *setUpCall) checkHostPathAndSetGroup(ctx context.Context, v *v1.Volume) error {
+func (s *setUpCall) checkOrCreateHostPathAndSetGroup(ctx context.Context, v *v1.Volume) error {
 	if err := checkOrCreateHostPath(v.HostPath); err != nil {
 		return err
 	}

@@ -136,8 +136,8 @@ func (d *Dir) Groups() []string {
 	return names
 }
 
-// recordCall records a call and returns its injected error.
-func (d *Dir) recordCall(call, name, content string) error {
+// recordCallAndReturnInjectedError records a call and returns its injected error.
+func (d *Dir) recordCallAndReturnInjectedError(call, name, content string) error {
 	d.calls = append(d.calls, strings.TrimSpace(call+" "+name+" "+content))
 	if d.fail != nil {
 		if err := d.fail(call, name); err != nil {
@@ -154,7 +154,7 @@ func (d *Dir) recordCall(call, name, content string) error {
 func (d *Dir) Mkdir(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.recordCall("Mkdir", name, ""); err != nil {
+	if err := d.recordCallAndReturnInjectedError("Mkdir", name, ""); err != nil {
 		return err
 	}
 	if d.groups[name] != nil {
@@ -172,7 +172,7 @@ func (d *Dir) Mkdir(name string) error {
 func (d *Dir) Remove(name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.recordCall("Remove", name, ""); err != nil {
+	if err := d.recordCallAndReturnInjectedError("Remove", name, ""); err != nil {
 		return err
 	}
 	g := d.groups[name]
@@ -191,7 +191,7 @@ func (d *Dir) Remove(name string) error {
 func (d *Dir) ReadDir(name string) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.recordCall("ReadDir", name, ""); err != nil {
+	if err := d.recordCallAndReturnInjectedError("ReadDir", name, ""); err != nil {
 		return nil, err
 	}
 	if d.groups[name] == nil {
@@ -216,7 +216,7 @@ func (d *Dir) childrenOf(dir string) []string {
 func (d *Dir) ReadFile(name string) ([]byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.recordCall("ReadFile", name, ""); err != nil {
+	if err := d.recordCallAndReturnInjectedError("ReadFile", name, ""); err != nil {
 		return nil, err
 	}
 	switch name {
@@ -260,7 +260,7 @@ func (d *Dir) mountInfo() string {
 	return text
 }
 
-// mountOf returns the mount point that contains a cgroup.
+// mountOf returns the mount point that contains a cgroup, or "" if none does.
 func (d *Dir) mountOf(name string) string {
 	for ; name != "/"; name = path.Dir(name) {
 		if _, ok := d.mounts[name]; ok {

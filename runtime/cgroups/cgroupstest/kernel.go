@@ -65,7 +65,7 @@ func (d *Dir) WriteFile(name string, content []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := strings.TrimSpace(string(content))
-	if err := d.recordCall("WriteFile", name, text); err != nil {
+	if err := d.recordCallAndReturnInjectedError("WriteFile", name, text); err != nil {
 		return err
 	}
 	err := d.writeFile(path.Dir(name), path.Base(name), text)
@@ -106,7 +106,8 @@ func (d *Dir) writeFile(dir, file, text string) error {
 	return err
 }
 
-// valueAfterWrite returns the content that a file with one value has after a write.
+// valueAfterWrite returns the content that a file with one value has after a write. It returns EINVAL for an
+// invalid value, EBUSY for a memory limit below the usage, and EACCES for a file that cannot be written.
 func (d *Dir) valueAfterWrite(dir, file, text string) (string, error) {
 	switch file {
 	case "cpu.shares":
@@ -134,7 +135,7 @@ func (d *Dir) valueAfterWrite(dir, file, text string) (string, error) {
 	return "", syscall.EACCES
 }
 
-// parseRange parses a number between least and most.
+// parseRange parses a number from least to most. It returns EINVAL for any other text.
 func parseRange(text string, least, most int64) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
@@ -143,8 +144,9 @@ func parseRange(text string, least, most int64) (int64, error) {
 	return n, nil
 }
 
-// bytesAfterWrite returns the content of a memory limit after a write. unlimited is the text that removes the limit, and
-// stored is the content of the file then.
+// bytesAfterWrite returns the content of a memory limit after a write: the written number, rounded down to
+// pages. unlimited is the text that removes the limit, and stored is the content of the file then. It returns
+// EBUSY for a limit below the usage.
 func (d *Dir) bytesAfterWrite(dir, text, unlimited, stored string) (string, error) {
 	if text == unlimited {
 		return stored, nil
@@ -160,7 +162,8 @@ func (d *Dir) bytesAfterWrite(dir, text, unlimited, stored string) (string, erro
 	return strconv.FormatInt(n-n%d.config.PageSize, 10), nil
 }
 
-// bandwidthAfterWrite returns the content of cpu.max after a write.
+// bandwidthAfterWrite returns the content of cpu.max after a write. The default period is 100000. It returns
+// EINVAL for a quota or period out of range.
 func bandwidthAfterWrite(text string) (string, error) {
 	quota, period, ok := strings.Cut(text, " ")
 	if !ok {

@@ -140,7 +140,7 @@ func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.Change
 		k := p.known[c.Object.UID]
 		switch {
 		case !c.Gone && !p.isOnOtherNode(c.Object):
-			if k = p.getOrAddKnownPod(c.Object); p.updateKnownPod(k, c.Object) {
+			if k = p.getOrAddKnownPod(c.Object); p.storeAndObserveKnownPod(k, c.Object) {
 				sink.Apply(k.published)
 			}
 		case k != nil:
@@ -188,7 +188,7 @@ func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 	there := 0 // number of UIDs
 	for i, pod := range pods {
 		k := p.getOrAddKnownPod(pod)
-		if p.updateKnownPod(k, pod) {
+		if p.storeAndObserveKnownPod(k, pod) {
 			changed = true
 		}
 		if k.round != p.round {
@@ -204,9 +204,9 @@ func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 	return pods, changed
 }
 
-// updateKnownPod stores a new state of a pod and shows it to the Observer. It returns false if the state is
+// storeAndObserveKnownPod stores a new state of a pod and shows it to the Observer. It returns false if the state is
 // unchanged, or if it differs from the published one only by what this node has written.
-func (p *Pods) updateKnownPod(k *knownPod, pod *v1.Pod) (mustPublish bool) {
+func (p *Pods) storeAndObserveKnownPod(k *knownPod, pod *v1.Pod) (mustPublish bool) {
 	if k.server == pod {
 		return false
 	}

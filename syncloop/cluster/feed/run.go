@@ -28,7 +28,7 @@ func (r *followerRun[T]) performStep(ctx context.Context, s follow.Step) error {
 	case follow.List:
 		return r.listObjects(ctx, s.Version)
 	case follow.Watch:
-		return r.startWatch(ctx, s.Options)
+		return r.openWatchAndReportToMachine(ctx, s.Options)
 	case follow.Read:
 		return r.readEvent(ctx)
 	default:
@@ -44,20 +44,20 @@ func (r *followerRun[T]) listObjects(ctx context.Context, version string) error 
 		return err
 	})
 	if !r.isStopped(ctx, err) {
-		r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool { return m.Listed(list, err, r.executor.Now()) })
+		r.updateMachineAndNotify(ctx, err, func(m *follow.Machine[T]) bool { return m.Listed(list, err, r.executor.Now()) })
 	}
 	return err
 }
 
-// startWatch opens a watch stream, sets the deadline of its reads, and passes the result to the state machine.
-func (r *followerRun[T]) startWatch(ctx context.Context, opts apiserver.WatchOptions) error {
+// openWatchAndReportToMachine opens a watch stream, sets the deadline of its reads, and passes the result to the state machine.
+func (r *followerRun[T]) openWatchAndReportToMachine(ctx context.Context, opts apiserver.WatchOptions) error {
 	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
 		r.stream, err = r.cfg.Feed.Watch(ctx, opts)
 		return err
 	})
 	r.streamDeadline = r.executor.Now().Add(opts.Timeout + r.cfg.CallTimeout)
 	if !r.isStopped(ctx, err) {
-		r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool {
+		r.updateMachineAndNotify(ctx, err, func(m *follow.Machine[T]) bool {
 			m.Watching(err, r.executor.Now())
 			return false
 		})
@@ -80,7 +80,7 @@ func (r *followerRun[T]) readEvent(ctx context.Context) error {
 	if !errors.Is(err, io.EOF) {
 		r.cfg.Contact.Report(err)
 	}
-	r.updateMachine(ctx, err, func(m *follow.Machine[T]) bool {
+	r.updateMachineAndNotify(ctx, err, func(m *follow.Machine[T]) bool {
 		if err != nil {
 			m.Ended(err, r.executor.Now())
 			return false
@@ -126,10 +126,10 @@ func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// updateMachine passes the result of a call to the state machine by update. If the collection has changed, it
+// updateMachineAndNotify passes the result of a call to the state machine by update. If the collection has changed, it
 // calls Changed, and if the collection has an object, it wakes those who wait for a first object. If the call
 // was a failure for the state machine, it logs the error and calls Failed.
-func (r *followerRun[T]) updateMachine(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
+func (r *followerRun[T]) updateMachineAndNotify(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
 	changed := update(r.mu.machine)
 	if changed && !r.mu.machine.Empty() {

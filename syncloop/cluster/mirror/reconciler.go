@@ -141,7 +141,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 	var names []string
 	for {
 		names = sub.TakeAll(names[:0])
-		r.markDue(names)
+		r.markNamesDueUnlessBackingOff(names)
 		due, next := r.takeDueNames()
 		executor.Each(r.executor, Parallel, len(due), func(i int) { r.reconcileName(ctx, due[i]) })
 		if len(due) > 0 {
@@ -181,9 +181,9 @@ func (r *Reconciler) Retry() {
 	r.wake.Signal()
 }
 
-// markDue makes a check of the given static pod names due now, and also of all known names if Recheck was
+// markNamesDueUnlessBackingOff makes a check of the given static pod names due now, and also of all known names if Recheck was
 // called for all. A name whose last action has failed keeps its backoff.
-func (r *Reconciler) markDue(names []string) {
+func (r *Reconciler) markNamesDueUnlessBackingOff(names []string) {
 	now := r.executor.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -289,12 +289,12 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	case Delete:
 		err = r.deleteMirrorPod(ctx, f.Mirror)
 	}
-	r.recordResult(ctx, fullName, n, action, err)
+	r.scheduleNextCheckAfterAction(ctx, fullName, n, action, err)
 }
 
-// recordResult schedules the next check of a static pod name after an action: after a backoff if the action has
+// scheduleNextCheckAfterAction schedules the next check of a static pod name after an action: after a backoff if the action has
 // failed, which it logs, and otherwise when the watch should have shown the action.
-func (r *Reconciler) recordResult(ctx context.Context, fullName string, n *nameState, action Action, err error) {
+func (r *Reconciler) scheduleNextCheckAfterAction(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {
 		r.cfg.Log.Warn("cannot change a mirror pod; retrying", "pod", fullName, "action", action, "err", err)

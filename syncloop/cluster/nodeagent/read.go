@@ -133,14 +133,14 @@ func (a *Agent) storeWatchEvents(ctx context.Context, from string) error {
 		case apiserver.Added, apiserver.Modified:
 			a.storeReadNodeAndNotify(event.Object, time.Time{})
 		case apiserver.Deleted:
-			a.handleDeletedEvent(event.Object)
+			a.forgetDeletedNodeAndReregister(event.Object)
 		}
 	}
 }
 
-// handleDeletedEvent forgets the Node object and requests a new registration. It ignores the deletion of an
+// forgetDeletedNodeAndReregister forgets the Node object and requests a new registration. It ignores the deletion of an
 // object with another UID.
-func (a *Agent) handleDeletedEvent(node *v1.Node) {
+func (a *Agent) forgetDeletedNodeAndReregister(node *v1.Node) {
 	if known, _ := a.Node(); known != nil && known.UID == node.UID {
 		a.forgetNodeAndReregister()
 	}

@@ -55,10 +55,10 @@ func (r *record) compareVersion(pod *v1.Pod) int {
 	return order
 }
 
-// applyShownPod stores a pod that the watch shows, and marks it as existing. It returns false if the stored pod
+// storeShownPodUnlessOld stores a pod that the watch shows, and marks it as existing. It returns false if the stored pod
 // has the same version, or if the pod is older than this sink's last write, because the watch sent it before
 // the write. Any other older pod replaces the stored one: the server was restored from a backup.
-func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) (changed bool) {
+func (r *record) storeShownPodUnlessOld(pod *v1.Pod, outagesBegun int) (changed bool) {
 	r.gone = false
 	order := r.compareVersion(pod)
 	if r.fromOwnWrite && order < 0 {
@@ -78,16 +78,16 @@ func (r *record) applyShownPod(pod *v1.Pod, outagesBegun int) (changed bool) {
 // Observe records each state of a pod that the watch shows. If another writer has changed a field of the node, it
 // requests that the status is sent again. It may be called at any time.
 func (s *Sink) Observe(pod *v1.Pod) {
-	again, resend := s.recordObservedPod(pod)
+	again, resend := s.storeObservedPodAndListResends(pod)
 	for _, uid := range again {
 		resend(uid)
 	}
 }
 
-// recordObservedPod stores a pod that the watch has shown. It returns the UIDs of the pods whose status must be
+// storeObservedPodAndListResends stores a pod that the watch has shown. It returns the UIDs of the pods whose status must be
 // sent again, and the function that requests that: the pod itself if its status at the server differs from the
 // wanted status, or for a new mirror pod all static pods of its name.
-func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
+func (s *Sink) storeObservedPodAndListResends(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Sink) recordObservedPod(pod *v1.Pod) (again []types.UID, resend func(ty
 	known := before != nil && !before.gone
 	r := s.getOrCreateRecordLocked(pod.UID)
 	acceptedBefore := r.deleteAccepted
-	if !r.applyShownPod(pod, outages) {
+	if !r.storeShownPodUnlessOld(pod, outages) {
 		return nil, nil
 	}
 	if podmanager.IsMirrorPod(pod) {
@@ -197,9 +197,9 @@ func (s *Sink) isBeingRemoved(uid types.UID) bool {
 	return r != nil && r.server != nil && patch.IsBeingRemoved(r.server)
 }
 
-// startRemovalWait records that Send waits for the server to remove a force-deleted pod. It returns false and
+// recordRemovalWaitIfFirst records that Send waits for the server to remove a force-deleted pod. It returns false and
 // records nothing if the server is not removing the pod, or if Send has waited for it before.
-func (s *Sink) startRemovalWait(uid types.UID) (mustWait bool) {
+func (s *Sink) recordRemovalWaitIfFirst(uid types.UID) (mustWait bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.mu.records[uid]

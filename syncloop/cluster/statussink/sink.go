@@ -97,7 +97,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 	if err := s.patchStatusRetryingConflicts(ctx, ref, &u); err != nil {
 		return err
 	}
-	if s.startRemovalWait(ref.UID) {
+	if s.recordRemovalWaitIfFirst(ref.UID) {
 		return status.RetryAfter(errNotRemoved, removalRetryDelay)
 	}
 	if !s.needsFinalDelete(ref.UID, u.Finished) {
@@ -121,7 +121,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		s.markStatusUnknown(ref.UID)
 		return status.RetryAfter(err, answer.After)
 	default:
-		return s.handleFailedCall(ctx, ref, answer, err)
+		return s.handleFailedCallAndConvertError(ctx, ref, answer, err)
 	}
 }
 
@@ -175,17 +175,17 @@ func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	s.cfg.Contact.Report(err)
 	if answer := patch.AnswerToPatch(err); answer.Kind != patch.Done {
 		s.markStatusUnknown(ref.UID)
-		return s.handleFailedCall(ctx, ref, answer, err)
+		return s.handleFailedCallAndConvertError(ctx, ref, answer, err)
 	}
 	s.recordPatchedPod(ref.UID, pod)
 	s.cfg.StatusWritten(pod)
 	return nil
 }
 
-// handleFailedCall converts the error of a call to an error for the status sender. If the pod is gone, it
+// handleFailedCallAndConvertError converts the error of a call to an error for the status sender. If the pod is gone, it
 // forgets the pod and returns nil. After a conflict it reads and stores the pod; errStale means that the caller
 // may try again with the stored pod.
-func (s *Sink) handleFailedCall(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
+func (s *Sink) handleFailedCallAndConvertError(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
 		pod, readErr := s.getPodAndReport(ctx, ref)
 		if readErr == nil && s.recordReadPod(ref.UID, pod) {
@@ -229,7 +229,7 @@ func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
 	if err == nil {
 		err = errStale // The pod is gone, or the server has another pod of the name.
 	}
-	return s.handleFailedCall(ctx, ref, answer, err)
+	return s.handleFailedCallAndConvertError(ctx, ref, answer, err)
 }
 
 // A destination says whether the server has a pod to which a status can be sent.

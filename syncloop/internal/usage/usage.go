@@ -63,8 +63,8 @@ func (s *Samples) AddRates(uid types.UID, stats *runtime.PodStats) {
 }
 
 // storeCPUSampleAndSetRate stores a sample of the CPU counter and returns the CPU time used since the previous
-// sample. It also sets the current usage in c if the runtime reports none. It does nothing if the counter is
-// unknown.
+// sample. It also sets the current usage in c if the runtime reports none. If the counter is unknown, it does
+// nothing and returns 0.
 func storeCPUSampleAndSetRate(before, now map[key]sample, k key, c *runtime.CPUStats) uint64 {
 	if c == nil || c.UsageCoreNanoSeconds == nil {
 		return 0

@@ -123,7 +123,7 @@ func (b *Box[V]) queueDuePods(now time.Time) {
 
 // popValidTicket removes tickets from the front of a queue, up to and with the first whose position is still
 // valid, and returns the pod of that one. It returns false if the queue has none.
-func (b *Box[V]) popValidTicket(queue *[]ticket) (types.UID, bool) {
+func (b *Box[V]) popValidTicket(queue *[]ticket) (uid types.UID, found bool) {
 	for len(*queue) > 0 {
 		t := (*queue)[0]
 		*queue = (*queue)[1:]

@@ -112,7 +112,7 @@ type lineScanner struct {
 
 // scanLine reads the next line and increments the line number. It returns false at the end of the file, and
 // after an error.
-func (l *lineScanner) scanLine() bool {
+func (l *lineScanner) scanLine() (scanned bool) {
 	l.line++
 	return l.Scan()
 }

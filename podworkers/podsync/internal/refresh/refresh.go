@@ -83,7 +83,7 @@ func (t *Table) SetUpEnded(uid types.UID, ok bool) (news bool) {
 		return false
 	}
 	p.state = Ready
-	t.recordCoveredChanges(uid, p.changesAtSetUp, ok)
+	t.recordCoveredChangesAndCancelRefresh(uid, p.changesAtSetUp, ok)
 	return !p.dueAt().IsZero()
 }
 
@@ -150,7 +150,7 @@ func (t *Table) RefreshEnded(uid types.UID, ok bool, now time.Time) {
 	}
 	p.refreshing = false
 	t.running--
-	t.recordCoveredChanges(uid, p.changesAtRefresh, ok)
+	t.recordCoveredChangesAndCancelRefresh(uid, p.changesAtRefresh, ok)
 	if p.due.IsZero() {
 		return
 	}
@@ -188,10 +188,10 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCoveredChanges records, if succeeded is true, that the pod's files show its first changes, up to that
+// recordCoveredChangesAndCancelRefresh records, if succeeded is true, that the pod's files show its first changes, up to that
 // number. If the files then show all changes, it cancels the planned refresh, and deletes a pod whose volumes
 // only an earlier agent has set up.
-func (t *Table) recordCoveredChanges(uid types.UID, changes uint64, succeeded bool) {
+func (t *Table) recordCoveredChangesAndCancelRefresh(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
 	if succeeded {
 		p.coveredChanges = max(p.coveredChanges, changes)

@@ -67,7 +67,7 @@ func hasPrivilegedContainer(spec *v1.PodSpec) bool {
 func (n *Node) ContainerSecurity(pod *v1.Pod, c *v1.Container, image Image) (runtime.Security, error) {
 	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if own := c.SecurityContext; own != nil {
-		applyContainerSecurity(&out, own)
+		overrideWithContainerSecurity(&out, own)
 	}
 	out.Seccomp, out.AppArmor = seccompProfile(podspec.Seccomp(pod, c)), appArmorProfile(podspec.AppArmor(pod, c))
 	if !out.Privileged { // Runtimes hide and protect only the requested paths.
@@ -101,7 +101,7 @@ var (
 func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
 	out := podLevelSecurity(pod.Spec.SecurityContext)
 	if c.SecurityContext != nil {
-		applyContainerSecurity(&out, c.SecurityContext)
+		overrideWithContainerSecurity(&out, c.SecurityContext)
 	}
 	return mustRunAsNonRoot(pod, c) || out.Group != nil && out.User == nil
 }
@@ -119,10 +119,10 @@ func imageUser(image Image) (id *int64, name string) {
 	return nil, name
 }
 
-// applyContainerSecurity changes security, which has the settings of the pod, to the settings of a container.
+// overrideWithContainerSecurity changes security, which has the settings of the pod, to the settings of a container.
 // User, group, SELinux options and capabilities change only if the container sets them. Privileged,
 // ReadOnlyRoot and NoNewPrivileges are always set.
-func applyContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
+func overrideWithContainerSecurity(security *runtime.Security, own *v1.SecurityContext) {
 	if own.RunAsUser != nil {
 		security.User = own.RunAsUser
 	}

@@ -122,7 +122,7 @@ func parseSeconds(text string) *int64 {
 
 // unmarshalBounded parses JSON into the value that into points to, and returns whether that succeeded. It
 // returns false without parsing if the text is empty or too long.
-func unmarshalBounded(text string, into any) bool {
+func unmarshalBounded(text string, into any) (parsed bool) {
 	return text != "" && len(text) <= stopAnnotationLimit && json.Unmarshal([]byte(text), into) == nil
 }
 

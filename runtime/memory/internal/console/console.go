@@ -161,9 +161,9 @@ func (c *Console) interruptProcess() {
 	c.cancel()
 }
 
-// handleCtrlC calls the interrupt handler and returns true. If none is set, it returns false, and the process
+// interruptForegroundIfSet calls the interrupt handler and returns true. If none is set, it returns false, and the process
 // must read the key.
-func (c *Console) handleCtrlC() (handled bool) {
+func (c *Console) interruptForegroundIfSet() (handled bool) {
 	c.mu.Lock()
 	end := c.mu.foreground
 	c.mu.Unlock()

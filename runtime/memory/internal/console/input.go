@@ -88,7 +88,7 @@ func (in *inputBuffer) handleAndStripInterrupts(keys []byte) []byte {
 		in.mu.Lock()
 		in.mu.held = nil
 		in.mu.Unlock()
-		if keys, i = keys[i:], 0; in.c.handleCtrlC() {
+		if keys, i = keys[i:], 0; in.c.interruptForegroundIfSet() {
 			keys, i = keys[1:], -1
 		}
 	}

@@ -42,7 +42,7 @@ func (t *lineTerminal) Read(p []byte) (int, error) {
 			t.unprocessed = buf[:n]
 		}
 		key := t.unprocessed[0]
-		if t.unprocessed = t.unprocessed[1:]; t.handleKey(key) {
+		if t.unprocessed = t.unprocessed[1:]; t.editLineByKey(key) {
 			return 0, io.EOF
 		}
 	}
@@ -51,10 +51,10 @@ func (t *lineTerminal) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// handleKey edits the line by one key and echoes the change: Enter completes the line, Ctrl-C replaces it by an
-// empty one, Backspace deletes a character. Ctrl-D completes the line; if the line is empty, handleKey returns
+// editLineByKey edits the line by one key and echoes the change: Enter completes the line, Ctrl-C replaces it by an
+// empty one, Backspace deletes a character. Ctrl-D completes the line; if the line is empty, editLineByKey returns
 // true. A key beyond maxLineBytes is ignored.
-func (t *lineTerminal) handleKey(key byte) (isEOF bool) {
+func (t *lineTerminal) editLineByKey(key byte) (isEOF bool) {
 	switch {
 	case key == '\r' || key == '\n':
 		t.echo("\n")

@@ -255,7 +255,7 @@ func getFollowedOrReadObject[T metav1.Object](ctx context.Context, o *Objects, r
 
 // markFailedUnlessSynced records that a read of the object has failed and returns true. If the first state of
 // the object has arrived meanwhile, it clears that record and returns false.
-func (o *Objects) markFailedUnlessSynced(x *followedObject) bool {
+func (o *Objects) markFailedUnlessSynced(x *followedObject) (marked bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	x.failed = !x.synced.Opened()

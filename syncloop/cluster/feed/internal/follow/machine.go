@@ -162,7 +162,7 @@ func (m *Machine[T]) Listed(list apiserver.List[T], err error, now time.Time) bo
 // Watching records the result of a Watch request.
 func (m *Machine[T]) Watching(err error, now time.Time) {
 	if err != nil {
-		m.handleWatchError(err, false)
+		m.chooseActionAfterWatchError(err, false)
 		return
 	}
 	m.do, m.began, m.events, m.incoming = Read, now, 0, newTable[T]()
@@ -226,7 +226,7 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 	if lived && !m.awaitsInitialEvents {
 		m.resetFailures()
 	}
-	m.handleWatchError(err, !m.awaitsInitialEvents && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
+	m.chooseActionAfterWatchError(err, !m.awaitsInitialEvents && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
 	if m.do == Watch && !m.awaitsInitialEvents && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
 		m.setNextToFullRead()
 	}
@@ -239,10 +239,10 @@ func (m *Machine[T]) Closed() {
 	}
 }
 
-// handleWatchError chooses the action after the error of a watch: watch again, pause first, or read the whole
+// chooseActionAfterWatchError chooses the action after the error of a watch: watch again, pause first, or read the whole
 // collection again, for example if the server has lost the version. worked means that the stream has delivered
 // something or lasted long enough.
-func (m *Machine[T]) handleWatchError(err error, worked bool) {
+func (m *Machine[T]) chooseActionAfterWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case isVersionLost(err) && !m.awaitsInitialEvents:
