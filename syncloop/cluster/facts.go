@@ -95,6 +95,7 @@ func (m *factsCollector) collectFacts(ctx context.Context) nodestatus.Facts {
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	f.Addresses = m.nodeAddresses(ctx)
+	f.Pressure = m.node.Health().Pressure
 	if m.isShuttingDown() || m.node.Health().ShuttingDown {
 		f.Problems = append(f.Problems, "node is shutting down")
 	}

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/eviction"
 )
 
@@ -229,4 +230,21 @@ func TestAddAllocatableMemory(t *testing.T) {
 // TestReclaimKind_String: each kind of reclaim has a name.
 func TestReclaimKind_String(t *testing.T) {
 	assert.Equal(t, "dead containers, unused images, unknown", fmt.Sprintf("%v, %v, %v", eviction.DeadContainers, eviction.UnusedImages, eviction.ReclaimKind(9)))
+}
+
+// TestUsageOf: without usage of the whole pod the memory is the sum over its containers. An unknown figure stays
+// unknown. Logs are found by the names of containers.
+func TestUsageOf(t *testing.T) {
+	stats := runtime.PodStats{Containers: []runtime.ContainerStats{
+		{Name: "a", Memory: &runtime.MemoryStats{WorkingSetBytes: new(uint64(2))}, Filesystem: &runtime.FilesystemStats{UsedBytes: new(uint64(7))}},
+		{Name: "b", Memory: &runtime.MemoryStats{WorkingSetBytes: new(uint64(3))}},
+	}}
+	u := eviction.UsageOf(stats, eviction.Storage{Logs: map[string]eviction.DiskUsage{"b": {Bytes: new(uint64(9))}}})
+	assert.True(t, u.Measured)
+	assert.EqualValues(t, 5, *u.MemoryBytes)
+	assert.EqualValues(t, 7, *u.Containers[0].Layer.Bytes)
+	assert.EqualValues(t, 9, *u.Containers[1].Logs.Bytes)
+	stats.Memory = &runtime.MemoryStats{WorkingSetBytes: new(uint64(11))}
+	assert.EqualValues(t, 11, *eviction.UsageOf(stats, eviction.Storage{}).MemoryBytes)
+	assert.Nil(t, eviction.UsageOf(runtime.PodStats{}, eviction.Storage{}).MemoryBytes)
 }

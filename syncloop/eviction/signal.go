@@ -32,6 +32,10 @@ const (
 	ContainerFsInodesFree Signal = "containerfs.inodesFree"
 )
 
+// NodeSignalsUnobserved is the node condition that signals with a threshold cannot be measured. The kubelet has no such
+// condition.
+const NodeSignalsUnobserved v1.NodeConditionType = "EvictionSignalsUnobserved"
+
 // signalOrder has all signals that can act, in the order in which one pass prefers them.
 var signalOrder = [...]Signal{
 	MemoryAvailable, AllocatableMemoryAvailable, PIDAvailable,

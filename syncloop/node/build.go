@@ -183,7 +183,7 @@ func (b *builder) buildLoop() (err error) {
 		Status:      n.status,
 		Runtime:     n.pleg,
 		Sources:     n.sources,
-		Admit:       n.scheduling.admitHandlers(b.syncerFeatures()),
+		Admit:       b.admitHandlers(),
 		Closed:      n.drainer.draining.Load,
 		WhenFull:    n.config.Scheduling.WhenFull,
 		OrphanGrace: n.config.Pods.OrphanGrace,
@@ -231,6 +231,17 @@ func (b *builder) buildLoop() (err error) {
 	n.view.workers, n.view.handlers, n.view.pleg = n.workers, n.handlers, n.pleg
 	n.drainer.handlers, n.drainer.workers, n.drainer.pleg, n.drainer.loop = n.handlers, n.workers, n.pleg, n.loop
 	return err
+}
+
+// admitHandlers returns the admission handlers of the node. If the node has an evictor, the check of the pressure
+// conditions comes first, as in the kubelet.
+func (b *builder) admitHandlers() []syncloop.PodAdmitHandler {
+	n := b.node
+	handlers := n.scheduling.admitHandlers(b.syncerFeatures())
+	if n.evictor != nil {
+		handlers = append([]syncloop.PodAdmitHandler{admitUnderPressure(func() []v1.NodeConditionType { return n.pressure().Conditions })}, handlers...)
+	}
+	return handlers
 }
 
 // containPanics wraps the log, the recorder and those functions of the Config that the node itself calls, so

@@ -48,6 +48,8 @@ type Config struct {
 	Probes ProbesConfig
 	// Scheduling configures which pods fit on the node.
 	Scheduling SchedulingConfig
+	// Eviction configures evictions under pressure and for limits of local storage.
+	Eviction EvictionConfig
 	// Images configures how images are pulled and when unused images are removed.
 	Images ImagesConfig
 	// Sync configures how often and how many pods at once the node syncs.

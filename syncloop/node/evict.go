@@ -31,6 +31,10 @@ type Eviction struct {
 	// GraceSeconds shortens the grace period of the pod. Nil: the pod has its own grace period. Less
 	// than 1 counts as 1. The shortest grace period that any caller has requested counts.
 	GraceSeconds *int64
+	// Annotations are added to the event if Config.Recorder has the method AnnotatedEventf, as client-go's has.
+	Annotations map[string]string
+	// OmitCondition omits the condition DisruptionTarget, for a pod that is evicted by its own fault.
+	OmitCondition bool
 	// Force evicts the pod even if Config.Scheduling.Evictable returns false.
 	Force bool
 }
@@ -82,7 +86,7 @@ func (n *Node) Evict(uid types.UID, e Eviction) (*podworkers.Completion, error) 
 		Pod: pod,
 		KillPodOptions: &podworkers.KillPodOptions{
 			Evict:                                    true,
-			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruptionTargetCondition(e)),
+			PodStatusFunc:                            podworkers.Fail(e.Reason, e.Message, disruptionTargetConditions(e)...),
 			PodTerminationGracePeriodSecondsOverride: e.GraceSeconds,
 		},
 	}), nil
@@ -101,8 +105,16 @@ const reasonEvicted = "Evicted"
 func (n *Node) logAndRecordEviction(pod *v1.Pod, e Eviction) {
 	n.config.Log.Info("a pod is evicted", "pod", podmanager.FullName(pod), "uid", pod.UID, "reason", e.Reason, "message", e.Message)
 	if n.config.Recorder != nil {
-		n.config.Recorder.Event(pod, v1.EventTypeWarning, reasonEvicted, cmp.Or(e.Message, "The pod is evicted"))
+		n.recordEvictionEvent(pod, e)
 	}
+}
+
+// disruptionTargetConditions returns the condition DisruptionTarget, or nothing if the eviction omits it.
+func disruptionTargetConditions(e Eviction) []v1.PodCondition {
+	if e.OmitCondition {
+		return nil
+	}
+	return []v1.PodCondition{disruptionTargetCondition(e)}
 }
 
 // disruptionTargetCondition returns the condition DisruptionTarget with the message of the eviction. It shows

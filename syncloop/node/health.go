@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Health is the state of a node at one moment.
@@ -20,6 +22,9 @@ type Health struct {
 	Waiting error
 	// ShuttingDown reports whether Drain was called with groups, without an Undrain since then.
 	ShuttingDown bool
+	// Pressure has, for each pressure condition that the node measures, whether the node has it. The condition
+	// eviction.NodeSignalsUnobserved is included. Nil without Config.Eviction.
+	Pressure map[v1.NodeConditionType]bool
 }
 
 // Health returns the state of the node. It never blocks, and may be called from any goroutine, before
@@ -31,6 +36,7 @@ func (n *Node) Health() Health {
 		Stuck:        n.loop.Stuck(),
 		Waiting:      n.notReadyError(runtimeErr),
 		ShuttingDown: n.drainer.shutdown.Load(),
+		Pressure:     n.pressureConditions(),
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/eviction/evictor"
 	"github.com/podkeel/podkeel/syncloop/gc"
 	"github.com/podkeel/podkeel/syncloop/gc/logfiles"
 	"github.com/podkeel/podkeel/syncloop/timeline"
@@ -67,6 +68,8 @@ type Node struct {
 	logRotator         *gc.Logs            // nil: no log is rotated
 	cgroups            *podCgroups         // nil: the runtime chooses the cgroups
 	sampler            *sampler
+	evictor            *evictor.Evictor  // nil: the node evicts no pod by itself
+	annotated          annotatedRecorder // nil: events have no annotations
 
 	scheduling *Scheduling
 	containers *Containers
@@ -98,16 +101,17 @@ func New(config Config) (*Node, error) {
 		config.Runtime = memory.New(memory.Config{Clock: config.Clock})
 		config.setInMemoryVolumesIfUnset()
 	}
+	annotated, _ := config.Recorder.(annotatedRecorder)
 	guard := config.containPanics()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
-	n.cleaner = &cleaner{}
+	n.cleaner, n.annotated = &cleaner{}, annotated
 	n.view = &podsView{executor: t, history: n.journal.history}
 	if config.Hooks.Timeline != nil {
 		n.config.Recorder = timelineRecorder{n.journal, config.Recorder}
 	}
 	b := &builder{node: n}
-	for _, build := range []func() error{b.buildSourcesAndStatusStore, b.buildPLEG, b.buildFileStoresAndCollectors, b.buildLogRotatorIfEnabled, b.buildSyncerAndWorkers, b.buildCollectors, b.buildLoop} {
+	for _, build := range []func() error{b.buildSourcesAndStatusStore, b.buildPLEG, b.buildFileStoresAndCollectors, b.buildLogRotatorIfEnabled, b.buildSyncerAndWorkers, b.buildCollectors, b.buildEvictorIfConfigured, b.buildLoop} {
 		if err := build(); err != nil {
 			return nil, err
 		}
@@ -248,7 +252,7 @@ func (n *Node) requestDeadlineUpdateAndRecordStatus(uid types.UID, version uint6
 }
 
 // recordPhaseAndNotify records the new phase of a pod's worker and that the pod had a worker. It notifies the
-// deadlines, the handlers of the loop, the watchers and the hook. For the phase Finished it also requests
+// deadlines, the handlers of the loop, the watchers, the evictor and the hook. For the phase Finished it also requests
 // housekeeping.
 func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhaseAndClearFinished(uid, phase)
@@ -259,6 +263,7 @@ func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lif
 		n.loop.RequestHousekeeping()
 	}
 	n.view.notifyWatchers(uid)
+	n.notifyEvictorIfStopped(uid, phase)
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 

@@ -697,11 +697,13 @@ var exempt = map[string]string{
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"AllocatedResources.ConsumeResources": restarted, "AllocatedResources.DropResources": restarted,
 	"Claims.Source": withGracePeriod, "Tokens.Token": withGracePeriod, "View.Refresh": withGracePeriod,
+	"Signals.ReadSignals": evicting, "Storage.ReadStorage": evicting,
 	"Hooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
 
 const (
 	clocks          = "a clock is what the rest is built on: in a simulation it is the simulation"
+	evicting        = "package evictor contains the call and tests that"
 	rejecting       = "no pod of this test is rejected; package syncloop contains the call and tests that"
 	asked           = "a node calls it when it is asked for figures, in the goroutine of who asks; package nodetest has a test"
 	unused          = "a node does not call it; package contain has a test of what contains it"

@@ -49,6 +49,9 @@ func (n *Node) parts() []part {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		parts = append(parts, part{"volumes", r.RefreshVolumes})
 	}
+	if n.evictor != nil {
+		parts = append(parts, part{"evictions", n.evictor.Run})
+	}
 	if n.logRotator != nil {
 		parts = append(parts, part{"rotation of logs", n.logRotator.Run})
 	}

@@ -91,7 +91,8 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	return s
 }
 
-// pressure is a pressure condition with the kubelet's reasons and messages.
+// pressure is a pressure condition with the kubelet's reasons and messages. The last one is not the kubelet's: its type
+// is eviction.NodeSignalsUnobserved.
 type pressure struct {
 	kind                   v1.NodeConditionType
 	has, hasNot, bad, good string
@@ -101,6 +102,7 @@ var pressures = [...]pressure{
 	{v1.NodeMemoryPressure, "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory", "kubelet has insufficient memory available", "kubelet has sufficient memory available"},
 	{v1.NodeDiskPressure, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure", "kubelet has disk pressure", "kubelet has no disk pressure"},
 	{v1.NodePIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID", "kubelet has insufficient PID available", "kubelet has sufficient PID available"},
+	{"EvictionSignalsUnobserved", "NoNewMeasurements", "AllMeasured", "signals of the eviction thresholds cannot be measured", "all signals of the eviction thresholds are measured"},
 }
 
 // pressureCondition returns the pressure condition with the status True if the node is under pressure, and

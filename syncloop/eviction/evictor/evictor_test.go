@@ -233,4 +233,20 @@ func TestStep_PanicsAreContained(t *testing.T) {
 		e.Step(t.Context())
 		assert.Equal(t, "usage a; evict a", n.take())
 	})
+	synctest.Test(t, func(t *testing.T) {
+		n := &fakeNode{}
+		var panicked []string
+		e, err := evictor.New(evictor.Config{Signals: panicking{n}, Node: panicking{n}, Panicked: func(call string, _ error) { panicked = append(panicked, call) }})
+		require.NoError(t, err)
+		n.pods = []evictor.Pod{newPod("a", "1Gi")}
+		e.Step(t.Context())
+		assert.Equal(t, []string{"Signals.ReadSignals", "Node.ReadUsage"}, panicked)
+	})
 }
+
+// panicking is a node whose measurements panic.
+type panicking struct{ *fakeNode }
+
+func (panicking) ReadSignals(context.Context) (eviction.Observations, error) { panic("signals") }
+
+func (panicking) ReadUsage(context.Context, *v1.Pod) (eviction.Usage, error) { panic("usage") }

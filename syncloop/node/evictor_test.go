@@ -1,0 +1,110 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/eviction"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// lowMemory measures 5 % of available memory, and 50 % while a test wants it.
+type lowMemory struct{ enough bool }
+
+func (m *lowMemory) ReadSignals(context.Context) (eviction.Observations, error) {
+	o := eviction.Observation{Available: 5, Capacity: 100, Time: time.Now()}
+	if m.enough {
+		o.Available = 50
+	}
+	return eviction.Observations{Signals: map[eviction.Signal]eviction.Observation{eviction.MemoryAvailable: o}}, nil
+}
+
+// annotations records events with their annotations, as client-go's recorder can.
+type annotations struct{ ends }
+
+func (a *annotations) Eventf(o k8sruntime.Object, kind, reason, format string, args ...any) {
+	a.Event(o, kind, reason, fmt.Sprintf(format, args...))
+}
+
+func (a *annotations) Event(o k8sruntime.Object, kind, reason, message string) {
+	if ref, ok := o.(*v1.ObjectReference); ok {
+		a.add(ref.Kind + " " + kind + " " + reason + ": " + message)
+	}
+}
+
+func (a *annotations) AnnotatedEventf(o k8sruntime.Object, with map[string]string, kind, reason, format string, args ...any) {
+	a.add(fmt.Sprint(o.(*v1.Pod).Name, " ", kind, " ", reason, " ", with["starved_resource"], ": ", fmt.Sprintf(format, args...)))
+}
+
+func (a *annotations) add(text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.said = append(a.said, text)
+}
+
+func evictionConfig(t *testing.T, signals *lowMemory) node.EvictionConfig {
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "10%"}}.Thresholds()
+	assert.NoError(t, err)
+	return node.EvictionConfig{Signals: signals, Policy: eviction.Policy{Thresholds: thresholds}}
+}
+
+// TestNode_EV14_EV24_Events: the node has an event about the threshold. The event of the pod has annotations, if the
+// recorder supports them.
+func TestNode_EV14_EV24_Events(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, signals := &annotations{}, &lowMemory{enough: true}
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Recorder: events, Eviction: evictionConfig(t, signals)})
+		assert.NoError(t, n.Apply(pod("web", "serve")))
+		time.Sleep(5 * time.Second)
+		signals.enough = false
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		all := strings.Join(events.all(), "\n")
+		assert.Contains(t, all, "Node Warning EvictionThresholdMet: Attempting to reclaim memory")
+		assert.Contains(t, all, "web Warning Evicted memory: The node was low on resource: memory.")
+		assert.True(t, n.Health().Pressure[v1.NodeMemoryPressure])
+	})
+}
+
+// TestNode_EV22_Evictable: a pod that Config.Scheduling.Evictable excludes is not evicted, and the other one is.
+func TestNode_EV22_Evictable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, &lowMemory{})}
+		c.Scheduling.Evictable = func(p *v1.Pod) bool { return p.Name != "critical" }
+		c.Eviction.Policy.Period = 5 * time.Second
+		n := run(t, c)
+		for _, name := range []string{"critical", "drop"} {
+			p := pod(name, "serve")
+			p.Spec.Priority = new(int32(2_000_000_000)) // It is admitted under pressure.
+			if name == "drop" {
+				p.Spec.Priority = nil
+				p.Spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeMemoryPressure, Operator: v1.TolerationOpExists}}
+			}
+			assert.NoError(t, n.Apply(p))
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		phases := map[string]v1.PodPhase{}
+		for _, p := range n.Pods() {
+			phases[p.Name] = p.Status.Phase
+		}
+		assert.Equal(t, map[string]v1.PodPhase{"critical": v1.PodRunning, "drop": v1.PodFailed}, phases)
+	})
+}
+
+// TestNode_Eviction_OffByDefault: a node without Config.Eviction has no pressure conditions.
+func TestNode_Eviction_OffByDefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{})})
+		assert.Nil(t, n.Health().Pressure)
+	})
+}
