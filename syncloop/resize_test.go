@@ -223,3 +223,17 @@ func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
 	assert.Equal(t, "1", w.stored("b"))
 	assert.Equal(t, map[types.UID]string{"b": "1"}, w.saved)
 }
+
+// TestHandlers_RZ16_SavedAtAdmission: the resources of a pod are saved when it gets a worker, once. A rejected pod, a
+// pod without requests and limits, and a pod whose resources an earlier agent has saved are not saved.
+func TestHandlers_RZ16_SavedAtAdmission(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "1"), podWithCPU(t, "big", "5"), parsePod(t, []string{"none", "name=none"}))
+	assert.Equal(t, map[types.UID]string{"a": "1"}, w.saved)
+	delete(w.saved, "a")
+	w.update(withGeneration(podWithCPU(t, "a", "1"), 2))
+	assert.Empty(t, w.saved)
+	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
+	w.add(podWithCPU(t, "a", "2"))
+	assert.Equal(t, map[types.UID]string{"a": "2"}, w.saved, "a pod that is added again is another pod")
+}

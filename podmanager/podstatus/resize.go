@@ -40,7 +40,7 @@ type containerResources struct {
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
 
-// ResizeEventMessage returns the message of an event about the resize of a pod (RZ-48): a few words and a JSON
+// ResizeEventMessage returns the message of an event about the resize of a pod: a few words and a JSON
 // object with the resources in the spec of the pod, the generation, and the error, if it is not empty. reason is
 // the reason of the event. It may be called concurrently.
 func ResizeEventMessage(reason string, pod *v1.Pod, generation int64, message string) string {

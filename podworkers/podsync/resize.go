@@ -64,7 +64,7 @@ func (p *podSync) updateContainer(ctx context.Context, step *plan.Step) error {
 var errMemoryInUse = errors.New("cannot decrease memory limits")
 
 // checkMemoryBelowLimit returns an error if a step decreases the memory limit of a container below the memory that
-// the container uses (RZ-43). It returns nil for other steps and if the runtime does not measure the memory.
+// the container uses. It returns nil for other steps and if the runtime does not measure the memory.
 // Some kernels accept such a limit and kill the container.
 func (p *podSync) checkMemoryBelowLimit(ctx context.Context, step *plan.Step) error {
 	reader := p.runtimeFeatures().StatsReader

@@ -33,6 +33,9 @@
 // Faults and FaultOf return the active faults, until the file is good or removed. An ignored or skipped file is no
 // fault. The log and the reports say when a fault begins and when it is resolved.
 //
+// A changed manifest without metadata.uid is another pod: its UID contains the content. A manifest with a UID of its own
+// is the same pod, whose cpu and memory the node resizes.
+//
 // # Bounds
 //
 // A file has at most 10 MiB, 200,000 values and 100 levels, with aliases and merge keys expanded. These bounds are

@@ -255,3 +255,22 @@ func TestMemory_RecordUpdate_Value(t *testing.T) {
 	s.memory = done
 	assert.NotContains(t, s.status(), "PodResizeInProgress")
 }
+
+// RZ-32, RZ-50: a container that no published status shows has the resources that the runtime reports, whether an
+// earlier agent has started it or has only created it before a resize. The first decision after its start updates it.
+// A container that has exited shows the resources of its spec.
+func TestStatus_RZ32_RZ50_ReportedResources(t *testing.T) {
+	for state, want := range map[runtime.State]string{runtime.StateCreated: "3", runtime.StateRunning: "3", runtime.StateExited: "2"} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "p", Namespace: "ns"}}
+		pod.Spec.Containers = []v1.Container{{Name: "a", Image: "i", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}}}
+		records := &runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"10.0.0.1"}}}}
+		records.Containers = []runtime.ContainerStatus{{
+			Container: runtime.Container{ID: "c1", Name: "a", SandboxID: "s0", Incarnation: 1, State: state}, Resources: &runtime.Resources{CPUShares: 3072},
+		}}
+		status := plan.Status(plan.StatusInput{Pod: pod, Runtime: records, Incarnation: 1, Addresses: true, Resizes: true, RuntimeName: "test"})
+		c := status.ContainerStatuses[0]
+		require.NotNil(t, c.Resources, state)
+		assert.Equal(t, want, c.Resources.Requests.Cpu().String(), "%s", state)
+		assert.Equal(t, "2", c.AllocatedResources.Cpu().String(), "%s", state)
+	}
+}
