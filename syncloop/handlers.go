@@ -127,7 +127,7 @@ func NewHandlers(config HandlersConfig) (*Handlers, error) {
 	if err := config.complete(); err != nil {
 		return nil, err
 	}
-	guard := config.containPanics()
+	guard := config.wrapFunctionsAgainstPanics()
 	chain := newAdmitChain(config.Admit, guard)
 	states := newPodStates(&config, guard, chain)
 	h := &Handlers{

@@ -152,8 +152,8 @@ func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	return steps[:n]
 }
 
-// executeStopOrRemoval executes steps that all have the same Op. For an Op that creates or starts something it
-// does nothing and returns nil.
+// executeStopOrRemoval executes steps that all have the same Op. For an Op that creates, starts or updates
+// something it does nothing and returns nil.
 func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {

@@ -49,8 +49,9 @@ type Config struct {
 	RemoveDelay time.Duration
 }
 
-// complete sets the defaults, and returns an error that names every invalid field.
-func (c *Config) complete() error {
+// checkAndSetDefaults returns an error that names each invalid field. If there is none, it sets the defaults of
+// the other fields.
+func (c *Config) checkAndSetDefaults() error {
 	var faults []string
 	if c.Root.name == "" {
 		faults = append(faults, "Root is not set: use RootForOwner")
@@ -99,7 +100,7 @@ type ensured struct {
 
 // New returns a Manager. It reads and writes no file.
 func New(config Config) (*Manager, error) {
-	if err := config.complete(); err != nil {
+	if err := config.checkAndSetDefaults(); err != nil {
 		return nil, err
 	}
 	m := &Manager{config: config, executor: executor.Over(config.Clock)}

@@ -55,7 +55,7 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	m.forgetEnsured(uid)
 	delay := m.config.RemoveDelay
 	for attempt := 1; ; attempt++ {
-		err := m.removeOnce(uid)
+		err := m.killAndRemoveDirsOnce(uid)
 		if err == nil || !errors.Is(err, ErrBusy) || attempt >= m.config.RemoveAttempts {
 			return err
 		}
@@ -66,8 +66,9 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// removeOnce kills the processes of a pod and removes its directories once, in every hierarchy and for every QoS class.
-func (m *Manager) removeOnce(uid types.UID) error {
+// killAndRemoveDirsOnce removes the directories of a pod once, in every hierarchy and for every QoS class. If
+// the kernel has the file cgroup.kill, it first kills the pod's processes.
+func (m *Manager) killAndRemoveDirsOnce(uid types.UID) error {
 	var faults []error
 	for _, dir := range m.podDirs(uid) {
 		if unified := m.config.Capabilities.Unified; unified != "" && m.config.Capabilities.KillFile {

@@ -241,7 +241,7 @@ func (s *pass) waitsForVictim(acting []Threshold) bool {
 		return false
 	}
 	if v.soft && len(acting) > 0 && !acting[0].IsSoft() && s.judgeCandidate(acting[0], &s.pods[i]) == evictCandidate {
-		s.evictForPressure(acting[0], &s.pods[i])
+		s.setOnlyVictimForPressure(acting[0], &s.pods[i])
 		return true
 	}
 	s.wakeAt(v.until)
@@ -261,7 +261,7 @@ func (s *pass) reclaimOrEvict(t Threshold) {
 		p := &s.pods[i]
 		switch s.judgeCandidate(t, p) {
 		case evictCandidate:
-			s.evictForPressure(t, p)
+			s.setOnlyVictimForPressure(t, p)
 			return
 		case awaitCandidate:
 			return
@@ -300,8 +300,9 @@ func (s *pass) canShorten(p *Pod, graceSeconds int64) bool {
 	return p.StopBy.IsZero() || p.StopBy.Sub(s.now) > time.Duration(graceSeconds+1)*time.Second
 }
 
-// evictForPressure makes a pod the only victim of the pass.
-func (s *pass) evictForPressure(t Threshold, p *Pod) {
+// setOnlyVictimForPressure makes a pod the only victim of the pass and the threshold the acting one. It also
+// stores the pod as the last victim, for which later passes wait until VictimTimeout.
+func (s *pass) setOnlyVictimForPressure(t Threshold, p *Pod) {
 	v := Victim{UID: p.pod.UID, GraceSeconds: s.policy.graceSeconds(t, p), Cause: string(t.Signal), Shortens: p.Terminating}
 	o := s.observed.Signals[t.Signal]
 	v.Message, v.Annotations = pressureMessage(t, o, p)

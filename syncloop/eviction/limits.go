@@ -28,9 +28,10 @@ func (s *pass) evictPodsOverLocalLimits() (foundAny bool) {
 	return len(s.decision.Victims) > 0
 }
 
-// exceededLimit returns the first limit of local storage that the pod exceeds, as a cause and a message. Limits of
-// emptyDirs come first, then the limit of the pod, then limits of containers. It returns empty texts if the pod exceeds none. Writable layers count only
-// if they share the file system of the node. (EV-28)
+// exceededLimit returns the first limit of local storage that the pod exceeds, as a cause and a message: limits
+// of emptyDirs come first, then the limit of the pod, then limits of containers. It returns empty texts if the
+// pod exceeds none or its usage was not measured. Writable layers count only if they share the file system of
+// the node. (EV-28)
 func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
 	if !p.Usage.Measured {
 		return "", ""

@@ -128,9 +128,9 @@ func (q *writeRequest) isStrict() bool {
 	return slices.Equal(q.query["fieldValidation"], []string{"Strict"})
 }
 
-// createPod decodes the pod in the body, sets its UID, creation time, node name and defaults, validates it,
-// saves it and applies it to the node. It returns an error with code 409 if a pod has the name. A dry run only
-// returns the pod.
+// createPod decodes the pod in the body, sets its UID, creation time, node name and defaults, and a name if it
+// has only generateName. It then validates the pod, saves it and applies it to the node. It returns an error
+// with code 409 if a pod has the name. A dry run only returns the pod.
 func (q *writeRequest) createPod() (*v1.Pod, error) {
 	pod := &v1.Pod{}
 	if err := q.codec.decode(q.body, q.isStrict(), podKind, pod); err != nil {

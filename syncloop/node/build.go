@@ -244,10 +244,10 @@ func (b *builder) admitHandlers() []syncloop.PodAdmitHandler {
 	return handlers
 }
 
-// containPanics wraps the log, the recorder and those functions of the Config that the node itself calls, so
+// wrapFunctionsAgainstPanics wraps the log, the recorder and those functions of the Config that the node itself calls, so
 // that a panic fails only that call; events are also shortened. It returns the guard that records these panics.
 // The other parts of the node wrap the functions that they call.
-func (c *Config) containPanics() *contain.Guard {
+func (c *Config) wrapFunctionsAgainstPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
 	if c.Recorder != nil {

@@ -150,7 +150,8 @@ func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
 	return nil
 }
 
-// storeShares stores the CPU shares of a Burstable pod, or 0 for another or a removed pod. It returns the sum of all pods and whether it was written.
+// storeShares stores the CPU shares of a Burstable pod, or 0 for another or a removed pod. It returns the sum
+// of all pods, and whether the last written sum equals it.
 func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +170,8 @@ func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, wri
 	return c.mu.sum, c.mu.sum == sum
 }
 
-// generation returns a number that changes with the values, and every
-// podsync.CgroupCheckPeriod, so that the files are then read again. It is never 0.
+// generation returns a number that changes with the values, and every podsync.CgroupCheckPeriod, so that the
+// files are then read again. It is never 0.
 func (c *podCgroups) generation(values podresources.PodValues) int64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, values, c.clock.Now().UnixNano()/int64(podsync.CgroupCheckPeriod))

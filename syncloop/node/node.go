@@ -102,7 +102,7 @@ func New(config Config) (*Node, error) {
 		config.setInMemoryVolumesIfUnset()
 	}
 	annotated, _ := config.Recorder.(annotatedRecorder)
-	guard := config.containPanics()
+	guard := config.wrapFunctionsAgainstPanics()
 	n := &Node{config: config, guard: guard, runtime: contain.NewRuntime(guard, config.Runtime), executor: t, feed: &feed{}, sampler: newSampler(t.Now()), ready: t.NewLatch(), done: t.NewLatch()}
 	n.journal = &journal{config: &n.config, executor: t, history: newHistoryStore()}
 	n.cleaner, n.annotated = &cleaner{}, annotated

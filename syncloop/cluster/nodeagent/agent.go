@@ -60,9 +60,9 @@ type Hooks struct {
 	RequestDone func(err error)
 }
 
-// setDefaultsAndCheck returns an error if a required field is missing. It sets the defaults of the other
-// fields, and wraps the recorder and the hooks so that their panics are only logged.
-func (c *Config) setDefaultsAndCheck() error {
+// checkSetDefaultsAndContainPanics returns an error if a required field is missing. It sets the defaults of the
+// other fields, and wraps the log, the recorder and the hooks so that their panics do not crash the process.
+func (c *Config) checkSetDefaultsAndContainPanics() error {
 	if c.Spec.Name == "" || c.Facts == nil || c.Server == nil {
 		return errors.New("nodeagent: Config: Spec.Name, Facts or Server is missing")
 	}
@@ -106,7 +106,7 @@ type Agent struct {
 
 // New returns an Agent that has sent no request.
 func New(config Config) (*Agent, error) {
-	if err := config.setDefaultsAndCheck(); err != nil {
+	if err := config.checkSetDefaultsAndContainPanics(); err != nil {
 		return nil, err
 	}
 	t := executor.Over(config.Clock)
