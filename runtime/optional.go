@@ -260,7 +260,11 @@ type ReadLogRequest struct {
 const LogTimestamp = "2006-01-02T15:04:05.000000000Z07:00 "
 
 // FilesystemUsage is the capacity and the usage of a file system.
-type FilesystemUsage struct{ CapacityBytes, UsedBytes uint64 }
+type FilesystemUsage struct {
+	CapacityBytes, UsedBytes uint64
+	// Directory is a directory on the disk. Empty: unknown, or not visible to this process.
+	Directory string
+}
 
 // UpdateContainerRequest changes a container's resources.
 type UpdateContainerRequest struct {

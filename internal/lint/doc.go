@@ -46,7 +46,7 @@
 //	5a  shells    syncloop  syncloop/gc  syncloop/eviction/evictor  syncloop/cluster/internal/objects
 //	4   edges     podmanager/source/manifest  podmanager/checkpoint  podworkers/podsync/volumes
 //	              podworkers/podsync/objects  syncloop/gc/logfiles  podworkers/prober/check  podworkers/prober/grpccheck
-//	              podworkers/podsync/hookhttp  runtime/cri  runtime/cgroups  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
+//	              podworkers/podsync/hookhttp  runtime/cri  runtime/cgroups  syncloop/eviction/observe  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
 //	    shells    syncloop/cluster/feed
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
 //	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest

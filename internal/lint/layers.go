@@ -207,6 +207,7 @@ func Podkeel() Codebase {
 			{"podworkers/podsync/hookhttp", Edge, Layer4},
 			{"runtime/cri", Edge, Layer4},
 			{"runtime/cgroups", Edge, Layer4},
+			{"syncloop/eviction/observe", Edge, Layer4},
 			{"internal/proportion", Kit, Layer4},
 			{"internal/longtest", Kit, Layer4},
 			{"podmanager/status/statustest", Kit, Layer4},

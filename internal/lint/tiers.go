@@ -53,6 +53,7 @@ var tiers = map[string]Tier{
 	"syncloop/cluster":                    Experimental,
 	"syncloop/eviction":                   Experimental,
 	"syncloop/eviction/evictor":           Experimental,
+	"syncloop/eviction/observe":           Experimental,
 	"syncloop/debug":                      Experimental,
 	"syncloop/gc":                         Beta,
 	"syncloop/gc/policy":                  Experimental,

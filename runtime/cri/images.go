@@ -148,7 +148,7 @@ func (r *Runtime) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage,
 		return runtime.FilesystemUsage{}, fmt.Errorf("%w: no file system of images", ErrMalformed)
 	}
 	if capacity, free, ok := osfile.Capacity(at); ok {
-		return runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: capacity - min(free, capacity)}, nil
+		return runtime.FilesystemUsage{CapacityBytes: capacity, UsedBytes: capacity - min(free, capacity), Directory: at}, nil
 	}
 	return runtime.FilesystemUsage{UsedBytes: used}, nil
 }

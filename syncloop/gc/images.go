@@ -414,7 +414,7 @@ func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	if err != nil {
 		return policy.Disk{}, fmt.Errorf("gc: disk of the images: %w", err)
 	}
-	return policy.Disk(usage), nil
+	return policy.Disk{CapacityBytes: usage.CapacityBytes, UsedBytes: usage.UsedBytes}, nil
 }
 
 // setDefaultsAndCheck sets the defaults of unset fields, and returns one error that names all invalid fields,

@@ -1,0 +1,48 @@
+package observe
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"os"
+	"syscall"
+)
+
+// readDisk returns the usage of the file system with a directory.
+func readDisk(directory string) (disk, error) {
+	info, err := os.Stat(directory)
+	if err != nil {
+		return disk{}, fmt.Errorf("observe: %w", err)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(directory, &s); err != nil {
+		return disk{}, fmt.Errorf("observe: statfs %s: %w", directory, err)
+	}
+	d := disk{
+		free: multiplySaturating(s.Bavail, uint64(s.Bsize)), capacity: multiplySaturating(s.Blocks, uint64(s.Bsize)),
+		freeInodes: multiplySaturating(s.Ffree, 1), inodes: multiplySaturating(s.Files, 1),
+	}
+	if s.Files == 0 {
+		d.freeInodes, d.inodes = math.MaxInt64, math.MaxInt64 // Such as btrfs, which has no limit.
+	}
+	d.device, _, _ = identify(info)
+	return d, nil
+}
+
+// multiplySaturating returns a * b, and the largest int64 if that is too large.
+func multiplySaturating(a, b uint64) int64 {
+	high, low := bits.Mul64(a, b)
+	if high > 0 || low > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(low)
+}
+
+// identify returns the device and the inode of a file, and the bytes that the file occupies.
+func identify(info os.FileInfo) (device, inode, bytes uint64) {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, 0
+	}
+	return uint64(s.Dev), s.Ino, uint64(s.Blocks) * 512
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package observe
+
+import (
+	"errors"
+	"os"
+)
+
+// readDisk returns an error: only Linux is supported.
+func readDisk(string) (disk, error) {
+	return disk{}, errors.New("observe: file systems can be measured on Linux only")
+}
+
+// identify returns zeros: only Linux is supported.
+func identify(os.FileInfo) (device, inode, bytes uint64) { return 0, 0, 0 }
