@@ -36,18 +36,18 @@ func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) error {
 // resize gives the running containers and the cgroup of the pod the resources of the spec. The cgroup first gets
 // the larger of the old and the new values, then the containers are updated, and then the cgroup gets the new
 // values. So the kernel never sees a container with more than its pod has, which cgroup v1 refuses. A pod without
-// UpdateContainer steps gets the new values at once. If a container cannot be updated, the cgroup keeps the larger
-// values until a later sync.
-func (p *podSync) resize(ctx context.Context, steps []plan.Step) (cgroupErr, updateErr error) {
-	if firstStepWithOp(steps, plan.UpdateContainer) != nil {
-		if err := p.setUpCgroup(ctx, plan.RaisedPod(p.pod, steps)); err != nil {
+// UpdateContainer steps gets the new values at once. If a container cannot be updated, or only later, the cgroup
+// keeps the larger values until a later sync.
+func (p *podSync) resize(ctx context.Context, decision *plan.Decision) (cgroupErr, updateErr error) {
+	if firstStepWithOp(decision.Steps, plan.UpdateContainer) != nil {
+		if err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
 			return err, nil
 		}
-		if err := p.updateContainers(ctx, steps); err != nil {
+		if err := p.updateContainers(ctx, decision.Steps); err != nil {
 			return nil, err
 		}
 	}
-	return p.setUpCgroup(ctx, p.pod), nil
+	return p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)), nil
 }
 
 // tearDownCgroup removes the cgroup of a terminated pod. Without Config.Cgroups it does nothing.

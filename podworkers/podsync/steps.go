@@ -32,7 +32,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
-	cgroupErr, resizeErr := p.resize(ctx, decision.Steps)
+	cgroupErr, resizeErr := p.resize(ctx, decision)
 	if cgroupErr != nil {
 		return cgroupErr
 	}

@@ -40,6 +40,7 @@ type actions struct {
 	sandboxID       string
 	initialized     bool   // the pod is initialized in sandboxID
 	updates         []Step // resizes of running containers
+	differences     []runningDifference
 	ephemeral       []Held
 	// init has the init containers to start, in order. Only the last one may be an ordinary init
 	// container: the containers after it start when it has succeeded (RS-7).

@@ -11,7 +11,7 @@ import (
 // memory. The memory stores whether the pod is initialized, and no longer has the deadlines of stops that this
 // decision does not continue.
 func (d *decision) buildDecision() Decision {
-	answer := Decision{SandboxID: d.sandboxID, Memory: d.Memory, Held: d.held}
+	answer := Decision{SandboxID: d.sandboxID, Memory: d.Memory, Held: d.held, differences: d.differences}
 	answer.Memory.Initialized = ""
 	if d.initialized {
 		answer.Memory.Initialized = d.sandboxID

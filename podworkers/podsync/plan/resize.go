@@ -169,27 +169,38 @@ func isDecrease(name v1.ResourceName, have, want *v1.ResourceRequirements) bool 
 }
 
 // resourcesInForce returns the resources that a running container has: as the last UpdateContainer steps gave
-// them, or else as the published status shows them. It returns nil if neither knows the container.
-func resourcesInForce(published *v1.PodStatus, memory *memoryTree, name, id string) *v1.ResourceRequirements {
+// them, or else as its published status shows them. The result is false if neither knows the container. published
+// may be nil. The lists must not be changed.
+func resourcesInForce(published *v1.ContainerStatus, memory *memoryTree, name, id string) (have v1.ResourceRequirements, known bool) {
 	if updated := memory.findCompact(name).findUpdated(id); updated != nil {
-		return &updated.resources
+		return updated.resources, true
 	}
-	if published == nil {
+	if published == nil || !strings.HasSuffix(published.ContainerID, "://"+id) {
+		return have, false
+	}
+	if published.Resources != nil {
+		have = *published.Resources
+	}
+	return have, true
+}
+
+// findPublished returns the published status of the init or regular container at a position of the spec, or nil. A
+// status usually has the order of the spec.
+func (d *decision) findPublished(position int, name string) *v1.ContainerStatus {
+	if d.Published == nil {
 		return nil
 	}
-	for _, list := range [...][]v1.ContainerStatus{published.InitContainerStatuses, published.ContainerStatuses} {
-		for i := range list {
-			c := &list[i]
-			if c.Name != name || !strings.HasSuffix(c.ContainerID, "://"+id) {
-				continue
-			}
-			if c.Resources == nil {
-				return &v1.ResourceRequirements{}
-			}
-			return c.Resources
-		}
+	list := d.Published.InitContainerStatuses
+	if inits := len(d.Pod.Spec.InitContainers); position >= inits {
+		list, position = d.Published.ContainerStatuses, position-inits
 	}
-	return nil
+	if position >= len(list) || list[position].Name != name {
+		position = slices.IndexFunc(list, func(s v1.ContainerStatus) bool { return s.Name == name })
+	}
+	if position < 0 {
+		return nil
+	}
+	return &list[position]
 }
 
 // findUpdated returns the resources that UpdateContainer steps gave to the container with this ID, or nil. The
@@ -248,46 +259,31 @@ func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Cont
 	if !d.Resizes || len(c.ResizePolicy) == 0 || d.Memory.Initialized != d.sandboxID || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
-	have := resourcesInForce(d.Published, d.Memory.containers, c.Name, rec.ID)
-	return have != nil && slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
-		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, have, wantedResources(c, podLimits(d.Pod)))
+	have, known := resourcesInForce(d.findPublished(d.indexOf(c.Name), c.Name), d.Memory.containers, c.Name, rec.ID)
+	return known && slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
+		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, &have, wantedResources(c, podLimits(d.Pod)))
 	})
 }
 
 // addContainerUpdates adds the steps that give the running containers the resources of their specs (RZ-33,
 // RZ-35, N37-17). All memory comes before all cpu. For each resource the decreases come first, in the reverse
 // order of the spec, so that the sum of the limits does not exceed the limit of the pod in between. A container
-// that is stopped by this decision is not updated.
+// that is stopped by this decision is not updated. Before the pod is initialized, no container is.
 func (d *decision) addContainerUpdates() {
-	if !d.Resizes || !d.initialized || d.Pod.DeletionTimestamp != nil {
+	if d.Pod.DeletionTimestamp != nil {
 		return
 	}
-	type change struct {
-		rec  *runtime.ContainerStatus
-		c    *v1.Container
-		have *v1.ResourceRequirements
-	}
-	var changes []change
-	for i := range d.count {
-		e := d.entryAt(i)
-		if e.spec == nil || e.runningHere == nil || d.isStopped(e.runningHere.ID) {
-			continue
-		}
-		have := resourcesInForce(d.Published, d.Memory.containers, e.spec.Name, e.runningHere.ID)
-		if want := wantedResources(e.spec, podLimits(d.Pod)); have != nil && (differsIn(v1.ResourceMemory, have, want) || differsIn(v1.ResourceCPU, have, want)) {
-			changes = append(changes, change{e.runningHere, e.spec, have})
-		}
-	}
+	d.addRunningDifferences()
 	for _, name := range resized {
 		var decreases, increases []Step
-		for _, change := range changes {
-			want := wantedResources(change.c, podLimits(d.Pod))
-			if !differsIn(name, change.have, want) {
+		for _, difference := range d.differences {
+			want := wantedResources(difference.c, podLimits(d.Pod))
+			if !difference.update || !differsIn(name, &difference.have, want) {
 				continue
 			}
 			step := Step{
-				Op: UpdateContainer, Reason: WhyResize, ID: change.rec.ID, Name: change.c.Name, Container: change.c, Resource: name,
-				Decrease: isDecrease(name, change.have, want), inForce: *change.have, podLimits: podLimits(d.Pod),
+				Op: UpdateContainer, Reason: WhyResize, ID: difference.rec.ID, Name: difference.c.Name, Container: difference.c, Resource: name,
+				Decrease: isDecrease(name, &difference.have, want), inForce: difference.have, podLimits: podLimits(d.Pod),
 			}
 			if step.Decrease {
 				decreases = append(decreases, step)
@@ -297,50 +293,6 @@ func (d *decision) addContainerUpdates() {
 		}
 		slices.Reverse(decreases)
 		d.updates = append(append(d.updates, decreases...), increases...)
-	}
-}
-
-// RaisedPod returns a copy of a pod in which each container with an UpdateContainer step has the larger of the
-// requests and limits that it has and should have. No limit is larger than any limit. The cgroup of the pod needs
-// these resources while the steps are performed. RaisedPod returns the pod itself if there is no such step.
-func RaisedPod(pod *v1.Pod, steps []Step) *v1.Pod {
-	raised := pod
-	for i := range steps {
-		if steps[i].Op != UpdateContainer {
-			continue
-		}
-		if raised == pod {
-			raised = pod.DeepCopy()
-		}
-		for _, list := range [...][]v1.Container{raised.Spec.InitContainers, raised.Spec.Containers} {
-			for j := range list {
-				if list[j].Name == steps[i].Name {
-					raiseResources(&list[j].Resources, &steps[i].inForce)
-				}
-			}
-		}
-	}
-	return raised
-}
-
-// raiseResources raises the cpu and memory in want to those in have. A limit that have does not have is removed
-// from want.
-func raiseResources(want, have *v1.ResourceRequirements) {
-	for _, name := range resized {
-		if amount, found := have.Requests[name]; found {
-			if now := want.Requests[name]; amount.Cmp(now) > 0 {
-				if want.Requests == nil {
-					want.Requests = v1.ResourceList{}
-				}
-				want.Requests[name] = amount
-			}
-		}
-		now, limited := want.Limits[name]
-		if amount, found := have.Limits[name]; limited && (!found || amount.Cmp(now) > 0) {
-			if want.Limits[name] = amount; !found {
-				delete(want.Limits, name)
-			}
-		}
 	}
 }
 

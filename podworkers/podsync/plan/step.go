@@ -112,4 +112,6 @@ type Decision struct {
 	// Memory is the input of the next decision. It replaces the Memory of the input before any step
 	// is performed.
 	Memory Memory
+
+	differences []runningDifference // the containers that RaisedPod counts
 }

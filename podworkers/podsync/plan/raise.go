@@ -1,0 +1,103 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+)
+
+// runningDifference is a running container whose resources differ from its spec.
+type runningDifference struct {
+	rec    *runtime.ContainerStatus
+	c      *v1.Container
+	have   v1.ResourceRequirements
+	update bool // the decision has UpdateContainer steps for it
+}
+
+// addRunningDifferences finds the running containers whose resources differ from their specs, apart from those that
+// this decision stops.
+func (d *decision) addRunningDifferences() {
+	limits := podLimits(d.Pod)
+	for i := range d.count {
+		e := d.entryAt(i)
+		if e.runningHere == nil || d.isStopped(e.runningHere.ID) {
+			continue
+		}
+		c := e.spec
+		if c == nil {
+			if len(limits) == 0 {
+				continue
+			}
+			// An ephemeral container has the limits that the pod had when it started, and is never updated.
+			c = &v1.Container{Name: e.runningHere.Name}
+		}
+		want := wantedResources(c, limits)
+		have, known := resourcesInForce(d.findPublished(i, c.Name), d.Memory.containers, c.Name, e.runningHere.ID)
+		update := known && e.spec != nil && d.Resizes && d.initialized
+		if !known || e.spec == nil {
+			have = *adoptResources(c, want, e.runningHere.Resources)
+		}
+		if differsIn(v1.ResourceMemory, &have, want) || differsIn(v1.ResourceCPU, &have, want) {
+			d.differences = append(d.differences, runningDifference{e.runningHere, c, have, update})
+		}
+	}
+}
+
+// RaisedPod returns a copy of the pod with the resources that the cgroup of the pod needs. Each running container
+// has the larger of the requests and limits that it has and should have, and a limit of the pod is at least the
+// limit that each container has. No limit is larger than any limit. Without them cgroup v1 refuses the limit of the
+// pod, because a container has more. With afterUpdates the containers with UpdateContainer steps count as updated.
+// Others are updated by a later decision or when they restart, for example while the pod is not initialized.
+// RaisedPod returns the pod itself if nothing differs.
+func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
+	raised := pod
+	for _, difference := range d.differences {
+		if afterUpdates && difference.update {
+			continue
+		}
+		if raised == pod {
+			raised = pod.DeepCopy()
+		}
+		for _, list := range [...][]v1.Container{raised.Spec.InitContainers, raised.Spec.Containers} {
+			for j := range list {
+				if list[j].Name == difference.c.Name {
+					raiseResources(&list[j].Resources, &difference.have)
+				}
+			}
+		}
+		raisePodLimits(podLimits(raised), difference.have.Limits)
+	}
+	return raised
+}
+
+// raisePodLimits raises the limits of a pod to those that a container has. A container without a limit may run in a
+// pod with one.
+func raisePodLimits(limits, have v1.ResourceList) {
+	for _, name := range resized {
+		now, limited := limits[name]
+		if amount, found := have[name]; limited && found && amount.Cmp(now) > 0 {
+			limits[name] = amount
+		}
+	}
+}
+
+// raiseResources raises the cpu and memory in want to those in have. A limit that have does not have is removed
+// from want.
+func raiseResources(want, have *v1.ResourceRequirements) {
+	for _, name := range resized {
+		if amount, found := have.Requests[name]; found {
+			if now := want.Requests[name]; amount.Cmp(now) > 0 {
+				if want.Requests == nil {
+					want.Requests = v1.ResourceList{}
+				}
+				want.Requests[name] = amount
+			}
+		}
+		now, limited := want.Limits[name]
+		if amount, found := have.Limits[name]; limited && (!found || amount.Cmp(now) > 0) {
+			if want.Limits[name] = amount; !found {
+				delete(want.Limits, name)
+			}
+		}
+	}
+}
