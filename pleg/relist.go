@@ -52,9 +52,9 @@ func (p *PLEG) listPods(ctx context.Context) error {
 	return nil
 }
 
-// recordListBeginAndCancelExtraList records that a listing is in flight. It returns the new listing's sequence number, the
-// current time, and the stored list. It also cancels the extra listing for pods that only a runtime event has
-// named, because this listing shows them.
+// recordListBeginAndCancelExtraList records that a listing is in flight. It returns the new listing's sequence
+// number, the current time, and the stored list. It also cancels the extra listing for pods that only a runtime
+// event has named, because this listing shows them.
 func (p *PLEG) recordListBeginAndCancelExtraList() (number uint64, began time.Time, prev []runtime.Pod) {
 	now := p.executor.Now()
 	p.mu.Lock()

@@ -53,8 +53,8 @@ func (p *PLEG) keepStreamOpen(ctx context.Context) {
 	}
 }
 
-// recordEventAndRequestInspection records that the event stream works, requests an inspection of the pod that the event names, if
-// any, and wakes the loop. The rest of the event is not used (F65, F66).
+// recordEventAndRequestInspection records that the event stream works, requests an inspection of the pod that
+// the event names, if any, and wakes the loop. The rest of the event is not used (F65, F66).
 func (p *PLEG) recordEventAndRequestInspection(event runtime.Event) {
 	now := p.executor.Now()
 	p.mu.Lock()

@@ -6,8 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// storeFailedStatusAndCountTransient stores the runtime status that the call was given if the call did not succeed, or nil if it
-// succeeded. It also counts FailedTransient results in a row; any other result resets that count.
+// storeFailedStatusAndCountTransient stores the runtime status that the call was given if the call did not
+// succeed, or nil if it succeeded. It also counts FailedTransient results in a row; any other result resets
+// that count.
 func (r *record) storeFailedStatusAndCountTransient(j *job, result lifecycle.Result) {
 	r.failedCallStatus = nil
 	if !result.OK() {

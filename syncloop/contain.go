@@ -10,9 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// wrapFunctionsAgainstPanics wraps the log, the event recorder and the functions of the host program except TerminalStatus,
-// so that a panic fails only that call. After a panic FromAPIServer and Closed return false. It returns the
-// guard that contains and logs the panics (I50).
+// wrapFunctionsAgainstPanics wraps the log, the event recorder and the functions of the host program except
+// TerminalStatus, so that a panic fails only that call. After a panic FromAPIServer and Closed return false. It
+// returns the guard that contains and logs the panics (I50).
 func (c *HandlersConfig) wrapFunctionsAgainstPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
 	c.Log = g.Log()

@@ -67,8 +67,8 @@ func (h *Handlers) StopWaiting() {
 	}
 }
 
-// failOrKillEvictedWaitingPods publishes the terminal status of each waiting pod that was evicted. If an earlier agent has
-// started the pod and it still runs, the pod instead gets a worker that kills it.
+// failOrKillEvictedWaitingPods publishes the terminal status of each waiting pod that was evicted. If an
+// earlier agent has started the pod and it still runs, the pod instead gets a worker that kills it.
 func (h *Handlers) failOrKillEvictedWaitingPods() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {

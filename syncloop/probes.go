@@ -87,9 +87,9 @@ func (p *probeResults) takeAll() []ProbeResult {
 	return results
 }
 
-// storeProbeResultsAndSyncPods takes the new probe results, stores readiness and startup results, and syncs their pods
-// (SL-12, SL-13). A failed liveness probe only causes a sync; a successful one has no effect. A result is
-// stored even if the pod is no longer desired, but only desired pods are synced.
+// storeProbeResultsAndSyncPods takes the new probe results, stores readiness and startup results, and syncs
+// their pods (SL-12, SL-13). A failed liveness probe only causes a sync; a successful one has no effect. A
+// result is stored even if the pod is no longer desired, but only desired pods are synced.
 func (l *Loop) storeProbeResultsAndSyncPods(ctx context.Context) {
 	for _, r := range l.probes.takeAll() {
 		switch {

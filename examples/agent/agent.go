@@ -270,8 +270,8 @@ func (a *agent) waitForStopReason(nodeErr <-chan error, signals <-chan os.Signal
 	return nil, false
 }
 
-// drainPodsOrKillOnSignal stops all pods within their grace periods. After a second signal it stops them within seconds, and
-// returns killed true. leftBehind is the error of the drain if pods still run.
+// drainPodsOrKillOnSignal stops all pods within their grace periods. After a second signal it stops them within
+// seconds, and returns killed true. leftBehind is the error of the drain if pods still run.
 func (a *agent) drainPodsOrKillOnSignal(ctx context.Context, signals <-chan os.Signal) (leftBehind error, killed bool) {
 	ctx, cancel := context.WithTimeout(ctx, a.drainTimeout())
 	defer cancel()

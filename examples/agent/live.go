@@ -51,8 +51,8 @@ func newLiveTable(t terminal) *liveTable {
 	return l
 }
 
-// storePodUnlessTerminated implements podView. It stores the state of the pod, or deletes the pod if it is gone, and requests
-// a redraw. It returns the error of an earlier draw.
+// storePodUnlessTerminated implements podView. It stores the state of the pod, or deletes the pod if it is
+// gone, and requests a redraw. It returns the error of an earlier draw.
 func (l *liveTable) updatePod(state node.PodState) error {
 	l.mu.Lock()
 	if state.Gone {

@@ -96,8 +96,8 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 }
 
 // lockAndConfigureStateDir creates and locks the state directory, and configures the node to store volumes,
-// terminal statuses, container states and allocated resources in it. It locks the directory before it changes anything in it. lock
-// may also be set with an error.
+// terminal statuses, container states and allocated resources in it. It locks the directory before it changes
+// anything in it. lock may also be set with an error.
 func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
 	if err == nil {

@@ -204,8 +204,8 @@ func (b *podBatch) watchUntilTerminated(ctx context.Context, n *node.Node) {
 	}
 }
 
-// storePodUnlessTerminated stores the new state of a pod, unless the stored state is terminated. It returns true if all pods
-// have terminated or are gone.
+// storePodUnlessTerminated stores the new state of a pod, unless the stored state is terminated. It returns
+// true if all pods have terminated or are gone.
 func (b *podBatch) storePodUnlessTerminated(state node.PodState) (allTerminated bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -228,7 +228,8 @@ func (b *podBatch) podsWithStatus() []*v1.Pod {
 	return slices.Clone(b.pods)
 }
 
-// isTerminalAndNoContainerRuns reports whether the phase is Succeeded or Failed and no init or regular container is running.
+// isTerminalAndNoContainerRuns reports whether the phase is Succeeded or Failed and no init or regular
+// container is running.
 func isTerminalAndNoContainerRuns(pod *v1.Pod) bool {
 	runs := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return podstatus.IsTerminal(pod.Status.Phase) &&

@@ -59,9 +59,9 @@ func (t *rowPrinter) printCells(cells []string) error {
 // drawUntilDone implements podView. It only waits, because storePodUnlessTerminated prints each line at once.
 func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
-// storePodUnlessTerminated implements podView. It prints the row of the pod if it has changed, and the headings before the
-// first row. For a pod that is gone it prints the status Gone, unless another pod with its name is in the
-// table.
+// storePodUnlessTerminated implements podView. It prints the row of the pod if it has changed, and the headings
+// before the first row. For a pod that is gone it prints the status Gone, unless another pod with its name is
+// in the table.
 func (t *rowPrinter) updatePod(state node.PodState) error {
 	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {

@@ -84,8 +84,8 @@ type operator struct {
 	created  int
 }
 
-// deleteTerminatedAndCreateMissing deletes terminated pods, and creates the missing replicas, each on the node with the fewest pods.
-// It ignores errors of deletions, as the next call tries again.
+// deleteTerminatedAndCreateMissing deletes terminated pods, and creates the missing replicas, each on the node
+// with the fewest pods. It ignores errors of deletions, as the next call tries again.
 func (o *operator) deleteTerminatedAndCreateMissing() error {
 	total, on := 0, map[string]int{}
 	for _, name := range o.nodes {

@@ -15,8 +15,8 @@ const (
 	patternName    = "pattern"
 )
 
-// runAsInit runs the tests, writes their output to the second serial port, and turns the machine off. It does not return.
-// An error on the way is printed as "failed: …".
+// runAsInit runs the tests, writes their output to the second serial port, and turns the machine off. It does
+// not return. An error on the way is printed as "failed: …".
 func runAsInit() {
 	if err := runTests(); err != nil {
 		fmt.Println("failed:", err) // The kernel prints it on the first serial port.

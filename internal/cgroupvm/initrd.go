@@ -14,8 +14,8 @@ const (
 	regularType   = 0o100000
 )
 
-// writeInitrd writes an archive that the kernel unpacks as its first file system. It contains this program as /init, the
-// test binary, and the pattern of the tests to run.
+// writeInitrd writes an archive that the kernel unpacks as its first file system. It contains this program as
+// /init, the test binary, and the pattern of the tests to run.
 func writeInitrd(out io.Writer, testBinary, pattern string) error {
 	program, err := os.Executable()
 	if err != nil {

@@ -121,8 +121,8 @@ func (g *Guard) HandlePanic(call string, value any) error {
 	return p
 }
 
-// newPanicOrReraise converts a recovered value to a Panic with a stack. It panics again with an executor.Fault, which a
-// Guard must not contain.
+// newPanicOrReraise converts a recovered value to a Panic with a stack. It panics again with an executor.Fault,
+// which a Guard must not contain.
 func newPanicOrReraise(call string, value any) *Panic {
 	executor.ReraiseFault(value)
 	if p, ok := value.(*executor.Panicked); ok {
@@ -137,8 +137,9 @@ func (g *Guard) RecordPanic(call string, err error) {
 	g.callOnPanic(call, err)
 }
 
-// storeAndCountPanic counts a panic of a call and stores its error and time. It returns true for the first panic of the
-// call, and for a panic that comes UnhealthyPeriod or more after the last; then the count begins again.
+// storeAndCountPanic counts a panic of a call and stores its error and time. It returns true for the first
+// panic of the call, and for a panic that comes UnhealthyPeriod or more after the last; then the count begins
+// again.
 func (g *Guard) storeAndCountPanic(call string, err error) (firstInPeriod bool) {
 	now := g.clock.Now()
 	g.mu.Lock()

@@ -66,8 +66,8 @@ func (g *Group) newDoneLatchIfRunning() Latch {
 	return all
 }
 
-// recordMemberEndAndOpenLatches records the end of one member. After the last running member it opens the latches that newDoneLatchIfRunning
-// has returned.
+// recordMemberEndAndOpenLatches records the end of one member. After the last running member it opens the
+// latches that newDoneLatchIfRunning has returned.
 func (g *Group) recordMemberEndAndOpenLatches() {
 	g.mu.Lock()
 	g.mu.running--

@@ -134,8 +134,8 @@ func (r *Runners) popFunctionAndStartNext(started bool) func() {
 }
 
 // addParked adds wake, the channel of the calling goroutine, to the parked ones. It starts the timer for
-// endUnusedAndResetTimer if needed. It returns false if the goroutine must return instead, because r is closed or enough
-// goroutines are parked.
+// endUnusedAndResetTimer if needed. It returns false if the goroutine must return instead, because r is closed
+// or enough goroutines are parked.
 func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,8 +149,8 @@ func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 	return true
 }
 
-// endUnusedAndResetTimer is called by a timer. It lets the goroutines return that stayed parked since its last call, and
-// sets the timer again if others are parked.
+// endUnusedAndResetTimer is called by a timer. It lets the goroutines return that stayed parked since its last
+// call, and sets the timer again if others are parked.
 func (r *Runners) endUnusedAndResetTimer() {
 	r.mu.Lock()
 	unused := r.removeParkedLocked(r.mu.unused)

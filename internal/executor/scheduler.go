@@ -65,8 +65,9 @@ func (s *Scheduler) Step() (stepped bool) {
 	return stepped
 }
 
-// stepRandomCoroutine resumes one ready coroutine, which it chooses at random, until the coroutine waits or returns. It
-// returns false if no coroutine is ready. It panics after too many steps at the same simulated time.
+// stepRandomCoroutine resumes one ready coroutine, which it chooses at random, until the coroutine waits or
+// returns. It returns false if no coroutine is ready. It panics after too many steps at the same simulated
+// time.
 func (s *Scheduler) stepRandomCoroutine() (stepped bool) {
 	s.wakePollingWithEndedContext()
 	if len(s.ready) == 0 {

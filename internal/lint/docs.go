@@ -28,8 +28,8 @@ func checkDocComments(r *findings, h Codebase) {
 	}
 }
 
-// checkDocGoHasPackageComment reports a package without a doc.go that has a package comment, and a program that has no
-// package comment in any file.
+// checkDocGoHasPackageComment reports a package without a doc.go that has a package comment, and a program that
+// has no package comment in any file.
 func checkDocGoHasPackageComment(r *findings, p *Package) {
 	found := false
 	for _, f := range p.productionFiles() {

@@ -206,8 +206,9 @@ func (s *Sender) freeWorkerAndUpdate(uid types.UID, update func(b *outbox.Box[Up
 	update(s.mu.box, now)
 }
 
-// recordSentOrDeleteRemovedLocked records the status that the sink has stored or refused, and resets the pod's failures. After
-// a removal it deletes the record of the pod. held says that the status was sent without its terminal phase.
+// recordSentOrDeleteRemovedLocked records the status that the sink has stored or refused, and resets the pod's
+// failures. After a removal it deletes the record of the pod. held says that the status was sent without its
+// terminal phase.
 func (s *Sender) recordSentOrDeleteRemovedLocked(u *Update, held bool) {
 	if u.Removed {
 		delete(s.mu.sent, u.UID)

@@ -272,9 +272,9 @@ type statusChange struct {
 	checkRestarts bool // reject it if a terminated container has another state
 }
 
-// storeProposedChangeAndNotify stores the change that propose returns, logs the result, calls the matching hook and notifies the
-// subscriptions of a new status. propose gets the stored entry, nil for an unknown pod, and runs under the
-// lock. If it returns nil, nothing happens.
+// storeProposedChangeAndNotify stores the change that propose returns, logs the result, calls the matching hook
+// and notifies the subscriptions of a new status. propose gets the stored entry, nil for an unknown pod, and
+// runs under the lock. If it returns nil, nothing happens.
 func (s *Store) storeProposedChangeAndNotify(uid types.UID, propose func(*entry) *statusChange) {
 	now := s.clock.Now()
 	e, refused, accepted, subs := s.storeProposedChangeUnderLock(uid, propose, now)

@@ -149,9 +149,9 @@ func (w *imageToEnsure) pullUnlessBackedOff(ctx context.Context) (resolvedImage,
 	return w.describePulled(ctx, pulled)
 }
 
-// recordPullFailureAndReturnRetryError records the event Failed, lengthens the pull back-off of the image, and returns err with a
-// waiting reason and the time of the next sync. It also deletes the stored failures of images that the pod no
-// longer uses. If ctx has ended, it only returns the error of ctx.
+// recordPullFailureAndReturnRetryError records the event Failed, lengthens the pull back-off of the image, and
+// returns err with a waiting reason and the time of the next sync. It also deletes the stored failures of
+// images that the pod no longer uses. If ctx has ended, it only returns the error of ctx.
 func (w *imageToEnsure) recordPullFailureAndReturnRetryError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -16,9 +16,9 @@ type volumeImage struct {
 	err error
 }
 
-// pullVolumeImagesOnceAndReturnOwnError pulls the images of all image volumes of the pod, once in a sync. It returns an error
-// only if ctx has ended or an image that this container mounts has failed. If several have failed, it returns
-// the error of the last mount.
+// pullVolumeImagesOnceAndReturnOwnError pulls the images of all image volumes of the pod, once in a sync. It
+// returns an error only if ctx has ended or an image that this container mounts has failed. If several have
+// failed, it returns the error of the last mount.
 func (st *containerStart) pullVolumeImagesOnceAndReturnOwnError(ctx context.Context) (err error) {
 	if st.volumeImages == nil {
 		if err := st.pullVolumeImages(ctx); err != nil {

@@ -24,8 +24,9 @@ const (
 )
 
 // statusWithTerminationMessages returns the observed status, or a copy of it with the termination messages of
-// exited containers. The text about killed processes comes first. It reads each message once and stores it. If a message cannot be read, the copy has the
-// error as the message, and the next call reads again. Messages of removed containers are dropped.
+// exited containers. The text about killed processes comes first. It reads each message once and stores it. If
+// a message cannot be read, the copy has the error as the message, and the next call reads again. Messages of
+// removed containers are dropped.
 func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runtime.PodStatus {
 	var withMessages *runtime.PodStatus
 	var read map[string]string

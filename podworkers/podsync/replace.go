@@ -38,8 +38,8 @@ func (p *podSync) replacementDelayError(decision *plan.Decision) error {
 	return errors.Join(errs...)
 }
 
-// recordRuntimeMismatchOncePerField records a Warning event and a log line about a field for which the runtime reports another
-// value than requested. It does so only once for each container and field.
+// recordRuntimeMismatchOncePerField records a Warning event and a log line about a field for which the runtime
+// reports another value than requested. It does so only once for each container and field.
 func (p *podSync) recordRuntimeMismatchOncePerField(diff *plan.Difference) {
 	container := diff.Container
 	if key := container + "/" + diff.Field; !p.incarnation.recordedEvents.mismatches[key] {

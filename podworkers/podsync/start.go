@@ -63,8 +63,8 @@ func (st *containerStart) startUnlessDelayed(ctx context.Context) error {
 	return err
 }
 
-// reportBackOffAndReturnRetryError returns the CrashLoopBackOff error of a container, with the time of the next attempt.
-// It records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
+// reportBackOffAndReturnRetryError returns the CrashLoopBackOff error of a container, with the time of the next
+// attempt. It records the event BackOff once for each delay, and calls Hooks.RestartDelayed each time.
 func (st *containerStart) reportBackOffAndReturnRetryError() error {
 	name := st.Container.Name
 	if !st.incarnation.recordedEvents.backOffs[name].Equal(st.Until) {
@@ -273,8 +273,8 @@ func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isCont
 	return err
 }
 
-// recordAttemptAndAdvanceBackOff stores the attempt to start the container in the memory of the pod. It advances the crash-loop
-// back-off of the container.
+// recordAttemptAndAdvanceBackOff stores the attempt to start the container in the memory of the pod. It
+// advances the crash-loop back-off of the container.
 func (st *containerStart) recordAttemptAndAdvanceBackOff() {
 	st.incarnation.memory = st.incarnation.memory.RecordAttempt(st.Step, st.executor.Now())
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // executeDecision executes a decision: first its stops and removals, then the updates of running containers and
-// of the cgroup, then the volume set-up, the new sandbox and containerStarts. A failed update of a container does not
-// prevent the starts; a failed update of the cgroup does. Before it creates anything it checks that the runtime is ready, and for a new sandbox
-// with nothing running also before the stops. It also records each value that the runtime reports wrongly.
+// of the cgroup, then the volume set-up, the new sandbox and containerStarts. A failed update of a container
+// does not prevent the starts; a failed update of the cgroup does. Before it creates anything it checks that
+// the runtime is ready, and for a new sandbox with nothing running also before the stops. It also records each
+// value that the runtime reports wrongly.
 func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, containerStarts []plan.Held) error {
 	p.starting = p.starting[:0:0]
 	for i := range containerStarts {

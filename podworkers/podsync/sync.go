@@ -138,9 +138,9 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	return nil
 }
 
-// checkRuntimeReadyOrRecordEvent returns an error if the status of the runtime cannot be read, or if the runtime or, for a
-// pod outside the host network, its network is not ready. For the network it also records a Warning event. A
-// runtime without the feature StatusReporter counts as ready.
+// checkRuntimeReadyOrRecordEvent returns an error if the status of the runtime cannot be read, or if the
+// runtime or, for a pod outside the host network, its network is not ready. For the network it also records a
+// Warning event. A runtime without the feature StatusReporter counts as ready.
 func (p *podStarter) checkRuntimeReadyOrRecordEvent(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {

@@ -207,9 +207,9 @@ func (h *history) callHasAllUpdates(e Event) bool {
 	return h.newUpdates == 0
 }
 
-// checkPhaseVersionNameAndRecordSyncBegin adds an error if SyncPod may not begin: the phase is not Syncing, a later version was
-// synced before, or another pod with the full name may run. It stores the version, and that containers of the
-// pod may run, in the history.
+// checkPhaseVersionNameAndRecordSyncBegin adds an error if SyncPod may not begin: the phase is not Syncing, a
+// later version was synced before, or another pod with the full name may run. It stores the version, and that
+// containers of the pod may run, in the history.
 func (c *checker) checkPhaseVersionNameAndRecordSyncBegin(h *history, e Event) {
 	if h.phase != lifecycle.Syncing {
 		c.addError("I2", e, "the pod is %s", h.phase)

@@ -34,8 +34,8 @@ func (s *Stepper) runAndFailOnSyncerPanic(f func()) {
 	}
 }
 
-// recoverFaultAndFailTest recovers a fault of the simulation and fails the test. If the panic is not such a fault, or the
-// Stepper has no test, the panic continues. It must be deferred.
+// recoverFaultAndFailTest recovers a fault of the simulation and fails the test. If the panic is not such a
+// fault, or the Stepper has no test, the panic continues. It must be deferred.
 func (s *Stepper) recoverFaultAndFailTest() {
 	v := recover()
 	if v == nil {

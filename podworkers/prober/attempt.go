@@ -161,8 +161,8 @@ func (p *Prober) finishAttemptAndReport(a *attempt, ans checkAnswer, isCancelled
 	p.results.deliverAll(p.deliverResult)
 }
 
-// applyAnswerAndPlanNextLocked applies the result of an attempt to the verdict of the probe and queues a changed verdict.
-// A cancelled attempt counts as one without a result. It also plans the next attempt.
+// applyAnswerAndPlanNextLocked applies the result of an attempt to the verdict of the probe and queues a
+// changed verdict. A cancelled attempt counts as one without a result. It also plans the next attempt.
 func (p *Prober) applyAnswerAndPlanNextLocked(a *attempt, ans checkAnswer, isCancelled bool, now time.Time) {
 	a.probe.running = nil
 	if isCancelled {

@@ -196,9 +196,9 @@ func (m *Manager) createAndUpdateGroups(want []Group) error {
 	return makeWrites(m.config.Files, Plan(m.config.Capabilities, want, have))
 }
 
-// makeWrites makes the writes in order. If a directory cannot be created, it stops. If a value cannot be written, it leaves
-// out the later writes to files of the same controller and makes the others, so that a memory limit below the usage
-// does not hold up the limit of processes.
+// makeWrites makes the writes in order. If a directory cannot be created, it stops. If a value cannot be
+// written, it leaves out the later writes to files of the same controller and makes the others, so that a
+// memory limit below the usage does not hold up the limit of processes.
 func makeWrites(files Files, writes []Write) error {
 	var faults []error
 	failed := map[string]bool{}

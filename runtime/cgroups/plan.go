@@ -155,8 +155,8 @@ func (p *planner) addChange(have fileWithValue, want podresources.Value, unlimit
 	}
 }
 
-// isRaise reports whether a value is to be written that is larger than the one in the file, or replaces a text that is
-// no number.
+// isRaise reports whether a value is to be written that is larger than the one in the file, or replaces a text
+// that is no number.
 func (p *planner) isRaise(have fileWithValue, want podresources.Value) bool {
 	return have.path != "" && want.IsSet() && (want.Exceeds(have.value) || !have.value.IsSet())
 }
@@ -266,8 +266,8 @@ func (p *planner) changeMemory(dir string, v Values) {
 	}
 }
 
-// changeMemoryOnV2 adds the writes of memory.max, memory.high, memory.swap.max and memory.oom.group. A limit is lowered
-// by memory.high first, so that the kernel reclaims memory before it kills a process.
+// changeMemoryOnV2 adds the writes of memory.max, memory.high, memory.swap.max and memory.oom.group. A limit is
+// lowered by memory.high first, so that the kernel reclaims memory before it kills a process.
 func (p *planner) changeMemoryOnV2(dir string, limit podresources.Value, v Values) {
 	unlimited := podresources.Unlimited()
 	hard := p.fileValue(Memory, dir, "", "memory.max", unlimited)
@@ -287,8 +287,8 @@ func (p *planner) changeMemoryOnV2(dir string, limit podresources.Value, v Value
 	p.addChange(p.fileValue(Memory, dir, "", "memory.oom.group", podresources.Finite(0)), v.OOMGroup, "1")
 }
 
-// swapOnV2 returns the limit of swap alone from the limit of memory and the limit of both. It is unset if it cannot be
-// computed.
+// swapOnV2 returns the limit of swap alone from the limit of memory and the limit of both. It is unset if it
+// cannot be computed.
 func swapOnV2(memory, total podresources.Value) podresources.Value {
 	if !total.IsSet() || total.IsUnlimited() {
 		return total

@@ -42,8 +42,8 @@ func Probe(files Files, root Root) Capabilities {
 	return c
 }
 
-// parseMountInfo returns the hierarchies that /proc/self/mountinfo lists. If a hierarchy is mounted several times, the
-// shortest mount point counts.
+// parseMountInfo returns the hierarchies that /proc/self/mountinfo lists. If a hierarchy is mounted several
+// times, the shortest mount point counts.
 func parseMountInfo(text string) Capabilities {
 	var c Capabilities
 	for line := range strings.Lines(text) {
@@ -108,9 +108,9 @@ type prober struct {
 	refused error // the first error that made a mount unusable
 }
 
-// addUnifiedControllers adds the controllers of the unified hierarchy to the result, and enables them for the children
-// of the mount point. A controller that cannot be enabled is not added. If the hierarchy has none of limitControllers,
-// nothing is enabled or added.
+// addUnifiedControllers adds the controllers of the unified hierarchy to the result, and enables them for the
+// children of the mount point. A controller that cannot be enabled is not added. If the hierarchy has none of
+// limitControllers, nothing is enabled or added.
 func (p *prober) addUnifiedControllers() {
 	c := p.result
 	if c.Unified == "" {
@@ -150,8 +150,8 @@ func (p *prober) storeFirstRefusal(err error) {
 	}
 }
 
-// probeMountByCreatingCgroup creates and removes a cgroup below a mount point. If that fails, the controllers of the mount point are
-// removed from the result. It also finds out which optional files a cgroup has.
+// probeMountByCreatingCgroup creates and removes a cgroup below a mount point. If that fails, the controllers
+// of the mount point are removed from the result. It also finds out which optional files a cgroup has.
 func (p *prober) probeMountByCreatingCgroup(mount string) {
 	for _, controller := range limitControllers {
 		p.mounted = p.mounted || p.result.Controllers[controller].Mount == mount
@@ -176,8 +176,8 @@ func (p *prober) probeMountByCreatingCgroup(mount string) {
 	}
 }
 
-// probeRootByCreatingCgroup creates and removes a cgroup in the root of this agent. A cgroup of an earlier Probe that was interrupted
-// is removed too.
+// probeRootByCreatingCgroup creates and removes a cgroup in the root of this agent. A cgroup of an earlier
+// Probe that was interrupted is removed too.
 func (p *prober) probeRootByCreatingCgroup(mount, root string) error {
 	dir := path.Join(root, probeName)
 	if err := p.files.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {

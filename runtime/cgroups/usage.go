@@ -38,8 +38,8 @@ func (u Usage) AvailableMemory(limit podresources.Value) podresources.Value {
 	return subtractSaturating(n, used)
 }
 
-// subtractSaturating returns a - b, or 0 if b is larger. In unsigned arithmetic a limit below the usage would become a huge number
-// of free bytes.
+// subtractSaturating returns a - b, or 0 if b is larger. In unsigned arithmetic a limit below the usage would
+// become a huge number of free bytes.
 func subtractSaturating(a, b int64) podresources.Value { return podresources.Finite(max(a-b, 0)) }
 
 // ReadUsage reads the usage of a pod from its cgroup. The error is ErrNotFound if no hierarchy has the cgroup.
@@ -79,8 +79,8 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 	return usage, nil
 }
 
-// readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the cgroups
-// directly in it have counted, if that is larger.
+// readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the
+// cgroups directly in it have counted, if that is larger.
 func (m *Manager) readPIDsRejected(dir string) podresources.Value {
 	events := m.config.Capabilities.filePath(PIDs, dir, "pids.events", "pids.events")
 	if events == "" {
@@ -136,8 +136,8 @@ func parseCount(text string) podresources.Value {
 	return podresources.Finite(int64(min(n, math.MaxInt64)))
 }
 
-// parseKey returns the count of a key in a file with one key and count per line. It is unset if the file does not have
-// the key.
+// parseKey returns the count of a key in a file with one key and count per line. It is unset if the file does
+// not have the key.
 func parseKey(text, key string) podresources.Value {
 	for line := range strings.Lines(text) {
 		if name, count, _ := strings.Cut(line, " "); name == key {

@@ -63,8 +63,8 @@ func (k *recordCache) podUID(id string) types.UID {
 	return k.known[id].uid
 }
 
-// markRemovedWithContainers records in the cache that a sandbox or container was removed; the containers of a removed sandbox
-// count as removed too. An empty ID is ignored, because it would match every cached sandbox.
+// markRemovedWithContainers records in the cache that a sandbox or container was removed; the containers of a
+// removed sandbox count as removed too. An empty ID is ignored, because it would match every cached sandbox.
 func (k *recordCache) markRemovedWithContainers(id string) {
 	if id == "" {
 		return
@@ -79,8 +79,8 @@ func (k *recordCache) markRemovedWithContainers(id string) {
 	}
 }
 
-// updateFromListAndDropMissing adds the sandboxes and containers of a complete list to the cache, unless they are cached. It
-// deletes a cached entry when two lists in a row do not contain it.
+// updateFromListAndDropMissing adds the sandboxes and containers of a complete list to the cache, unless they
+// are cached. It deletes a cached entry when two lists in a row do not contain it.
 func (k *recordCache) updateFromListAndDropMissing(l *ownedRecords) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

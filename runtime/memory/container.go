@@ -103,9 +103,9 @@ func (c *container) exitTime() time.Time {
 	return c.exit.at
 }
 
-// storeRunAndScheduleExit stores the container's Run, sets the start time after the start delay, and schedules the exit unless
-// the Run is endless. If the script says fail=start, it sets an exit with reason StartError at now instead of a
-// start time.
+// storeRunAndScheduleExit stores the container's Run, sets the start time after the start delay, and schedules
+// the exit unless the Run is endless. If the script says fail=start, it sets an exit with reason StartError at
+// now instead of a start time.
 func (c *container) storeRunAndScheduleExit(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {

@@ -127,9 +127,9 @@ func (m *machine) findAnswersLocked(c *container, purpose runtime.Purpose) Answe
 	return c.answers[purpose]
 }
 
-// parseAnswerAnnotationsFirstMapWins returns the scripted answers in the annotations of a container, by purpose. The first
-// map takes precedence; the caller passes the annotations of the container and then of its sandbox. It returns
-// an error for an unknown purpose or faulty answers.
+// parseAnswerAnnotationsFirstMapWins returns the scripted answers in the annotations of a container, by
+// purpose. The first map takes precedence; the caller passes the annotations of the container and then of its
+// sandbox. It returns an error for an unknown purpose or faulty answers.
 func parseAnswerAnnotationsFirstMapWins(container string, annotations ...map[string]string) (map[runtime.Purpose]Answers, error) {
 	var answers map[runtime.Purpose]Answers
 	prefix := AnnotationPrefix + container + "."

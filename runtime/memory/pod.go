@@ -42,8 +42,8 @@ type sandbox struct {
 	annotations map[string]string // must not be modified
 }
 
-// ensurePodAndUpdateRefLocked returns the pod with the UID of ref, and creates it if it does not exist. In both cases it
-// stores ref as the pod's newest reference.
+// ensurePodAndUpdateRefLocked returns the pod with the UID of ref, and creates it if it does not exist. In both
+// cases it stores ref as the pod's newest reference.
 func (m *machine) ensurePodAndUpdateRefLocked(ref *runtime.PodRef) *pod {
 	p := m.mu.pods[ref.UID]
 	if p == nil {
@@ -75,8 +75,9 @@ func (m *machine) removePodIfEmptyLocked(p *pod) {
 	delete(m.mu.pods, p.ref.UID)
 }
 
-// nextDeterministicIDLocked returns an ID for a new sandbox or container of a pod, and counts the IDs of the pod. The ID
-// depends only on the UID and that count, so the order of calls for different pods does not change their IDs.
+// nextDeterministicIDLocked returns an ID for a new sandbox or container of a pod, and counts the IDs of the
+// pod. The ID depends only on the UID and that count, so the order of calls for different pods does not change
+// their IDs.
 func (m *machine) nextDeterministicIDLocked(uid types.UID) string {
 	past := m.ensureHistoryAndPruneOldLocked(uid)
 	past.idsMade++

@@ -48,8 +48,8 @@ func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *contain
 	return m.mu.recentSpecs.storeInPlaceOfOldest(&own)
 }
 
-// reusePodRefIfEqual returns earlier if its value equals ref, to save memory. If it differs or is nil, reusePodRefIfEqual
-// returns a pointer to a copy of ref.
+// reusePodRefIfEqual returns earlier if its value equals ref, to save memory. If it differs or is nil,
+// reusePodRefIfEqual returns a pointer to a copy of ref.
 func reusePodRefIfEqual(ref runtime.PodRef, earlier *runtime.PodRef) *runtime.PodRef {
 	if earlier != nil && *earlier == ref {
 		return earlier

@@ -163,8 +163,9 @@ func (p *podHistory) countHandlerCall(q handlerKey) {
 // minKeptHistories is how many UIDs without records keep their history at least.
 const minKeptHistories = 10_000
 
-// ensureHistoryAndPruneOldLocked returns the history of a pod UID: its numbers of starts, handler calls and IDs. If the
-// UID has none, ensureHistoryAndPruneOldLocked first prunes old histories and then adds an empty one.
+// ensureHistoryAndPruneOldLocked returns the history of a pod UID: its numbers of starts, handler calls and
+// IDs. If the UID has none, ensureHistoryAndPruneOldLocked first prunes old histories and then adds an empty
+// one.
 func (m *machine) ensureHistoryAndPruneOldLocked(uid types.UID) *podHistory {
 	p := m.mu.histories[uid]
 	if p == nil {

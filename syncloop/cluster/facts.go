@@ -23,8 +23,8 @@ import (
 // Version is the Kubernetes version whose behaviour a node has. The node reports it.
 const Version = "v1.36.3"
 
-// setDefaultsAndNormalizeName sets defaults for the status sends, the host IPs, the pod capacity and the node info. It also
-// sets the node name to lower case, or to localhost.
+// setDefaultsAndNormalizeName sets defaults for the status sends, the host IPs, the pod capacity and the node
+// info. It also sets the node name to lower case, or to localhost.
 func (c *Config) setDefaultsAndNormalizeName() {
 	n := &c.Node
 	n.Name = c.nodeName()
@@ -146,8 +146,8 @@ func (m *factsCollector) updateLocalIPs(ctx context.Context) {
 	}
 }
 
-// updateRuntimeFactsAndSendPodCIDR stores the status of the runtime, and periodically its images and version, and sends a
-// changed pod CIDR to the runtime. If the status call fails, it changes nothing.
+// updateRuntimeFactsAndSendPodCIDR stores the status of the runtime, and periodically its images and version,
+// and sends a changed pod CIDR to the runtime. If the status call fails, it changes nothing.
 func (m *factsCollector) updateRuntimeFactsAndSendPodCIDR(ctx context.Context) {
 	rt := contain.NewRuntime(m.guard, m.config.Node.Runtime)
 	status := runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true}

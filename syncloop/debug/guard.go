@@ -16,8 +16,9 @@ import (
 // connection.
 const drainPeriod = time.Second
 
-// rejectBrowserRequestsAndBodies returns a handler that passes requests to next. It responds with 403 to a request that a
-// page in a browser may have sent, and with 413 to a request with a body, whose connection it also closes.
+// rejectBrowserRequestsAndBodies returns a handler that passes requests to next. It responds with 403 to a
+// request that a page in a browser may have sent, and with 413 to a request with a body, whose connection it
+// also closes.
 func rejectBrowserRequestsAndBodies(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := browserRequestReason(hosts, r); why != "" {

@@ -153,8 +153,8 @@ func addManifestFaultsIfVerbose(config Config, next http.HandlerFunc) http.Handl
 	}
 }
 
-// describeFirstManifestFaultsPodFirst returns lines about the first few faults of manifests, or "" if there are none. The
-// faults that may concern the pod of this name come first; an empty name gives no such order.
+// describeFirstManifestFaultsPodFirst returns lines about the first few faults of manifests, or "" if there are
+// none. The faults that may concern the pod of this name come first; an empty name gives no such order.
 func describeFirstManifestFaultsPodFirst(config Config, pod string) string {
 	if config.Faults == nil {
 		return ""

@@ -150,8 +150,8 @@ func (i *Images) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitForTimeOrDelayAfterChange waits until the time next, or until Changed is called and then for Delay, which combines
-// several changes. A zero next means that only Changed ends the wait. It returns an error if ctx ends.
+// waitForTimeOrDelayAfterChange waits until the time next, or until Changed is called and then for Delay, which
+// combines several changes. A zero next means that only Changed ends the wait. It returns an error if ctx ends.
 func (i *Images) waitForTimeOrDelayAfterChange(ctx context.Context, next time.Time) error {
 	for !i.consumeChangedFlag() {
 		if next.IsZero() {

@@ -100,8 +100,8 @@ func (c *cache) get(namespace, name string) object {
 	return c.mu.Get(namespacedName(namespace, name))
 }
 
-// hasVisibleOrWaiting reports whether the cache has an object with this UID. The object may be invisible, because another
-// object has its name.
+// hasVisibleOrWaiting reports whether the cache has an object with this UID. The object may be invisible,
+// because another object has its name.
 func (c *cache) hasVisibleOrWaiting(uid types.UID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,8 +130,8 @@ func (c *cache) listAt(version uint64) ([]object, error) {
 	return objects, nil
 }
 
-// changesSince returns the changes after a version, the newest version, and a channel that the next change closes. The
-// error is Expired if the cache no longer remembers that version.
+// changesSince returns the changes after a version, the newest version, and a channel that the next change
+// closes. The error is Expired if the cache no longer remembers that version.
 func (c *cache) changesSince(version uint64) (changes []change, newest uint64, next <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -43,9 +43,9 @@ func (a *API) Run(ctx context.Context) error {
 	return nil
 }
 
-// becomeReadyThenRefreshUntilDone adds the Node object and the namespaces default and kube-node-lease, and closes ready
-// when the node has reported all pods. From then on, until ctx is done, it updates the Node object and its
-// lease, removes deleted pods that have terminated, and removes old records and events.
+// becomeReadyThenRefreshUntilDone adds the Node object and the namespaces default and kube-node-lease, and
+// closes ready when the node has reported all pods. From then on, until ctx is done, it updates the Node object
+// and its lease, removes deleted pods that have terminated, and removes old records and events.
 func (a *API) becomeReadyThenRefreshUntilDone(ctx context.Context) {
 	period := time.NewTicker(startupCheckPeriod)
 	defer period.Stop()

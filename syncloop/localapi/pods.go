@@ -49,10 +49,10 @@ func newPodStore(b *backend) *podStore {
 	return s
 }
 
-// storeEventAndShowOrHide changes the stored state of a pod for one event, such as a client's write or a report of the node.
-// It also shows the pod to clients or hides it, as the new state requires. pod is the pod as the client wrote
-// it, or a copy of the node's pod for an event of the node. It returns the shown pod, or nil, and the actions
-// that the caller must still perform.
+// storeEventAndShowOrHide changes the stored state of a pod for one event, such as a client's write or a report
+// of the node. It also shows the pod to clients or hides it, as the new state requires. pod is the pod as the
+// client wrote it, or a copy of the node's pod for an event of the node. It returns the shown pod, or nil, and
+// the actions that the caller must still perform.
 func (s *podStore) storeEventAndShowOrHide(e created.Event, pod *v1.Pod) (shown *v1.Pod, todo []created.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,9 +260,9 @@ func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	}
 }
 
-// showOrHideReportedPodAndFinishDeletion shows a pod as the node reports it, or hides a pod of another source that is gone. If a
-// client has deleted the pod and the pod has terminated or is gone, it also removes the pod's file and deletes
-// the pod from the node. Run calls it for each state of node.Watch.
+// showOrHideReportedPodAndFinishDeletion shows a pod as the node reports it, or hides a pod of another source
+// that is gone. If a client has deleted the pod and the pod has terminated or is gone, it also removes the
+// pod's file and deletes the pod from the node. Run calls it for each state of node.Watch.
 func (s *podStore) showOrHideReportedPodAndFinishDeletion(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {

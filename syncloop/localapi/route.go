@@ -71,8 +71,8 @@ func (h *router) serveAuthenticated(w http.ResponseWriter, r *http.Request, user
 	}
 }
 
-// cutGroupVersionFromPath splits a path into the group and the part after the group and version. Both are empty if the path
-// does not name objects.
+// cutGroupVersionFromPath splits a path into the group and the part after the group and version. Both are empty
+// if the path does not name objects.
 func (b *backend) cutGroupVersionFromPath(path string) (groupName, below string) {
 	for _, r := range b.served {
 		if below, ok := strings.CutPrefix(path, groupVersionPrefix(r.groupVersion)); ok {

@@ -70,9 +70,9 @@ func (h *watchServer) serveWatch(r *resource, v *view, w http.ResponseWriter, re
 	}
 }
 
-// sendInitialEventsIfWanted sends the selected existing objects as ADDED events if the request has no version or sets
-// sendInitialEventsIfWanted. If the request sets sendInitialEventsIfWanted and allowWatchBookmarks, a bookmark follows. It
-// returns an error if the version does not exist yet.
+// sendInitialEventsIfWanted sends the selected existing objects as ADDED events if the request has no version
+// or sets sendInitialEventsIfWanted. If the request sets sendInitialEventsIfWanted and allowWatchBookmarks, a
+// bookmark follows. It returns an error if the version does not exist yet.
 func (s *watcher) sendInitialEventsIfWanted(o *options) error {
 	if o.hasVersion && !o.initialEvents {
 		return s.flush()

@@ -166,8 +166,8 @@ func (q *writeRequest) createPod() (*v1.Pod, error) {
 	return q.saveAndApplyOrRemoveNewPodUnlessDryRun(pod)
 }
 
-// saveAndApplyOrRemoveNewPodUnlessDryRun saves a new pod, makes it visible and applies it to the node. If the node refuses the pod,
-// it removes the pod again and returns a 409. A dry run only returns the pod.
+// saveAndApplyOrRemoveNewPodUnlessDryRun saves a new pod, makes it visible and applies it to the node. If the
+// node refuses the pod, it removes the pod again and returns a 409. A dry run only returns the pod.
 func (q *writeRequest) saveAndApplyOrRemoveNewPodUnlessDryRun(pod *v1.Pod) (*v1.Pod, error) {
 	if q.dryRun {
 		return withPendingStatus(pod), nil
@@ -315,8 +315,8 @@ func (q *writeRequest) showAndApplyChange(kind created.Kind, pod *v1.Pod) (*v1.P
 	return shown, nil
 }
 
-// patchOrReplacePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks the name,
-// the UID and the resource version first.
+// patchOrReplacePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks
+// the name, the UID and the resource version first.
 func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
 	pod, shown, err := q.getWrittenPod()
@@ -407,8 +407,8 @@ func (q *writeRequest) patchType() types.PatchType {
 	return types.PatchType(media)
 }
 
-// applyPatchToJSON returns the JSON of the pod with the patch in the body applied. The error has code 413 if the patch
-// exceeds a bound, and 422 if it cannot be applied.
+// applyPatchToJSON returns the JSON of the pod with the patch in the body applied. The error has code 413 if
+// the patch exceeds a bound, and 422 if it cannot be applied.
 func (q *writeRequest) applyPatchToJSON(pod *v1.Pod) (text []byte, err error) {
 	before, err := json.Marshal(pod)
 	if err != nil {

@@ -44,9 +44,9 @@ func (m *Metrics) recordImagePull(p podsync.ImagePull) {
 	})
 }
 
-// recordStartMetricsOfStatus handles a status that the store has accepted. For a new pod it records the number of containers.
-// The first time that all containers run, it records the time since the node first saw the pod. It also counts
-// terminated containers. It ignores a pod that is not tracked.
+// recordStartMetricsOfStatus handles a status that the store has accepted. For a new pod it records the number
+// of containers. The first time that all containers run, it records the time since the node first saw the pod.
+// It also counts terminated containers. It ignores a pod that is not tracked.
 func (m *Metrics) recordStartMetricsOfStatus(spec *v1.Pod, st *v1.PodStatus) {
 	now := m.clock.Now()
 	known, first := m.pods.trackStartedPod(spec, st)

@@ -244,9 +244,9 @@ func (b *builder) admitHandlers() []syncloop.PodAdmitHandler {
 	return handlers
 }
 
-// wrapFunctionsAgainstPanics wraps the log, the recorder and those functions of the Config that the node itself calls, so
-// that a panic fails only that call; events are also shortened. It returns the guard that records these panics.
-// The other parts of the node wrap the functions that they call.
+// wrapFunctionsAgainstPanics wraps the log, the recorder and those functions of the Config that the node itself
+// calls, so that a panic fails only that call; events are also shortened. It returns the guard that records
+// these panics. The other parts of the node wrap the functions that they call.
 func (c *Config) wrapFunctionsAgainstPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "node", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Workers.Panicked})
 	c.Log = g.Log()
@@ -296,9 +296,9 @@ func truncateEventMessage(message string) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// startDetachedSenderIfAny starts the status sender in the background; without a sink it starts nothing. The end of ctx does
-// not stop the sender: stop stops it and waits until it has returned. The caller calls stop after all other
-// parts have stopped, so that their last statuses are sent.
+// startDetachedSenderIfAny starts the status sender in the background; without a sink it starts nothing. The
+// end of ctx does not stop the sender: stop stops it and waits until it has returned. The caller calls stop
+// after all other parts have stopped, so that their last statuses are sent.
 func (n *Node) startDetachedSenderIfAny(ctx context.Context) (stop func()) {
 	if n.sender == nil {
 		return func() {}

@@ -162,7 +162,8 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 	return c.mu.sum, c.mu.written == c.mu.sum
 }
 
-// recordWrittenAndCompareNewest stores the sum that was written last. It returns the newest sum, and whether that is the same.
+// recordWrittenAndCompareNewest stores the sum that was written last. It returns the newest sum, and whether
+// that is the same.
 func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -48,8 +48,8 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 }
 
 // buildFileStoresAndCollectors builds the stores for logs, terminal statuses, container states and allocated
-// resources that the Config asks for. For each of them, and for a volume manager that can list its pods, it adds a collector that
-// deletes the files of removed pods.
+// resources that the Config asks for. For each of them, and for a volume manager that can list its pods, it
+// adds a collector that deletes the files of removed pods.
 func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
 	n.cgroups = newPodCgroups(n.config.Cgroups, n.config.Clock)

@@ -85,9 +85,9 @@ func (j *journal) recordProbeChange(r prober.Result) {
 	j.history.addEntry(r.UID, explain.Entry{At: j.executor.Now(), What: "probe", Text: text})
 }
 
-// addAcceptedStatusAndCallHook adds the new status of a pod to the timeline, and clears the stored reason of an earlier
-// rejected status. If the pod is desired, it also calls Hooks.Status and stores the summary of the status in
-// the history.
+// addAcceptedStatusAndCallHook adds the new status of a pod to the timeline, and clears the stored reason of an
+// earlier rejected status. If the pod is desired, it also calls Hooks.Status and stores the summary of the
+// status in the history.
 func (j *journal) addAcceptedStatusAndCallHook(uid types.UID, _ uint64) {
 	j.history.clearRefusal(uid)
 	pod, wanted := j.manager.GetPodByUID(uid)
@@ -105,9 +105,9 @@ func (j *journal) addAcceptedStatusAndCallHook(uid types.UID, _ uint64) {
 // reasonStatusRefused is the reason of the event for a rejected status.
 const reasonStatusRefused = "StatusRefused"
 
-// storeRefusedStatusAndWarnIfNew stores why the status store rejected a status, which contradicts the status before. If
-// the reason is new and the pod is desired, it also records a warning event, because only a person can find the
-// cause.
+// storeRefusedStatusAndWarnIfNew stores why the status store rejected a status, which contradicts the status
+// before. If the reason is new and the pod is desired, it also records a warning event, because only a person
+// can find the cause.
 func (j *journal) storeRefusedStatusAndWarnIfNew(uid types.UID, reason error) {
 	why := strings.ReplaceAll(plain.Text(reason.Error()), "\n", "; ")
 	if !j.history.setRefusalAndAddIfNew(uid, why, j.executor.Now()) || j.config.Recorder == nil {
@@ -119,8 +119,8 @@ func (j *journal) storeRefusedStatusAndWarnIfNew(uid types.UID, reason error) {
 	}
 }
 
-// storeLastSyncAndRecordFailure stores the time and the error of the last sync in the history. If the sync failed, it also adds an
-// event to the history and to the timeline.
+// storeLastSyncAndRecordFailure stores the time and the error of the last sync in the history. If the sync
+// failed, it also adds an event to the history and to the timeline.
 func (j *journal) storeLastSyncAndRecordFailure(s podworkers.Synced) {
 	last := explain.Sync{At: j.executor.Now()}
 	if s.Err != nil {
@@ -131,9 +131,9 @@ func (j *journal) storeLastSyncAndRecordFailure(s podworkers.Synced) {
 	j.history.setLastSync(s.UID, last)
 }
 
-// recordPhaseAndClearFinished adds the new phase of a pod's worker to the history and to the timeline. For the phase Finished
-// it first clears the back-offs, probe results and last sync of the finished pod. For the phase Terminating it
-// also adds the newest status to the timeline.
+// recordPhaseAndClearFinished adds the new phase of a pod's worker to the history and to the timeline. For the
+// phase Finished it first clears the back-offs, probe results and last sync of the finished pod. For the phase
+// Terminating it also adds the newest status to the timeline.
 func (j *journal) recordPhaseAndClearFinished(uid types.UID, phase lifecycle.Phase) {
 	if phase == lifecycle.Finished {
 		j.history.clearAfterPodFinished(uid)

@@ -252,8 +252,8 @@ func (n *Node) requestDeadlineUpdateAndRecordStatus(uid types.UID, version uint6
 }
 
 // recordPhaseAndNotify records the new phase of a pod's worker and that the pod had a worker. It notifies the
-// deadlines, the handlers of the loop, the watchers, the evictor and the hook. For the phase Finished it also requests
-// housekeeping.
+// deadlines, the handlers of the loop, the watchers, the evictor and the hook. For the phase Finished it also
+// requests housekeeping.
 func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lifecycle.Phase) {
 	n.journal.recordPhaseAndClearFinished(uid, phase)
 	n.cleaner.recordHadWorkerOrForgetAllIfGraceOver(uid)

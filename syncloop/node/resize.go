@@ -31,9 +31,9 @@ func refuseResize(allocated, desired *v1.Pod) string {
 	return ""
 }
 
-// findAllocatedResources returns the resources that an earlier agent has allocated to a pod. It returns false if
-// none are stored or the store panics. It also returns false if the runtime cannot resize and the pod is not from an API server,
-// because the changed resources of such a pod count without a resize.
+// findAllocatedResources returns the resources that an earlier agent has allocated to a pod. It returns false
+// if none are stored or the store panics. It also returns false if the runtime cannot resize and the pod is not
+// from an API server, because the changed resources of such a pod count without a resize.
 func (n *Node) findAllocatedResources(pod *v1.Pod) (allocated allocation.PodResources, found bool) {
 	if !n.canResize() && !n.scheduling.isFromAPIServer(pod) {
 		return allocated, false

@@ -170,8 +170,8 @@ func (s *Scheduling) syncPodsIfAddressesChanged() {
 	}
 }
 
-// invalidSpecReasonsUnlessAcceptedBefore returns the faults for which Apply would reject a pod, as admission reasons. It returns
-// none for a pod that the node or an earlier process may have accepted before.
+// invalidSpecReasonsUnlessAcceptedBefore returns the faults for which Apply would reject a pod, as admission
+// reasons. It returns none for a pod that the node or an earlier process may have accepted before.
 func (s *Scheduling) invalidSpecReasonsUnlessAcceptedBefore(pod *v1.Pod) []allocation.Reason {
 	faults := validation.Validate(pod)
 	if len(faults) > 0 && s.host.mayHaveAcceptedBefore(pod) {

@@ -108,8 +108,8 @@ func (l *podLog) mergeLines() []line {
 	return all
 }
 
-// recordCrashAndResetChecks adds a crash of the agent to the transcript and to the timelines. It also checks the shared
-// objects for modifications, and resets the state of the checks for the next node.
+// recordCrashAndResetChecks adds a crash of the agent to the transcript and to the timelines. It also checks
+// the shared objects for modifications, and resets the state of the checks for the next node.
 func (tr *trace) recordCrashAndResetChecks() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -118,8 +118,8 @@ func (tr *trace) recordCrashAndResetChecks() {
 	tr.addNoteToTimelines("the agent crashes")
 }
 
-// recordStopAndResetChecks adds the stop of the agent to the timelines. It also checks the shared objects for modifications,
-// and resets the state of the checks for the next node.
+// recordStopAndResetChecks adds the stop of the agent to the timelines. It also checks the shared objects for
+// modifications, and resets the state of the checks for the next node.
 func (tr *trace) recordStopAndResetChecks() {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()

@@ -114,8 +114,8 @@ func (b *builder) addEvent(r *Record) {
 	b.events.addOrMergeBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Details: detailLines(r.Text, "")})
 }
 
-// openSyncingBarUnlessFinished opens the bar "syncing" of the worker, unless a bar is open or the worker has finished. The
-// first phase of a worker has no record.
+// openSyncingBarUnlessFinished opens the bar "syncing" of the worker, unless a bar is open or the worker has
+// finished. The first phase of a worker has no record.
 func (b *builder) openSyncingBarUnlessFinished(at time.Time) {
 	if b.worker.openBarIndex() < 0 && !b.workerFinished {
 		b.worker.addOrMergeBar(Bar{From: at, To: at, Class: Plain, Label: syncing, Open: true})
@@ -193,8 +193,8 @@ func (b *builder) addAction(r *Record) {
 	c.actions.addOrMergeBar(bar)
 }
 
-// ensureContainerAndUpdateKind returns the container with this name and creates it if it is missing. A kind other than
-// Regular replaces the stored kind, because only a status gives such a kind.
+// ensureContainerAndUpdateKind returns the container with this name and creates it if it is missing. A kind
+// other than Regular replaces the stored kind, because only a status gives such a kind.
 func (b *builder) ensureContainerAndUpdateKind(name string, kind ContainerKind) *container {
 	c := b.containers[name]
 	if c == nil {

@@ -71,8 +71,8 @@ func (c *container) addOrUpdateRun(at time.Time, r *Run, restarts int32) {
 	}
 }
 
-// openOrCloseWaitBar opens a bar for the reason that the container waits for, or closes the open bar if the reason has
-// changed or the container no longer waits.
+// openOrCloseWaitBar opens a bar for the reason that the container waits for, or closes the open bar if the
+// reason has changed or the container no longer waits.
 func (c *container) openOrCloseWaitBar(at time.Time, s *Container) {
 	label := s.Reason
 	if label == "" {

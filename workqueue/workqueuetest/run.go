@@ -58,8 +58,8 @@ func timeAfterEpoch(d time.Duration) time.Time { return epoch.Add(d) }
 // enqueue calls EnqueueAt to make the pod due at d after the test's start time.
 func (b *testCase) enqueue(uid types.UID, d time.Duration) { b.queue.EnqueueAt(uid, timeAfterEpoch(d)) }
 
-// callGetWorkAndCheck calls GetWork, which removes the due pods, and fails the test unless it returns exactly the pods
-// in want, in any order.
+// callGetWorkAndCheck calls GetWork, which removes the due pods, and fails the test unless it returns exactly
+// the pods in want, in any order.
 func (b *testCase) callGetWorkAndCheck(now time.Duration, want ...types.UID) {
 	b.Helper()
 	got := slices.Sorted(slices.Values(b.queue.GetWork(timeAfterEpoch(now), nil)))

@@ -64,8 +64,8 @@ func restoreAddresses(old, now *runtime.PodStatus, copied bool) *runtime.PodStat
 	return now
 }
 
-// cloneWithSharedElements returns a copy of status with its own slices of sandboxes and containers. The elements' own slices and
-// maps are shared.
+// cloneWithSharedElements returns a copy of status with its own slices of sandboxes and containers. The
+// elements' own slices and maps are shared.
 func cloneWithSharedElements(status *runtime.PodStatus) *runtime.PodStatus {
 	c := *status
 	c.Sandboxes = slices.Clone(status.Sandboxes)

@@ -87,9 +87,9 @@ func loadPodsWithCheck(check checkPod, data []byte, src manifestOrigin, availabl
 	return loadedPods{pods, memory, ignored.sortAndBound()}, nil
 }
 
-// setStaticIdentityStatusAndTolerations makes the decoded pod a static pod of the node: it sets name, node, status (Pending) and the
-// hash annotation, and clears the creation time. It sets the UID if the manifest has none. A pod that does not
-// come from a URL also tolerates all NoExecute taints (CF-10 to CF-12).
+// setStaticIdentityStatusAndTolerations makes the decoded pod a static pod of the node: it sets name, node,
+// status (Pending) and the hash annotation, and clears the creation time. It sets the UID if the manifest has
+// none. A pod that does not come from a URL also tolerates all NoExecute taints (CF-10 to CF-12).
 func setStaticIdentityStatusAndTolerations(d decodedPod, src manifestOrigin) {
 	pod := d.pod
 	if pod.UID == "" {

@@ -328,9 +328,9 @@ func (d *decision) recordExitIfNewer(rec *runtime.ContainerStatus) {
 	d.Memory.setContainer(rec.Name, past)
 }
 
-// setFirstCrashLoopDelayIfStartLeftCreated sets the first crash-loop delay if the last start of a container failed and
-// left the container only created. It does nothing if a delay is already set. Exits advance the delay
-// elsewhere.
+// setFirstCrashLoopDelayIfStartLeftCreated sets the first crash-loop delay if the last start of a container
+// failed and left the container only created. It does nothing if a delay is already set. Exits advance the
+// delay elsewhere.
 func (d *decision) setFirstCrashLoopDelayIfStartLeftCreated(e *containerEntry, past *containerMemory) {
 	if past.start.failed.IsZero() || past.backoff.Delay > 0 {
 		return

@@ -52,8 +52,8 @@ func (b *caseEnv) mustSetUp(p *v1.Pod) {
 	b.checkUnchanged("SetUp", before, p)
 }
 
-// mustGetAndCheckMounts returns the mounts of a container. It fails the case if Mounts returns an error, a wrong number of
-// mounts or a relative HostPath, or changes the pod.
+// mustGetAndCheckMounts returns the mounts of a container. It fails the case if Mounts returns an error, a
+// wrong number of mounts or a relative HostPath, or changes the pod.
 func (b *caseEnv) mustGetAndCheckMounts(p *v1.Pod, c *v1.Container) []runtime.Mount {
 	b.Helper()
 	before := p.DeepCopy()

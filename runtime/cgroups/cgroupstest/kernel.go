@@ -215,8 +215,8 @@ func (d *Dir) writeBandwidth(dir, file, text string) error {
 	return nil
 }
 
-// checkQuotas returns an error if a cgroup below dir may use more CPU than limit or than its parent. A cgroup without a
-// quota may use as much as its parent.
+// checkQuotas returns an error if a cgroup below dir may use more CPU than limit or than its parent. A cgroup
+// without a quota may use as much as its parent.
 func (d *Dir) checkQuotas(dir string, limit float64) error {
 	for _, name := range d.childrenOf(dir) {
 		child := path.Join(dir, name)

@@ -49,7 +49,8 @@ func (r *followerRun[T]) listObjects(ctx context.Context, version string) error 
 	return err
 }
 
-// openWatchAndReportToMachine opens a watch stream, sets the deadline of its reads, and passes the result to the state machine.
+// openWatchAndReportToMachine opens a watch stream, sets the deadline of its reads, and passes the result to
+// the state machine.
 func (r *followerRun[T]) openWatchAndReportToMachine(ctx context.Context, opts apiserver.WatchOptions) error {
 	err := r.callWithTimeout(ctx, func(ctx context.Context) (err error) {
 		r.stream, err = r.cfg.Feed.Watch(ctx, opts)
@@ -126,9 +127,9 @@ func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// updateMachineAndNotify passes the result of a call to the state machine by update. If the collection has changed, it
-// calls Changed, and if the collection has an object, it wakes those who wait for a first object. If the call
-// was a failure for the state machine, it logs the error and calls Failed.
+// updateMachineAndNotify passes the result of a call to the state machine by update. If the collection has
+// changed, it calls Changed, and if the collection has an object, it wakes those who wait for a first object.
+// If the call was a failure for the state machine, it logs the error and calls Failed.
 func (r *followerRun[T]) updateMachineAndNotify(ctx context.Context, err error, update func(*follow.Machine[T]) bool) {
 	r.mu.Lock()
 	changed := update(r.mu.machine)

@@ -181,8 +181,8 @@ func (r *Reconciler) Retry() {
 	r.wake.Signal()
 }
 
-// markNamesDueUnlessBackingOff makes a check of the given static pod names due now, and also of all known names if Recheck was
-// called for all. A name whose last action has failed keeps its backoff.
+// markNamesDueUnlessBackingOff makes a check of the given static pod names due now, and also of all known names
+// if Recheck was called for all. A name whose last action has failed keeps its backoff.
 func (r *Reconciler) markNamesDueUnlessBackingOff(names []string) {
 	now := r.executor.Now()
 	r.mu.Lock()
@@ -292,8 +292,8 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	r.scheduleNextCheckAfterAction(ctx, fullName, n, action, err)
 }
 
-// scheduleNextCheckAfterAction schedules the next check of a static pod name after an action: after a backoff if the action has
-// failed, which it logs, and otherwise when the watch should have shown the action.
+// scheduleNextCheckAfterAction schedules the next check of a static pod name after an action: after a backoff
+// if the action has failed, which it logs, and otherwise when the watch should have shown the action.
 func (r *Reconciler) scheduleNextCheckAfterAction(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {

@@ -176,8 +176,8 @@ func (a *Agent) waitForSignal(ctx context.Context, w *loopSignal, d time.Duratio
 	return err
 }
 
-// storeReadNodeAndNotify calls storeNodeAndNotify for a Node object that a watch has shown, or that was read from the server.
-// readAt is the start of the read, and zero for a watch.
+// storeReadNodeAndNotify calls storeNodeAndNotify for a Node object that a watch has shown, or that was read
+// from the server. readAt is the start of the read, and zero for a watch.
 func (a *Agent) storeReadNodeAndNotify(node *v1.Node, readAt time.Time) {
 	a.storeNodeAndNotify(node, readAt, false)
 }

@@ -138,8 +138,8 @@ func (a *Agent) storeWatchEvents(ctx context.Context, from string) error {
 	}
 }
 
-// forgetDeletedNodeAndReregister forgets the Node object and requests a new registration. It ignores the deletion of an
-// object with another UID.
+// forgetDeletedNodeAndReregister forgets the Node object and requests a new registration. It ignores the
+// deletion of an object with another UID.
 func (a *Agent) forgetDeletedNodeAndReregister(node *v1.Node) {
 	if known, _ := a.Node(); known != nil && known.UID == node.UID {
 		a.forgetNodeAndReregister()

@@ -55,9 +55,9 @@ func (r *record) compareVersion(pod *v1.Pod) int {
 	return order
 }
 
-// storeShownPodUnlessOld stores a pod that the watch shows, and marks it as existing. It returns false if the stored pod
-// has the same version, or if the pod is older than this sink's last write, because the watch sent it before
-// the write. Any other older pod replaces the stored one: the server was restored from a backup.
+// storeShownPodUnlessOld stores a pod that the watch shows, and marks it as existing. It returns false if the
+// stored pod has the same version, or if the pod is older than this sink's last write, because the watch sent
+// it before the write. Any other older pod replaces the stored one: the server was restored from a backup.
 func (r *record) storeShownPodUnlessOld(pod *v1.Pod, outagesBegun int) (changed bool) {
 	r.gone = false
 	order := r.compareVersion(pod)
@@ -84,9 +84,9 @@ func (s *Sink) Observe(pod *v1.Pod) {
 	}
 }
 
-// storeObservedPodAndListResends stores a pod that the watch has shown. It returns the UIDs of the pods whose status must be
-// sent again, and the function that requests that: the pod itself if its status at the server differs from the
-// wanted status, or for a new mirror pod all static pods of its name.
+// storeObservedPodAndListResends stores a pod that the watch has shown. It returns the UIDs of the pods whose
+// status must be sent again, and the function that requests that: the pod itself if its status at the server
+// differs from the wanted status, or for a new mirror pod all static pods of its name.
 func (s *Sink) storeObservedPodAndListResends(pod *v1.Pod) (again []types.UID, resend func(types.UID)) {
 	outages := s.countBegunOutages()
 	s.mu.Lock()
@@ -131,9 +131,9 @@ func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 // again, for example after a restore of the server from a backup. Gone may be called at any time.
 func (s *Sink) Gone(uid types.UID) { s.forgetPodAndMarkGone(uid, true) }
 
-// forgetPodAndMarkGone forgets a pod that the server does not have. If shown is set, the watch has shown the deletion, and
-// the sink sends nothing more for the UID. A response NotFound proves less: a server that has just started may
-// return it for an existing pod.
+// forgetPodAndMarkGone forgets a pod that the server does not have. If shown is set, the watch has shown the
+// deletion, and the sink sends nothing more for the UID. A response NotFound proves less: a server that has
+// just started may return it for an existing pod.
 func (s *Sink) forgetPodAndMarkGone(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -182,9 +182,9 @@ func (s *Sink) patchStatus(ctx context.Context, ref apiserver.PodRef) error {
 	return nil
 }
 
-// handleFailedCallAndConvertError converts the error of a call to an error for the status sender. If the pod is gone, it
-// forgets the pod and returns nil. After a conflict it reads and stores the pod; errStale means that the caller
-// may try again with the stored pod.
+// handleFailedCallAndConvertError converts the error of a call to an error for the status sender. If the pod is
+// gone, it forgets the pod and returns nil. After a conflict it reads and stores the pod; errStale means that
+// the caller may try again with the stored pod.
 func (s *Sink) handleFailedCallAndConvertError(ctx context.Context, ref apiserver.PodRef, answer patch.Answer, err error) error {
 	if answer.Kind == patch.Conflict {
 		pod, readErr := s.getPodAndReport(ctx, ref)
@@ -241,9 +241,9 @@ const (
 	noMirrorPod             // the server has no mirror pod of the static pod
 )
 
-// storeWantedAndFindPod stores the wanted status and returns the reference of the pod at the server, which is the mirror
-// pod for a static pod. It stores no status if a static pod has no mirror pod or the pod is gone; the
-// destination says which case it is.
+// storeWantedAndFindPod stores the wanted status and returns the reference of the pod at the server, which is
+// the mirror pod for a static pod. It stores no status if a static pod has no mirror pod or the pod is gone;
+// the destination says which case it is.
 func (s *Sink) storeWantedAndFindPod(u *status.Update) (apiserver.PodRef, destination) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

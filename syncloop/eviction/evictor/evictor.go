@@ -105,9 +105,9 @@ func (e *Evictor) Step(ctx context.Context) (next time.Time) {
 	return e.decideAndEvict(ctx).NextAt
 }
 
-// decideAndEvict measures, decides, stores the new state and evicts the victims. It lists the pods before it measures
-// the signals, as Policy.Decide demands. If an eviction fails, it keeps the old history, so that the next pass does not
-// wait for that victim.
+// decideAndEvict measures, decides, stores the new state and evicts the victims. It lists the pods before it
+// measures the signals, as Policy.Decide demands. If an eviction fails, it keeps the old history, so that the
+// next pass does not wait for that victim.
 func (e *Evictor) decideAndEvict(ctx context.Context) eviction.Decision {
 	listed, err := contain.CallWithResult(e.guard, "Node.Pods", func() ([]Pod, error) { return e.config.Node.Pods(), nil })
 	if err != nil {
@@ -160,8 +160,8 @@ func (e *Evictor) readSignals(ctx context.Context) (eviction.Observations, error
 	return observed, err
 }
 
-// readUsages measures and sets the usage of all pods for which shouldRead returns true. The usage of a pod that cannot
-// be measured stays unknown.
+// readUsages measures and sets the usage of all pods for which shouldRead returns true. The usage of a pod that
+// cannot be measured stays unknown.
 func (e *Evictor) readUsages(ctx context.Context, pods []eviction.Pod, shouldRead func(*eviction.Pod) bool) {
 	var due []*eviction.Pod
 	for i := range pods {

@@ -176,8 +176,8 @@ func (u nameGroup) markAllButNewest(n int) {
 	}
 }
 
-// markOldestAcrossGroupsExceptNewest marks the oldest containers for removal until at most keep are unmarked. The newest container of a
-// name is never marked, so more may be left.
+// markOldestAcrossGroupsExceptNewest marks the oldest containers for removal until at most keep are unmarked.
+// The newest container of a name is never marked, so more may be left.
 func markOldestAcrossGroupsExceptNewest(groups []nameGroup, keepTotal int) {
 	many := countKept(groups) - keepTotal
 	for _, d := range oldestFirst(groups) {

@@ -111,8 +111,8 @@ func (f *Facts) containerProblem(c *Container, spec *v1.Container) string {
 	return fmt.Sprintf("the state of %s %q is unknown", c.Kind, c.Name)
 }
 
-// startupOrReadinessProblem describes why a running container is not started or not ready. It returns "" if it is both. A
-// sidecar need not be ready until a regular container has started.
+// startupOrReadinessProblem describes why a running container is not started or not ready. It returns "" if it
+// is both. A sidecar need not be ready until a regular container has started.
 func (f *Facts) startupOrReadinessProblem(c *Container, spec *v1.Container) string {
 	switch {
 	case c.Started && (c.Ready || c.Kind == Sidecar && !f.hasRegularContainerRun()):

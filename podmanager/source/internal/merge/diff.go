@@ -72,8 +72,8 @@ func annotationsDiffer(a, b map[string]string) bool {
 	return hasNonLocalKeyMissingOrOtherIn(a, b) || hasNonLocalKeyMissingOrOtherIn(b, a)
 }
 
-// hasNonLocalKeyMissingOrOtherIn reports whether an annotation of a is missing in b or has another value there. It ignores the
-// annotations that the node sets.
+// hasNonLocalKeyMissingOrOtherIn reports whether an annotation of a is missing in b or has another value there.
+// It ignores the annotations that the node sets.
 func hasNonLocalKeyMissingOrOtherIn(a, b map[string]string) bool {
 	for key, value := range a {
 		if isLocalAnnotation(key) {

@@ -188,9 +188,9 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCoveredChangesAndCancelRefresh records, if succeeded is true, that the pod's files show its first changes, up to that
-// number. If the files then show all changes, it cancels the planned refresh, and deletes a pod whose volumes
-// only an earlier agent has set up.
+// recordCoveredChangesAndCancelRefresh records, if succeeded is true, that the pod's files show its first
+// changes, up to that number. If the files then show all changes, it cancels the planned refresh, and deletes a
+// pod whose volumes only an earlier agent has set up.
 func (t *Table) recordCoveredChangesAndCancelRefresh(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
 	if succeeded {

@@ -161,8 +161,8 @@ func (c *Console) interruptProcess() {
 	c.cancel()
 }
 
-// interruptForegroundIfSet calls the interrupt handler and returns true. If none is set, it returns false, and the process
-// must read the key.
+// interruptForegroundIfSet calls the interrupt handler and returns true. If none is set, it returns false, and
+// the process must read the key.
 func (c *Console) interruptForegroundIfSet() (handled bool) {
 	c.mu.Lock()
 	end := c.mu.foreground

@@ -168,8 +168,8 @@ func (o *Objects) replaceReferences(uid types.UID, refs []ref) {
 	o.wake.Signal()
 }
 
-// newUnstartedFollowedObject returns the state of one ConfigMap or Secret, with functions to run its watch and to read
-// the object. It does not start the watch.
+// newUnstartedFollowedObject returns the state of one ConfigMap or Secret, with functions to run its watch and
+// to read the object. It does not start the watch.
 func (o *Objects) newUnstartedFollowedObject(r ref) *followedObject {
 	x := &followedObject{pods: map[types.UID]bool{}, synced: o.executor.NewLatch()}
 	if r.secret {

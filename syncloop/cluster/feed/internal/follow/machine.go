@@ -239,9 +239,9 @@ func (m *Machine[T]) Closed() {
 	}
 }
 
-// chooseActionAfterWatchError chooses the action after the error of a watch: watch again, pause first, or read the whole
-// collection again, for example if the server has lost the version. worked means that the stream has delivered
-// something or lasted long enough.
+// chooseActionAfterWatchError chooses the action after the error of a watch: watch again, pause first, or read
+// the whole collection again, for example if the server has lost the version. worked means that the stream has
+// delivered something or lasted long enough.
 func (m *Machine[T]) chooseActionAfterWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
