@@ -56,6 +56,8 @@ var stories = map[string]func(*scene){
 	"crashLoop":             crashLoop,
 	"never":                 never,
 	"oom":                   oom,
+	"oomChild":              oomChild,
+	"oomPodLimit":           oomPodLimit,
 	"emptyDir":              emptyDir,
 	"configs":               configs,
 	"envFile":               envFile,

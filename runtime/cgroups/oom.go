@@ -76,5 +76,24 @@ func (m *Manager) readOOMOf(h Hierarchy, dir, name string) OOM {
 		tree := parseKey(read("memory.events"), "oom_kill")
 		return OOM{Name: name, Kills: parseKey(events, "oom_kill"), TreeKills: tree, LimitReached: parseKey(events, "oom")}
 	}
-	return OOM{Name: name, Kills: parseKey(read("memory.oom_control"), "oom_kill"), LimitReached: parseCount(read("memory.failcnt"))}
+	reached := parseCount(read("memory.failcnt"))
+	if reached == podresources.Finite(0) {
+		reached = swapLimitReachedOnV1(read)
+	}
+	return OOM{Name: name, Kills: parseKey(read("memory.oom_control"), "oom_kill"), LimitReached: reached}
+}
+
+// swapLimitReachedOnV1 returns how often the limit of memory and swap together was reached. The kernel charges both
+// together before it charges memory alone, and a runtime sets both limits to the same number, so this is then the limit
+// that is reached. Linux 6.18 does not count it. The result is then 1 if the highest usage was at the limit.
+func swapLimitReachedOnV1(read func(file string) string) podresources.Value {
+	if n, _ := parseCount(read("memory.memsw.failcnt")).Number(); n > 0 {
+		return podresources.Finite(n)
+	}
+	usage, known := parseCount(read("memory.memsw.max_usage_in_bytes")).Number()
+	limit, limited := parseCount(read("memory.memsw.limit_in_bytes")).Number()
+	if known && limited && usage >= limit {
+		return podresources.Finite(1)
+	}
+	return podresources.Finite(0)
 }

@@ -208,3 +208,36 @@ func TestReadOOM_OM5_OneMoment(t *testing.T) {
 	assert.Equal(t, podresources.Finite(1), counters[1].TreeKills)
 	assert.Equal(t, 4, files.reads)
 }
+
+// On cgroup v1 a container has the same limit for memory alone and for memory with swap. The kernel counts at the latter
+// that the limit was reached, or only shows the highest usage (OM-5).
+func TestReadOOM_OM5_LimitWithSwap(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"counted":      {map[string]string{"failcnt": "4", "max_usage_in_bytes": "64", "limit_in_bytes": "64"}, 4},
+		"not counted":  {map[string]string{"failcnt": "0", "max_usage_in_bytes": "64", "limit_in_bytes": "64"}, 1},
+		"below":        {map[string]string{"failcnt": "0", "max_usage_in_bytes": "63", "limit_in_bytes": "64"}, 0},
+		"without swap": {nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, dir := newManager(t, cgroupstest.Config{Mode: "v1"})
+			where, err := m.Ensure("1", podValues(), 1)
+			require.NoError(t, err)
+			container := memoryPath("v1", where) + "/a"
+			require.NoError(t, dir.Mkdir(container))
+			for file, content := range c.files {
+				dir.SetFile(container+"/memory.memsw."+file, content)
+			}
+			counters, err := m.ReadOOM("1")
+			require.NoError(t, err)
+			require.Len(t, counters, 2)
+			assert.Equal(t, podresources.Finite(c.want), counters[1].LimitReached)
+			dir.SetFile(container+"/memory.failcnt", "7")
+			counters, err = m.ReadOOM("1")
+			require.NoError(t, err)
+			assert.Equal(t, podresources.Finite(7), counters[1].LimitReached)
+		})
+	}
+}

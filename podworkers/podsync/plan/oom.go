@@ -66,7 +66,8 @@ type OOMReport struct {
 // DecideOOM uses the counter of the pod, which includes removed cgroups on cgroup v2. Without that
 // counter the reason of the runtime counts. But if the limit of the pod was ever reached, or if that is
 // not known, then it counts only for a container that exited by SIGKILL: another container of the pod
-// that exits later by itself has the same reason.
+// that exits later by itself has the same reason. If a kill was counted while the container ran, then the
+// reason is explained, and it counts again only if the limit of the pod was reached since.
 func DecideOOM(before, after OOMSnapshot, containers []OOMContainer) []OOMReport {
 	pod := counterIncrease(before.Pod.LimitReached, after.Pod.LimitReached)
 	reports, removed := []OOMReport(nil), []OOMContainer(nil)
@@ -85,6 +86,10 @@ func DecideOOM(before, after OOMSnapshot, containers []OOMContainer) []OOMReport
 		}
 	}
 	neverReached := after.Pod.LimitReached == podresources.Finite(0)
+	removed = selectOOM(removed, func(c OOMContainer) bool {
+		kills, _ := before.Containers[c.ID].Kills.Number()
+		return kills == 0 || after.Pod.Kills.IsSet() || c.Killed && pod.n > 0
+	})
 	victims, kills := victimsOfRemoved(removed, killsOutside(before, after), neverReached)
 	for _, c := range victims {
 		reports = append(reports, OOMReport{c.Name, c.ID, limitReached(pod, increase{}, c), kills})
