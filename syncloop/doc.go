@@ -50,6 +50,12 @@
 // and no claims. If it runs, because an earlier agent has started it, it is killed like an orphan. When
 // it is deleted it gets a worker, which has nothing to stop.
 //
+// # Resizes
+//
+// podmanager stores an admitted pod with its allocated resources. If its source desires others, package
+// allocation accepts, defers or refuses the resize, and the pod has the condition PodResizePending or
+// PodResizeInProgress. Without HandlersConfig.Resizes no pod of an API server is resized.
+//
 // # Restarts of the agent
 //
 // At its start the loop waits at most three seconds for the first snapshot of each source and of the

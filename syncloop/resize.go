@@ -88,14 +88,17 @@ func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 	if !pending {
 		h.table.CancelResize(desired.UID)
 	}
-	kept := slices.DeleteFunc(slices.Clone(before.Status.Conditions), func(c v1.PodCondition) bool {
-		return c.Type != v1.PodResizeInProgress && (c.Type != v1.PodResizePending || !pending)
-	})
+	var kept []v1.PodCondition
+	for _, c := range before.Status.Conditions {
+		if c.Type == v1.PodResizeInProgress || c.Type == v1.PodResizePending && pending {
+			kept = append(kept, c)
+		}
+	}
 	if len(kept) == 0 {
 		return stored
 	}
 	copied := *stored
-	copied.Status.Conditions = append(slices.Clone(stored.Status.Conditions), kept...)
+	copied.Status.Conditions = slices.Concat(stored.Status.Conditions, kept)
 	return &copied
 }
 
@@ -103,7 +106,10 @@ func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 // infeasible. For the first request it also saves the allocated resources. It does nothing and returns false if
 // the pod is being deleted or is not admitted.
 func (h *Handlers) requestResize(allocated, desired *v1.Pod) (requested bool) {
-	had, _ := h.table.ResizeState(desired.UID)
+	if desired.DeletionTimestamp != nil {
+		return false
+	}
+	before, _ := h.table.ResizeState(desired.UID)
 	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation}
 	message := resizeUnsupported
 	if h.config.Resizes.Supported() {
@@ -112,10 +118,10 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod) (requested bool) {
 	if message != "" {
 		request.Refusal = allocation.Answer{Reason: v1.PodReasonInfeasible, Message: message}
 	}
-	if desired.DeletionTimestamp != nil || !h.table.RequestResize(request, h.config.Clock.Now()) {
+	if !h.table.RequestResize(request, h.config.Clock.Now()) {
 		return false
 	}
-	if had == allocation.NoResize {
+	if before == allocation.NoResize {
 		h.config.Resizes.Save(desired, allocation.PodResourcesOf(allocated))
 	}
 	return true
@@ -124,26 +130,30 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod) (requested bool) {
 // withoutResizeConditions returns a copy of the pod without the conditions PodResizePending and
 // PodResizeInProgress, or the pod itself if it has neither.
 func withoutResizeConditions(pod *v1.Pod) *v1.Pod {
-	isResize := func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress }
-	if !slices.ContainsFunc(pod.Status.Conditions, isResize) {
+	rest := removeConditions(pod.Status.Conditions, v1.PodResizePending, v1.PodResizeInProgress)
+	if len(rest) == len(pod.Status.Conditions) {
 		return pod
 	}
 	copied := *pod
-	copied.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions), isResize)
+	copied.Status.Conditions = rest
 	return &copied
 }
 
-// decideResizes lets the allocation table decide about the resize requests. It stores each pod with a new
-// decision and its condition, records an event, and updates the pod's worker unless except has the pod. Before
-// every source has delivered, it decides nothing, because running pods may not have been counted yet. A panic
-// is logged.
-func (h *Handlers) decideResizes(except map[types.UID]bool) (decided bool) {
+// removeConditions returns a copy of a list without the conditions of the given types.
+func removeConditions(conditions []v1.PodCondition, removed ...v1.PodConditionType) []v1.PodCondition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return slices.Contains(removed, c.Type) })
+}
+
+// decideResizes lets the allocation table decide about the resize requests, applies each new decision, and reports
+// whether there was one. It does not update the workers of the pods in callerUpdates. Before every source has
+// delivered, it decides nothing, because running pods may not have been counted yet. A panic is logged.
+func (h *Handlers) decideResizes(callerUpdates map[types.UID]bool) (decided bool) {
 	if !h.config.Sources.AllSeen() {
 		return false
 	}
 	for _, e := range h.table.DecideResizes(nil) {
 		decided = true
-		err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, except[e.UID]) })
+		err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, callerUpdates[e.UID]) })
 		if err != nil {
 			h.config.Log.Error("the decision about a resize panicked", "uid", e.UID, "err", err)
 		}
@@ -185,14 +195,12 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 	}
 }
 
-// withResizeCondition returns a copy of a pod in which the condition replaces an earlier condition of the same
-// type. PodResizeInProgress also removes PodResizePending, because the pod now has the resources that it
-// requested.
+// withResizeCondition returns a copy of a pod in which a new condition, PodResizePending or PodResizeInProgress,
+// replaces an earlier condition of the same type. PodResizeInProgress also replaces PodResizePending, because the
+// pod now has the resources that it requested.
 func withResizeCondition(pod *v1.Pod, condition v1.PodCondition) *v1.Pod {
 	copied := *pod
-	copied.Status.Conditions = append(slices.DeleteFunc(slices.Clone(pod.Status.Conditions), func(c v1.PodCondition) bool {
-		return c.Type == condition.Type || c.Type == v1.PodResizePending && condition.Type == v1.PodResizeInProgress
-	}), condition)
+	copied.Status.Conditions = append(removeConditions(pod.Status.Conditions, v1.PodResizePending, condition.Type), condition)
 	return &copied
 }
 
@@ -208,7 +216,7 @@ func (h *Handlers) withSavedResources(pod *v1.Pod) *v1.Pod {
 	return allocated
 }
 
-// saveResourcesIfUnsaved saves the resources of a pod that gets a worker for the next agent (RZ-16), because the
+// saveResourcesIfUnsaved saves the resources of a pod for the next agent, when the pod gets a worker (RZ-16): the
 // source may deliver other resources while no agent runs. It saves nothing for a pod without requests and limits,
 // and nothing if the resources are saved already.
 func (h *Handlers) saveResourcesIfUnsaved(r *record, pod *v1.Pod) {

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
-// CgroupCheckPeriod is how long a pod without changes is left alone if Config.Cgroups is set. The next sync lets
-// Cgroups repair what another program has changed.
+// CgroupCheckPeriod is how long a pod without changes is not synced if Config.Cgroups is set. The sync after it calls
+// Cgroups.SetUp, which repairs what another program has changed.
 const CgroupCheckPeriod = 5 * time.Minute
 
 // setUpCgroup calls Config.Cgroups for a pod with the given resources, and stores the directory for the sandbox.
@@ -27,27 +25,10 @@ func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) error {
 		err = fault
 	}
 	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
+		return ctx.Err() // Nothing may start after a cancelled call either.
 	}
 	p.recordWarning("", eventCreateCgroup, "The cgroup of the pod cannot be set up: %v", err)
 	return fmt.Errorf("podsync: the cgroup of the pod: %w", err)
-}
-
-// resize gives the running containers and the cgroup of the pod the resources of the spec. The cgroup first gets
-// the larger of the old and the new values, then the containers are updated, and then the cgroup gets the new
-// values. So the kernel never sees a container with more than its pod has, which cgroup v1 refuses. A pod without
-// UpdateContainer steps gets the new values at once. If a container cannot be updated, or only later, the cgroup
-// keeps the larger values until a later sync.
-func (p *podSync) resize(ctx context.Context, decision *plan.Decision) (cgroupErr, updateErr error) {
-	if firstStepWithOp(decision.Steps, plan.UpdateContainer) != nil {
-		if err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
-			return err, nil
-		}
-		if err := p.updateContainers(ctx, decision.Steps); err != nil {
-			return nil, err
-		}
-	}
-	return p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)), nil
 }
 
 // tearDownCgroup removes the cgroup of a terminated pod. Without Config.Cgroups it does nothing.

@@ -9,13 +9,14 @@
 //  1. If a container that was published as running has no record, inspect the pod again.
 //  2. Stop each container whose postStart hook was cut short.
 //  3. Publish the status. Return if the pod is terminal or its activeDeadlineSeconds are over.
-//  4. Decide. If there is nothing to do, set up the volumes and return.
-//  5. Stop and remove containers and sandboxes. Return if nothing must start.
-//  6. Check that the runtime is ready. If no container runs and the pod needs a sandbox, this check comes
+//  4. Decide. If there is nothing to do, set up the cgroup and the volumes, and return.
+//  5. Stop and remove containers and sandboxes.
+//  6. Set up the cgroup of the pod, and update running containers whose resources have changed.
+//  7. Check that the runtime is ready. If no container runs and the pod needs a sandbox, this check comes
 //     before step 5. Then set up the volumes, create the log directory and, if needed, a sandbox.
-//  7. Start containers, one by one: pull, create, start, postStart hook. Ephemeral containers come first.
+//  8. Start containers, one by one: pull, create, start, postStart hook. Ephemeral containers come first.
 //     Regular containers start in a later sync than an init container that runs to completion.
-//  8. Publish again if the waiting reason of a container has changed.
+//  9. Publish again if the waiting reason of a container has changed, or a container was updated.
 //
 // FIELDS.md lists the fields of a pod's spec, and RULES.md the rules whose ids comments and tests cite.
 // Admission calls Unsupported for the fields of a pod that this Config of the Syncer cannot honour.

@@ -14,9 +14,26 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
+// resize gives the running containers and the cgroup of the pod the resources of the spec. The cgroup first gets
+// the larger of the old and the new values, then the containers are updated, and then the cgroup gets the new
+// values. At each moment the pod has at least the resources of its containers: cgroup v1 refuses a container with
+// more. A pod without UpdateContainer steps gets the new values at once. If a container cannot be updated, or only
+// later, the cgroup keeps the larger values until a later sync.
+func (p *podSync) resize(ctx context.Context, decision *plan.Decision) (cgroupErr, updateErr error) {
+	if firstStepWithOp(decision.Steps, plan.UpdateContainer) != nil {
+		if err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
+			return err, nil
+		}
+		if err := p.updateContainers(ctx, decision.Steps); err != nil {
+			return nil, err
+		}
+	}
+	return p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)), nil
+}
+
 // updateContainers performs the UpdateContainer steps of a decision, up to the first error, and ignores the other
-// steps. It stores each result in the memory of the pod, and has the status published again. The next sync
-// continues after an error.
+// steps. It stores each result in the memory of the pod, and the sync publishes the status again. After an error
+// the next sync continues.
 func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error {
 	for i := range steps {
 		step := &steps[i]
@@ -29,14 +46,12 @@ func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err() // The call was cancelled: the resources are not known.
 		}
-		if err != nil {
-			err = fmt.Errorf("podsync: cannot resize container %s: %w", step.Name, err)
-		}
 		message := ""
 		if err != nil {
+			err = fmt.Errorf("podsync: cannot resize container %s: %w", step.Name, err)
 			message = plain.Text(err.Error())
+			p.recordResizeErrorIfNew(message)
 		}
-		p.recordResizeErrorIfNew(message)
 		p.incarnation.memory = p.incarnation.memory.RecordUpdate(*step, message)
 		p.reasonsChanged = true
 		if err != nil {
@@ -92,17 +107,15 @@ func (p *podSync) checkMemoryBelowLimit(ctx context.Context, step *plan.Step) er
 	return nil
 }
 
-// recordResizeErrorIfNew records the event ResizeError, unless the message is empty or the message of the last
-// error of the resize.
+// recordResizeErrorIfNew records the event ResizeError, unless the last error of the resize had the same message.
 func (p *podSync) recordResizeErrorIfNew(message string) {
-	if message != "" && p.incarnation.memory.ResizeError() != message {
+	if p.incarnation.memory.ResizeError() != message {
 		p.recordWarning("", podstatus.EventResizeError, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
 	}
 }
 
-// recordResizeCompleted records the event ResizeCompleted if a resize of the pod is complete. It marks the
-// resize as complete in memory, so that the event comes once for each resize. A terminating pod gets the mark
-// and no event.
+// recordResizeCompleted records the event ResizeCompleted if a resize of the pod has become complete, once for
+// each resize. For a terminating pod it records no event, also not later.
 func (w *statusWriter) recordResizeCompleted(status *v1.PodStatus) {
 	memory, completed := w.incarnation.memory.RecordResizeCompleted(w.pod, status)
 	w.incarnation.memory = memory

@@ -6,7 +6,7 @@
 //	Table     one record for each UID: the current pod and its successor, each with a State
 //	Rule      the claims of a pod, and whether it can start beside the claims of other pods
 //	Chain     the rules of a node in their order, and the places of handlers among them
-//	Effect    Ask a handler, Admit, Wait, Reject, Postpone
+//	Effect    Ask a handler, Admit, Wait, Reject, Postpone; AllocateResize, DeferResize, RefuseResize
 //	Usage     a copy of the claims of the pods, for questions that do not wait for the Table
 //	Observed  what the workers, the runtime and the sources show of one pod
 //
@@ -59,6 +59,14 @@
 // A pod that is not patient has a limit: it is rejected when the grace periods of its blockers are over
 // and Margin has passed. The limit is set when the wait begins, and does not move if the blockers change.
 // A Pending pod has no limit. If it is no longer Pending and still waits, a new limit is set.
+//
+// # Resizes
+//
+// RequestResize stores that an admitted pod requests other resources. DecideResizes compares the
+// requested claims with the claims of the other pods. It accepts the request, so that the pod claims the
+// new resources, or defers it until other pods claim less, or refuses it. Only resources that increase
+// are checked. A deferred request reserves nothing. PodResources stores the resources that were
+// accepted, so that they survive a restart of the agent.
 //
 // # Example
 //

@@ -16,15 +16,15 @@ type ResizeState uint8
 
 // The resize states.
 const (
-	// NoResize: the pod has all resources that it requests.
+	// NoResize: the pod has no resize request: it has all resources that its spec requests.
 	NoResize ResizeState = iota
 	// ResizeRequested: the next DecideResizes decides about the request.
 	ResizeRequested
-	// ResizeDeferred: the node has not enough free resources. The table decides again when other pods claim
+	// ResizeDeferred: the node has not enough free resources. DecideResizes decides again after other pods claim
 	// less.
 	ResizeDeferred
-	// ResizeInfeasible: the empty node has not enough resources, or the caller refuses the request. The table
-	// decides again after Recheck.
+	// ResizeInfeasible: the node would not have enough resources without any other pod, or the caller refuses
+	// the request. DecideResizes decides again after Recheck.
 	ResizeInfeasible
 )
 
@@ -48,12 +48,12 @@ type ResizeRequest struct {
 	Refusal Answer
 }
 
-// resize is a request that is not allocated yet.
+// resize is the pending resize request of a pod: DecideResizes has not accepted it.
 type resize struct {
 	ResizeRequest
 	state  ResizeState
-	answer Answer    // of ResizeDeferred and ResizeInfeasible
-	since  time.Time // the arrival of the first request since the pod had all its resources
+	answer Answer    // the refusal, if state is ResizeDeferred or ResizeInfeasible
+	since  time.Time // when the pod requested other resources for the first time since it had all of them
 }
 
 // RequestResize stores that an admitted pod requests other resources. It replaces an earlier request of the
@@ -78,26 +78,31 @@ func (t *Table) RequestResize(request ResizeRequest, now time.Time) bool {
 	return true
 }
 
-// CancelResize forgets the request of a pod, because its spec requests the allocated resources again. It
-// reports whether the pod had a request.
-func (t *Table) CancelResize(uid types.UID) bool {
-	r := t.records[uid]
-	if r == nil || r.newestIncarnation().resize == nil {
-		return false
+// CancelResize deletes the resize request of a pod. The caller calls it when the spec of the pod requests the
+// allocated resources again. Without a request it does nothing.
+func (t *Table) CancelResize(uid types.UID) {
+	if t.findResize(uid) != nil {
+		t.records[uid].newestIncarnation().resize = nil
+		t.resizing = slices.DeleteFunc(t.resizing, func(other types.UID) bool { return other == uid })
 	}
-	r.newestIncarnation().resize = nil
-	t.resizing = slices.DeleteFunc(t.resizing, func(other types.UID) bool { return other == uid })
-	return true
+}
+
+// findResize returns the resize request of a pod, or nil.
+func (t *Table) findResize(uid types.UID) *resize {
+	if r := t.records[uid]; r != nil {
+		return r.newestIncarnation().resize
+	}
+	return nil
 }
 
 // ResizeState returns the state of the request of a pod, and the refusal if the request is Deferred or
 // Infeasible.
 func (t *Table) ResizeState(uid types.UID) (ResizeState, Answer) {
-	r := t.records[uid]
-	if r == nil || r.newestIncarnation().resize == nil {
+	request := t.findResize(uid)
+	if request == nil {
 		return NoResize, Answer{}
 	}
-	return r.newestIncarnation().resize.state, r.newestIncarnation().resize.answer
+	return request.state, request.answer
 }
 
 // DecideResizes decides about the resize requests if a request is new, other pods claim less, or the node has
@@ -112,14 +117,12 @@ func (t *Table) ResizeState(uid types.UID) (ResizeState, Answer) {
 func (t *Table) DecideResizes(effects []Effect) []Effect {
 	for t.decideResizes {
 		t.decideResizes = false
-		again := t.recheckResizes
+		again := t.recheckResizes // also the infeasible requests
 		t.recheckResizes = false
 		for _, uid := range t.removeStaleAndSortResizes() {
-			i := t.records[uid].newestIncarnation()
-			if i.resize.state == ResizeInfeasible && !again {
-				continue
+			if request := t.findResize(uid); request.state != ResizeInfeasible || again {
+				effects = t.decideResize(uid, request, effects)
 			}
-			effects = t.decideResize(uid, i, effects)
 		}
 	}
 	return effects
@@ -128,17 +131,16 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 // decideResize decides about the resize request of one pod. If it is accepted, the pod counts with the new
 // resources and loses the request; if a resource decreases, all deferred requests are decided again. It appends
 // an effect if the request is accepted, or if its state or reason has changed.
-func (t *Table) decideResize(uid types.UID, i *incarnation, effects []Effect) []Effect {
-	request := i.resize
+func (t *Table) decideResize(uid types.UID, request *resize, effects []Effect) []Effect {
 	state, answer := t.checkResize(uid, request)
 	if state == NoResize {
-		gives := t.decreasesClaims(uid, &request.Pod)
+		_, decreases := t.compareClaims(uid, &request.Pod)
 		t.CancelResize(uid)
 		t.staying.putPod(request.Pod)
 		t.recordChange(uid, inStaying)
 		t.revision++
-		t.changed = t.changed || gives
-		t.decideResizes = t.decideResizes || gives
+		t.changed = t.changed || decreases
+		t.decideResizes = t.decideResizes || decreases
 		return append(effects, Effect{Kind: AllocateResize, UID: uid, Pod: &request.Pod, Generation: request.Generation})
 	}
 	changed := request.state != state || request.answer.Reason != answer.Reason
@@ -156,15 +158,13 @@ func (t *Table) decideResize(uid types.UID, i *incarnation, effects []Effect) []
 // removeStaleAndSortResizes removes the resize requests of pods that are no longer admitted. It returns the
 // UIDs of the others in the order in which DecideResizes decides about them.
 func (t *Table) removeStaleAndSortResizes() []types.UID {
-	t.resizing = slices.DeleteFunc(t.resizing, func(uid types.UID) bool {
-		r := t.records[uid]
-		return r == nil || r.newestIncarnation().resize == nil
-	})
+	t.resizing = slices.DeleteFunc(t.resizing, func(uid types.UID) bool { return t.findResize(uid) == nil })
 	ordered := make([]resizeOrder, len(t.resizing))
 	for i, uid := range t.resizing {
-		request := t.records[uid].newestIncarnation().resize
+		request := t.findResize(uid)
+		increases, _ := t.compareClaims(uid, &request.Pod)
 		ordered[i] = resizeOrder{
-			increases: t.increasesClaims(uid, &request.Pod), priority: request.Pod.Priority,
+			increases: increases, priority: request.Pod.Priority,
 			guaranteed: podstatus.QOSClass(request.Pod.Pod) == v1.PodQOSGuaranteed, since: request.since, uid: uid,
 		}
 	}
@@ -222,20 +222,27 @@ func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer
 	return NoResize, Answer{}
 }
 
-// checkIncreasedClaims asks the rules whether a pod may have the resources that increase, and returns the first
-// refusal, or an answer that admits the request. Resources that do not increase are not checked, because a node
-// whose allocatable resources became smaller must accept a decrease. Handlers are not asked.
+// checkIncreasedClaims asks the rules whether a pod may have the resources that increase beside other pods. It
+// returns the first refusal, or an answer that admits the request. Resources that do not increase are not
+// checked, because a node whose allocatable resources became smaller must accept a decrease. Handlers are not
+// asked.
 func (t *Table) checkIncreasedClaims(uid types.UID, pod *Pod, beside Snapshot) Answer {
 	for index, rule := range t.chain.rules {
 		slot := t.chain.slots[index]
-		if rule == nil || !hasIncrease(t.stayingClaims(uid, slot), pod.claimsAt(slot)) {
+		if rule == nil {
+			continue
+		}
+		have, want := t.stayingClaims(uid, slot), pod.claimsAt(slot)
+		if !hasIncrease(have, want) {
 			continue
 		}
 		for _, reason := range t.chain.Check(index, pod, beside) {
-			if slot == 0 && reason.Kind != KindResource && reason.Kind != KindFault || reason.Resource != "" && !increasesQuantity(t.stayingClaims(uid, slot), pod.claimsAt(slot), reason.Resource) {
-				continue
+			if slot == 0 && reason.Kind != KindResource && reason.Kind != KindFault {
+				continue // A built-in rule refuses the pod for something that a resize does not change.
 			}
-			return NewAnswer(reason)
+			if reason.Resource == "" || increasesQuantity(have, want, reason.Resource) {
+				return NewAnswer(reason)
+			}
 		}
 	}
 	return Answer{Admit: true}
@@ -250,26 +257,15 @@ func (t *Table) stayingClaims(uid types.UID, slot int) *Claims {
 	return &Claims{}
 }
 
-// increasesClaims reports whether pod, a resized version, claims more of any resource than the table counts for
-// the UID.
-func (t *Table) increasesClaims(uid types.UID, pod *Pod) bool {
+// compareClaims compares pod, a resized version, with what the table counts for the UID. It reports whether pod
+// claims more of a resource, and whether it claims less of one.
+func (t *Table) compareClaims(uid types.UID, pod *Pod) (increases, decreases bool) {
 	for slot := range 1 + len(t.chain.ownRules) {
-		if hasIncrease(t.stayingClaims(uid, slot), pod.claimsAt(slot)) {
-			return true
-		}
+		have, want := t.stayingClaims(uid, slot), pod.claimsAt(slot)
+		increases = increases || hasIncrease(have, want)
+		decreases = decreases || hasIncrease(want, have)
 	}
-	return false
-}
-
-// decreasesClaims reports whether pod, a resized version, claims less of any resource than the table counts for
-// the UID.
-func (t *Table) decreasesClaims(uid types.UID, pod *Pod) bool {
-	for slot := range 1 + len(t.chain.ownRules) {
-		if hasIncrease(pod.claimsAt(slot), t.stayingClaims(uid, slot)) {
-			return true
-		}
-	}
-	return false
+	return increases, decreases
 }
 
 // hasIncrease reports whether want has a larger quantity of any resource than have.

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // PodResources are the requests and limits of one pod and its containers: the part of a spec that a resize changes.
@@ -21,7 +23,9 @@ type PodResources struct {
 // PodResourcesOf returns the resources in the spec of a pod. The result shares its quantities with the pod.
 func PodResourcesOf(pod *v1.Pod) PodResources {
 	r := PodResources{Generation: pod.Generation, Pod: pod.Spec.Resources, Containers: map[string]v1.ResourceRequirements{}}
-	forEachContainer(&pod.Spec, func(c *v1.Container) { r.Containers[c.Name] = c.Resources })
+	for c := range podspec.AllContainers(pod) {
+		r.Containers[c.Name] = c.Resources
+	}
 	return r
 }
 
@@ -29,15 +33,15 @@ func PodResourcesOf(pod *v1.Pod) PodResources {
 // returns the pod itself if none did. A container that r does not have keeps the resources of its spec, and a
 // pod or container with other resource claims keeps them.
 func (r PodResources) ApplyTo(pod *v1.Pod) (_ *v1.Pod, differed bool) {
-	if r.equalsSpec(&pod.Spec) {
+	if r.equalsResourcesOf(pod) {
 		return pod, false
 	}
 	pod = pod.DeepCopy()
-	forEachContainer(&pod.Spec, func(c *v1.Container) {
+	for c := range podspec.AllContainers(pod) {
 		if own, found := r.Containers[c.Name]; found {
 			c.Resources.Requests, c.Resources.Limits = maps.Clone(own.Requests), maps.Clone(own.Limits)
 		}
-	})
+	}
 	if r.Pod == nil {
 		pod.Spec.Resources = nil
 		return pod, true
@@ -49,48 +53,42 @@ func (r PodResources) ApplyTo(pod *v1.Pod) (_ *v1.Pod, differed bool) {
 	return pod, true
 }
 
-// equalsSpec reports whether ApplyTo would change nothing in a spec.
-func (r PodResources) equalsSpec(spec *v1.PodSpec) bool {
-	equal := true
-	forEachContainer(spec, func(c *v1.Container) {
-		if own, found := r.Containers[c.Name]; found {
-			equal = equal && EqualRequirements(&own, &c.Resources)
+// equalsResourcesOf reports whether ApplyTo would return the pod unchanged.
+func (r PodResources) equalsResourcesOf(pod *v1.Pod) bool {
+	for c := range podspec.AllContainers(pod) {
+		if own, found := r.Containers[c.Name]; found && !equalRequirements(&own, &c.Resources) {
+			return false
 		}
-	})
-	if r.Pod == nil || spec.Resources == nil {
-		return equal && r.Pod == spec.Resources
 	}
-	return equal && EqualRequirements(r.Pod, spec.Resources)
+	if r.Pod == nil || pod.Spec.Resources == nil {
+		return r.Pod == pod.Spec.Resources
+	}
+	return equalRequirements(r.Pod, pod.Spec.Resources)
 }
 
 // SameResources reports whether the specs of two pods have equal requests and limits for the pod and for each
 // container that both have.
-func SameResources(a, b *v1.Pod) bool { return PodResourcesOf(a).equalsSpec(&b.Spec) }
+func SameResources(a, b *v1.Pod) bool { return PodResourcesOf(a).equalsResourcesOf(b) }
 
 // HasResources reports whether a pod or one of its containers has a request or a limit.
 func HasResources(pod *v1.Pod) bool {
-	has := pod.Spec.Resources != nil
-	forEachContainer(&pod.Spec, func(c *v1.Container) {
-		has = has || len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0
-	})
-	return has
+	if pod.Spec.Resources != nil {
+		return true
+	}
+	for c := range podspec.AllContainers(pod) {
+		if len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
-// EqualRequirements reports whether the requests and the limits are equal by name and amount.
-func EqualRequirements(a, b *v1.ResourceRequirements) bool {
+// equalRequirements reports whether the requests and the limits are equal by name and amount.
+func equalRequirements(a, b *v1.ResourceRequirements) bool {
 	return equalLists(a.Requests, b.Requests) && equalLists(a.Limits, b.Limits)
 }
 
 // equalLists reports whether two resource lists have the same names and equal amounts.
 func equalLists(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
-}
-
-// forEachContainer calls f with each init container and each regular container of a spec.
-func forEachContainer(spec *v1.PodSpec, f func(c *v1.Container)) {
-	for _, list := range [...][]v1.Container{spec.InitContainers, spec.Containers} {
-		for i := range list {
-			f(&list[i])
-		}
-	}
 }

@@ -39,6 +39,8 @@
 //   - Published is the last published status, and Probed has the results of probes. After the
 //     executor has stored a status it calls Memory.RecordPublished. If HasVanishedContainer reports
 //     true, it inspects the pod once more before it decides.
+//   - After an UpdateContainer step it calls RecordUpdate instead of RecordStage. A failed one prevents
+//     only later UpdateContainer steps. Meanwhile the cgroup of the pod needs Decision.RaisedPod.
 //   - It terminates a deleted pod itself. Decide starts nothing in a pod with a DeletionTimestamp,
 //     but it returns no step for a container that runs as it should.
 //
