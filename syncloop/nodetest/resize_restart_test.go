@@ -12,8 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -29,10 +31,13 @@ type resizeRestarts struct {
 // storedResources are the stored allocated resources of the newest node.
 type storedResources struct{ *checkpoint.Resources }
 
-func newResizeRestarts(t *testing.T) *resizeRestarts {
+func newResizeRestarts(t *testing.T) *resizeRestarts { return newResizeRestartsWith(t, 1, nil) }
+
+// newResizeRestartsWith has a seed, and a wrapper of the runtime or nil.
+func newResizeRestartsWith(t *testing.T, seed uint64, wrap func(inner runtime.Runtime, clk clock.Clock) runtime.Runtime) *resizeRestarts {
 	r := &resizeRestarts{t: t, root: filepath.Join(t.TempDir(), "resources"), next: &storedResources{}}
 	r.openStore()
-	r.Simulation = nodetest.New(t, nodetest.Config{Seed: 1, Node: node.Config{
+	r.Simulation = nodetest.New(t, nodetest.Config{Seed: seed, Wrap: wrap, Node: node.Config{
 		Pods:       node.PodsConfig{AllocatedResources: r.next},
 		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
 	}})
