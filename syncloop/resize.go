@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -177,7 +178,7 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 		stored, _ = allocated.ApplyTo(before)
 		h.config.Resizes.Save(stored, allocated)
 		condition = v1.PodCondition{
-			Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: e.Generation, LastTransitionTime: metav1.NewTime(h.config.Clock.Now()),
+			Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: e.Generation, LastTransitionTime: h.nextTransitionTime(before),
 		}
 		eventType, event = v1.EventTypeNormal, podstatus.EventResizeStarted
 	case allocation.DeferResize:
@@ -193,6 +194,17 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(stored)
 		h.updateWorker(podworkers.SyncPodUpdate, stored, mirror)
 	}
+}
+
+// nextTransitionTime returns the transition time for a new condition PodResizeInProgress of a pod: now in whole
+// seconds, as a status has it, but later than the time of an earlier such condition. The PodSyncer reports the end
+// of each resize once, and tells two resizes apart by this time.
+func (h *Handlers) nextTransitionTime(before *v1.Pod) metav1.Time {
+	at := h.config.Clock.Now().Truncate(time.Second)
+	if c := podstatus.FindCondition(before.Status.Conditions, v1.PodResizeInProgress); c != nil && !at.After(c.LastTransitionTime.Time) {
+		at = c.LastTransitionTime.Add(time.Second)
+	}
+	return metav1.NewTime(at)
 }
 
 // withResizeCondition returns a copy of a pod in which a new condition, PodResizePending or PodResizeInProgress,

@@ -3,6 +3,7 @@ package syncloop_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -236,4 +237,20 @@ func TestHandlers_RZ16_SavedAtAdmission(t *testing.T) {
 	w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
 	w.add(podWithCPU(t, "a", "2"))
 	assert.Equal(t, map[types.UID]string{"a": "2"}, w.saved, "a pod that is added again is another pod")
+}
+
+// TestHandlers_RZ46_TransitionTime: each resize has a transition time of its own in whole seconds, also if two begin
+// within one second. A status has no other times.
+func TestHandlers_RZ46_TransitionTime(t *testing.T) {
+	w := newResizeHarness(t)
+	w.add(podWithCPU(t, "a", "1"))
+	var last time.Time
+	for i, cpu := range []string{"2", "3", "1"} {
+		w.update(withGeneration(podWithCPU(t, "a", cpu), int64(i+1)))
+		pod, _ := w.manager.GetPodByUID("a")
+		at := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress).LastTransitionTime.Time
+		assert.True(t, at.After(last), "%s after %s", at, last)
+		assert.Zero(t, at.Nanosecond())
+		last = at
+	}
 }

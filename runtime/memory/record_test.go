@@ -35,6 +35,7 @@ func TestRecords_AnUpdateIsOfOneContainer(t *testing.T) {
 
 	update := runtime.UpdateContainerRequest{ContainerID: a, Resources: runtime.Resources{CPUShares: 7, HugePages: map[string]uint64{"2Mi": 9}}}
 	require.NoError(t, r.UpdateContainer(t.Context(), update))
+	assert.EqualValues(t, 7, status(t, r, refA, a).Resources.CPUShares, "a status that was read before is not shown again")
 	of, _ := r.Resources(a)
 	assert.Equal(t, runtime.Resources{CPUShares: 7, HugePages: map[string]uint64{"2Mi": 9}}, of)
 	of, _ = r.Resources(b)

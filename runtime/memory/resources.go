@@ -47,6 +47,7 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 		return nothing{}, fmt.Errorf("memory: container %s has exited: %w", c.id, runtime.ErrWrongState)
 	}
 	c.resources = mergeResources(*c.resources, req.Resources)
+	c.pod.cachedStatus = nil
 	return nothing{}, nil
 }
 

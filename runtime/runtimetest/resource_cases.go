@@ -110,7 +110,7 @@ func checkUpdateRunning(b *bench) {
 func checkEmptyUpdate(b *bench) { b.checkUpdateKeepsRunning(runtime.Resources{}) }
 
 // checkUpdateKeepsRunning updates the resources of a running container and fails the case if the container
-// stops or restarts. It skips the case if the runtime is no Updater.
+// stops or restarts, or if PodStatus reports other resources than the updated ones. It skips the case if the runtime is no Updater.
 func (b *bench) checkUpdateKeepsRunning(res runtime.Resources) {
 	b.Helper()
 	u, ok := roleOrSkip(b, b.features().Updater, "Updater")
@@ -122,6 +122,9 @@ func (b *bench) checkUpdateKeepsRunning(res runtime.Resources) {
 	b.Must(u.UpdateContainer(b.ctx, runtime.UpdateContainerRequest{ContainerID: id, Resources: res}), "UpdateContainer")
 	after := b.containerStatus(ref, id)
 	b.Check(after.State == runtime.StateRunning && after.StartedAt.Equal(before.StartedAt), "UpdateContainer must not restart the container; it is %s, and StartedAt changed from %s to %s", after.State, before.StartedAt, after.StartedAt)
+	if res.MemoryBytes != 0 && after.Resources != nil {
+		b.Check(after.Resources.MemoryBytes == res.MemoryBytes, "PodStatus must report the updated memory limit if it reports resources; it reports %+v", *after.Resources)
+	}
 }
 
 func checkUpdateUnknown(b *bench) {
