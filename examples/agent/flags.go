@@ -17,7 +17,19 @@ import (
 // allFlags returns the flags of the agent, in the order of the help. Setting one of them changes o. A flag that
 // has another name in the kubelet has that name as an alias.
 func (o *options) allFlags() flagSet {
-	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.localAPIFlags())
+	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.evictionFlags(), o.localAPIFlags())
+}
+
+// evictionFlags returns the flags about evictions under pressure, which need the runtime cri.
+func (o *options) evictionFlags() flagSet {
+	return flagSet{
+		{name: "eviction-hard", value: "SIGNAL<N,...", description: "evict pods below these thresholds, with cri (off); or default", set: o.eviction.SetHard},
+		{name: "eviction-soft", value: "SIGNAL<N,...", description: "thresholds that act after their grace period (none)", set: o.eviction.SetSoft},
+		{name: "eviction-soft-grace-period", value: "SIGNAL=DURATION,...", description: "grace periods of the soft thresholds", set: o.eviction.SetSoftGracePeriod},
+		{name: "eviction-minimum-reclaim", value: "SIGNAL=N,...", description: "how much more than a threshold must become available (0)", set: o.eviction.SetMinimumReclaim},
+		{name: "eviction-pressure-transition-period", value: "DURATION", description: "how long a pressure condition stays (5m)", set: o.eviction.SetTransitionPeriod},
+		{name: "eviction-max-pod-grace-period", value: "SECONDS", description: "longest grace period of soft evictions (a second); -1 for no limit", set: o.eviction.SetMaxPodGrace},
+	}
 }
 
 // nodeFlags returns the flags about the node, its manifests, its runtime and its listeners.

@@ -252,7 +252,9 @@ func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodesta
 			}
 		}
 		f.RuntimeSeen, f.Runtime = ask(ctx)
-		if err := a.node.Health().Err; err != nil {
+		health := a.node.Health()
+		f.Pressure = health.Pressure
+		if err := health.Err; err != nil {
 			f.Problems = append(f.Problems, err.Error())
 		}
 		return f

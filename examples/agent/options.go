@@ -52,6 +52,7 @@ type options struct {
 	urlPeriod    time.Duration // zero: the default of the source
 	logs         command.Logs
 	cgroups      command.PodCgroups
+	eviction     command.Eviction
 	config       string   // file with a KubeletConfiguration; empty: none
 	warnings     []string // about that file
 	args         []string // the command line

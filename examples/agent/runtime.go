@@ -49,6 +49,9 @@ func (o *options) configureCRI(c *node.Config) error {
 		return err
 	}
 	o.logs.Configure(c, dir, filepath.Join(dir, "logs"), "")
+	if err := o.eviction.Configure(c, dir, runtime); err != nil {
+		return err
+	}
 	if c.Containers.DNS.ReadHost, err = o.newReaderOfResolverFileOrDefault(); err != nil {
 		return err
 	}

@@ -41,6 +41,7 @@ type options struct {
 	labels                                               map[string]string
 	logs                                                 command.Logs
 	cgroups                                              command.PodCgroups
+	eviction                                             command.Eviction
 	taints                                               []v1.Taint
 	rootLock                                             *os.File // locks the root directory; may be nil
 }
@@ -57,6 +58,12 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
 	f.Func("cgroups-per-qos", "`true` gives each pod a cgroup with its limits, for cri; the default", o.cgroups.SetPerQOS)
 	f.Func("pod-max-pids", "`number` of processes of a pod at most, with --cgroups-per-qos; -1, the default, is no limit", o.cgroups.SetMaxPIDs)
+	f.Func("eviction-hard", "`thresholds` below which pods are evicted, as memory.available<100Mi, for cri; default for the kubelet's; off if absent", o.eviction.SetHard)
+	f.Func("eviction-soft", "`thresholds` that act after their grace period; none if absent", o.eviction.SetSoft)
+	f.Func("eviction-soft-grace-period", "`periods` of the soft thresholds, as memory.available=90s", o.eviction.SetSoftGracePeriod)
+	f.Func("eviction-minimum-reclaim", "`amounts` above a threshold that must become available, as nodefs.available=1Gi", o.eviction.SetMinimumReclaim)
+	f.Func("eviction-pressure-transition-period", "`duration` for which a pressure condition stays; if absent 5m", o.eviction.SetTransitionPeriod)
+	f.Func("eviction-max-pod-grace-period", "`seconds` of grace of soft evictions at most; if absent a second; negative for the pod's own", o.eviction.SetMaxPodGrace)
 	f.Func("log-links", "`directory` of a link to each log; if empty /var/log/containers, and none with --log-dir", o.logs.SetLinks)
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
 	f.BoolVar(&o.strict, "strict", false, "reject static pods with unknown or duplicate fields, which are ignored otherwise")
@@ -213,6 +220,9 @@ func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	}
 	c.Containers.RuntimeName, c.Containers.SeccompRoot = "containerd", filepath.Join(root, "seccomp")
 	o.logs.Configure(c, root, filepath.Join(root, "log", "pods"), filepath.Join(root, "log", "containers"))
+	if err := o.eviction.Configure(c, root, runtime); err != nil {
+		return err
+	}
 	if c.Pods.TerminalStatuses, err = checkpoint.New(checkpoint.Config{Root: filepath.Join(root, "ended"), Log: c.Log}); err != nil {
 		return err
 	}
