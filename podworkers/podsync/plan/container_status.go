@@ -376,7 +376,7 @@ func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStat
 	if keeps && !resizes {
 		s.allocated = s.old.AllocatedResources
 	}
-	r := wantedResources(s.spec, podLimits(in.Pod))
+	r := wantedResources(s.spec, podLevelLimits(in.Pod))
 	switch updated := in.Memory.containers.findCompact(s.spec.Name).findUpdated(s.id); {
 	case resizes && s.state != stateRunning && (rec == nil || rec.State != runtime.StateCreated):
 	case updated != nil:

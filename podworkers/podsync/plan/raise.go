@@ -3,6 +3,7 @@ package plan
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -17,7 +18,7 @@ type runningDifference struct {
 // addRunningDifferences finds the running containers whose resources differ from their specs, apart from those that
 // this decision stops.
 func (d *decision) addRunningDifferences() {
-	limits := podLimits(d.Pod)
+	limits := podLevelLimits(d.Pod)
 	for i := range d.count {
 		e := d.entryAt(i)
 		if e.runningHere == nil || d.isStopped(e.runningHere.ID) {
@@ -37,7 +38,7 @@ func (d *decision) addRunningDifferences() {
 		if !known || e.spec == nil {
 			have = *adoptResources(c, want, e.runningHere.Resources)
 		}
-		if differsIn(v1.ResourceMemory, &have, want) || differsIn(v1.ResourceCPU, &have, want) {
+		if needsResize(&have, want) {
 			d.differences = append(d.differences, runningDifference{e.runningHere, c, have, update})
 		}
 	}
@@ -58,14 +59,10 @@ func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
 		if raised == pod {
 			raised = pod.DeepCopy()
 		}
-		for _, list := range [...][]v1.Container{raised.Spec.InitContainers, raised.Spec.Containers} {
-			for j := range list {
-				if list[j].Name == difference.c.Name {
-					raiseResources(&list[j].Resources, &difference.have)
-				}
-			}
+		if c := podspec.FindContainer(podspec.AllContainers(raised), difference.c.Name); c != nil {
+			raiseResources(&c.Resources, &difference.have)
 		}
-		raisePodLimits(podLimits(raised), difference.have.Limits)
+		raisePodLimits(podLevelLimits(raised), difference.have.Limits)
 	}
 	return raised
 }
@@ -73,7 +70,7 @@ func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
 // raisePodLimits raises the limits of a pod to those that a container has. A container without a limit may run in a
 // pod with one.
 func raisePodLimits(limits, have v1.ResourceList) {
-	for _, name := range resized {
+	for _, name := range resizableResources {
 		now, limited := limits[name]
 		if amount, found := have[name]; limited && found && amount.Cmp(now) > 0 {
 			limits[name] = amount
@@ -84,7 +81,7 @@ func raisePodLimits(limits, have v1.ResourceList) {
 // raiseResources raises the cpu and memory in want to those in have. A limit that have does not have is removed
 // from want.
 func raiseResources(want, have *v1.ResourceRequirements) {
-	for _, name := range resized {
+	for _, name := range resizableResources {
 		if amount, found := have.Requests[name]; found {
 			if now := want.Requests[name]; amount.Cmp(now) > 0 {
 				if want.Requests == nil {

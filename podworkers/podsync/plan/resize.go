@@ -11,6 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
 
@@ -44,7 +45,7 @@ func (m Memory) RecordUpdate(s Step, message string) Memory {
 	if past.updated != nil && past.updated.id == s.ID {
 		next = *past.updated
 	}
-	next.resources = withResourceOf(s.Resource, next.resources, *s.Container, s.podLimits)
+	next.resources = withWantedResource(s.Resource, next.resources, s.Container, s.podLimits)
 	past.updated = &next
 	m.setContainer(s.Name, past)
 	return m.withResize(func(r *resizeMemory) { r.message = "" })
@@ -54,8 +55,8 @@ func (m Memory) RecordUpdate(s Step, message string) Memory {
 // become complete since the last call, and records that. status is the new status of the pod. The executor then
 // records the event ResizeCompleted, once for each resize.
 func (m Memory) RecordResizeCompleted(pod *v1.Pod, status *v1.PodStatus) (_ Memory, completed bool) {
-	announced := findResizeInProgress(pod.Status.Conditions)
-	if announced == nil || findResizeInProgress(status.Conditions) != nil || m.resize != nil && m.resize.completed.Equal(announced.LastTransitionTime.Time) {
+	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
+	if announced == nil || podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil || m.resize != nil && m.resize.completed.Equal(announced.LastTransitionTime.Time) {
 		return m, false
 	}
 	return m.withResize(func(r *resizeMemory) { r.completed = announced.LastTransitionTime.Time }), true
@@ -83,19 +84,11 @@ func (m Memory) withResize(change func(r *resizeMemory)) Memory {
 	return m
 }
 
-// findResizeInProgress returns the condition PodResizeInProgress, or nil.
-func findResizeInProgress(conditions []v1.PodCondition) *v1.PodCondition {
-	if i := slices.IndexFunc(conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress }); i >= 0 {
-		return &conditions[i]
-	}
-	return nil
-}
+// resizableResources are the resources that a resize can change.
+var resizableResources = [...]v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU}
 
-// resized are the resources that a resize can change.
-var resized = [...]v1.ResourceName{v1.ResourceMemory, v1.ResourceCPU}
-
-// podLimits returns the limits of the pod as a whole, or nil. A container without a limit of its own gets them.
-func podLimits(pod *v1.Pod) v1.ResourceList {
+// podLevelLimits returns the limits in spec.resources of the pod, or nil. A container without a limit of its own gets them.
+func podLevelLimits(pod *v1.Pod) v1.ResourceList {
 	if pod.Spec.Resources == nil {
 		return nil
 	}
@@ -107,7 +100,7 @@ func podLimits(pod *v1.Pod) v1.ResourceList {
 // and must not be changed.
 func wantedResources(c *v1.Container, podLimits v1.ResourceList) *v1.ResourceRequirements {
 	want := &c.Resources
-	for _, name := range resized {
+	for _, name := range resizableResources {
 		limit, found := podLimits[name]
 		if _, own := want.Limits[name]; !found || own {
 			continue
@@ -123,29 +116,39 @@ func wantedResources(c *v1.Container, podLimits v1.ResourceList) *v1.ResourceReq
 	return want
 }
 
-// withResourceOf returns have with the request and the limit of one resource as the container should have them.
-func withResourceOf(name v1.ResourceName, have v1.ResourceRequirements, c v1.Container, podLimits v1.ResourceList) v1.ResourceRequirements {
-	want := wantedResources(&c, podLimits)
-	set := func(list, from v1.ResourceList) v1.ResourceList {
-		list = maps.Clone(list)
-		amount, found := from[name]
-		switch {
-		case !found:
-			delete(list, name)
-		case list == nil:
-			list = v1.ResourceList{name: amount}
-		default:
-			list[name] = amount
-		}
-		return list
-	}
-	have.Requests, have.Limits = set(have.Requests, want.Requests), set(have.Limits, want.Limits)
+// withWantedResource returns a copy of have in which the request and the limit of one resource are those that the
+// container should have.
+func withWantedResource(name v1.ResourceName, have v1.ResourceRequirements, c *v1.Container, podLimits v1.ResourceList) v1.ResourceRequirements {
+	want := wantedResources(c, podLimits)
+	have.Requests, have.Limits = withAmountFrom(want.Requests, name, have.Requests), withAmountFrom(want.Limits, name, have.Limits)
 	return have
+}
+
+// withAmountFrom returns a copy of list with the amount of one resource in another list. If the other list has no
+// amount of the resource, the copy has none.
+func withAmountFrom(other v1.ResourceList, name v1.ResourceName, list v1.ResourceList) v1.ResourceList {
+	list = maps.Clone(list)
+	amount, found := other[name]
+	switch {
+	case !found:
+		delete(list, name)
+	case list == nil:
+		list = v1.ResourceList{name: amount}
+	default:
+		list[name] = amount
+	}
+	return list
 }
 
 // differsIn reports whether the request or the limit of a resource differs.
 func differsIn(name v1.ResourceName, a, b *v1.ResourceRequirements) bool {
 	return !equalAmounts(name, a.Requests, b.Requests) || !equalAmounts(name, a.Limits, b.Limits)
+}
+
+// needsResize reports whether the requests and limits of cpu and memory that a container has differ from those that
+// it should have.
+func needsResize(have, want *v1.ResourceRequirements) bool {
+	return slices.ContainsFunc(resizableResources[:], func(name v1.ResourceName) bool { return differsIn(name, have, want) })
 }
 
 // equalAmounts reports whether two lists have the same amount of a resource. A missing amount equals only a
@@ -261,7 +264,7 @@ func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Cont
 	}
 	have, known := resourcesInForce(d.findPublished(d.indexOf(c.Name), c.Name), d.Memory.containers, c.Name, rec.ID)
 	return known && slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
-		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, &have, wantedResources(c, podLimits(d.Pod)))
+		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, &have, wantedResources(c, podLevelLimits(d.Pod)))
 	})
 }
 
@@ -274,16 +277,16 @@ func (d *decision) addContainerUpdates() {
 		return
 	}
 	d.addRunningDifferences()
-	for _, name := range resized {
+	for _, name := range resizableResources {
 		var decreases, increases []Step
 		for _, difference := range d.differences {
-			want := wantedResources(difference.c, podLimits(d.Pod))
+			want := wantedResources(difference.c, podLevelLimits(d.Pod))
 			if !difference.update || !differsIn(name, &difference.have, want) {
 				continue
 			}
 			step := Step{
 				Op: UpdateContainer, Reason: WhyResize, ID: difference.rec.ID, Name: difference.c.Name, Container: difference.c, Resource: name,
-				Decrease: isDecrease(name, &difference.have, want), inForce: difference.have, podLimits: podLimits(d.Pod),
+				Decrease: isDecrease(name, &difference.have, want), inForce: difference.have, podLimits: podLevelLimits(d.Pod),
 			}
 			if step.Decrease {
 				decreases = append(decreases, step)
@@ -306,25 +309,27 @@ func (d *decision) isStopped(id string) bool {
 // UpdateContainer step the condition has the reason Error and the message of the error (RZ-46, RZ-47). It keeps
 // the generation of the condition in the pod.
 func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
-	condition := findResizeInProgress(status.Conditions)
 	if in.isEnding() || IsTerminal(status.Phase) {
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1.PodCondition) bool {
-			return c.Type == v1.PodResizeInProgress || c.Type == v1.PodResizePending
-		})
+		removeConditions(status, v1.PodResizeInProgress, v1.PodResizePending)
 		return
 	}
-	switch resizing := in.isResizing(status); {
-	case !resizing && condition != nil:
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress })
-	case resizing && condition == nil:
+	if !in.isResizing(status) {
+		removeConditions(status, v1.PodResizeInProgress)
+		return
+	}
+	condition := podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress)
+	if condition == nil {
 		status.Conditions = append(status.Conditions, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: in.Pod.Generation})
 		condition = &status.Conditions[len(status.Conditions)-1]
-		fallthrough
-	case resizing:
-		if message := in.Memory.ResizeError(); message != "" {
-			condition.Reason, condition.Message = v1.PodReasonError, message
-		}
 	}
+	if message := in.Memory.ResizeError(); message != "" {
+		condition.Reason, condition.Message = v1.PodReasonError, message
+	}
+}
+
+// removeConditions removes the conditions of the given types from a status. It changes the list of the status.
+func removeConditions(status *v1.PodStatus, removed ...v1.PodConditionType) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c v1.PodCondition) bool { return slices.Contains(removed, c.Type) })
 }
 
 // setPodResources sets the resources of a pod with resources of its own (RZ-51): the allocated requests, and the
@@ -337,7 +342,7 @@ func (in *StatusInput) setPodResources(status *v1.PodStatus) {
 	withoutOverhead.Spec.Overhead = nil
 	status.AllocatedResources = podspec.Requests(&withoutOverhead)
 	status.Resources = &v1.ResourceRequirements{Requests: in.Pod.Spec.Resources.Requests, Limits: in.Pod.Spec.Resources.Limits}
-	if in.Old.Resources != nil && findResizeInProgress(status.Conditions) != nil {
+	if in.Old.Resources != nil && podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
 		status.Resources = in.Old.Resources
 	}
 }
@@ -362,8 +367,8 @@ func (in *StatusInput) isResizing(status *v1.PodStatus) bool {
 			if have == nil {
 				have = &v1.ResourceRequirements{}
 			}
-			want := wantedResources(&lists.containers[at], podLimits(in.Pod))
-			if differsIn(v1.ResourceMemory, have, want) || differsIn(v1.ResourceCPU, have, want) {
+			want := wantedResources(&lists.containers[at], podLevelLimits(in.Pod))
+			if needsResize(have, want) {
 				return true
 			}
 		}
