@@ -1,20 +1,22 @@
-// Package cgroups creates, sizes, measures and removes the cgroups of pods on Linux (experimental). It knows cgroup v1,
-// v2 and hosts with both. It needs no node, no runtime and no other goroutine.
+// Package cgroups creates, sizes, measures and removes the cgroups of pods on Linux (experimental). It does so as the
+// cgroup driver cgroupfs. It supports cgroup v1, v2 and hosts with both. It needs no node, no runtime and no goroutine.
 //
-//	capabilities := cgroups.Probe(files, root)    what this host can do, as one value
-//	writes := cgroups.Plan(capabilities, want, have)   pure: the writes that are missing, in order
-//	manager := cgroups.New(cgroups.Config{...})   reads, plans and writes, for one pod at a time
+//	Probe     finds out what this host can do, and returns it as Capabilities
+//	Read      reads the cgroups that exist
+//	Plan      pure: returns the writes that give the cgroups the wanted values, in order
+//	Manager   reads, plans and makes the writes for each pod
 //
 // # Names
 //
-// The cgroups of one agent are below its root. A second agent, or a kubelet, has another root, so neither takes the
-// pods of the other for orphans:
+// The cgroups of one agent are below its Root. A second agent, or a kubelet, has another root, so neither removes the
+// cgroups of the other's pods as orphans:
 //
 //	/podkeel-<owner>/pod<uid>             a Guaranteed pod
 //	/podkeel-<owner>/burstable/pod<uid>
 //	/podkeel-<owner>/besteffort/pod<uid>
 //
-// A UID is checked before it becomes part of a path. No function panics for any UID or path.
+// A UID is checked before it becomes part of a path. No function panics for any UID or path. A runtime with the cgroup
+// driver systemd needs other names, which SystemdDir returns.
 //
 // # Writes
 //
@@ -22,8 +24,8 @@
 // crash between two writes, after a change by another program, and after a failed write, the next Plan contains the
 // writes that are left. The order of the writes keeps two rules of the kernel at each step: on cgroup v1 the CPU quota
 // of a child is at most the quota of its parent, and memory.limit_in_bytes is at most memory.memsw.limit_in_bytes. So
-// parents are raised before children, and children are lowered before parents. On a host with cgroup v1 controllers no
-// value of cgroup v2 is written to them.
+// parents are raised before children, and children are lowered before parents. A controller of cgroup v1 gets no value
+// that only cgroup v2 has.
 //
 // # Hosts without rights
 //

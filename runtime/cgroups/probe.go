@@ -17,11 +17,10 @@ const (
 	probeName      = "probe" // no pod has this name, as the names of pods begin with "pod"
 )
 
-// Probe finds out what a host can do for the cgroups below root. It reads /proc/self/mountinfo, enables the controllers
-// cpu, cpuset, memory, pids and io of cgroup v2 for the children of the mount point, and creates and removes a cgroup in
-// each hierarchy. A host that
-// does not permit that has a State other than Ready. A controller that does not permit it counts as missing. An agent
-// calls Probe once and passes the result on.
+// Probe finds out what a host can do for the cgroups below root. It reads /proc/self/mountinfo. It enables the
+// controllers cpu, cpuset, memory, pids and io of cgroup v2 for the children of the mount point, and creates and removes
+// a cgroup in each hierarchy. A controller for which that fails counts as missing. If none of cpu, memory and pids is
+// left, the State is not Ready. An agent calls Probe once and passes the result to New.
 func Probe(files Files, root Root) Capabilities {
 	text, err := files.ReadFile(mountInfoPath)
 	if err != nil || root.name == "" {

@@ -112,7 +112,13 @@ func (m *Manager) removeTree(dir string, depth int) error {
 			return err
 		}
 	}
-	err = m.config.Files.Remove(dir)
+	return m.removeDir(dir)
+}
+
+// removeDir removes one cgroup without cgroups in it. A missing cgroup is no error. The error is a *BusyError if the
+// cgroup is in use.
+func (m *Manager) removeDir(dir string) error {
+	err := m.config.Files.Remove(dir)
 	switch {
 	case err == nil || isGone(err):
 		return nil
@@ -172,12 +178,7 @@ func (m *Manager) RemoveRoot() error {
 	var faults []error
 	for _, mount := range m.config.Capabilities.allMounts() {
 		for _, class := range [...]v1.PodQOSClass{v1.PodQOSBurstable, v1.PodQOSBestEffort, v1.PodQOSGuaranteed} {
-			dir := path.Join(mount, m.config.Root.classDir(class))
-			switch err := m.config.Files.Remove(dir); {
-			case err == nil || isGone(err):
-			case errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.ENOTEMPTY):
-				faults = append(faults, &BusyError{dir, m.readProcesses(dir)})
-			default:
+			if err := m.removeDir(path.Join(mount, m.config.Root.classDir(class))); err != nil {
 				faults = append(faults, err)
 			}
 		}
