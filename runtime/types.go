@@ -142,18 +142,21 @@ type RemoveSandboxRequest struct{ SandboxID string }
 // CreateContainerRequest asks for a new container. All values are resolved: the implementation does
 // not expand variables, read Secrets or apply defaults.
 type CreateContainerRequest struct {
-	Pod         PodRef
-	SandboxID   string
-	Name        string
-	Attempt     uint32
-	Image       string // the name in the pod spec, perhaps without a tag; only stored
-	ImageRef    string // the image to run, as PullImage or ImageStatus returned it
-	Command     []string
-	Args        []string
-	WorkingDir  string
-	Env         []EnvVar
-	Mounts      []Mount
-	Devices     []Device
+	Pod        PodRef
+	SandboxID  string
+	Name       string
+	Attempt    uint32
+	Image      string // the name in the pod spec, perhaps without a tag; only stored
+	ImageRef   string // the image to run, as PullImage or ImageStatus returned it
+	Command    []string
+	Args       []string
+	WorkingDir string
+	Env        []EnvVar
+	Mounts     []Mount
+	Devices    []Device
+	// CDIDevices are the names of devices of the Container Device Interface, as "vendor.com/gpu=0". A
+	// runtime without that interface ignores them.
+	CDIDevices  []string
 	Resources   Resources
 	Security    Security
 	Labels      map[string]string

@@ -2,6 +2,7 @@ package podsync
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -84,6 +85,15 @@ type Config struct {
 	// admission and before the creation of a sandbox, by any goroutine, and must not block. Nil:
 	// Handlers has all classes.
 	RuntimeClass func(class string) (handler string, known bool)
+
+	// Augment returns the devices, mounts, variables and annotations that a container gets beside its spec.
+	// It is called before the container is created for the first time, concurrently for different pods, and
+	// may block for CallTimeout. The result is stored in memory and in an annotation of the container in the
+	// runtime, so that a later attempt of the container, also after a restart of the agent, gets the same. If
+	// the process ends before the container is created, or the runtime has lost the container, Augment is called
+	// again for the same pod and container, and should return the same. After an error, also for a conflict
+	// with the spec, the container is not created, and the next sync tries again. Nil: no additions.
+	Augment func(ctx context.Context, pod *v1.Pod, container *v1.Container) (Additions, error)
 
 	// Desired returns the newest spec of a pod. The volume refresher renders downward API files from
 	// it. It must not block. Nil: the refresher uses the pod of the last sync.

@@ -26,7 +26,8 @@ type incarnation struct {
 	recordedEvents       recordedEvents
 	persisted            persistedState
 	stableInput          stableInput
-	oom                  *oomState // nil: the counters of the cgroup were not read yet
+	oom                  *oomState            // nil: the counters of the cgroup were not read yet
+	additions            map[string]Additions // by container name: the results of Config.Augment
 }
 
 // incarnationStage is how far an incarnation is.

@@ -48,7 +48,7 @@ func (p *podStarter) buildSandboxRequest(attempt uint32) (runtime.RunSandboxRequ
 }
 
 // buildContainerRequest returns the request that creates the container. To build it, it resolves the
-// environment and creates the mounted files. The error names what cannot be resolved or what the node cannot
+// environment, creates the mounted files and adds the results of Config.Augment. The error names what cannot be resolved or what the node cannot
 // provide.
 func (st *containerStart) buildContainerRequest(ctx context.Context, image resolvedImage) (runtime.CreateContainerRequest, error) {
 	c := st.Container
@@ -68,10 +68,11 @@ func (st *containerStart) buildContainerRequest(ctx context.Context, image resol
 	if err != nil {
 		return runtime.CreateContainerRequest{}, err
 	}
-	return st.node.ContainerRequest(request.Container{
+	req := st.node.ContainerRequest(request.Container{
 		Pod: st.pod, Ref: st.runtimePodRef(), Container: c, Attempt: st.Attempt, SandboxID: st.SandboxID,
 		Image: image.Image, Environment: &env, Mounts: mounts, Security: security, PIDTarget: target,
-	}), nil
+	})
+	return req, st.addAdditions(ctx, &req)
 }
 
 // pidTargetID returns the ID of the container whose process namespace an ephemeral container joins. It returns

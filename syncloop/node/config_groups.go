@@ -3,6 +3,7 @@ package node
 // Each group of Config is one struct, so that a program can set one concern alone.
 
 import (
+	"context"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -107,6 +108,9 @@ type ContainersConfig struct {
 	// Scheduling.Recheck when its results change. Any goroutine calls it, and it must not block. Nil:
 	// there are no other classes.
 	RuntimeClass func(class string) (handler string, known bool)
+	// Augment returns the devices, mounts, variables and annotations that a container gets beside its spec:
+	// see podsync.Config. Nil: no additions.
+	Augment func(ctx context.Context, pod *v1.Pod, container *v1.Container) (podsync.Additions, error)
 	// RuntimeName is the scheme of container IDs in statuses; empty is "podkeel".
 	RuntimeName string
 	// SeccompRoot is the directory below which pods name their seccomp profiles. Empty is

@@ -482,6 +482,10 @@ func newScene(t *testing.T, f *fuse) *scene {
 		Cgroups:  node.CgroupsConfig{PodCgroups: fusedCgroups{f}},
 		Containers: node.ContainersConfig{
 			Services: fusedServices{f}, RuntimeClass: func(string) (string, bool) { f.at("RuntimeClass", ""); return "", true }, HTTP: fusedHTTP{f},
+			Augment: func(_ context.Context, pod *v1.Pod, _ *v1.Container) (podsync.Additions, error) {
+				f.at("Augment", string(pod.UID))
+				return podsync.Additions{}, nil
+			},
 			DNS: podsync.Resolver{ReadHost: func() (runtime.DNS, error) { f.at("DNS.ReadHost", ""); return runtime.DNS{}, nil }},
 		},
 		Scheduling: node.SchedulingConfig{
@@ -621,6 +625,7 @@ var panickings = []panicking{
 	{call: "Admit.Admit", name: "PodAdmitHandler.Admit", ready: 9, gone: 10},
 	{call: "AllocatedResources.Pods", name: "gc of directories", ready: 10, gone: 10},
 	{call: "AllocatedResources.SaveResources", ready: 10, gone: 10},
+	{call: "Augment", ready: 9, gone: 10},
 	{call: "Check.Check", name: "Checker.Check", ready: 9, gone: 10},
 	{call: "ContainerStates.DropContainers", ready: 10, gone: 10},
 	{call: "ContainerStates.Pods", name: "gc of directories", ready: 10, gone: 10},

@@ -204,6 +204,9 @@ const (
 	AnnotationSpecHash = podspec.ContainerHashAnnotation
 	// AnnotationRestartCount, on a container, is its attempt.
 	AnnotationRestartCount = "io.kubernetes.container.restartCount"
+	// AnnotationAdditions, on a container, has the devices and other parts that come from the node and
+	// not from the spec, as JSON.
+	AnnotationAdditions = "podkeel.dev/additions"
 )
 
 // Annotations of containers. From them an agent can stop a container as its pod requires, even if

@@ -28,6 +28,7 @@ func CreateContainer(req runtime.CreateContainerRequest, sandbox SandboxContext,
 		Envs:        toCRIEnv(req.Env),
 		Mounts:      toCRIMounts(req.Mounts, sandbox.Namespaces.Users),
 		Devices:     toCRIDevices(req.Devices),
+		CDIDevices:  toCRICDIDevices(req.CDIDevices),
 		Labels:      labelsWithPodAndOwner(req.Labels, req.Pod, owner),
 		Annotations: annotationsWithIncarnation(req.Annotations, req.Pod),
 		LogPath:     req.LogPath,
@@ -94,6 +95,15 @@ func toCRIDevices(all []runtime.Device) []*cri.Device {
 	var out []*cri.Device
 	for _, d := range all {
 		out = append(out, &cri.Device{ContainerPath: d.ContainerPath, HostPath: d.HostPath, Permissions: d.Permissions})
+	}
+	return out
+}
+
+// toCRICDIDevices converts names of devices of the Container Device Interface.
+func toCRICDIDevices(names []string) []*cri.CDIDevice {
+	var out []*cri.CDIDevice
+	for _, name := range names {
+		out = append(out, &cri.CDIDevice{Name: name})
 	}
 	return out
 }

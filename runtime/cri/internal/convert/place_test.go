@@ -78,7 +78,8 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 			{HostPath: "/a", ContainerPath: "/c", ReadOnly: true, RecursiveReadOnly: runtime.RecursiveReadOnlyEnabled},
 			{Image: "sha256:1", ImageSubPath: "a/b", ContainerPath: "/d", ReadOnly: true},
 		},
-		Devices: []runtime.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}},
+		CDIDevices: []string{"vendor.com/gpu=0"},
+		Devices:    []runtime.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}},
 	}, SandboxContext{Namespaces: runtime.Namespaces{Users: of}}, 0, "me").Config
 	assert.Equal(t, []string{"command"}, got.Command)
 	assert.Equal(t, []string{"args"}, got.Args)
@@ -90,6 +91,8 @@ func TestCreateContainer_EachInItsPlace(t *testing.T) {
 		{HostPath: "/a", ContainerPath: "/c", Readonly: true, RecursiveReadOnly: true, UidMappings: uids, GidMappings: gids},
 		{Image: &cri.ImageSpec{Image: "sha256:1"}, ImageSubPath: "a/b", ContainerPath: "/d", Readonly: true, UidMappings: uids, GidMappings: gids},
 	}, got.Mounts)
+	require.Len(t, got.CDIDevices, 1)
+	assert.Equal(t, "vendor.com/gpu=0", got.CDIDevices[0].Name)
 	assert.Equal(t, []*cri.Device{{HostPath: "/dev/host", ContainerPath: "/dev/container", Permissions: "r"}}, got.Devices)
 }
 
