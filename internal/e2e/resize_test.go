@@ -139,6 +139,7 @@ func TestResize_RZ35_RZ43(t *testing.T) {
 	kubeconfig := filepath.Join(dir, "kubeconfig")
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
+		t.Cleanup(func() { _ = os.Remove(kubeconfig) }) // The agent of the next family writes its own.
 		client := newAPIClient(s, kubeconfig)
 		name := "resized-" + e2e.NodeName
 		code, text := client.send(http.MethodPost, "/api/v1/namespaces/default/pods", "application/json", fmt.Sprintf(
