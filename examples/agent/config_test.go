@@ -106,13 +106,36 @@ func TestConfig_FlagsWin(t *testing.T) {
 	assert.False(t, o.usesEmbeddedExamples(), "no examples run beside a configuration")
 }
 
+// TestConfig_Eviction: the fields about evictions set the same thresholds as the flags. A flag overrides its field.
+func TestConfig_Eviction(t *testing.T) {
+	file := kubeletFile(t, "evictionHard: {memory.available: 1Gi, nodefs.available: \"10%\"}\nevictionSoft: {memory.available: 2Gi}\nevictionSoftGracePeriod: {memory.available: 1m30s}\n"+
+		"evictionMinimumReclaim: {memory.available: 5Mi}\nevictionPressureTransitionPeriod: 1m0s\nevictionMaxPodGracePeriod: 60\n")
+	o, err := parseAgentOptions([]string{"--config", file})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	var want, overridden options
+	for _, err := range []error{
+		want.eviction.SetHard("memory.available<1Gi,nodefs.available<10%"), want.eviction.SetSoft("memory.available<2Gi"), want.eviction.SetSoftGracePeriod("memory.available=90s"),
+		want.eviction.SetSoftGracePeriod("memory.available=1m30s"), want.eviction.SetMinimumReclaim("memory.available=5Mi"), want.eviction.SetTransitionPeriod("1m"), want.eviction.SetMaxPodGrace("60"),
+		overridden.eviction.SetHard("memory.available<3Gi"),
+	} {
+		require.NoError(t, err)
+	}
+	assert.Equal(t, want.eviction, o.eviction)
+	o, err = parseAgentOptions([]string{"--config", kubeletFile(t, "evictionHard: {memory.available: 1Gi}\n"), "--eviction-hard", "memory.available<3Gi"})
+	require.NoError(t, err)
+	assert.Equal(t, overridden.eviction, o.eviction)
+	_, err = parseAgentOptions([]string{"--config", kubeletFile(t, "evictionHard: {memory.available: many}\n")})
+	require.ErrorContains(t, err, "evictionHard")
+}
+
 // TestConfig_Warnings: a field for kubelets only is a warning, one sentence each.
 func TestConfig_Warnings(t *testing.T) {
-	file := kubeletFile(t, "address: 0.0.0.0\nevictionHard: {memory.available: 1Gi}\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")
+	file := kubeletFile(t, "address: 0.0.0.0\nregistryBurst: 7\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")
 	o, err := parseAgentOptions([]string{"--config", file})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		file + ": line 4: evictionHard has no effect on this agent",
+		file + ": line 4: registryBurst has no effect on this agent",
 		file + ": line 5: registryPullQPS has no effect on this agent",
 		file + ": line 7: shutdownGracePeriod has no effect on this agent",
 		file + ": line 8: defaultPodSysctls has no effect on this agent",
@@ -251,8 +274,8 @@ func TestReload(t *testing.T) {
 	}
 	hangUp("staticPodPath: " + one + "\nmaxPods: x\n")
 	log.until(t, "nothing was changed", "maxPods")
-	hangUp("staticPodPath: " + two + "\nstaticPodURL: " + server.URL + "\nmaxPods: 7\nevictionSoft: {}\n")
-	log.until(t, "evictionSoft")
+	hangUp("staticPodPath: " + two + "\nstaticPodURL: " + server.URL + "\nmaxPods: 7\nregistryBurst: 7\n")
+	log.until(t, "registryBurst")
 	log.until(t, "needs a restart", "maxPods")
 	log.until(t, "was read again", "changed=2", "restart=1")
 	awaited := map[string]string{"first-n": "Gone", "second-n": "2/2", "third-n": "2/2"}

@@ -46,6 +46,12 @@ type kubeletConfig struct {
 	ClusterDNS               []string            `json:"clusterDNS"`
 	ClusterDomain            string              `json:"clusterDomain"`
 	ResolvConf               string              `json:"resolvConf"`
+	EvictionHard             map[string]string   `json:"evictionHard"`
+	EvictionSoft             map[string]string   `json:"evictionSoft"`
+	EvictionSoftGracePeriod  map[string]string   `json:"evictionSoftGracePeriod"`
+	EvictionMinimumReclaim   map[string]string   `json:"evictionMinimumReclaim"`
+	EvictionTransition       string              `json:"evictionPressureTransitionPeriod"`
+	EvictionMaxPodGrace      int32               `json:"evictionMaxPodGracePeriod"`
 	CrashLoopBackOff         struct {
 		Max string `json:"maxContainerRestartPeriod"`
 	} `json:"crashLoopBackOff"`
@@ -58,8 +64,7 @@ const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgr
 	defaultPodSysctls
 	enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers
 	enableProfilingHandler enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
-	eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod
-	evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn featureGates hairpinMode healthzBindAddress
+	eventRecordQPS failCgroupV1 failSwapOn featureGates hairpinMode healthzBindAddress
 	healthzPort imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
 	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups
 	localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy
@@ -177,6 +182,12 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		text("clusterDNS", some(len(c.ClusterDNS) > 0, "cluster-dns"), strings.Join(c.ClusterDNS, ",")),
 		text("clusterDomain", some(c.ClusterDomain != "", "cluster-domain"), c.ClusterDomain),
 		text("resolvConf", "resolv-conf", c.ResolvConf),
+		text("evictionHard", some(len(c.EvictionHard) > 0, "eviction-hard"), signalText(c.EvictionHard, "<")),
+		text("evictionSoft", some(len(c.EvictionSoft) > 0, "eviction-soft"), signalText(c.EvictionSoft, "<")),
+		text("evictionSoftGracePeriod", some(len(c.EvictionSoftGracePeriod) > 0, "eviction-soft-grace-period"), signalText(c.EvictionSoftGracePeriod, "=")),
+		text("evictionMinimumReclaim", some(len(c.EvictionMinimumReclaim) > 0, "eviction-minimum-reclaim"), signalText(c.EvictionMinimumReclaim, "=")),
+		unlessZero("evictionPressureTransitionPeriod", "eviction-pressure-transition-period", c.EvictionTransition),
+		number("evictionMaxPodGracePeriod", "eviction-max-pod-grace-period", c.EvictionMaxPodGrace),
 		text("crashLoopBackOff", some(c.CrashLoopBackOff.Max != "", "max-container-restart-period"), c.CrashLoopBackOff.Max),
 	}
 }
@@ -185,6 +196,15 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 func isZeroValue(value string) bool {
 	d, err := time.ParseDuration(value)
 	return err == nil && d == 0
+}
+
+// signalText formats values of eviction signals as the flags expect them: signal, separator and value.
+func signalText(values map[string]string, separator string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		texts = append(texts, name+separator+values[name])
+	}
+	return strings.Join(texts, ",")
 }
 
 // taintText formats taints as the flag --taints expects them.
