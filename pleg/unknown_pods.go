@@ -70,9 +70,9 @@ func (s *unknownPodLimits) isExtraListDue(now time.Time, period time.Duration) (
 	return !now.Before(s.listAt), s.listAt
 }
 
-// recordEventAndRequestInspection requests an inspection of the pod that a runtime event names. The inspection
+// requestInspectionOrExtraList requests an inspection of the pod that a runtime event names. The inspection
 // is delayed if the pod has too many events. If the pod is unknown and events have named too many unknown pods,
-// recordEventAndRequestInspection schedules an extra listing instead.
+// requestInspectionOrExtraList schedules an extra listing instead.
 func (t *table) requestInspectionOrExtraList(uid types.UID, now time.Time) {
 	r := t.records[uid]
 	if r == nil {

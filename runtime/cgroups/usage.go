@@ -149,7 +149,7 @@ func parseKey(text, key string) podresources.Value {
 
 // multiplySaturating returns a times b for numbers of at least 0, or math.MaxInt64 if it does not fit.
 func multiplySaturating(a, b int64) int64 {
-	if a > math.MaxInt64/b {
+	if b > 0 && a > math.MaxInt64/b {
 		return math.MaxInt64
 	}
 	return a * b
