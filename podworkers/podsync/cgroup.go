@@ -7,6 +7,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
 // CgroupCheckPeriod is how long a pod without changes is not synced if Config.Cgroups is set. The sync after it calls
@@ -14,21 +16,26 @@ import (
 const CgroupCheckPeriod = 5 * time.Minute
 
 // setUpCgroup calls Config.Cgroups for a pod with the given resources, and stores the directory for the sandbox.
-// If that fails, it records a Warning event, because nothing may start without the limits of the pod. Without
-// Config.Cgroups it does nothing.
-func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) error {
+// If that fails, it records a Warning event and returns err, because nothing may start without the limits of the
+// pod. If the cgroup only keeps a larger limit than the new one, it records another Warning event and returns
+// limitErr, after which containers may start: a pod that uses more memory than its new limit would never start again,
+// for example if an emptyDir holds the memory. Without Config.Cgroups it does nothing.
+func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, err error) {
 	if p.cfg.Cgroups == nil {
-		return nil
+		return nil, nil
 	}
-	var err error
 	if fault := p.guard.Call("Cgroups.SetUp", func() { p.cgroupDir, err = p.cfg.Cgroups.SetUp(ctx, pod) }); fault != nil {
-		err = fault
+		p.cgroupDir, err = "", fault
 	}
 	if err == nil || ctx.Err() != nil {
-		return ctx.Err() // Nothing may start after a cancelled call either.
+		return nil, ctx.Err() // Nothing may start after a cancelled call either.
+	}
+	if p.cgroupDir != "" {
+		p.recordWarning("", podstatus.EventResizeError, "The cgroup of the pod keeps a larger limit: %v", err)
+		return fmt.Errorf("podsync: the cgroup of the pod keeps a larger limit: %w", err), nil
 	}
 	p.recordWarning("", eventCreateCgroup, "The cgroup of the pod cannot be set up: %v", err)
-	return fmt.Errorf("podsync: the cgroup of the pod: %w", err)
+	return nil, fmt.Errorf("podsync: the cgroup of the pod: %w", err)
 }
 
 // tearDownCgroup removes the cgroup of a terminated pod. Without Config.Cgroups it does nothing.

@@ -23,6 +23,8 @@ type recordedCgroups struct {
 	*memory.Runtime
 	calls []string
 	err   error // of SetUp
+	// limitErr is the error of SetUp if the cgroup exists and keeps a larger limit.
+	limitErr error
 }
 
 func (r *recordedCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
@@ -32,7 +34,10 @@ func (r *recordedCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) 
 		text += fmt.Sprintf(" %s=%s/%s", c.Name, c.Resources.Requests.Cpu(), c.Resources.Limits.Cpu())
 	}
 	r.calls = append(r.calls, text)
-	return "/pods/a", r.err
+	if r.err != nil {
+		return "", r.err
+	}
+	return "/pods/a", r.limitErr
 }
 
 func (r *recordedCgroups) TearDown(context.Context, types.UID) error {
@@ -122,4 +127,22 @@ func TestSyncPod_CG13_CgroupFails(t *testing.T) {
 	require.ErrorContains(t, err, "no room")
 	assert.Empty(t, look(t, rec).Sandboxes)
 	assert.Equal(t, []string{"The cgroup of the pod cannot be set up: no room"}, events.of("FailedToCreatePodContainer"))
+}
+
+// TestSyncPod_LargerCgroupLimitKept: a pod that uses more memory than its new limit starts nevertheless, in the cgroup
+// with the former limit. The error is returned, so that the sync is retried.
+func TestSyncPod_LargerCgroupLimitKept(t *testing.T) {
+	rec := &recordedCgroups{Runtime: memory.New(memory.Config{}), limitErr: errors.New("memory in use")}
+	events := &told{}
+	syncer, _ := quiet(t, rec, func(c *podsync.Config) { c.Cgroups, c.Recorder = rec, events })
+	_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodCreate, plainPod(), nil, look(t, rec))
+	require.ErrorContains(t, err, "the cgroup of the pod keeps a larger limit: memory in use")
+	assert.Contains(t, rec.took(), "RunSandbox in /pods/a")
+	assert.Equal(t, []string{"The cgroup of the pod keeps a larger limit: memory in use"}, events.of("ResizeError"))
+	assert.Empty(t, events.of("FailedToCreatePodContainer"))
+	_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, plainPod(), nil, look(t, rec))
+	require.ErrorContains(t, err, "memory in use", "a sync without work returns it too")
+	rec.limitErr = nil
+	_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, plainPod(), nil, look(t, rec))
+	require.NoError(t, err)
 }

@@ -18,17 +18,18 @@ import (
 // the larger of the old and the new values, then the containers are updated, and then the cgroup gets the new
 // values. At each moment the pod has at least the resources of its containers: cgroup v1 refuses a container with
 // more. A pod without UpdateContainer steps gets the new values at once. If a container cannot be updated, or only
-// later, the cgroup keeps the larger values until a later sync.
-func (p *podSync) resize(ctx context.Context, decision *plan.Decision) (cgroupErr, updateErr error) {
+// later, the cgroup keeps the larger values until a later sync. Only cgroupErr prevents starts.
+func (p *podSync) resize(ctx context.Context, decision *plan.Decision) (cgroupErr, resizeErr error) {
 	if firstStepWithOp(decision.Steps, plan.UpdateContainer) != nil {
-		if err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
+		if _, err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
 			return err, nil
 		}
 		if err := p.updateContainers(ctx, decision.Steps); err != nil {
 			return nil, err
 		}
 	}
-	return p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)), nil
+	resizeErr, cgroupErr = p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true))
+	return cgroupErr, resizeErr
 }
 
 // updateContainers performs the UpdateContainer steps of a decision, up to the first error, and ignores the other

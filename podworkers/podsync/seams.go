@@ -108,7 +108,9 @@ type Cgroups interface {
 	// resources in the spec. It returns the directory, in which the runtime creates the sandbox; "" lets the
 	// runtime choose. The Syncer calls it in each sync of a pod that does not terminate, before it starts
 	// anything, one call at a time for a pod. It calls it twice if it resizes containers. SetUp should be cheap
-	// if nothing has changed. After an error nothing starts, and the sync is retried.
+	// if nothing has changed. After an error nothing starts, and the sync is retried. With an error and a
+	// directory the cgroup only keeps a limit that is larger than the new one, because the pod uses more; then
+	// containers start, and the sync is retried.
 	SetUp(ctx context.Context, pod *v1.Pod) (dir string, err error)
 	// TearDown removes the cgroup, after all containers and sandboxes of the pod have stopped. It may be
 	// repeated. It is no error if there is none. After an error it is called again.

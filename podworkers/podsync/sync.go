@@ -57,7 +57,8 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	held := p.replacementDelayError(&decision)
 	starts := decision.Starts(p.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
-		err := errors.Join(held, p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)), p.setUpVolumes(ctx))
+		limitErr, err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true))
+		err = errors.Join(held, limitErr, err, p.setUpVolumes(ctx))
 		if err == nil {
 			p.storeStableInputIfIdle()
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -117,7 +118,8 @@ func (m *Manager) Capabilities() Capabilities { return m.config.Capabilities }
 // last successful call for the pod Ensure reads and writes nothing. Generation 0 is always checked.
 //
 // A nil error means that the cgroup has all values. After an error some of the values are written, and the next Ensure
-// writes the rest. On a host that is not Ready Ensure does nothing and returns an empty directory and no error.
+// writes the rest. The directory is empty then, except if the only fault is that the pod uses more memory than its new
+// limit: the cgroup exists, and keeps its former memory limit (cgroup v1). On a host that is not Ready Ensure does nothing and returns an empty directory and no error.
 func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
 	if dir, err = m.config.Root.PodDir(values.QOSClass, uid); err != nil {
 		return "", err
@@ -132,7 +134,10 @@ func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generatio
 	m.forgetEnsured(uid)
 	want := append(m.parentsOf(values.QOSClass), Group{dir, FromPod(values)})
 	if err := m.createAndUpdateGroups(want); err != nil {
-		return "", fmt.Errorf("cannot set up the cgroup of pod %s: %w", uid, err)
+		if !isMemoryInUse(err) {
+			dir = ""
+		}
+		return dir, fmt.Errorf("cannot set up the cgroup of pod %s: %w", uid, err)
 	}
 	m.recordEnsured(uid, ensured{values.QOSClass, generation})
 	return dir, nil
@@ -221,9 +226,23 @@ func makeWrites(files Files, writes []Write) error {
 	return errors.Join(faults...)
 }
 
+// memoryInUseError is the error of a memory limit that is less than the memory in use. It wraps ErrBusy.
+type memoryInUseError struct{ error }
+
+// Unwrap returns the error with all details.
+func (e memoryInUseError) Unwrap() error { return e.error }
+
+// isMemoryInUse reports whether an error of makeWrites has only faults that are memoryInUseErrors.
+func isMemoryInUse(err error) bool {
+	faults, ok := err.(interface{ Unwrap() []error })
+	return ok && !slices.ContainsFunc(faults.Unwrap(), func(fault error) bool { return !errors.As(fault, new(memoryInUseError)) })
+}
+
 // explainWriteError adds the file, the value and one of the errors of this package to the error of a write.
 func explainWriteError(w Write, err error) error {
 	switch {
+	case errors.Is(err, syscall.EBUSY) && path.Base(w.Path) == "memory.limit_in_bytes":
+		return memoryInUseError{fmt.Errorf("%w: cannot write %s to %s: %w", ErrBusy, w.Content, w.Path, err)}
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: cannot write %s to %s: %w", ErrBusy, w.Content, w.Path, err)
 	case errors.Is(err, syscall.EINVAL):

@@ -149,7 +149,7 @@ func TestEnsure_CG9_FailedWrite(t *testing.T) {
 		return nil
 	})
 	where, err := m.Ensure("1", podValues(), 1)
-	assert.Empty(t, where)
+	assert.Equal(t, "/podkeel-test/burstable/pod1", where, "only memory is in use")
 	assert.ErrorIs(t, err, cgroups.ErrBusy)
 	assert.ErrorIs(t, err, syscall.EBUSY)
 	assert.ErrorContains(t, err, "memory.limit_in_bytes")
@@ -161,6 +161,18 @@ func TestEnsure_CG9_FailedWrite(t *testing.T) {
 	_, err = m.Ensure("1", podValues(), 1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"WriteFile /sys/fs/cgroup/memory/podkeel-test/burstable/pod1/memory.limit_in_bytes 67108864"}, changes(dir))
+
+	dir.Fail(func(call, path string) error {
+		if call == "WriteFile" && (strings.HasSuffix(path, "memory.limit_in_bytes") || strings.HasSuffix(path, "pids.max")) {
+			return syscall.EBUSY
+		}
+		return nil
+	})
+	values := podValues()
+	values.Memory, values.PIDs = podresources.Finite(1<<20), podresources.Finite(5)
+	where, err = m.Ensure("1", values, 2)
+	assert.Empty(t, where, "another value is missing too")
+	assert.ErrorIs(t, err, cgroups.ErrBusy)
 }
 
 // After a failed Ensure an older generation is not trusted either: some values of the newer one may be written.

@@ -22,7 +22,7 @@ import (
 // concurrently for different pods.
 type CgroupManager interface {
 	// Ensure creates the cgroup of a pod if it is missing and writes the values that differ. It returns the
-	// directory for the runtime. With the generation of its last success for the pod it need not read anything.
+	// directory for the runtime, also with an error that is only about a limit below what the pod uses. With the generation of its last success for the pod it need not read anything.
 	Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error)
 	// EnsureQOS does the same for the cgroups that contain the pods.
 	EnsureQOS(values cgroups.QOSValues) error

@@ -173,3 +173,26 @@ func TestCgroups_NoRights(t *testing.T) {
 	b.Run(time.Minute)
 	b.Stop()
 }
+
+// CG-43: a pod whose memory in use is above its new limit restarts its containers nevertheless. On cgroup v1 the kernel
+// refuses the limit while the memory, for example of an emptyDir, is in use. The cgroup gets it afterwards.
+func TestCgroups_CG43_MemoryInUse(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	b := cgroupNode(t, dir)
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(time.Second)
+	group := "/sys/fs/cgroup/memory/podkeel-test/burstable/podweb/"
+	dir.SetFile(group+"memory.usage_in_bytes", "157286400")
+	next := limitedPod("web", "1", "100Mi")
+	next.Generation = 2
+	next.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
+	b.Apply(next)
+	b.Run(5 * time.Minute)
+	assert.Equal(t, "209715200", cgroupFile(dir, "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"))
+	assert.Equal(t, int32(1), b.Pod("web").Status.ContainerStatuses[0].RestartCount)
+	assert.NotNil(t, b.Pod("web").Status.ContainerStatuses[0].State.Running, "%v", b.Pod("web").Status)
+	dir.SetFile(group+"memory.usage_in_bytes", "1000")
+	b.Run(5 * time.Minute)
+	assert.Equal(t, "104857600", cgroupFile(dir, "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"))
+	b.Stop()
+}
