@@ -13,8 +13,8 @@ import (
 
 // packages are the prefixes of errors of this module.
 var packages = []string{
-	"cgroups", "check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
-	"manifest", "memory", "mirror", "node", "nodeagent", "nodestatus", "objects", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "podworkers", "prober", "registry", "runtime",
+	"cgroups", "check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "evictor", "eviction", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
+	"manifest", "memory", "mirror", "node", "nodeagent", "nodestatus", "objects", "observe", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "podworkers", "prober", "registry", "runtime",
 	"respond", "review", "server", "metrics",
 	"source", "status", "statussink", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }

@@ -22,7 +22,8 @@ import (
 // concurrently for different pods.
 type CgroupManager interface {
 	// Ensure creates the cgroup of a pod if it is missing and writes the values that differ. It returns the
-	// directory for the runtime, also with an error that is only about a limit below what the pod uses. With the generation of its last success for the pod it need not read anything.
+	// directory for the runtime, also with an error that is only about a limit below what the pod uses. With
+	// the generation of its last success for the pod it need not read anything.
 	Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error)
 	// EnsureQOS does the same for the cgroups that contain the pods.
 	EnsureQOS(values cgroups.QOSValues) error
@@ -47,12 +48,16 @@ type podCgroups struct {
 	manager CgroupManager
 	oom     CgroupOOMReader // nil: the manager is none
 	policy  podresources.Policy
+	release bool
 	clock   clock.PassiveClock
 	mu      struct {
 		sync.Mutex
+		// left are the pods that had a cgroup when the node started, if release is true; nil: not listed yet.
+		left   map[types.UID]bool
 		shares map[types.UID]int64 // the CPU shares of the Burstable pods
 		// sum has the shares of all of them, and written the sum that was written last.
 		sum, written int64
+		checked      int64 // the number of the check period in which the sum was written
 	}
 }
 
@@ -61,7 +66,7 @@ func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock) *podCgroups {
 	if config.PodCgroups == nil {
 		return nil
 	}
-	c := &podCgroups{manager: config.PodCgroups, clock: clk}
+	c := &podCgroups{manager: config.PodCgroups, release: config.Release, clock: clk}
 	c.oom, _ = config.PodCgroups.(CgroupOOMReader)
 	if config.MaxPIDs > 0 {
 		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
@@ -80,8 +85,12 @@ func (b *builder) syncerCgroups() podsync.Cgroups {
 }
 
 // SetUp implements podsync.Cgroups. It also gives the cgroup of all Burstable pods the CPU shares of these pods
-// together, if they have changed.
+// together, if they have changed. With CgroupsConfig.Release it only removes the limits of a cgroup that an earlier
+// process has left, and returns no directory.
 func (c *podCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
+	if c.release {
+		return "", c.removeLimits(pod)
+	}
 	values := podresources.ValuesForPod(pod, c.policy)
 	shares, _ := values.CPUShares.Number()
 	if values.QOSClass != v1.PodQOSBurstable {
@@ -135,8 +144,43 @@ func (c *podCgroups) ReadOOM(uid types.UID) (plan.OOMSnapshot, error) {
 	return snapshot, nil
 }
 
+// removeLimits removes the limits of the cgroup of a pod, if it had one when the node started. The containers in it
+// are resized without it, and must not exceed their pod.
+func (c *podCgroups) removeLimits(pod *v1.Pod) error {
+	left, err := c.podsWithCgroups()
+	if err != nil || !left[pod.UID] {
+		return err
+	}
+	values := podresources.ValuesForPod(pod, c.policy)
+	values.CPUQuota, values.Memory, values.PIDs = podresources.Unlimited(), podresources.Unlimited(), podresources.Unlimited()
+	_, err = c.manager.Ensure(pod.UID, values, c.generation(values))
+	return err
+}
+
+// podsWithCgroups returns the pods that had a cgroup at the first successful call.
+func (c *podCgroups) podsWithCgroups() (map[types.UID]bool, error) {
+	c.mu.Lock()
+	left := c.mu.left
+	c.mu.Unlock()
+	if left != nil {
+		return left, nil
+	}
+	uids, err := c.manager.List()
+	if err != nil {
+		return nil, err
+	}
+	left = make(map[types.UID]bool, len(uids))
+	for _, uid := range uids {
+		left[uid] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.left = left
+	return left, nil
+}
+
 // setBurstableShares stores the CPU shares of a Burstable pod, or 0 for another pod. It then writes the
-// sum of all Burstable pods until the written sum is the newest one.
+// sum of all Burstable pods until the written sum is the newest one, at least once in each check period.
 func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
 	sum, written := c.storeShares(uid, shares)
 	for !written {
@@ -159,7 +203,7 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 	if c.mu.shares[uid] = shares; shares == 0 {
 		delete(c.mu.shares, uid)
 	}
-	return c.mu.sum, c.mu.written == c.mu.sum
+	return c.mu.sum, c.mu.written == c.mu.sum && c.mu.checked == c.checkPeriod()
 }
 
 // recordWrittenAndCompareNewest stores the sum that was written last. It returns the newest sum, and whether
@@ -167,7 +211,7 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.written = sum
+	c.mu.written, c.mu.checked = sum, c.checkPeriod()
 	return c.mu.sum, c.mu.sum == sum
 }
 
@@ -175,8 +219,13 @@ func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, wri
 // files are then read again. It is never 0.
 func (c *podCgroups) generation(values podresources.PodValues) int64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, values, c.clock.Now().UnixNano()/int64(podsync.CgroupCheckPeriod))
+	fmt.Fprint(h, values, c.checkPeriod())
 	return int64(h.Sum64()>>1) | 1
+}
+
+// checkPeriod returns the number of the current podsync.CgroupCheckPeriod.
+func (c *podCgroups) checkPeriod() int64 {
+	return c.clock.Now().UnixNano() / int64(podsync.CgroupCheckPeriod)
 }
 
 // Pods implements directoryStore: it lists the pods that have a cgroup and for which match returns true.

@@ -131,6 +131,9 @@ type CgroupsConfig struct {
 	// node alone, because the node removes the cgroups of unknown pods in it. Nil: the runtime chooses where
 	// pods run, and a pod has only the limits of its containers.
 	PodCgroups CgroupManager
+	// Release: pods get no cgroups any longer. A pod that an earlier process has put into a cgroup keeps it
+	// without limits, until the pod terminates, and the cgroups of unknown pods are removed.
+	Release bool
 	// MaxPIDs is how many processes and threads all containers of a pod may have together. Zero is no limit.
 	MaxPIDs int64
 }

@@ -75,6 +75,7 @@ func TestCgroups_CG43_Reconciled(t *testing.T) {
 	assert.Equal(t, []string{"1024", "200000", "314572800", "100", "1024"}, values())
 
 	dir.SetFile("/sys/fs/cgroup/cpu/"+group+"cpu.shares", "2")
+	dir.SetFile("/sys/fs/cgroup/cpu/podkeel-test/burstable/cpu.shares", "2")
 	b.Run(20 * time.Minute)
 	assert.Equal(t, []string{"1024", "200000", "314572800", "100", "1024"}, values(), "the foreign change is repaired")
 
@@ -194,5 +195,35 @@ func TestCgroups_CG43_MemoryInUse(t *testing.T) {
 	dir.SetFile(group+"memory.usage_in_bytes", "1000")
 	b.Run(5 * time.Minute)
 	assert.Equal(t, "104857600", cgroupFile(dir, "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"))
+	b.Stop()
+}
+
+// A node that gives up cgroups leaves no limit of an earlier process: a resize above the old limit works, new pods
+// have no cgroup, and the old cgroup is removed with its pod.
+func TestCgroups_Release(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	root, err := cgroups.RootForOwner("test")
+	require.NoError(t, err)
+	manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+	require.NoError(t, err)
+	release := false
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Configure: func(c *node.Config) {
+		c.Cgroups = node.CgroupsConfig{PodCgroups: manager, Release: release, MaxPIDs: 100}
+	}})
+	b.Apply(limitedPod("web", "1", "200Mi"))
+	b.Run(time.Second)
+	b.Crash()
+	release = true
+	b.Start()
+	b.Apply(limitedPod("new", "1", "200Mi"))
+	b.Run(time.Minute)
+	group := "podkeel-test/burstable/podweb/"
+	assert.Equal(t, []string{"-1", "9223372036854771712", "max"}, []string{
+		cgroupFile(dir, "cpu/"+group+"cpu.cfs_quota_us"), cgroupFile(dir, "memory/"+group+"memory.limit_in_bytes"), cgroupFile(dir, "pids/"+group+"pids.max"),
+	})
+	assert.False(t, slices.ContainsFunc(dir.Groups(), func(g string) bool { return strings.Contains(g, "podnew") }))
+	b.Delete("web")
+	b.Run(5 * time.Minute)
+	assert.False(t, slices.ContainsFunc(dir.Groups(), func(g string) bool { return strings.Contains(g, "podweb") }), "%v", dir.Groups())
 	b.Stop()
 }

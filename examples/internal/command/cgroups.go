@@ -41,13 +41,24 @@ func (p *PodCgroups) SetMaxPIDs(text string) error {
 // driverTimeout is how long a runtime may take to return its cgroup driver.
 const driverTimeout = 2 * time.Second
 
+// release lets a node remove the limits and the cgroups that an earlier process has left. It does nothing if there are
+// none.
+func (p *PodCgroups) release(c *node.Config, root cgroups.Root, files cgroups.Files, capabilities cgroups.Capabilities) error {
+	manager, err := cgroups.New(cgroups.Config{Root: root, Files: files, Capabilities: capabilities})
+	if err != nil {
+		return err
+	}
+	if left, err := manager.List(); err != nil || len(left) == 0 {
+		return err
+	}
+	c.Cgroups = node.CgroupsConfig{PodCgroups: manager, Release: true}
+	return nil
+}
+
 // Configure gives the pods of a node cgroups below /podkeel-<owner>. It does not if the flags switch that off, the
 // runtime has the cgroup driver systemd, or this host permits no cgroups; then it logs why. A runtime that does not
 // answer counts as having the driver systemd on a host with systemd, and otherwise cgroupfs.
 func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner string) error {
-	if p.Off {
-		return nil
-	}
 	root, err := cgroups.RootForOwner(owner)
 	if err != nil {
 		return err
@@ -60,7 +71,10 @@ func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner strin
 	if driver, err := runtime.CgroupDriver(ctx); err == nil {
 		systemd = driver == cri.CgroupDriverSystemd
 	}
-	if c.Log != nil && (systemd || capabilities.State != cgroups.Ready) {
+	if p.Off && capabilities.State == cgroups.Ready {
+		return p.release(c, root, files, capabilities)
+	}
+	if c.Log != nil && !p.Off && (systemd || capabilities.State != cgroups.Ready) {
 		reason := capabilities.Reason
 		if systemd {
 			reason = "the runtime has the cgroup driver systemd"
