@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/podkeel/podkeel/internal/contain"
@@ -16,6 +17,7 @@ type actions struct {
 	duration                    *prometheus.HistogramVec
 	errors                      *prometheus.CounterVec
 	crashLoopWaits              prometheus.Counter
+	oomKills                    *prometheus.CounterVec
 	pulls                       *prometheus.CounterVec
 }
 
@@ -30,6 +32,7 @@ func newActionMetrics(f *factory) actions {
 		duration:        f.histogramVec("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
 		errors:          f.counterVec("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
 		crashLoopWaits:  f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
+		oomKills:        f.counterVec("podkeel_container_oom_kills_total", "Containers that lost a process to the kernel because memory ran out, by the limit that was reached.", "limit"),
 		pulls:           f.counterVec("podkeel_image_pulls_total", "Pulls of images.", "result"),
 	}
 }
@@ -80,4 +83,10 @@ func resultLabel(err error) string {
 		return "error"
 	}
 	return "success"
+}
+
+// countOOMKill counts a container that the kernel has killed a process of. The label limit is "unknown" if the limit is
+// not known.
+func (a *actions) countOOMKill(r podsync.OOMReport) {
+	a.oomKills.WithLabelValues(cmp.Or(string(r.Limit), "unknown")).Inc()
 }

@@ -96,6 +96,7 @@ func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Prober.Probed = chainHooks(p.Prober.Probed, m.recordProbe)
 	p.Prober.Resumed = chainHooks(p.Prober.Resumed, m.loop.countInterruption)
 	p.Syncer.ActionDone = chainHooks(p.Syncer.ActionDone, m.recordAction)
+	p.Syncer.OOMKilled = chainHooks(p.Syncer.OOMKilled, m.actions.countOOMKill)
 	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.countCrashLoopWait)
 	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.recordImagePull)
 	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.countPull)
