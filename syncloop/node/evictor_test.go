@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,11 +19,17 @@ import (
 )
 
 // lowMemory measures 5 % of available memory, and 50 % while a test wants it.
-type lowMemory struct{ enough bool }
+type lowMemory struct{ enough atomic.Bool }
+
+func newLowMemory(enough bool) *lowMemory {
+	m := &lowMemory{}
+	m.enough.Store(enough)
+	return m
+}
 
 func (m *lowMemory) ReadSignals(context.Context) (eviction.Observations, error) {
 	o := eviction.Observation{Available: 5, Capacity: 100, Time: time.Now()}
-	if m.enough {
+	if m.enough.Load() {
 		o.Available = 50
 	}
 	return eviction.Observations{Signals: map[eviction.Signal]eviction.Observation{eviction.MemoryAvailable: o}}, nil
@@ -61,11 +68,11 @@ func evictionConfig(t *testing.T, signals *lowMemory) node.EvictionConfig {
 // recorder supports them.
 func TestNode_EV14_EV24_Events(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events, signals := &annotations{}, &lowMemory{enough: true}
+		events, signals := &annotations{}, newLowMemory(true)
 		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Recorder: events, Eviction: evictionConfig(t, signals)})
 		assert.NoError(t, n.Apply(pod("web", "serve")))
 		time.Sleep(5 * time.Second)
-		signals.enough = false
+		signals.enough.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		all := strings.Join(events.all(), "\n")
