@@ -32,58 +32,64 @@ type resizeHistory struct {
 // node, and no container is created with resources that were never allocated to its pod. In the end every container
 // has the allocated resources, and a resize is pending only if it does not fit.
 func TestResize_RZ14_RZ27_RZ49_Histories(t *testing.T) {
-	for seed := range uint64(longtest.Count(30, 2000)) {
-		h := &resizeHistory{
-			random: rand.New(rand.NewPCG(seed, 2)), desired: map[string]*v1.Pod{},
-			allocated: map[types.UID]map[int64]bool{}, created: map[string]bool{},
-		}
-		var err error
-		h.faults, err = faulty.New(faulty.Config{})
-		require.NoError(t, err)
-		h.resizeRestarts = newResizeRestartsWith(t, seed, h.faults.Wrap)
-		var endFault func()
-		for range 30 {
-			switch h.random.IntN(10) {
-			case 0, 1:
-				h.names++
-				h.apply(fmt.Sprintf("p%d", h.names), 1)
-			case 2:
-				if name := h.randomName(); name != "" {
-					delete(h.desired, name)
-					h.Delete(types.UID(name))
-				}
-			case 3:
-				h.crashAndRestart(func() {
-					if h.random.IntN(2) == 0 {
-						h.resizeRandomPod()
-					}
-				})
-			case 4:
-				if endFault != nil {
-					endFault()
-				}
-				endFault, err = h.faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.Fail})
-				require.NoError(t, err)
-			case 5:
-				if endFault != nil {
-					endFault()
-				}
-				endFault = nil
-			default:
-				h.resizeRandomPod()
-			}
-			h.runChecked(time.Duration(h.random.IntN(3000))*time.Millisecond, seed)
-		}
-		if endFault != nil {
-			endFault()
-		}
-		h.runChecked(10*time.Minute, seed)
-		h.checkFinal(seed)
-		if t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, h.Transcript())
-		}
-		h.Stop()
+	for seed := range uint64(longtest.Count(30, 60)) {
+		// Each history is a test of its own, so that its memory is free afterwards.
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { runResizeHistory(t, seed) })
 	}
+}
+
+// runResizeHistory runs the history of one seed.
+func runResizeHistory(t *testing.T, seed uint64) {
+	h := &resizeHistory{
+		random: rand.New(rand.NewPCG(seed, 2)), desired: map[string]*v1.Pod{},
+		allocated: map[types.UID]map[int64]bool{}, created: map[string]bool{},
+	}
+	var err error
+	h.faults, err = faulty.New(faulty.Config{})
+	require.NoError(t, err)
+	h.resizeRestarts = newResizeRestartsWith(t, seed, h.faults.Wrap)
+	var endFault func()
+	for range 30 {
+		switch h.random.IntN(10) {
+		case 0, 1:
+			h.names++
+			h.apply(fmt.Sprintf("p%d", h.names), 1)
+		case 2:
+			if name := h.randomName(); name != "" {
+				delete(h.desired, name)
+				h.Delete(types.UID(name))
+			}
+		case 3:
+			h.crashAndRestart(func() {
+				if h.random.IntN(2) == 0 {
+					h.resizeRandomPod()
+				}
+			})
+		case 4:
+			if endFault != nil {
+				endFault()
+			}
+			endFault, err = h.faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.Fail})
+			require.NoError(t, err)
+		case 5:
+			if endFault != nil {
+				endFault()
+			}
+			endFault = nil
+		default:
+			h.resizeRandomPod()
+		}
+		h.runChecked(time.Duration(h.random.IntN(3000))*time.Millisecond, seed)
+	}
+	if endFault != nil {
+		endFault()
+	}
+	h.runChecked(10*time.Minute, seed)
+	h.checkFinal(seed)
+	if t.Failed() {
+		t.Fatalf("seed %d:\n%s", seed, h.Transcript())
+	}
+	h.Stop()
 }
 
 // apply applies a pod with a random request and limit.
