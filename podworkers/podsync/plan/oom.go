@@ -173,12 +173,15 @@ func selectOOM(containers []OOMContainer, match func(OOMContainer) bool) (select
 }
 
 // limitReached returns the limit that killed processes of a container. The kernel compares the limit of
-// the container first and then the limit of the pod. own is unknown if the cgroup was removed. Then a
+// the container first and then the limit of the pod. A container without a limit of its own has the limit
+// of the pod in its cgroup too, so reaching that one means that the pod needs more. own is unknown if the cgroup was removed. Then a
 // container with a limit has reached it unless the pod has.
 func limitReached(pod, own increase, c OOMContainer) OOMLimit {
 	switch {
-	case own.n > 0:
+	case own.n > 0 && c.HasLimit:
 		return OOMLimitContainer
+	case own.n > 0:
+		return OOMLimitPod
 	case !pod.known:
 		return OOMLimitUnknown
 	case pod.n > 0:
