@@ -254,3 +254,14 @@ func TestHandlers_RZ46_TransitionTime(t *testing.T) {
 		last = at
 	}
 }
+
+// TestHandlers_ResizeConditionsOfSource: a new pod does not keep the resize conditions that an earlier agent has written
+// to the API server, and keeps the conditions of others.
+func TestHandlers_ResizeConditionsOfSource(t *testing.T) {
+	w := newResizeHarness(t)
+	pod := podWithCPU(t, "a", "1")
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodResizePending, ObservedGeneration: 3}, {Type: v1.PodResizeInProgress, ObservedGeneration: 2}, {Type: "foreign"}}
+	w.add(pod)
+	assert.Equal(t, "1 foreign  generation 0", w.stored("a"))
+	assert.Len(t, pod.Status.Conditions, 3, "the argument is not changed")
+}

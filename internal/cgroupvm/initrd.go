@@ -55,13 +55,13 @@ func (a *archive) add(name string, mode int, content []byte) {
 		header += fmt.Sprintf("%08X", number)
 	}
 	a.write([]byte(header + name + "\x00"))
-	a.pad()
+	a.padToFourBytes()
 	a.write(content)
-	a.pad()
+	a.padToFourBytes()
 }
 
-// pad writes zeros until the length of the archive is a multiple of four.
-func (a *archive) pad() { a.write(make([]byte, -a.written&3)) }
+// padToFourBytes writes zeros until the length of the archive is a multiple of four.
+func (a *archive) padToFourBytes() { a.write(make([]byte, -a.written&3)) }
 
 // write writes bytes, unless an earlier write has failed.
 func (a *archive) write(content []byte) {

@@ -63,8 +63,8 @@ func (g Grace) Min(other Grace) Grace {
 	return g
 }
 
-// clamped returns the grace period, raised to minGrace (one second) if it is shorter. An unset one stays unset.
-func (g Grace) clamped() Grace {
+// withMinimum returns the grace period, raised to minGrace (one second) if it is shorter. An unset one stays unset.
+func (g Grace) withMinimum() Grace {
 	if g.Set {
 		g.Seconds = max(g.Seconds, minGrace)
 	}
@@ -93,7 +93,7 @@ func (c ContainerGrace) Effective() Grace {
 
 // ownGrace returns the pod's grace period without a kill: DeletionGrace or, if it is unset, SpecGrace, with at
 // least one second. It is unset if both are unset.
-func (f *Facts) ownGrace() Grace { return f.DeletionGrace.Or(f.SpecGrace).clamped() }
+func (f *Facts) ownGrace() Grace { return f.DeletionGrace.Or(f.SpecGrace).withMinimum() }
 
 // killGrace returns the grace period of the kill, at least one second, but never longer than the grace period
 // of the update's pod object (kubernetes/kubernetes#124405). It is unset if the kill has none. The update of a
@@ -102,18 +102,18 @@ func (u *Update) killGrace() Grace {
 	if !u.Kill.Grace.Set {
 		return Grace{}
 	}
-	return u.Kill.Grace.clamped().Min(u.Facts.ownGrace())
+	return u.Kill.Grace.withMinimum().Min(u.Facts.ownGrace())
 }
 
 // contentGrace returns the grace period of the pod object that r has, or one second if r has none.
-func (r *record) contentGrace() Grace { return Seconds(r.contentSeconds).clamped() }
+func (r *record) contentGrace() Grace { return Seconds(r.contentSeconds).withMinimum() }
 
 // shortenGrace shortens r's effective grace period to the requested one, and returns true if it became shorter.
 // A longer or unset request changes nothing. If there is no effective grace period yet, the requested one
 // becomes effective or, if that is unset, the pod object's own; the result is then false.
 func (r *record) shortenGrace(requested Grace) (shortened bool) {
 	before := r.grace
-	r.grace = before.Min(requested.clamped()).Or(r.contentGrace())
+	r.grace = before.Min(requested.withMinimum()).Or(r.contentGrace())
 	if r.grace != before {
 		r.graceFromContent = false
 	}

@@ -25,6 +25,10 @@ type recordedCgroups struct {
 	err   error // of SetUp
 	// limitErr is the error of SetUp if the cgroup exists and keeps a larger limit.
 	limitErr error
+	onUpdate func() error // called by UpdateContainer; nil: it succeeds
+	onSetUp  func()       // called by SetUp, if it is set
+	// readStats is called by PodStats; nil: the runtime measures nothing.
+	readStats func() (runtime.PodStats, error)
 }
 
 func (r *recordedCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
@@ -34,6 +38,9 @@ func (r *recordedCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) 
 		text += fmt.Sprintf(" %s=%s/%s", c.Name, c.Resources.Requests.Cpu(), c.Resources.Limits.Cpu())
 	}
 	r.calls = append(r.calls, text)
+	if r.onSetUp != nil {
+		r.onSetUp()
+	}
 	if r.err != nil {
 		return "", r.err
 	}
@@ -52,12 +59,22 @@ func (r *recordedCgroups) RunSandbox(ctx context.Context, req runtime.RunSandbox
 
 func (r *recordedCgroups) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	r.calls = append(r.calls, fmt.Sprintf("UpdateContainer quota %s", req.Resources.CPUQuota))
+	if r.onUpdate != nil {
+		return r.onUpdate()
+	}
 	return r.Runtime.UpdateContainer(ctx, req)
+}
+
+func (r *recordedCgroups) PodStats(context.Context, types.UID) (runtime.PodStats, error) {
+	return r.readStats()
 }
 
 func (r *recordedCgroups) Features() runtime.Features {
 	f := r.Runtime.Features()
-	f.Updater = r
+	f.Updater, f.StatsReader = r, nil
+	if r.readStats != nil {
+		f.StatsReader = r
+	}
 	return f
 }
 
@@ -145,4 +162,70 @@ func TestSyncPod_LargerCgroupLimitKept(t *testing.T) {
 	rec.limitErr = nil
 	_, err = syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, plainPod(), nil, look(t, rec))
 	require.NoError(t, err)
+}
+
+// resizedAndSynced returns a syncer whose pod has run with a limit of 2 cpus and 200Mi, and a function that syncs the pod
+// with other limits.
+func resizedAndSynced(t *testing.T, rec *recordedCgroups, events *told) (sync func(ctx context.Context, cpu, memory string) error) {
+	syncer, _ := quiet(t, rec, func(c *podsync.Config) { c.Cgroups, c.Recorder = rec, events })
+	sync = func(ctx context.Context, cpu, memory string) error {
+		pod := plainPod(func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}
+		})
+		_, err := syncer.SyncPod(ctx, podworkers.SyncPodUpdate, pod, nil, look(t, rec))
+		return err
+	}
+	require.NoError(t, sync(t.Context(), "2", "200Mi"))
+	require.NoError(t, sync(t.Context(), "2", "200Mi"))
+	rec.took()
+	return sync
+}
+
+// TestSyncPod_RZ43_StatsFail: a memory limit is not decreased while the memory in use cannot be read, and is decreased
+// in a later sync.
+func TestSyncPod_RZ43_StatsFail(t *testing.T) {
+	rec, events := &recordedCgroups{Runtime: memory.New(memory.Config{})}, &told{}
+	sync := resizedAndSynced(t, rec, events)
+	rec.readStats = func() (runtime.PodStats, error) { return runtime.PodStats{}, errors.New("no figures") }
+	require.EqualError(t, sync(t.Context(), "2", "100Mi"), "podsync: cannot resize container a: cannot decrease memory limits: the memory in use is not known: no figures")
+	assert.NotContains(t, rec.took(), "UpdateContainer quota 0s")
+	assert.Len(t, events.of("ResizeError"), 1)
+	rec.readStats = nil
+	require.NoError(t, sync(t.Context(), "2", "100Mi"))
+	assert.Contains(t, rec.took(), "UpdateContainer quota 0s")
+}
+
+// TestSyncPod_ResizeCancelled: a cancelled update is neither an error of the resize nor a success. The next sync sends it
+// again.
+func TestSyncPod_ResizeCancelled(t *testing.T) {
+	rec, events := &recordedCgroups{Runtime: memory.New(memory.Config{})}, &told{}
+	sync := resizedAndSynced(t, rec, events)
+	ctx, cancel := context.WithCancel(t.Context())
+	rec.onUpdate = func() error {
+		cancel()
+		return errors.New("broken off")
+	}
+	require.ErrorIs(t, sync(ctx, "3", "200Mi"), context.Canceled)
+	assert.Empty(t, events.of("ResizeError"))
+	rec.onUpdate = nil
+	rec.took()
+	require.NoError(t, sync(t.Context(), "3", "200Mi"))
+	assert.Contains(t, rec.took(), "UpdateContainer quota 300ms")
+}
+
+// TestSyncPod_CgroupPanics: a panic of Cgroups.SetUp in the middle of a resize prevents starts, as any other error that is
+// not about a larger limit.
+func TestSyncPod_CgroupPanics(t *testing.T) {
+	rec, events := &recordedCgroups{Runtime: memory.New(memory.Config{})}, &told{}
+	sync := resizedAndSynced(t, rec, events)
+	calls := 0
+	rec.onSetUp = func() {
+		if calls++; calls == 2 {
+			panic("oh")
+		}
+	}
+	err := sync(t.Context(), "3", "200Mi")
+	require.ErrorContains(t, err, "podsync: the cgroup of the pod: ")
+	assert.Len(t, events.of("FailedToCreatePodContainer"), 1)
+	assert.Empty(t, events.of("ResizeError"))
 }

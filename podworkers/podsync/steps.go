@@ -33,7 +33,7 @@ func (p *podSync) executeDecision(ctx context.Context, decision *plan.Decision, 
 	if err := p.executeStopsAndRemovals(ctx, decision.Steps, creation); err != nil {
 		return err
 	}
-	cgroupErr, resizeErr := p.resize(ctx, decision)
+	cgroupErr, resizeErr := p.resizeContainersAndCgroup(ctx, decision)
 	if cgroupErr != nil {
 		return cgroupErr
 	}

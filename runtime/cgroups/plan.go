@@ -234,7 +234,7 @@ func (p *planner) changeBandwidthOnV2(dir string, want bandwidth) {
 		return
 	}
 	content := formatValue(want.quota, "max") + " " + formatValue(want.period, "")
-	if have.exceeds(want) {
+	if have.exceedsLimit(want) {
 		p.addLower(name, content)
 	} else {
 		p.addRaise(name, content)

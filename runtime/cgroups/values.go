@@ -78,8 +78,8 @@ func roundToPages(v podresources.Value, pageSize int64) podresources.Value {
 // bandwidth is a CPU quota in each period, both in microseconds.
 type bandwidth struct{ quota, period podresources.Value }
 
-// exceeds reports whether b allows more CPU time than limit.
-func (b bandwidth) exceeds(limit bandwidth) bool {
+// exceedsLimit reports whether b allows more CPU time than limit.
+func (b bandwidth) exceedsLimit(limit bandwidth) bool {
 	quota, ok1 := b.quota.Number()
 	period, ok2 := b.period.Number()
 	limitQuota, ok3 := limit.quota.Number()

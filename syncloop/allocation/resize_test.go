@@ -276,3 +276,29 @@ func TestTable_RequestResize_Unknown(t *testing.T) {
 	state, _ := s.table.ResizeState("a")
 	assert.Equal(t, NoResize, state)
 }
+
+// TestTable_Resize_Fault: a built-in rule that panics defers a resize, and the table decides again after the next
+// change.
+func TestTable_Resize_Fault(t *testing.T) {
+	broken := true
+	rule := builtIn(func(claims Claims, staying, terminating Sums) []Reason {
+		if broken {
+			return []Reason{{Kind: KindFault, Reason: "Panicked"}}
+		}
+		return nil
+	})
+	s := &resizeStory{table: New(Config{Chain: NewChain(rule)}), now: began, generations: map[string]int64{}}
+	_, err := s.run([]string{"stay", "a", "cpu=1"})
+	require.NoError(t, err)
+	_, err = s.run([]string{"resize", "a", "cpu=2"})
+	require.NoError(t, err)
+	effects := s.table.DecideResizes(nil)
+	require.Len(t, effects, 1)
+	assert.NotEqual(t, AllocateResize, effects[0].Kind)
+	assert.Equal(t, "Panicked", effects[0].Answer.Reason)
+	broken = false
+	s.table.Recheck()
+	effects = s.table.DecideResizes(nil)
+	require.Len(t, effects, 1)
+	assert.Equal(t, AllocateResize, effects[0].Kind)
+}

@@ -149,8 +149,8 @@ type pass struct {
 	decision   Decision
 }
 
-// observation returns the measurement of a signal. It returns false if the measurement is missing or too old.
-func (s *pass) observation(signal Signal) (Observation, bool) {
+// freshObservation returns the measurement of a signal. It returns false if the measurement is missing or too old.
+func (s *pass) freshObservation(signal Signal) (Observation, bool) {
 	o, ok := s.observed.Signals[signal]
 	return o, ok && s.now.Sub(o.Time) < s.policy.MaxAge
 }
@@ -176,7 +176,7 @@ func (s *pass) findUnobservedSignals() {
 			s.decision.Unobserved = append(s.decision.Unobserved, t.Signal)
 		}
 	}
-	slices.SortFunc(s.decision.Unobserved, func(a, b Signal) int { return a.order() - b.order() })
+	slices.SortFunc(s.decision.Unobserved, func(a, b Signal) int { return a.decisionOrder() - b.decisionOrder() })
 }
 
 // findActingThresholds finds the thresholds that are met, and stores since when. It returns, in order, those whose
@@ -184,11 +184,11 @@ func (s *pass) findUnobservedSignals() {
 // stays as it was in the last pass, and does not act.
 func (s *pass) findActingThresholds() (acting []Threshold) {
 	for _, t := range s.policy.Thresholds {
-		o, observed := s.observation(t.Signal)
-		since, wasMet := s.last.metSince[t.key()]
-		if observed && !t.isMet(o, false) && (!s.last.acted[t.key()] || !t.isMet(o, true)) {
-			delete(s.next.metSince, t.key())
-			delete(s.next.acted, t.key())
+		o, observed := s.freshObservation(t.Signal)
+		since, wasMet := s.last.metSince[t.historyKey()]
+		if observed && !t.isMet(o, false) && (!s.last.acted[t.historyKey()] || !t.isMet(o, true)) {
+			delete(s.next.metSince, t.historyKey())
+			delete(s.next.acted, t.historyKey())
 			continue
 		}
 		if !observed && !wasMet {
@@ -197,7 +197,7 @@ func (s *pass) findActingThresholds() (acting []Threshold) {
 		if !wasMet {
 			since = s.now
 		}
-		s.next.metSince[t.key()] = since
+		s.next.metSince[t.historyKey()] = since
 		s.next.pressureAt[t.Signal.Condition()] = s.now
 		if !observed {
 			continue
@@ -206,7 +206,7 @@ func (s *pass) findActingThresholds() (acting []Threshold) {
 			s.wakeAt(since.Add(t.Grace))
 			continue
 		}
-		s.next.acted[t.key()] = true
+		s.next.acted[t.historyKey()] = true
 		if o.Time.After(s.last.observedAt[t.Signal]) {
 			acting = append(acting, t)
 		}

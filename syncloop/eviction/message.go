@@ -32,7 +32,7 @@ func pressureMessage(t Threshold, o Observation, p *Pod) (string, map[string]str
 	name := t.Signal.Resource()
 	var b strings.Builder
 	fmt.Fprintf(&b, "The node was low on resource: %s. Threshold quantity: %s, available: %s. ",
-		name, t.Value.text(t.Signal, o.Capacity), quantityText(name, o.Available))
+		name, t.Value.formatFor(t.Signal, o.Capacity), quantityText(name, o.Available))
 	annotations := map[string]string{AnnotationStarvedResource: string(name)}
 	if request, ok := p.podLevelRequest(name); ok {
 		if used := p.messageUsage(name); used != nil && used.Cmp(request) > 0 {

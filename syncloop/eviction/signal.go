@@ -85,8 +85,8 @@ func (s Signal) isContainerFs() bool { return s == ContainerFsAvailable || s == 
 // isNodeFs reports whether the signal is about the file system with volumes and logs.
 func (s Signal) isNodeFs() bool { return s == NodeFsAvailable || s == NodeFsInodesFree }
 
-// order returns the place of the signal in the order in which one pass prefers signals.
-func (s Signal) order() int { return slices.Index(signalOrder[:], s) }
+// decisionOrder returns the place of the signal in the order in which one pass prefers signals.
+func (s Signal) decisionOrder() int { return slices.Index(signalOrder[:], s) }
 
 // Layout is how images, writable layers, volumes and logs are spread over file systems.
 type Layout uint8

@@ -47,8 +47,8 @@ func (a Amount) Of(capacity int64) int64 {
 	return int64(float64(capacity) * float64(a.Percent/100))
 }
 
-// text returns the amount for a signal with this capacity as the text of a quantity.
-func (a Amount) text(s Signal, capacity int64) string {
+// formatFor returns the amount for a signal with this capacity as the text of a quantity.
+func (a Amount) formatFor(s Signal, capacity int64) string {
 	if a.Percent == 0 {
 		return a.Quantity.String()
 	}
@@ -68,8 +68,8 @@ type Threshold struct {
 // IsSoft reports whether the threshold acts only after its grace period.
 func (t Threshold) IsSoft() bool { return t.Grace > 0 }
 
-// key returns the key of the threshold in a History. A signal has at most one hard and one soft threshold.
-func (t Threshold) key() thresholdKey { return thresholdKey{t.Signal, t.IsSoft()} }
+// historyKey returns the key of the threshold in a History. A signal has at most one hard and one soft threshold.
+func (t Threshold) historyKey() thresholdKey { return thresholdKey{t.Signal, t.IsSoft()} }
 
 // isMet reports whether an observed value is below the threshold; with unresolved, below its value plus its
 // MinReclaim.
@@ -89,7 +89,7 @@ func compareThresholds(a, b Threshold) int {
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(softness(a), softness(b)), cmp.Compare(a.Signal.order(), b.Signal.order()))
+	return cmp.Or(cmp.Compare(softness(a), softness(b)), cmp.Compare(a.Signal.decisionOrder(), b.Signal.decisionOrder()))
 }
 
 // Settings are the eviction fields of a KubeletConfiguration. The keys are names of signals.

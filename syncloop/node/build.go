@@ -189,7 +189,7 @@ func (b *builder) buildLoop() (err error) {
 		OrphanGrace: n.config.Pods.OrphanGrace,
 
 		FromAPIServer: n.scheduling.isFromAPIServer,
-		Resizes:       n.resizes(),
+		Resizes:       n.resizesConfig(),
 		Discard:       n.podCollector.Discard,
 		Rejected:      n.config.Hooks.Rejected,
 		Recorder:      n.config.Recorder,
@@ -239,7 +239,7 @@ func (b *builder) admitHandlers() []syncloop.PodAdmitHandler {
 	n := b.node
 	handlers := n.scheduling.admitHandlers(b.syncerFeatures())
 	if n.evictor != nil {
-		handlers = append([]syncloop.PodAdmitHandler{admitUnderPressure(func() []v1.NodeConditionType { return n.pressure().Conditions })}, handlers...)
+		handlers = append([]syncloop.PodAdmitHandler{admitUnderPressure(func() []v1.NodeConditionType { return n.evictorPressure().Conditions })}, handlers...)
 	}
 	return handlers
 }

@@ -19,17 +19,24 @@ import (
 )
 
 // CgroupManager creates, sizes and removes the cgroups of pods: a *cgroups.Manager. The methods are called
-// concurrently for different pods.
+// concurrently for different pods, and must not block for long, because a sync of a pod waits for them.
 type CgroupManager interface {
 	// Ensure creates the cgroup of a pod if it is missing and writes the values that differ. It returns the
 	// directory for the runtime, also with an error that is only about a limit below what the pod uses. With
-	// the generation of its last success for the pod it need not read anything.
+	// the generation of its last success for the pod it need not read anything. It is called in each sync of a
+	// pod that does not terminate, and once more if the sync resizes containers. After an error without a
+	// directory nothing of the pod starts. After any error the sync is retried with a backoff.
 	Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error)
-	// EnsureQOS does the same for the cgroups that contain the pods.
+	// EnsureQOS does the same for the cgroups that contain the pods. It is called before Ensure if the CPU shares
+	// of all Burstable pods have changed, and every podsync.CgroupCheckPeriod. After an error nothing of the pod
+	// starts whose sync has called it.
 	EnsureQOS(values cgroups.QOSValues) error
-	// List returns the UIDs of all pods that have a cgroup.
+	// List returns the UIDs of all pods that have a cgroup. It is called by one caller at a time when pods have
+	// changed, so that the cgroups of unknown pods are removed. After an error it is called again with a backoff.
 	List() ([]types.UID, error)
-	// Remove removes the cgroup of a pod and kills the processes in it. It is no error if there is none.
+	// Remove removes the cgroup of a pod, after its containers and sandboxes have stopped. It kills processes that
+	// are left in it if the host has the file cgroup.kill, and otherwise returns an error while there are any. It
+	// is no error if there is no cgroup. After an error it is called again with a backoff.
 	Remove(ctx context.Context, uid types.UID) error
 }
 
@@ -99,7 +106,7 @@ func (c *podCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
 	if err := c.setBurstableShares(pod.UID, shares); err != nil {
 		return "", err
 	}
-	return c.manager.Ensure(pod.UID, values, c.generation(values))
+	return c.manager.Ensure(pod.UID, values, c.valuesGeneration(values))
 }
 
 // TearDown implements podsync.Cgroups. The next SetUp writes the smaller sum of the CPU shares.
@@ -153,7 +160,7 @@ func (c *podCgroups) removeLimits(pod *v1.Pod) error {
 	}
 	values := podresources.ValuesForPod(pod, c.policy)
 	values.CPUQuota, values.Memory, values.PIDs = podresources.Unlimited(), podresources.Unlimited(), podresources.Unlimited()
-	_, err = c.manager.Ensure(pod.UID, values, c.generation(values))
+	_, err = c.manager.Ensure(pod.UID, values, c.valuesGeneration(values))
 	return err
 }
 
@@ -215,9 +222,9 @@ func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, wri
 	return c.mu.sum, c.mu.sum == sum
 }
 
-// generation returns a number that changes with the values, and every podsync.CgroupCheckPeriod, so that the
+// valuesGeneration returns a number that changes with the values, and every podsync.CgroupCheckPeriod, so that the
 // files are then read again. It is never 0.
-func (c *podCgroups) generation(values podresources.PodValues) int64 {
+func (c *podCgroups) valuesGeneration(values podresources.PodValues) int64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, values, c.checkPeriod())
 	return int64(h.Sum64()>>1) | 1

@@ -62,9 +62,9 @@ func (n *Node) recordThresholdMet(t eviction.Threshold) {
 	}
 }
 
-// pressure returns the pressure conditions and the missing measurements of the node. Without an evictor it returns
+// evictorPressure returns the pressure conditions and the missing measurements of the node. Without an evictor it returns
 // nothing.
-func (n *Node) pressure() evictor.Pressure {
+func (n *Node) evictorPressure() evictor.Pressure {
 	if n.evictor == nil {
 		return evictor.Pressure{}
 	}
@@ -77,7 +77,7 @@ func (n *Node) pressureConditions() map[v1.NodeConditionType]bool {
 	if n.evictor == nil {
 		return nil
 	}
-	p := n.pressure()
+	p := n.evictorPressure()
 	conditions := map[v1.NodeConditionType]bool{eviction.NodeSignalsUnobserved: len(p.Unobserved) > 0}
 	for _, c := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure} {
 		conditions[c] = slices.Contains(p.Conditions, c)

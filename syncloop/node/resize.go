@@ -9,9 +9,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// resizes returns how the handlers of the loop resize pods: with the runtime of the node, and with the allocated
+// resizesConfig returns how the handlers of the loop resize pods: with the runtime of the node, and with the allocated
 // resources in Config.Pods.AllocatedResources if it is set.
-func (n *Node) resizes() syncloop.Resizes {
+func (n *Node) resizesConfig() syncloop.Resizes {
 	r := syncloop.Resizes{Supported: n.canResize, Refuse: refuseResize}
 	if n.allocated != nil {
 		r.Allocated, r.Save = n.findAllocatedResources, n.allocated.requestSave

@@ -41,9 +41,9 @@ func (p *PodCgroups) SetMaxPIDs(text string) error {
 // driverTimeout is how long a runtime may take to return its cgroup driver.
 const driverTimeout = 2 * time.Second
 
-// release lets a node remove the limits and the cgroups that an earlier process has left. It does nothing if there are
+// configureRelease lets a node remove the limits and the cgroups that an earlier process has left. It does nothing if there are
 // none.
-func (p *PodCgroups) release(c *node.Config, root cgroups.Root, files cgroups.Files, capabilities cgroups.Capabilities) error {
+func (p *PodCgroups) configureRelease(c *node.Config, root cgroups.Root, files cgroups.Files, capabilities cgroups.Capabilities) error {
 	manager, err := cgroups.New(cgroups.Config{Root: root, Files: files, Capabilities: capabilities})
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner strin
 		systemd = driver == cri.CgroupDriverSystemd
 	}
 	if p.Off && capabilities.State == cgroups.Ready {
-		return p.release(c, root, files, capabilities)
+		return p.configureRelease(c, root, files, capabilities)
 	}
 	if c.Log != nil && !p.Off && (systemd || capabilities.State != cgroups.Ready) {
 		reason := capabilities.Reason

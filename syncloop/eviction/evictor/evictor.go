@@ -100,7 +100,7 @@ func (e *Evictor) Step(ctx context.Context) (next time.Time) {
 		if len(d.Reclaim) == 0 || ctx.Err() != nil {
 			return d.NextAt
 		}
-		e.reclaim(ctx, d.Reclaim)
+		e.reclaimKinds(ctx, d.Reclaim)
 	}
 	return e.decideAndEvict(ctx).NextAt
 }
@@ -138,7 +138,7 @@ func (e *Evictor) decideAndEvict(ctx context.Context) eviction.Decision {
 		e.config.Hooks.Acting(*d.Acting)
 	}
 	for _, v := range d.Victims {
-		if !e.evict(v) {
+		if !e.startEviction(v) {
 			e.history = before
 		}
 	}
@@ -206,8 +206,8 @@ func (e *Evictor) setPressure(p Pressure) {
 	}
 }
 
-// evict evicts one victim, and stores its UID for PodStopped. It returns false after an error.
-func (e *Evictor) evict(v eviction.Victim) (evicted bool) {
+// startEviction evicts one victim, and stores its UID for PodStopped. It returns false after an error.
+func (e *Evictor) startEviction(v eviction.Victim) (evicted bool) {
 	e.mu.Lock()
 	e.mu.victims[v.UID] = true // Before the call, because the pod may stop at once.
 	e.mu.Unlock()
@@ -223,9 +223,9 @@ func (e *Evictor) evict(v eviction.Victim) (evicted bool) {
 	return true
 }
 
-// reclaim removes things of each kind. It logs errors and continues, because the next decision depends only on new
+// reclaimKinds removes things of each kind. It logs errors and continues, because the next decision depends only on new
 // measurements.
-func (e *Evictor) reclaim(ctx context.Context, kinds []eviction.ReclaimKind) {
+func (e *Evictor) reclaimKinds(ctx context.Context, kinds []eviction.ReclaimKind) {
 	for _, kind := range kinds {
 		ctx, cancel := e.executor.WithDeadline(ctx, e.executor.Now().Add(e.config.ReclaimTimeout))
 		_, err := contain.CallWithResult(e.guard, "Node.Reclaim", func() (struct{}, error) { return struct{}{}, e.config.Node.Reclaim(ctx, kind) })

@@ -25,7 +25,7 @@ func readDisk(directory string) (disk, error) {
 	if s.Files == 0 {
 		d.freeInodes, d.inodes = math.MaxInt64, math.MaxInt64 // Such as btrfs, which has no limit.
 	}
-	d.device, _, _ = identify(info)
+	d.device, _, _ = fileIdentityAndSize(info)
 	return d, nil
 }
 
@@ -38,8 +38,8 @@ func multiplySaturating(a, b uint64) int64 {
 	return int64(low)
 }
 
-// identify returns the device and the inode of a file, and the bytes that the file occupies.
-func identify(info os.FileInfo) (device, inode, bytes uint64) {
+// fileIdentityAndSize returns the device and the inode of a file, and the bytes that the file occupies.
+func fileIdentityAndSize(info os.FileInfo) (device, inode, bytes uint64) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0, 0

@@ -12,5 +12,5 @@ func readDisk(string) (disk, error) {
 	return disk{}, errors.New("observe: file systems can be measured on Linux only")
 }
 
-// identify returns zeros: only Linux is supported.
-func identify(os.FileInfo) (device, inode, bytes uint64) { return 0, 0, 0 }
+// fileIdentityAndSize returns zeros: only Linux is supported.
+func fileIdentityAndSize(os.FileInfo) (device, inode, bytes uint64) { return 0, 0, 0 }

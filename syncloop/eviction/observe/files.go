@@ -94,7 +94,7 @@ func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage,
 	if ok && now.Sub(known.at) < MaxAge {
 		return known.storage, nil
 	}
-	storage, err := f.measure(ctx, pod)
+	storage, err := f.measureStorage(ctx, pod)
 	if err != nil {
 		return eviction.Storage{}, err
 	}
@@ -104,8 +104,8 @@ func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage,
 	return storage, nil
 }
 
-// measure reads the directories of a pod.
-func (f *Files) measure(ctx context.Context, pod *v1.Pod) (eviction.Storage, error) {
+// measureStorage reads the directories of a pod.
+func (f *Files) measureStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error) {
 	storage := eviction.Storage{Logs: map[string]eviction.DiskUsage{}}
 	walk := &treeWalk{seen: map[[2]uint64]bool{}}
 	for i := range pod.Spec.Volumes {
@@ -162,7 +162,7 @@ func (w *treeWalk) measureTree(ctx context.Context, root string) (eviction.DiskU
 		if err != nil {
 			return err
 		}
-		itsDevice, inode, size := identify(info)
+		itsDevice, inode, size := fileIdentityAndSize(info)
 		if path == root {
 			device = itsDevice
 		}
