@@ -92,6 +92,7 @@ func TestAccess_WithoutFlagOnlyTheUser(t *testing.T) {
 		assert.Equal(t, "this address serves health and metrics only, because every user of the machine can reach it; "+
 			"the agent's user can use the socket "+socket+", or starts the agent with --listen 127.0.0.1:0\n", body, path)
 	}
+	a.flushLogs()
 	for _, line := range log.logged() {
 		assert.NotContains(t, line, "credentials")
 	}
@@ -111,6 +112,7 @@ func TestAccess_ExplicitListenServesEverything(t *testing.T) {
 				assert.Equal(t, exitOK, code, stderr)
 				assert.Contains(t, stdout, "talker-n")
 			}
+			a.flushLogs()
 			var warned []string
 			for _, line := range log.logged() {
 				if strings.Contains(line, "credentials") {
