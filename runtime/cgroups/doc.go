@@ -35,7 +35,8 @@
 //
 // # Files
 //
-// All access goes through the interface Files. NewHostFiles is the host's file system. It follows no symbolic link.
+// All access goes through the interface Files. NewHostFiles is the host's file system. It follows no symbolic link. As a
+// ProcessKiller it also kills the processes that are left in a cgroup.
 // Package cgroupstest has an in-memory directory that enforces the rules of the kernel. It works on every operating
 // system.
 //

@@ -40,7 +40,8 @@ type Config struct {
 	Root Root
 	// Capabilities are the result of Probe for Root.
 	Capabilities Capabilities
-	// Files are the files of the host. The default is NewHostFiles("/").
+	// Files are the files of the host. The default is NewHostFiles("/"). If Files is a ProcessKiller too, Remove uses
+	// it.
 	Files Files
 	// Clock is for the waits of Remove. The default is the real clock.
 	Clock clock.WithTicker
@@ -86,6 +87,7 @@ type Manager struct {
 	config   Config
 	executor executor.Executor
 	pods     keylock.Locks[types.UID]
+	killer   ProcessKiller // nil: Files is none
 
 	mu struct {
 		sync.Mutex
@@ -105,6 +107,7 @@ func New(config Config) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{config: config, executor: executor.Over(config.Clock)}
+	m.killer, _ = config.Files.(ProcessKiller)
 	m.mu.ensured = map[types.UID]ensured{}
 	return m, nil
 }

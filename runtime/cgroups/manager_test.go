@@ -299,8 +299,11 @@ func TestRemove_CG18_ChildrenFirst(t *testing.T) {
 	}
 }
 
-// Processes are killed by the kill file. Where there is none, Remove waits, tries again, and gives up with an error that
-// lists them (CG-16, XB-31).
+// filesWithoutKill is a file system that is no ProcessKiller.
+type filesWithoutKill struct{ cgroups.Files }
+
+// Processes are killed by the kill file. Where there is none and Files kills no process, Remove waits, tries again, and
+// gives up with an error that lists them (CG-16, XB-31).
 func TestRemove_CG16_XB31_Busy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, mode := range []string{"hybrid", "v2"} {
@@ -318,7 +321,9 @@ func TestRemove_CG16_XB31_Busy(t *testing.T) {
 			assert.Zero(t, time.Since(begin))
 		}
 
-		m, dir := newManager(t, cgroupstest.Config{Mode: "v1"})
+		other, dir := newManager(t, cgroupstest.Config{Mode: "v1"})
+		m, err := cgroups.New(cgroups.Config{Root: testRoot(t), Capabilities: other.Capabilities(), Files: filesWithoutKill{dir}})
+		require.NoError(t, err)
 		where, err := m.Ensure("1", podValues(), 1)
 		require.NoError(t, err)
 		dir.SetProcesses("/sys/fs/cgroup/memory"+where, 41, 42, 43, 44, 45, 46, 47, 48, 49)

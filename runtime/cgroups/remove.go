@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,9 +36,9 @@ func (e *BusyError) Error() string {
 // Unwrap returns ErrBusy.
 func (e *BusyError) Unwrap() error { return ErrBusy }
 
-// Remove kills the processes that are left in the cgroup of a pod, where the kernel has the file cgroup.kill, and
-// removes the cgroup with all cgroups in it from every hierarchy. It is called after the containers of the pod have
-// stopped, and may be called again. A nil error means that no hierarchy has the cgroup, also if there was none. While a
+// Remove kills the processes that are left in the cgroup of a pod, and removes the cgroup with all cgroups in it from
+// every hierarchy. It kills by the file cgroup.kill, and where a hierarchy has no such file by Config.Files, if Files is
+// a ProcessKiller. It is called after the containers of the pod have stopped, and may be called again. A nil error means that no hierarchy has the cgroup, also if there was none. While a
 // cgroup is in use Remove waits and tries again, RemoveAttempts times at most, and then returns a *BusyError. It never
 // removes anything outside the cgroup of this pod in the root of this agent. On a host that is not Ready it does
 // nothing.
@@ -67,17 +65,23 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 }
 
 // killAndRemoveDirsOnce removes the directories of a pod once, in every hierarchy and for every QoS class. If
-// the kernel has the file cgroup.kill, it first kills the pod's processes.
+// the kernel has the file cgroup.kill, it first kills the processes of the pod in the unified hierarchy. In the other
+// hierarchies removeTree kills those that prevent a removal.
 func (m *Manager) killAndRemoveDirsOnce(uid types.UID) error {
 	var faults []error
 	for _, dir := range m.podDirs(uid) {
-		if unified := m.config.Capabilities.Unified; unified != "" && m.config.Capabilities.KillFile {
+		unified := m.config.Capabilities.Unified
+		if unified != "" && m.config.Capabilities.KillFile {
 			// Without the directory there is nothing to kill. The kernel also refuses the write in a threaded cgroup; its
 			// processes then show up as busy.
 			_ = m.config.Files.WriteFile(path.Join(unified, dir, killFile), []byte("1"))
 		}
 		for _, mount := range m.config.Capabilities.allMounts() {
-			if err := m.removeTree(path.Join(mount, dir), 0); err != nil {
+			killer := m.killer
+			if mount == unified && m.config.Capabilities.KillFile {
+				killer = nil
+			}
+			if err := m.removeTree(path.Join(mount, dir), killer, 0); err != nil {
 				faults = append(faults, err)
 			}
 		}
@@ -95,8 +99,9 @@ func (m *Manager) podDirs(uid types.UID) []string {
 	return dirs
 }
 
-// removeTree removes a cgroup after the cgroups in it. A missing cgroup is no error.
-func (m *Manager) removeTree(dir string, depth int) error {
+// removeTree removes a cgroup after the cgroups in it. A missing cgroup is no error. If killer is not nil, removeTree
+// kills the processes in each cgroup that it cannot remove, so that the next attempt can.
+func (m *Manager) removeTree(dir string, killer ProcessKiller, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("cgroups: cannot remove %s: more than %d levels of cgroups", dir, maxDepth)
 	}
@@ -107,12 +112,22 @@ func (m *Manager) removeTree(dir string, depth int) error {
 		}
 		return err
 	}
+	var faults []error
 	for _, name := range names {
-		if err := m.removeTree(path.Join(dir, name), depth+1); err != nil {
-			return err
+		if err := m.removeTree(path.Join(dir, name), killer, depth+1); err != nil {
+			faults = append(faults, err)
 		}
 	}
-	return m.removeDir(dir)
+	if len(faults) == 0 {
+		if err = m.removeDir(dir); err == nil {
+			return nil
+		}
+		faults = append(faults, err)
+	}
+	if killer != nil {
+		faults = append(faults, killer.KillProcesses(dir))
+	}
+	return errors.Join(faults...)
 }
 
 // removeDir removes one cgroup without cgroups in it. A missing cgroup is no error. The error is a *BusyError if the
@@ -131,17 +146,12 @@ func (m *Manager) removeDir(dir string) error {
 // readProcesses returns the first processes in a cgroup, at most maxBusyPIDs. It returns nil if they cannot be
 // read, because they are for the text of an error only.
 func (m *Manager) readProcesses(dir string) []int {
-	text, err := m.config.Files.ReadFile(path.Join(dir, "cgroup.procs"))
+	text, err := m.config.Files.ReadFile(path.Join(dir, processesFile))
 	if err != nil {
 		return nil // They are for the text of an error only.
 	}
-	var pids []int
-	for field := range strings.FieldsSeq(string(text)) {
-		if pid, err := strconv.Atoi(field); err == nil && len(pids) < maxBusyPIDs {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+	pids := parsePIDs(text)
+	return pids[:min(len(pids), maxBusyPIDs)]
 }
 
 // List returns the UIDs of all pods that have a cgroup in the root of this agent, in any hierarchy, in order. The

@@ -35,8 +35,8 @@ type CgroupManager interface {
 	// changed, so that the cgroups of unknown pods are removed. After an error it is called again with a backoff.
 	List() ([]types.UID, error)
 	// Remove removes the cgroup of a pod, after its containers and sandboxes have stopped. It kills processes that
-	// are left in it if the host has the file cgroup.kill, and otherwise returns an error while there are any. It
-	// is no error if there is no cgroup. After an error it is called again with a backoff.
+	// are left in it, and returns an error while there are any. It is no error if there is no cgroup. After an
+	// error it is called again with a backoff.
 	Remove(ctx context.Context, uid types.UID) error
 }
 

@@ -26,7 +26,8 @@ type Config struct {
 	PageSize int64
 }
 
-// Dir is a cgroup file system in memory. It implements cgroups.Files.
+// Dir is a cgroup file system in memory. It implements cgroups.Files and
+// cgroups.ProcessKiller.
 type Dir struct {
 	config Config
 
@@ -184,6 +185,25 @@ func (d *Dir) Remove(name string) error {
 		return &fs.PathError{Op: "Remove", Path: name, Err: syscall.EBUSY}
 	}
 	delete(d.groups, name)
+	return nil
+}
+
+// KillProcesses ends the processes in one cgroup, in every cgroup that they are in. It implements
+// cgroups.ProcessKiller.
+func (d *Dir) KillProcesses(name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.recordCallAndReturnInjectedError("KillProcesses", name, ""); err != nil {
+		return err
+	}
+	g := d.groups[name]
+	if g == nil {
+		return nil
+	}
+	killed := g.processes
+	for _, other := range d.groups {
+		other.processes = slices.DeleteFunc(slices.Clone(other.processes), func(pid int) bool { return slices.Contains(killed, pid) })
+	}
 	return nil
 }
 

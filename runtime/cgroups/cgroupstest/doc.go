@@ -5,6 +5,7 @@
 //     memory limit above the limit of memory and swap together is EINVAL too.
 //   - A memory limit below the usage is EBUSY on cgroup v1.
 //   - A directory with processes or with other directories cannot be removed: EBUSY.
+//   - KillProcesses ends the processes of one cgroup, and the file cgroup.kill also ends the processes of the cgroups in it.
 //   - A cgroup of v2 has the files of a controller if its parent has enabled the controller.
 //   - A memory limit is rounded down to pages, and CPU shares are cut to their bounds.
 //
