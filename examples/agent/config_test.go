@@ -129,6 +129,39 @@ func TestConfig_Eviction(t *testing.T) {
 	require.ErrorContains(t, err, "evictionHard")
 }
 
+// TestConfig_EV7_DefaultThresholds: hard thresholds of the file replace all defaults, also if the file has none.
+// mergeDefaultEvictionSettings keeps the defaults of the other signals.
+func TestConfig_EV7_DefaultThresholds(t *testing.T) {
+	for text, flag := range map[string]string{
+		"evictionHard: {memory.available: 1Gi}\n":                                      "memory.available<1Gi",
+		"evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: false\n": "memory.available<1Gi",
+		"evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: true\n":  "memory.available<1Gi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%",
+		"evictionHard: {}\n": "",
+		"evictionHard: null\nmergeDefaultEvictionSettings: true\n": "unset",
+		"mergeDefaultEvictionSettings: true\n":                     "unset",
+	} {
+		o, err := parseAgentOptions([]string{"--config", kubeletFile(t, text)})
+		require.NoError(t, err, text)
+		assert.Empty(t, o.warnings, text)
+		var want options
+		if flag != "unset" {
+			require.NoError(t, want.eviction.SetHard(flag))
+		}
+		assert.Equal(t, want.eviction, o.eviction, text)
+	}
+}
+
+// TestConfig_EvictionInMemory: simulated containers are evicted only if a flag or a field of the file sets thresholds.
+func TestConfig_EvictionInMemory(t *testing.T) {
+	for flags, evicts := range map[string]bool{"": false, "--eviction-max-pod-grace-period=5": false, "--eviction-hard=pid.available<1": true} {
+		o, err := parseAgentOptions(strings.Fields(flags))
+		require.NoError(t, err)
+		c, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		assert.Equal(t, evicts, c.Eviction.Signals != nil, flags)
+	}
+}
+
 // TestConfig_Warnings: a field for kubelets only is a warning, one sentence each.
 func TestConfig_Warnings(t *testing.T) {
 	file := kubeletFile(t, "address: 0.0.0.0\nregistryBurst: 7\nregistryPullQPS: 5\nregisterNode: true\nshutdownGracePeriod: 30s\ndefaultPodSysctls: {net.ipv4.tcp_keepalive_time: \"60\"}\n")

@@ -20,10 +20,10 @@ func (o *options) allFlags() flagSet {
 	return slices.Concat(o.nodeFlags(), o.timingFlags(), o.evictionFlags(), o.localAPIFlags())
 }
 
-// evictionFlags returns the flags about evictions under pressure, which need the runtime cri.
+// evictionFlags returns the flags about evictions under pressure.
 func (o *options) evictionFlags() flagSet {
 	return flagSet{
-		{name: "eviction-hard", value: "SIGNAL<N,...", description: "evict pods below these thresholds, with cri (off); or default", set: o.eviction.SetHard},
+		{name: "eviction-hard", value: "SIGNAL<N,...", description: "thresholds of evictions (with cri the kubelet's, in memory none); empty for none", set: o.eviction.SetHard},
 		{name: "eviction-soft", value: "SIGNAL<N,...", description: "thresholds that act after their grace period (none)", set: o.eviction.SetSoft},
 		{name: "eviction-soft-grace-period", value: "SIGNAL=DURATION,...", description: "grace periods of the soft thresholds", set: o.eviction.SetSoftGracePeriod},
 		{name: "eviction-minimum-reclaim", value: "SIGNAL=N,...", description: "how much more than a threshold must become available (0)", set: o.eviction.SetMinimumReclaim},

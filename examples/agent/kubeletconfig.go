@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/document"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 )
 
 // maxConfigSize is the maximum size of a configuration file.
@@ -52,6 +53,7 @@ type kubeletConfig struct {
 	EvictionMinimumReclaim   map[string]string   `json:"evictionMinimumReclaim"`
 	EvictionTransition       string              `json:"evictionPressureTransitionPeriod"`
 	EvictionMaxPodGrace      int32               `json:"evictionMaxPodGracePeriod"`
+	MergeDefaultEviction     bool                `json:"mergeDefaultEvictionSettings"`
 	CrashLoopBackOff         struct {
 		Max string `json:"maxContainerRestartPeriod"`
 	} `json:"crashLoopBackOff"`
@@ -68,7 +70,7 @@ const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgr
 	healthzPort imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
 	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups
 	localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy
-	memoryReservationPolicy memorySwap memoryThrottlingFactor mergeDefaultEvictionSettings nodeLeaseDurationSeconds
+	memoryReservationPolicy memorySwap memoryThrottlingFactor nodeLeaseDurationSeconds
 	nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit
 	podsPerCore preloadedImagesVerificationAllowlist protectKernelDefaults providerID qosReserved readOnlyPort
 	registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates runOnce
@@ -182,7 +184,8 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		text("clusterDNS", some(len(c.ClusterDNS) > 0, "cluster-dns"), strings.Join(c.ClusterDNS, ",")),
 		text("clusterDomain", some(c.ClusterDomain != "", "cluster-domain"), c.ClusterDomain),
 		text("resolvConf", "resolv-conf", c.ResolvConf),
-		text("evictionHard", some(len(c.EvictionHard) > 0, "eviction-hard"), signalText(c.EvictionHard, "<")),
+		text("mergeDefaultEvictionSettings", "", ""), // A part of evictionHard.
+		text("evictionHard", "eviction-hard", signalText(c.hardThresholds(), "<")),
 		text("evictionSoft", some(len(c.EvictionSoft) > 0, "eviction-soft"), signalText(c.EvictionSoft, "<")),
 		text("evictionSoftGracePeriod", some(len(c.EvictionSoftGracePeriod) > 0, "eviction-soft-grace-period"), signalText(c.EvictionSoftGracePeriod, "=")),
 		text("evictionMinimumReclaim", some(len(c.EvictionMinimumReclaim) > 0, "eviction-minimum-reclaim"), signalText(c.EvictionMinimumReclaim, "=")),
@@ -190,6 +193,17 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		number("evictionMaxPodGracePeriod", "eviction-max-pod-grace-period", c.EvictionMaxPodGrace),
 		text("crashLoopBackOff", some(c.CrashLoopBackOff.Max != "", "max-container-restart-period"), c.CrashLoopBackOff.Max),
 	}
+}
+
+// hardThresholds returns the hard eviction thresholds of the file. If the file wants that, it adds the kubelet's
+// default for each signal that the file does not set. (EV-7)
+func (c *kubeletConfig) hardThresholds() map[string]string {
+	thresholds := map[string]string{}
+	if c.MergeDefaultEviction {
+		thresholds = eviction.DefaultHard()
+	}
+	maps.Copy(thresholds, c.EvictionHard)
+	return thresholds
 }
 
 // isZeroValue reports whether a text is 0 or a zero duration, such as 0s.

@@ -61,7 +61,10 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 	if o.stateDir != "" {
 		lockToCloseAlsoOnError, faults[1] = o.lockAndConfigureStateDir(&c)
 	}
-	if o.runtime == "cri" && faults[1] == nil {
+	switch {
+	case o.runtime == "memory":
+		faults[2] = o.configureEvictionsInMemory(&c)
+	case o.runtime == "cri" && faults[1] == nil:
 		faults[2] = o.configureCRI(&c)
 	}
 	return c, lockToCloseAlsoOnError, errors.Join(faults[:]...)

@@ -147,7 +147,7 @@ func TestNodeConfig_CRI(t *testing.T) {
 	}()
 	o, err := parseAgentOptions([]string{
 		"--manifests", "manifests", "--runtime", "cri", "--max-container-restart-period", "1m", "--cri-endpoint", "/no/such.sock", "--cri-endpoint", socket,
-		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2",
+		"--state-dir", t.TempDir(), "--state-dir", state, "--node-ip", "192.0.2.1", "--node-ip", "192.0.2.2", "--eviction-hard", "",
 	})
 	require.NoError(t, err)
 	c, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -61,6 +63,14 @@ func (o *options) configureCRI(c *node.Config) error {
 		c.Containers.HostIPs = firstGlobalIPv4()
 	}
 	return nil
+}
+
+// configureEvictionsInMemory lets the node evict simulated pods if a flag sets thresholds. It measures this host.
+func (o *options) configureEvictionsInMemory(c *node.Config) error {
+	if !o.eviction.HasThresholds() {
+		return nil
+	}
+	return o.eviction.Configure(c, cmp.Or(o.stateDir, os.TempDir()), nil)
 }
 
 // firstGlobalIPv4 returns a list with the machine's first global unicast IPv4 address, or an empty list.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"maps"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -52,6 +53,9 @@ func (o *options) effectiveConfig(c *node.Config) jsonObject {
 		if value != "" {
 			config[field] = value
 		}
+	}
+	if c.Eviction.Signals != nil {
+		maps.Copy(config, o.eviction.ConfigFields())
 	}
 	if o.runtime == "cri" {
 		config["containerRuntimeEndpoint"] = o.endpoint

@@ -58,7 +58,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.Func("log-dir", "`directory` of containers' logs, for this node alone; if empty /var/log/pods, for cri", o.logs.SetDir)
 	f.Func("cgroups-per-qos", "`true` gives each pod a cgroup with its limits, for cri; the default", o.cgroups.SetPerQOS)
 	f.Func("pod-max-pids", "`number` of processes of a pod at most, with --cgroups-per-qos; -1, the default, is no limit", o.cgroups.SetMaxPIDs)
-	f.Func("eviction-hard", "`thresholds` below which pods are evicted, as memory.available<100Mi, for cri; default for the kubelet's; off if absent", o.eviction.SetHard)
+	f.Func("eviction-hard", "`thresholds` below which pods are evicted, as memory.available<100Mi; empty for none; if absent the kubelet's with cri, and none in memory", o.eviction.SetHard)
 	f.Func("eviction-soft", "`thresholds` that act after their grace period; none if absent", o.eviction.SetSoft)
 	f.Func("eviction-soft-grace-period", "`periods` of the soft thresholds, as memory.available=90s", o.eviction.SetSoftGracePeriod)
 	f.Func("eviction-minimum-reclaim", "`amounts` above a threshold that must become available, as nodefs.available=1Gi", o.eviction.SetMinimumReclaim)
@@ -171,7 +171,10 @@ func (o *options) nodeConfigAndLockRoot(server apiserver.Server, log *slog.Logge
 		c.Pods.Sources = map[string]source.Source{"file": static}
 	}
 	if o.runtime == "memory" {
-		return config, nil
+		if o.eviction.HasThresholds() {
+			err = o.eviction.Configure(c, os.TempDir(), nil)
+		}
+		return config, err
 	}
 	return config, o.lockRootAndConfigureCRI(&config)
 }

@@ -61,7 +61,8 @@ func joinContainerd(t *testing.T, version e2e.Version) *onContainerd {
 	args := []string{"--kubeconfig", kubeconfig, "--hostname-override", "n1", "--runtime", "cri",
 		"--container-runtime-endpoint", containerd.Endpoint, "--root-dir", o.root,
 		"--log-dir", filepath.Join(o.root, "log", "pods"), "--log-links", filepath.Join(o.root, "log", "containers"), "--pod-manifest-path", o.manifests,
-		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", control.ClientCA()}
+		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", control.ClientCA(),
+		"--eviction-hard", ""} // A full disk of the host fails no test.
 	o.start = func() {
 		o.kill, o.log, err = control.Run(program, args...)
 		require.NoError(t, err)

@@ -131,7 +131,7 @@ func newContest(t *testing.T) *contest {
 	dir := c.containerd[oursNode].Dir
 	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
 		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"), "--log-dir", filepath.Join(dir, "node", "log", "pods"),
-		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA())
+		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA(), "--eviction-hard", "") // As the kubelet of the lab.
 	c.pid[oursNode] = p.cmd.Process.Pid
 	k, err := c.lab.StartKubelet(t.Context(), kubeletNode, c.containerd[kubeletNode].Endpoint, c.containerd[kubeletNode].Dir)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -122,12 +124,26 @@ func FreePort(t T) string {
 // Start starts the agent, which must not run. It does not wait for anything.
 func (a *Agent) Start() {
 	a.t.Helper()
-	run := exec.Command(a.program, a.args...)
+	run := exec.Command(a.program, slices.Concat(a.noEvictionFlags(), a.args)...)
 	run.Stdout, run.Stderr = a.log, a.log
 	var err error
 	if a.process, err = startProcess(run); err != nil {
 		a.t.Fatalf("e2e: %v", err)
 	}
+}
+
+// noEvictionFlags returns the flags that switch evictions under pressure off, so that a full disk of the host fails no
+// test. Flags of the test override them. An agent of a release without evictions gets no flags.
+func (a *Agent) noEvictionFlags() []string {
+	a.t.Helper()
+	help, err := exec.Command(a.program, "--help").CombinedOutput()
+	if err != nil {
+		a.t.Fatalf("e2e: %s --help: %v\n%s", a.program, err, help)
+	}
+	if !bytes.Contains(help, []byte("--eviction-hard")) {
+		return nil
+	}
+	return []string{"--eviction-hard", ""}
 }
 
 // AddFlags adds flags for the next Start. A flag that is given twice counts as it was given last.

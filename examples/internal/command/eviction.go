@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	goruntime "runtime"
 	"strconv"
 	"time"
 
@@ -12,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// Eviction holds the flags for evictions, which are the kubelet's. The node evicts no pod by itself unless
-// --eviction-hard or --eviction-soft is set.
+// Eviction holds the flags for evictions, which are the kubelet's. Without --eviction-hard the hard thresholds are the
+// kubelet's defaults.
 type Eviction struct {
 	settings eviction.Settings
 	policy   eviction.Policy
@@ -22,7 +24,8 @@ type Eviction struct {
 // defaultThresholds is the value of --eviction-hard for the kubelet's default thresholds.
 const defaultThresholds = "default"
 
-// SetHard sets the flag --eviction-hard. With an empty text only limits of local storage are enforced.
+// SetHard sets the flag --eviction-hard. With an empty text there are no hard thresholds; limits of local storage are
+// enforced all the same, as in the kubelet.
 func (e *Eviction) SetHard(text string) (err error) {
 	if text == defaultThresholds {
 		e.settings.Hard = eviction.DefaultHard()
@@ -73,23 +76,58 @@ func (e *Eviction) SetMaxPodGrace(text string) (err error) {
 	return nil
 }
 
-// Configure lets a node evict pods. root is its directory with volumes, and c.Logs.Root the one with logs. The runtime
-// returns the directory of its images. Without thresholds from flags Configure does nothing. The error names every fault
-// of the flags.
+// HasThresholds reports whether a flag sets thresholds, also if it sets none with an empty text. Simulated containers
+// are evicted only then, because they use nothing of this host.
+func (e *Eviction) HasThresholds() bool { return e.settings.Hard != nil || e.settings.Soft != nil }
+
+// settingsOrDefault returns the settings of the flags. Without --eviction-hard it adds the kubelet's defaults, as the
+// kubelet does also with --eviction-soft. (EV-7)
+func (e *Eviction) settingsOrDefault() eviction.Settings {
+	settings := e.settings
+	if settings.Hard == nil {
+		settings.Hard = eviction.DefaultHard()
+	}
+	return settings
+}
+
+// ConfigFields returns the settings in use as fields of a KubeletConfiguration, without the empty ones.
+func (e *Eviction) ConfigFields() map[string]any {
+	settings := e.settingsOrDefault()
+	fields := map[string]any{
+		"evictionHard": settings.Hard, "evictionMaxPodGracePeriod": e.policy.MaxPodGraceSeconds,
+		"evictionPressureTransitionPeriod": cmp.Or(e.policy.TransitionPeriod, eviction.DefaultTransitionPeriod).String(),
+	}
+	for name, values := range map[string]map[string]string{
+		"evictionSoft": settings.Soft, "evictionSoftGracePeriod": settings.SoftGracePeriod, "evictionMinimumReclaim": settings.MinimumReclaim,
+	} {
+		if len(values) > 0 {
+			fields[name] = values
+		}
+	}
+	return fields
+}
+
+// Configure lets a node evict pods. root is its directory with volumes, and c.Logs.Root the one with logs. images
+// returns the directory of the images; nil: they share the file system of root. On other systems than Linux, where no
+// signal can be measured, Configure does nothing unless HasThresholds. The error names every fault of the flags.
 func (e *Eviction) Configure(c *node.Config, root string, images runtime.ImageFilesystem) error {
-	if e.settings.Hard == nil && e.settings.Soft == nil {
+	if goruntime.GOOS != "linux" && !e.HasThresholds() {
 		return nil
 	}
-	thresholds, err := e.settings.Thresholds()
+	thresholds, err := e.settingsOrDefault().Thresholds()
 	if err != nil {
 		return err
 	}
 	policy := e.policy
 	policy.Thresholds = thresholds
-	host := observe.NewHost(observe.HostConfig{NodeDirectory: root, ImageDirectory: func(ctx context.Context) (string, error) {
-		usage, err := images.ImageFilesystem(ctx)
-		return usage.Directory, err
-	}})
+	measure := observe.HostConfig{NodeDirectory: root}
+	if images != nil {
+		measure.ImageDirectory = func(ctx context.Context) (string, error) {
+			usage, err := images.ImageFilesystem(ctx)
+			return usage.Directory, err
+		}
+	}
+	host := observe.NewHost(measure)
 	files := observe.FilesConfig{VolumeDirectory: observe.VolumeDirectory(root)}
 	if c.Logs.Root != "" {
 		files.LogDirectory = observe.LogDirectory(c.Logs.Root)
