@@ -129,9 +129,9 @@ func TestConfig_Eviction(t *testing.T) {
 	require.ErrorContains(t, err, "evictionHard")
 }
 
-// TestConfig_EV7_DefaultThresholds: hard thresholds of the file replace all defaults, also if the file has none.
+// TestConfig_DefaultThresholds: hard thresholds of the file replace all defaults, also if the file has none.
 // mergeDefaultEvictionSettings keeps the defaults of the other signals.
-func TestConfig_EV7_DefaultThresholds(t *testing.T) {
+func TestConfig_DefaultThresholds(t *testing.T) {
 	for text, flag := range map[string]string{
 		"evictionHard: {memory.available: 1Gi}\n":                                      "memory.available<1Gi",
 		"evictionHard: {memory.available: 1Gi}\nmergeDefaultEvictionSettings: false\n": "memory.available<1Gi",

@@ -23,7 +23,7 @@ func (o *options) allFlags() flagSet {
 // evictionFlags returns the flags about evictions under pressure.
 func (o *options) evictionFlags() flagSet {
 	return flagSet{
-		{name: "eviction-hard", value: "SIGNAL<N,...", description: "thresholds of evictions (with cri the kubelet's, in memory none); empty for none", set: o.eviction.SetHard},
+		{name: "eviction-hard", value: "SIGNAL<N,...", description: "eviction thresholds (with cri the kubelet's, in memory none); empty for none", set: o.eviction.SetHard},
 		{name: "eviction-soft", value: "SIGNAL<N,...", description: "thresholds that act after their grace period (none)", set: o.eviction.SetSoft},
 		{name: "eviction-soft-grace-period", value: "SIGNAL=DURATION,...", description: "grace periods of the soft thresholds", set: o.eviction.SetSoftGracePeriod},
 		{name: "eviction-minimum-reclaim", value: "SIGNAL=N,...", description: "how much more than a threshold must become available (0)", set: o.eviction.SetMinimumReclaim},

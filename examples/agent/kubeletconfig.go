@@ -196,7 +196,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 }
 
 // hardThresholds returns the hard eviction thresholds of the file. If the file wants that, it adds the kubelet's
-// default for each signal that the file does not set. (EV-7)
+// default for each signal that the file does not set.
 func (c *kubeletConfig) hardThresholds() map[string]string {
 	thresholds := map[string]string{}
 	if c.MergeDefaultEviction {

@@ -81,7 +81,7 @@ func (e *Eviction) SetMaxPodGrace(text string) (err error) {
 func (e *Eviction) HasThresholds() bool { return e.settings.Hard != nil || e.settings.Soft != nil }
 
 // settingsOrDefault returns the settings of the flags. Without --eviction-hard it adds the kubelet's defaults, as the
-// kubelet does also with --eviction-soft. (EV-7)
+// kubelet does also with --eviction-soft.
 func (e *Eviction) settingsOrDefault() eviction.Settings {
 	settings := e.settings
 	if settings.Hard == nil {

@@ -23,9 +23,9 @@ func (d imageDisk) ImageFilesystem(context.Context) (runtime.FilesystemUsage, er
 	return runtime.FilesystemUsage{Directory: d.directory}, nil
 }
 
-// TestEviction_EV7_Defaults: without --eviction-hard the node has the kubelet's hard thresholds, also with soft ones.
+// TestEviction_Defaults: without --eviction-hard the node has the kubelet's hard thresholds, also with soft ones.
 // --eviction-hard=default names them, and an empty one has none.
-func TestEviction_EV7_Defaults(t *testing.T) {
+func TestEviction_Defaults(t *testing.T) {
 	if goruntime.GOOS != "linux" {
 		t.Skip("no default on a system without measurements")
 	}
