@@ -57,6 +57,9 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	if h.table.NeedsReview() || !h.OrphanGraceOver() { // The loop has to wake at the end of the orphan grace.
 		h.wake()
 	}
+	if !h.workersAreReported.Load() && c.waitsForWorker() {
+		h.requestHousekeeping()
+	}
 	return nil
 }
 
@@ -67,6 +70,18 @@ type cleanup struct {
 	workers       map[types.UID]podworkers.PodWorkerSync // the pods with a worker
 	generation    uint64                                 // of the workers, read before everything else
 	running       []runtime.Pod                          // from the last listing of the runtime
+}
+
+// waitsForWorker reports whether a pod that is not desired still has a worker, or a pod waits for another pod to
+// terminate. The end of the worker needs another housekeeping.
+func (c *cleanup) waitsForWorker() bool {
+	desired := 0
+	for _, pod := range c.pods {
+		if _, ok := c.workers[pod.UID]; ok {
+			desired++
+		}
+	}
+	return desired < len(c.workers) || len(c.table.WaitingUIDs()) > 0
 }
 
 // removeOrphanedStatuses removes the stored status of each UID that has neither a desired pod or mirror pod nor

@@ -34,8 +34,8 @@
 // reason AdmissionDeferred, and its message names those pods. The loop decides about waiting pods in
 // order of arrival, and their claims count like the claims of running pods. A waiting pod of an API
 // server is rejected after the longest grace period of those pods and 30 s. Other pods wait without a
-// limit. Handlers.NotifyWorkerChange reports a change of a worker. Without it waiting pods wait for the
-// next housekeeping.
+// limit. Handlers.NotifyWorkerChange reports a change of a worker. In a program that never calls it,
+// housekeeping is repeated once per period while a pod waits or the worker of an undesired pod exists.
 //
 // Package allocation decides, and HandlersConfig.Admit is its chain. AdmitRule makes a handler from a
 // rule that declares the claims of a pod: its cost does not depend on the number of pods. Any other

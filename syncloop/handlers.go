@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -117,6 +118,8 @@ type Handlers struct {
 	// changedWorkers are the pods whose workers have reported a change.
 	changedWorkers *dirty.Set[struct{}]
 	changed        []dirty.Entry[struct{}] // reused by updateAllocationsOfChangedWorkers
+	// workersAreReported is true once NotifyWorkerChange was called.
+	workersAreReported atomic.Bool
 
 	// Scheduling answers questions of other goroutines.
 	*Scheduling

@@ -17,11 +17,15 @@ import (
 
 // NotifyWorkerChange reports that the worker of a pod has changed: podworkers.Hooks.Phase and Forgotten call
 // it. The loop then decides again about the pods that wait for this pod to terminate. If the worker has seen
-// the pod stop, Fits and Allocated no longer count the pod, from this call on. It never blocks, and any
-// goroutine may call it.
+// the pod stop, Fits and Allocated no longer count the pod, from this call on. If the worker has finished,
+// housekeeping follows. NotifyWorkerChange never blocks, and any goroutine may call it.
 func (h *Handlers) NotifyWorkerChange(uid types.UID) {
+	h.workersAreReported.Store(true)
 	h.changedWorkers.Add(uid, struct{}{})
 	h.Scheduling.recordWorkerChangeForUsage(uid)
+	if worker := h.config.Workers.View(uid); !worker.Known || worker.Stage == lifecycle.StageFinished {
+		h.requestHousekeeping()
+	}
 }
 
 // updateAllocationsOfChangedWorkers updates the allocation of each pod whose worker has reported a change since
