@@ -49,7 +49,7 @@
 //	              podworkers/podsync/hookhttp  runtime/cri  runtime/cgroups  syncloop/eviction/observe  syncloop/internal/respond  syncloop/cluster/client  syncloop/cluster/internal/review
 //	    shells    syncloop/cluster/feed
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
-//	    kits      podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
+//	    kits      podmanager/podtest  podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
 //	              workqueue/workqueuetest  runtime/cgroups/cgroupstest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status

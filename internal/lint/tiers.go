@@ -31,6 +31,7 @@ var tiers = map[string]Tier{
 	"podworkers/podsync/plan":             Experimental,
 	"podmanager/podstatus":                Beta,
 	"podmanager/podresources":             Experimental,
+	"podmanager/podtest":                  Experimental,
 	"podworkers/podsync/volumes":          Beta,
 	"podworkers/podsync/volumes/inmemory": Experimental,
 	"podworkers/podsync/volumestest":      Beta,

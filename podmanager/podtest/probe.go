@@ -1,0 +1,161 @@
+package podtest
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
+)
+
+// ProbeKind is the kind of a probe.
+type ProbeKind runtime.Purpose
+
+// The kinds of probes.
+const (
+	Readiness = ProbeKind(runtime.ReadinessProbe)
+	Liveness  = ProbeKind(runtime.LivenessProbe)
+	Startup   = ProbeKind(runtime.StartupProbe)
+)
+
+// HookKind is the kind of a lifecycle hook.
+type HookKind runtime.Purpose
+
+// The kinds of hooks.
+const (
+	PostStart = HookKind(runtime.PostStartHook)
+	PreStop   = HookKind(runtime.PreStopHook)
+)
+
+// ProbeOption is an option of Probe: an AnswerOption, Every, After, TimesOut or Threshold.
+type ProbeOption interface{ applyToProbe(*probeState) }
+
+// AnswerOption describes the results of a probe or hook during one period.
+type AnswerOption func(*memory.Answers)
+
+// probeState is a probe while its options are applied.
+type probeState struct {
+	v1.Probe
+	builder *PodBuilder
+	answers memory.Answers
+}
+
+// probeOption is a ProbeOption that does not describe results.
+type probeOption func(*probeState)
+
+func (o probeOption) applyToProbe(p *probeState)  { o(p) }
+func (o AnswerOption) applyToProbe(p *probeState) { o(&p.answers) }
+
+// Probe adds a probe to the last container. The probe is due each second and fails at the first failure, unless Every
+// and Threshold say otherwise. A probe of the same kind is replaced. Before the first container it is a fault.
+func (b *PodBuilder) Probe(kind ProbeKind, options ...ProbeOption) *PodBuilder {
+	c := b.last.get()
+	if c == nil {
+		b.addFault("Probe: the pod has no container yet: call Container first")
+		return b
+	}
+	state := &probeState{builder: b, Probe: v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{string(kind)}}}, PeriodSeconds: 1, FailureThreshold: 1}}
+	for _, o := range options {
+		o.applyToProbe(state)
+	}
+	switch kind {
+	case Readiness:
+		c.ReadinessProbe = &state.Probe
+	case Liveness:
+		c.LivenessProbe = &state.Probe
+	case Startup:
+		c.StartupProbe = &state.Probe
+	default:
+		b.addFault("Probe: there is no probe %q: expected Readiness, Liveness or Startup", kind)
+		return b
+	}
+	b.setAnswers(c.Name, string(kind), state.answers)
+	return b
+}
+
+// Hook adds a lifecycle hook to the last container. A hook of the same kind is replaced. Before the first container it
+// is a fault.
+func (b *PodBuilder) Hook(kind HookKind, options ...AnswerOption) *PodBuilder {
+	c := b.last.get()
+	if c == nil {
+		b.addFault("Hook: the pod has no container yet: call Container first")
+		return b
+	}
+	handler := &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{string(kind)}}}
+	if c.Lifecycle == nil {
+		c.Lifecycle = &v1.Lifecycle{}
+	}
+	switch kind {
+	case PostStart:
+		c.Lifecycle.PostStart = handler
+	case PreStop:
+		c.Lifecycle.PreStop = handler
+	default:
+		b.addFault("Hook: there is no hook %q: expected PostStart or PreStop", kind)
+		return b
+	}
+	var answers memory.Answers
+	for _, o := range options {
+		o(&answers)
+	}
+	b.setAnswers(c.Name, string(kind), answers)
+	return b
+}
+
+// setAnswers stores the results of a probe or hook in the annotation of the in-memory runtime. Without results it
+// removes the annotation.
+func (b *PodBuilder) setAnswers(container, purpose string, answers memory.Answers) {
+	key := memory.AnnotationPrefix + container + "." + purpose
+	if len(answers.Sequence) == 0 {
+		delete(b.pod.Annotations, key)
+		return
+	}
+	b.pod.Annotations = setInMap(b.pod.Annotations, key, answers.String())
+}
+
+// Every sets the period of the probe.
+func Every(d time.Duration) ProbeOption {
+	return probeOption(func(p *probeState) { p.PeriodSeconds = p.builder.wholeSeconds("Every", d) })
+}
+
+// After sets the initial delay of the probe.
+func After(d time.Duration) ProbeOption {
+	return probeOption(func(p *probeState) { p.InitialDelaySeconds = p.builder.wholeSeconds("After", d) })
+}
+
+// TimesOut sets the timeout of the probe.
+func TimesOut(d time.Duration) ProbeOption {
+	return probeOption(func(p *probeState) { p.TimeoutSeconds = p.builder.wholeSeconds("TimesOut", d) })
+}
+
+// Threshold sets the number of failures after which the probe has failed.
+func Threshold(failures int32) ProbeOption {
+	return probeOption(func(p *probeState) { p.FailureThreshold = failures })
+}
+
+// SucceedsFor makes the calls of a period succeed.
+func SucceedsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerOK, d) }
+
+// Fails makes all further calls fail.
+func Fails() AnswerOption { return answerFor(memory.AnswerFail, 0) }
+
+// FailsFor makes the calls of a period fail.
+func FailsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerFail, d) }
+
+// Hangs makes all further calls return nothing until they are canceled.
+func Hangs() AnswerOption { return answerFor(memory.AnswerHang, 0) }
+
+// HangsFor makes the calls of a period return nothing until they are canceled.
+func HangsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerHang, d) }
+
+// Takes makes all further calls succeed after d.
+func Takes(d time.Duration) AnswerOption {
+	return func(a *memory.Answers) {
+		a.Sequence = append(a.Sequence, memory.Answer{Takes: d})
+	}
+}
+
+func answerFor(kind memory.AnswerKind, d time.Duration) AnswerOption {
+	return func(a *memory.Answers) { a.Sequence = append(a.Sequence, memory.Answer{Kind: kind, For: d}) }
+}
