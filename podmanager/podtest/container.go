@@ -1,6 +1,7 @@
 package podtest
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,10 @@ import (
 
 // ContainerOption is an option of Container, InitContainer and Sidecar: a RunOption, Then, Image, Command, Requests or
 // Limits.
-type ContainerOption interface{ applyToContainer(*containerState) }
+type ContainerOption interface{ isContainerOption() }
 
-// RunOption describes one start of a container.
-type RunOption func(*runState)
+// RunOption describes one start of a container. The zero value changes nothing.
+type RunOption struct{ edit func(*runState) }
 
 // containerState is a container while its options are applied.
 type containerState struct {
@@ -32,16 +33,27 @@ type runState struct {
 }
 
 // containerOption is a ContainerOption that does not describe a start.
-type containerOption func(*containerState)
+type containerOption struct{ edit func(*containerState) }
 
-func (o containerOption) applyToContainer(c *containerState) { o(c) }
+func (containerOption) isContainerOption() {}
+func (RunOption) isContainerOption()       {}
 
-func (o RunOption) applyToContainer(c *containerState) { c.runs[0].apply(o) }
+// apply applies an option to the container or to its first start.
+func (c *containerState) apply(o ContainerOption) {
+	switch o := o.(type) {
+	case RunOption:
+		c.runs[0].apply(o)
+	case containerOption:
+		o.edit(c)
+	}
+}
 
 // apply applies an option to a start.
 func (r *runState) apply(o RunOption) {
-	r.isSet = true
-	o(r)
+	if o.edit != nil {
+		r.isSet = true
+		o.edit(r)
+	}
 }
 
 // completeRun returns the start with the defaults of a script: without Runs it exits at once if it has an exit code,
@@ -102,7 +114,7 @@ func (b *PodBuilder) applyContainerOptions(place containerPlace, options []Conta
 	b.last = place
 	state := &containerState{Container: place.get(), builder: b, runs: make([]runState, 1)}
 	for _, o := range options {
-		o.applyToContainer(state)
+		state.apply(o)
 	}
 	if len(state.runs) == 1 && !state.runs[0].isSet {
 		return b
@@ -117,88 +129,88 @@ func (b *PodBuilder) applyContainerOptions(place containerPlace, options []Conta
 
 // Then describes the next start of the container. Without options that start runs until it is stopped.
 func Then(options ...RunOption) ContainerOption {
-	return containerOption(func(c *containerState) {
+	return containerOption{func(c *containerState) {
 		var next runState
 		for _, o := range options {
 			next.apply(o)
 		}
 		c.runs = append(c.runs, next)
-	})
+	}}
 }
 
 // Runs makes the container run for d and then exit by itself.
 func Runs(d time.Duration) RunOption {
-	return func(r *runState) { r.For, r.Forever, r.hasFor = d, false, true }
+	return RunOption{func(r *runState) { r.For, r.Forever, r.hasFor = d, false, true }}
 }
 
 // RunsForever makes the container run until it is stopped. With Exits, the container exits with that code after TERM
 // instead of with 143.
 func RunsForever() RunOption {
-	return func(r *runState) { r.For, r.Forever, r.hasFor = 0, true, true }
+	return RunOption{func(r *runState) { r.For, r.Forever, r.hasFor = 0, true, true }}
 }
 
 // Exits sets the exit code of a container that exits by itself.
 func Exits(code int32) RunOption {
-	return func(r *runState) { r.Exit, r.hasExit = code, true }
+	return RunOption{func(r *runState) { r.Exit, r.hasExit = code, true }}
 }
 
 // IsOOMKilled makes the container exit with code 137 and reason OOMKilled.
 func IsOOMKilled() RunOption {
-	return func(r *runState) { r.Exit, r.hasExit, r.Reason = 137, true, "OOMKilled" }
+	return RunOption{func(r *runState) { r.Exit, r.hasExit, r.Reason = 137, true, "OOMKilled" }}
 }
 
 // Message sets the termination message of a container that exits by itself.
 func Message(text string) RunOption {
-	return func(r *runState) { r.Run.Message = text }
+	return RunOption{func(r *runState) { r.Run.Message = text }}
 }
 
 // Prints adds a line to the log of the container, that long after its start.
 func Prints(after time.Duration, text string) RunOption {
-	return func(r *runState) {
+	return RunOption{func(r *runState) {
 		r.Print = append(r.Print, memory.Line{After: after, Text: text})
-		slices.SortStableFunc(r.Print, func(a, b memory.Line) int { return int(a.After - b.After) })
-	}
+		slices.SortStableFunc(r.Print, func(a, b memory.Line) int { return cmp.Compare(a.After, b.After) })
+	}}
 }
 
 // StartsAfter makes the start of the container take d.
 func StartsAfter(d time.Duration) RunOption {
-	return func(r *runState) { r.StartDelay = d }
+	return RunOption{func(r *runState) { r.StartDelay = d }}
 }
 
 // IgnoresTERM makes the container ignore TERM, so that only the end of the grace period stops it early.
 func IgnoresTERM() RunOption {
-	return func(r *runState) { r.IgnoreTerm = true }
+	return RunOption{func(r *runState) { r.IgnoreTerm = true }}
 }
 
 // FailsToPull makes the image of the container missing, and its pull fail.
-func FailsToPull() RunOption { return func(r *runState) { r.Fail = memory.FailImage } }
+func FailsToPull() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailImage } }}
 
 // FailsToCreate makes the creation of the container fail.
-func FailsToCreate() RunOption { return func(r *runState) { r.Fail = memory.FailCreate } }
+func FailsToCreate() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailCreate } }}
 
 // FailsToStart makes the start of the container fail, with exit code 128.
-func FailsToStart() RunOption { return func(r *runState) { r.Fail = memory.FailStart } }
+func FailsToStart() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailStart } }}
 
 // Image sets the image.
 func Image(image string) ContainerOption {
-	return containerOption(func(c *containerState) { c.Container.Image = image })
+	return containerOption{func(c *containerState) { c.Container.Image = image }}
 }
 
 // Command sets the command.
 func Command(command ...string) ContainerOption {
-	return containerOption(func(c *containerState) { c.Container.Command = command })
+	return containerOption{func(c *containerState) { c.Container.Command = command }}
 }
 
 // Requests sets the resource requests, such as "cpu=100m,memory=64Mi".
 func Requests(resources string) ContainerOption {
-	return containerOption(func(c *containerState) {
+	return containerOption{func(c *containerState) {
 		c.Resources.Requests = c.builder.parseResources("Requests", resources)
-	})
+	}}
 }
 
 // Limits sets the resource limits, such as "cpu=100m,memory=64Mi".
 func Limits(resources string) ContainerOption {
-	return containerOption(func(c *containerState) { c.Resources.Limits = c.builder.parseResources("Limits", resources) })
+	return containerOption{func(c *containerState) { c.Resources.Limits = c.builder.parseResources("Limits", resources) }}
 }
 
 // parseResources parses a list of resources. It adds a fault if the list is malformed.

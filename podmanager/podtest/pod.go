@@ -40,7 +40,7 @@ func Pod(name string) *PodBuilder {
 const maxManifestBytes = 1 << 20
 
 // FromYAML returns a builder that begins with the pod of a manifest in YAML or JSON. Unknown fields are faults.
-// Container adds a script to a container that the manifest has. If the text is not one Pod, Build fails the test.
+// Container adds a script to a container that the manifest has. If the text has no Pod or several documents, Build fails the test.
 func FromYAML(text string) *PodBuilder {
 	b := Pod("")
 	file, faults := document.Read([]byte(text), document.Bounds{Bytes: maxManifestBytes, Memory: maxManifestBytes})

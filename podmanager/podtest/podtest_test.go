@@ -14,8 +14,8 @@ import (
 	"github.com/podkeel/podkeel/runtime/memory"
 )
 
-// TestContainer_Scripts: each option is a word of the script of the in-memory runtime, and the defaults are those of
-// ParseScript.
+// TestContainer_Scripts: each option is a word of the script of the in-memory runtime, and ParseScript reads the
+// same script.
 func TestContainer_Scripts(t *testing.T) {
 	for _, c := range []struct {
 		options []podtest.ContainerOption

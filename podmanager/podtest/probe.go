@@ -14,9 +14,12 @@ type ProbeKind runtime.Purpose
 
 // The kinds of probes.
 const (
+	// Readiness is the probe that decides whether the container is ready.
 	Readiness = ProbeKind(runtime.ReadinessProbe)
-	Liveness  = ProbeKind(runtime.LivenessProbe)
-	Startup   = ProbeKind(runtime.StartupProbe)
+	// Liveness is the probe whose failure restarts the container.
+	Liveness = ProbeKind(runtime.LivenessProbe)
+	// Startup is the probe that delays the other probes until it succeeds.
+	Startup = ProbeKind(runtime.StartupProbe)
 )
 
 // HookKind is the kind of a lifecycle hook.
@@ -24,15 +27,17 @@ type HookKind runtime.Purpose
 
 // The kinds of hooks.
 const (
+	// PostStart is the hook that runs after the start of the container.
 	PostStart = HookKind(runtime.PostStartHook)
-	PreStop   = HookKind(runtime.PreStopHook)
+	// PreStop is the hook that runs before the container is stopped.
+	PreStop = HookKind(runtime.PreStopHook)
 )
 
 // ProbeOption is an option of Probe: an AnswerOption, Every, After, TimesOut or Threshold.
-type ProbeOption interface{ applyToProbe(*probeState) }
+type ProbeOption interface{ isProbeOption() }
 
-// AnswerOption describes the results of a probe or hook during one period.
-type AnswerOption func(*memory.Answers)
+// AnswerOption describes the results of a probe or hook during one period. The zero value is success, for ever.
+type AnswerOption struct{ answer memory.Answer }
 
 // probeState is a probe while its options are applied.
 type probeState struct {
@@ -42,10 +47,10 @@ type probeState struct {
 }
 
 // probeOption is a ProbeOption that does not describe results.
-type probeOption func(*probeState)
+type probeOption struct{ edit func(*probeState) }
 
-func (o probeOption) applyToProbe(p *probeState)  { o(p) }
-func (o AnswerOption) applyToProbe(p *probeState) { o(&p.answers) }
+func (probeOption) isProbeOption()  {}
+func (AnswerOption) isProbeOption() {}
 
 // Probe adds a probe to the last container. The probe is due each second and fails at the first failure, unless Every
 // and Threshold say otherwise. A probe of the same kind is replaced. Before the first container it is a fault.
@@ -57,7 +62,12 @@ func (b *PodBuilder) Probe(kind ProbeKind, options ...ProbeOption) *PodBuilder {
 	}
 	state := &probeState{builder: b, Probe: v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{string(kind)}}}, PeriodSeconds: 1, FailureThreshold: 1}}
 	for _, o := range options {
-		o.applyToProbe(state)
+		switch o := o.(type) {
+		case AnswerOption:
+			state.answers.Sequence = append(state.answers.Sequence, o.answer)
+		case probeOption:
+			o.edit(state)
+		}
 	}
 	switch kind {
 	case Readiness:
@@ -97,7 +107,7 @@ func (b *PodBuilder) Hook(kind HookKind, options ...AnswerOption) *PodBuilder {
 	}
 	var answers memory.Answers
 	for _, o := range options {
-		o(&answers)
+		answers.Sequence = append(answers.Sequence, o.answer)
 	}
 	b.setAnswers(c.Name, string(kind), answers)
 	return b
@@ -116,46 +126,42 @@ func (b *PodBuilder) setAnswers(container, purpose string, answers memory.Answer
 
 // Every sets the period of the probe.
 func Every(d time.Duration) ProbeOption {
-	return probeOption(func(p *probeState) { p.PeriodSeconds = p.builder.wholeSeconds("Every", d) })
+	return probeOption{func(p *probeState) { p.PeriodSeconds = p.builder.wholeSeconds("Every", d) }}
 }
 
 // After sets the initial delay of the probe.
 func After(d time.Duration) ProbeOption {
-	return probeOption(func(p *probeState) { p.InitialDelaySeconds = p.builder.wholeSeconds("After", d) })
+	return probeOption{func(p *probeState) { p.InitialDelaySeconds = p.builder.wholeSeconds("After", d) }}
 }
 
 // TimesOut sets the timeout of the probe.
 func TimesOut(d time.Duration) ProbeOption {
-	return probeOption(func(p *probeState) { p.TimeoutSeconds = p.builder.wholeSeconds("TimesOut", d) })
+	return probeOption{func(p *probeState) { p.TimeoutSeconds = p.builder.wholeSeconds("TimesOut", d) }}
 }
 
 // Threshold sets the number of failures after which the probe has failed.
 func Threshold(failures int32) ProbeOption {
-	return probeOption(func(p *probeState) { p.FailureThreshold = failures })
+	return probeOption{func(p *probeState) { p.FailureThreshold = failures }}
 }
 
 // SucceedsFor makes the calls of a period succeed.
-func SucceedsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerOK, d) }
+func SucceedsFor(d time.Duration) AnswerOption { return AnswerOption{memory.Answer{For: d}} }
 
 // Fails makes all further calls fail.
-func Fails() AnswerOption { return answerFor(memory.AnswerFail, 0) }
+func Fails() AnswerOption { return FailsFor(0) }
 
 // FailsFor makes the calls of a period fail.
-func FailsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerFail, d) }
+func FailsFor(d time.Duration) AnswerOption {
+	return AnswerOption{memory.Answer{Kind: memory.AnswerFail, For: d}}
+}
 
 // Hangs makes all further calls return nothing until they are canceled.
-func Hangs() AnswerOption { return answerFor(memory.AnswerHang, 0) }
+func Hangs() AnswerOption { return HangsFor(0) }
 
 // HangsFor makes the calls of a period return nothing until they are canceled.
-func HangsFor(d time.Duration) AnswerOption { return answerFor(memory.AnswerHang, d) }
+func HangsFor(d time.Duration) AnswerOption {
+	return AnswerOption{memory.Answer{Kind: memory.AnswerHang, For: d}}
+}
 
 // Takes makes all further calls succeed after d.
-func Takes(d time.Duration) AnswerOption {
-	return func(a *memory.Answers) {
-		a.Sequence = append(a.Sequence, memory.Answer{Takes: d})
-	}
-}
-
-func answerFor(kind memory.AnswerKind, d time.Duration) AnswerOption {
-	return func(a *memory.Answers) { a.Sequence = append(a.Sequence, memory.Answer{Kind: kind, For: d}) }
-}
+func Takes(d time.Duration) AnswerOption { return AnswerOption{memory.Answer{Takes: d}} }
