@@ -183,13 +183,13 @@ func IgnoresTERM() RunOption {
 }
 
 // FailsToPull makes the image of the container missing, and its pull fail.
-func FailsToPull() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailImage } }}
+func FailsToPull() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailImage }} }
 
 // FailsToCreate makes the creation of the container fail.
-func FailsToCreate() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailCreate } }}
+func FailsToCreate() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailCreate }} }
 
 // FailsToStart makes the start of the container fail, with exit code 128.
-func FailsToStart() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailStart } }}
+func FailsToStart() RunOption { return RunOption{func(r *runState) { r.Fail = memory.FailStart }} }
 
 // Image sets the image.
 func Image(image string) ContainerOption {
