@@ -100,13 +100,13 @@ func TestHost_CG16_CG18_EV31_Process(t *testing.T) {
 	}
 	assert.False(t, usage.MemoryWorkingSet.Exceeds(usage.Memory))
 
-	other := h.startHelper(t, "wait", h.root.String(), "outside")
+	neighbor, err := h.manager.Ensure("2", podValues(), 1)
+	require.NoError(t, err)
+	other := h.startHelper(t, "wait", neighbor, "container")
 	require.NoError(t, h.manager.Remove(t.Context(), "1"), "the removal kills the process")
 	p.requireKilled(t)
 	other.begin()
-	assert.True(t, other.waitDone(), "a process outside of the pod lives")
-	other.stop()
-	h.removeContainer("", "outside")
+	assert.True(t, other.waitDone(), "a process of another pod lives")
 }
 
 // On cgroup v1 the removal kills the processes that are in the cgroup of the pod in one hierarchy alone, in nested cgroups,

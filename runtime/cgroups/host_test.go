@@ -101,13 +101,6 @@ func (h *host) removeStaleRoots(t *testing.T) {
 	}
 }
 
-// removeContainer removes the cgroup of a stopped helper.
-func (h *host) removeContainer(dir, name string) {
-	for _, mount := range h.mounts() {
-		_ = os.Remove(path.Join(mount, h.root.String(), dir, name))
-	}
-}
-
 // file returns the path of a file of a pod's cgroup.
 func (h *host) file(controller cgroups.Controller, dir, nameOnV1, nameOnV2 string) string {
 	at := h.c.Controllers[controller]
