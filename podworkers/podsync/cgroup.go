@@ -8,7 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
 // CgroupCheckPeriod is how long a pod without changes is not synced if Config.Cgroups is set. The sync after it calls
@@ -17,9 +17,10 @@ const CgroupCheckPeriod = 5 * time.Minute
 
 // setUpCgroup calls Config.Cgroups for a pod with the given resources, and stores the directory for the sandbox.
 // If that fails, it records a Warning event and returns err, because nothing may start without the limits of the
-// pod. If the cgroup only keeps a larger limit than the new one, it records another Warning event and returns
-// limitErr, after which containers may start: a pod that uses more memory than its new limit would never start again,
-// for example if an emptyDir holds the memory. Without Config.Cgroups it does nothing.
+// pod. If the cgroup only keeps a larger limit than the new one, it records another Warning event, once for each
+// text and generation, and returns limitErr, after which containers may start: a pod that uses more memory than its
+// new limit would never start again, for example if an emptyDir holds the memory. Without Config.Cgroups it does
+// nothing.
 func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, err error) {
 	if p.cfg.Cgroups == nil {
 		return nil, nil
@@ -31,11 +32,20 @@ func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, er
 		return nil, ctx.Err() // Nothing may start after a cancelled call either.
 	}
 	if p.cgroupDir != "" {
-		p.recordWarning("", podstatus.EventResizeError, "The cgroup of the pod keeps a larger limit: %v", err)
+		p.recordResizeErrorIfNew("", err.Error(), fmt.Sprintf("The cgroup of the pod keeps a larger limit: %v", err))
 		return fmt.Errorf("podsync: the cgroup of the pod keeps a larger limit: %w", err), nil
 	}
 	p.recordWarning("", eventCreateCgroup, "The cgroup of the pod cannot be set up: %v", err)
 	return nil, fmt.Errorf("podsync: the cgroup of the pod: %w", err)
+}
+
+// setUpCgroupAfterUpdates calls setUpCgroup with the values that the cgroup should have after the UpdateContainer steps of
+// a decision. After a success a later error is a new event.
+func (p *podSync) setUpCgroupAfterUpdates(ctx context.Context, decision *plan.Decision) (limitErr, err error) {
+	if limitErr, err = p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)); limitErr == nil && err == nil {
+		delete(p.incarnation.recordedEvents.resizeErrors, "")
+	}
+	return limitErr, err
 }
 
 // tearDownCgroup removes the cgroup of a terminated pod. Without Config.Cgroups it does nothing.

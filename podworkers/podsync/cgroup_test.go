@@ -195,6 +195,65 @@ func TestSyncPod_RZ43_StatsFail(t *testing.T) {
 	assert.Contains(t, rec.took(), "UpdateContainer quota 0s")
 }
 
+// TestSyncPod_RZ47_ErrorEventOnce: a resize that fails again in each retried sync is one event, also while the memory in
+// use changes. Another limit, another generation, another error, and a failure after a success are new events.
+func TestSyncPod_RZ47_ErrorEventOnce(t *testing.T) {
+	rec, events := &recordedCgroups{Runtime: memory.New(memory.Config{})}, &told{}
+	syncer, _ := quiet(t, rec, func(c *podsync.Config) { c.Cgroups, c.Recorder = rec, events })
+	used, generation := uint64(150<<20), int64(1)
+	sync := func(memory string) error {
+		pod := plainPod(func(p *v1.Pod) {
+			p.Generation = generation
+			p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}
+		})
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, look(t, rec))
+		return err
+	}
+	require.NoError(t, sync("200Mi"))
+	rec.readStats = func() (runtime.PodStats, error) {
+		used++
+		return runtime.PodStats{Containers: []runtime.ContainerStats{{ContainerID: look(t, rec).Containers[0].ID, Memory: &runtime.MemoryStats{WorkingSetBytes: &used}}}}, nil
+	}
+	for _, step := range []struct {
+		memory string
+		change func()
+		events int
+	}{
+		{"100Mi", nil, 1}, {"100Mi", nil, 1}, {"100Mi", nil, 1},
+		{"90Mi", nil, 2}, {"90Mi", nil, 2},
+		{"90Mi", func() { generation++ }, 3}, {"90Mi", nil, 3},
+		{"90Mi", func() { rec.readStats, rec.onUpdate = nil, func() error { return errors.New("busy") } }, 4}, {"90Mi", nil, 4},
+	} {
+		if step.change != nil {
+			step.change()
+		}
+		require.Error(t, sync(step.memory))
+		require.Len(t, events.of("ResizeError"), step.events, "%+v", step)
+	}
+	busy := rec.onUpdate
+	rec.onUpdate = nil
+	require.NoError(t, sync("90Mi"))
+	rec.onUpdate = busy
+	require.Error(t, sync("80Mi"))
+	require.Len(t, events.of("ResizeError"), 5, "the error after a success has the same text and generation")
+}
+
+// TestSyncPod_RZ47_CgroupErrorEventOnce: the same for a limit that the cgroup of the pod does not get.
+func TestSyncPod_RZ47_CgroupErrorEventOnce(t *testing.T) {
+	rec, events := &recordedCgroups{Runtime: memory.New(memory.Config{})}, &told{}
+	sync := resizedAndSynced(t, rec, events)
+	rec.limitErr = errors.New("memory in use")
+	for range 3 {
+		require.Error(t, sync(t.Context(), "3", "200Mi"))
+	}
+	assert.Equal(t, []string{"The cgroup of the pod keeps a larger limit: memory in use"}, events.of("ResizeError"))
+	rec.limitErr = nil
+	require.NoError(t, sync(t.Context(), "3", "200Mi"))
+	rec.limitErr = errors.New("memory in use")
+	require.Error(t, sync(t.Context(), "3", "200Mi"))
+	assert.Len(t, events.of("ResizeError"), 2)
+}
+
 // TestSyncPod_ResizeCancelled: a cancelled update is neither an error of the resize nor a success. The next sync sends it
 // again.
 func TestSyncPod_ResizeCancelled(t *testing.T) {

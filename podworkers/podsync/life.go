@@ -47,6 +47,9 @@ type recordedEvents struct {
 	backOffs   map[string]time.Time // by container name: the end of the last recorded delay
 	sandbox    uint32               // the attempt of the last recorded replacement
 	mismatches map[string]bool      // by container name and field
+	// resizeErrors has the last event ResizeError of each container, by name, and of the cgroup of the pod under
+	// "". It is deleted after a success.
+	resizeErrors map[string]resizeErrorEvent
 }
 
 // persistedState records in memory what the prober, the status store, Config.ContainerStates and

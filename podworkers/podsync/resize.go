@@ -28,7 +28,7 @@ func (p *podSync) resizeContainersAndCgroup(ctx context.Context, decision *plan.
 			return nil, err
 		}
 	}
-	resizeErr, cgroupErr = p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true))
+	resizeErr, cgroupErr = p.setUpCgroupAfterUpdates(ctx, decision)
 	return cgroupErr, resizeErr
 }
 
@@ -49,9 +49,17 @@ func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error
 		}
 		message := ""
 		if err != nil {
+			kind := &memoryInUseError{}
+			isMemoryInUse := errors.As(err, &kind)
 			err = fmt.Errorf("podsync: cannot resize container %s: %w", step.Name, err)
 			message = plain.Text(err.Error())
-			p.recordResizeErrorIfNew(message)
+			identity := message
+			if isMemoryInUse {
+				identity = kind.identity()
+			}
+			p.recordResizeErrorIfNew(step.Name, identity, podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
+		} else {
+			delete(p.incarnation.recordedEvents.resizeErrors, step.Name)
 		}
 		p.incarnation.memory = p.incarnation.memory.RecordUpdate(*step, message)
 		p.reasonsChanged = true
@@ -79,6 +87,24 @@ func (p *podSync) updateContainer(ctx context.Context, step *plan.Step) error {
 // errMemoryInUse is the error of a memory limit that is below the memory in use.
 var errMemoryInUse = errors.New("cannot decrease memory limits")
 
+// memoryInUseError is an errMemoryInUse with the numbers of bytes.
+type memoryInUseError struct {
+	limit int64
+	used  uint64
+}
+
+// Error implements error.
+func (e *memoryInUseError) Error() string {
+	return fmt.Sprintf("%v: attempting to set the memory limit (%d) below the current usage (%d)", errMemoryInUse, e.limit, e.used)
+}
+
+// Unwrap returns errMemoryInUse.
+func (e *memoryInUseError) Unwrap() error { return errMemoryInUse }
+
+// identity returns a text that differs if another limit is refused. The usage is not in it, because it changes all
+// the time.
+func (e *memoryInUseError) identity() string { return fmt.Sprintf("%v: %d", errMemoryInUse, e.limit) }
+
 // checkMemoryBelowLimit returns an error if a step decreases the memory limit of a container below the memory that
 // the container uses. It returns nil for other steps and if the runtime does not measure the memory.
 // Some kernels accept such a limit and kill the container.
@@ -102,17 +128,31 @@ func (p *podSync) checkMemoryBelowLimit(ctx context.Context, step *plan.Step) er
 			continue
 		}
 		if used := *c.Memory.WorkingSetBytes; used >= uint64(max(limit.Value(), 0)) {
-			return fmt.Errorf("%w: attempting to set the memory limit (%d) below the current usage (%d)", errMemoryInUse, limit.Value(), used)
+			return &memoryInUseError{limit.Value(), used}
 		}
 	}
 	return nil
 }
 
-// recordResizeErrorIfNew records the event ResizeError, unless the last error of the resize had the same message.
-func (p *podSync) recordResizeErrorIfNew(message string) {
-	if p.incarnation.memory.ResizeError() != message {
-		p.recordWarning("", podstatus.EventResizeError, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
+// resizeErrorEvent is an event ResizeError that was recorded.
+type resizeErrorEvent struct {
+	identity   string // the text of the error, without numbers that change all the time
+	generation int64  // metadata.generation of the pod
+}
+
+// recordResizeErrorIfNew records the event ResizeError. It records nothing if the last such event of the container, or
+// of the cgroup of the pod if container is empty, has the same identity and was for the same generation of the pod.
+// A failed resize is retried in each sync.
+func (p *podStarter) recordResizeErrorIfNew(container, identity, message string) {
+	events, now := &p.incarnation.recordedEvents, resizeErrorEvent{identity, p.pod.Generation}
+	if last, found := events.resizeErrors[container]; found && last == now {
+		return
 	}
+	if events.resizeErrors == nil {
+		events.resizeErrors = map[string]resizeErrorEvent{}
+	}
+	events.resizeErrors[container] = now
+	p.recordWarning("", podstatus.EventResizeError, "%s", message)
 }
 
 // recordResizeCompleted records the event ResizeCompleted if a resize of the pod has become complete, once for

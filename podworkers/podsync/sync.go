@@ -57,7 +57,7 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	held := p.replacementDelayError(&decision)
 	starts := decision.Starts(p.pod)
 	if len(decision.Steps) == 0 && len(starts) == 0 {
-		limitErr, err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true))
+		limitErr, err := p.setUpCgroupAfterUpdates(ctx, &decision)
 		err = errors.Join(held, limitErr, err, p.setUpVolumes(ctx))
 		if err == nil {
 			p.storeStableInputIfIdle()
