@@ -32,7 +32,7 @@ func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, er
 		return nil, ctx.Err() // Nothing may start after a cancelled call either.
 	}
 	if p.cgroupDir != "" {
-		p.recordResizeErrorIfNew("", err.Error(), fmt.Sprintf("The cgroup of the pod keeps a larger limit: %v", err))
+		p.recordResizeErrorIfNew("", err.Error(), "The cgroup of the pod keeps a larger limit: %v", err)
 		return fmt.Errorf("podsync: the cgroup of the pod keeps a larger limit: %w", err), nil
 	}
 	p.recordWarning("", eventCreateCgroup, "The cgroup of the pod cannot be set up: %v", err)

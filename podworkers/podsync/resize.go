@@ -57,7 +57,7 @@ func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error
 			if isMemoryInUse {
 				identity = kind.identity()
 			}
-			p.recordResizeErrorIfNew(step.Name, identity, podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
+			p.recordResizeErrorIfNew(step.Name, identity, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
 		} else {
 			delete(p.incarnation.recordedEvents.resizeErrors, step.Name)
 		}
@@ -143,7 +143,7 @@ type resizeErrorEvent struct {
 // recordResizeErrorIfNew records the event ResizeError. It records nothing if the last such event of the container, or
 // of the cgroup of the pod if container is empty, has the same identity and was for the same generation of the pod.
 // A failed resize is retried in each sync.
-func (p *podStarter) recordResizeErrorIfNew(container, identity, message string) {
+func (p *podStarter) recordResizeErrorIfNew(container, identity, format string, args ...any) {
 	events, now := &p.incarnation.recordedEvents, resizeErrorEvent{identity, p.pod.Generation}
 	if last, found := events.resizeErrors[container]; found && last == now {
 		return
@@ -152,7 +152,7 @@ func (p *podStarter) recordResizeErrorIfNew(container, identity, message string)
 		events.resizeErrors = map[string]resizeErrorEvent{}
 	}
 	events.resizeErrors[container] = now
-	p.recordWarning("", podstatus.EventResizeError, "%s", message)
+	p.recordWarning("", podstatus.EventResizeError, format, args...)
 }
 
 // recordResizeCompleted records the event ResizeCompleted if a resize of the pod has become complete, once for

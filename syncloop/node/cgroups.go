@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -57,11 +58,13 @@ type podCgroups struct {
 	policy  podresources.Policy
 	release bool
 	clock   clock.PassiveClock
+	log     *slog.Logger
 	mu      struct {
 		sync.Mutex
 		// left are the pods that had a cgroup when the node started, if release is true; nil: not listed yet.
-		left   map[types.UID]bool
-		shares map[types.UID]int64 // the CPU shares of the Burstable pods
+		left       map[types.UID]bool
+		listFailed bool                // the error of the list was logged
+		shares     map[types.UID]int64 // the CPU shares of the Burstable pods
 		// sum has the shares of all of them, and written the sum that was written last.
 		sum, written int64
 		checked      int64 // the number of the check period in which the sum was written
@@ -69,11 +72,11 @@ type podCgroups struct {
 }
 
 // newPodCgroups returns the cgroups of the Config, or nil if it has none.
-func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock) *podCgroups {
+func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock, log *slog.Logger) *podCgroups {
 	if config.PodCgroups == nil {
 		return nil
 	}
-	c := &podCgroups{manager: config.PodCgroups, release: config.Release, clock: clk}
+	c := &podCgroups{manager: config.PodCgroups, release: config.Release, clock: clk, log: log}
 	c.oom, _ = config.PodCgroups.(CgroupOOMReader)
 	if config.MaxPIDs > 0 {
 		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
@@ -154,14 +157,40 @@ func (c *podCgroups) ReadOOM(uid types.UID) (plan.OOMSnapshot, error) {
 // removeLimits removes the limits of the cgroup of a pod, if it had one when the node started. The containers in it
 // are resized without it, and must not exceed their pod.
 func (c *podCgroups) removeLimits(pod *v1.Pod) error {
-	left, err := c.podsWithCgroups()
-	if err != nil || !left[pod.UID] {
-		return err
+	if !c.hasLeftCgroup(pod.UID) {
+		return nil
 	}
 	values := podresources.ValuesForPod(pod, c.policy)
 	values.CPUQuota, values.Memory, values.PIDs = podresources.Unlimited(), podresources.Unlimited(), podresources.Unlimited()
-	_, err = c.manager.Ensure(pod.UID, values, c.valuesGeneration(values))
+	_, err := c.manager.Ensure(pod.UID, values, c.valuesGeneration(values))
 	return err
+}
+
+// hasLeftCgroup reports whether a pod had a cgroup when the node started. While the cgroups cannot be listed, it reports
+// whether the counters of the cgroup can be read, and lists again at the next call. It is then false for a pod with a
+// cgroup if the manager has no counters: that pod keeps its limits until a later sync, and the starts of all other pods
+// are not held up.
+func (c *podCgroups) hasLeftCgroup(uid types.UID) bool {
+	left, err := c.podsWithCgroups()
+	if err == nil {
+		return left[uid]
+	}
+	if c.recordListFailure() {
+		c.log.Error("cannot list the cgroups of earlier pods; retrying: until then some of these pods may keep their limits", "err", err)
+	}
+	if c.oom == nil {
+		return false
+	}
+	_, err = c.oom.ReadOOM(uid)
+	return err == nil
+}
+
+// recordListFailure stores that the list has failed, and reports whether it is the first time.
+func (c *podCgroups) recordListFailure() (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, c.mu.listFailed = !c.mu.listFailed, true
+	return first
 }
 
 // podsWithCgroups returns the pods that had a cgroup at the first successful call.

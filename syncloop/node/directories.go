@@ -52,7 +52,7 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 // adds a collector that deletes the files of removed pods.
 func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
-	n.cgroups = newPodCgroups(n.config.Cgroups, n.config.Clock)
+	n.cgroups = newPodCgroups(n.config.Cgroups, n.config.Clock, n.config.Log)
 	var stores []directoryStore
 	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{

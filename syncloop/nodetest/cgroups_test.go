@@ -1,9 +1,13 @@
 package nodetest_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
+	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,4 +230,51 @@ func TestCgroups_Release(t *testing.T) {
 	b.Run(5 * time.Minute)
 	assert.False(t, slices.ContainsFunc(dir.Groups(), func(g string) bool { return strings.Contains(g, "podweb") }), "%v", dir.Groups())
 	b.Stop()
+}
+
+// managerWithoutCounters is a CgroupManager that is no CgroupOOMReader.
+type managerWithoutCounters struct{ node.CgroupManager }
+
+// While the cgroups cannot be listed, a node that gives up cgroups starts pods without one nevertheless. It removes the
+// limits of a pod whose cgroup it finds by its counters, and of every other pod after the list works again. The fault is
+// one line of the log.
+func TestCgroups_ReleaseListFails(t *testing.T) {
+	for _, counters := range []bool{true, false} {
+		dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+		root, err := cgroups.RootForOwner("test")
+		require.NoError(t, err)
+		manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+		require.NoError(t, err)
+		config := node.CgroupsConfig{PodCgroups: manager}
+		if !counters {
+			config.PodCgroups = managerWithoutCounters{manager}
+		}
+		var log bytes.Buffer
+		b := nodetest.New(t, nodetest.Config{Seed: 1, Configure: func(c *node.Config) {
+			c.Cgroups, c.Log = config, slog.New(slog.NewTextHandler(&log, nil))
+		}})
+		b.Apply(limitedPod("web", "1", "200Mi"))
+		b.Run(time.Second)
+		b.Crash()
+		config.Release = true
+		dir.Fail(func(call, name string) error {
+			if call == "ReadDir" && path.Base(name) == "besteffort" {
+				return syscall.EIO
+			}
+			return nil
+		})
+		b.Start()
+		b.Apply(limitedPod("new", "1", "200Mi"))
+		b.Run(time.Second)
+		assert.Equal(t, v1.PodRunning, b.Pod("new").Status.Phase)
+		const limit = "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"
+		assert.Equal(t, map[bool]string{true: "9223372036854771712", false: "209715200"}[counters], cgroupFile(dir, limit))
+		b.Run(time.Minute)
+		assert.Equal(t, 1, strings.Count(log.String(), "cannot list the cgroups of earlier pods"))
+		dir.Fail(nil)
+		b.Run(2 * podsync.CgroupCheckPeriod)
+		assert.Equal(t, "9223372036854771712", cgroupFile(dir, limit))
+		assert.False(t, slices.ContainsFunc(dir.Groups(), func(g string) bool { return strings.Contains(g, "podnew") }))
+		b.Stop()
+	}
 }
