@@ -46,7 +46,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		}
 		h.ensureRecord(pod.UID).removedBySource = false
 		if !podmanager.IsMirrorPod(pod) {
-			ordered[i] = a.withAllocatedResourcesIfRunning(withoutResizeConditions(pod))
+			ordered[i] = withPendingCondition(a.withAllocatedResourcesIfRunning(withoutResizeConditions(pod)), pod)
 		}
 		h.config.Manager.AddPod(ordered[i])
 	}
@@ -58,7 +58,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		}
 		a.addPod(pod)
 		if !allocation.SameResources(pod, desired[i]) {
-			a.requestResize(pod, desired[i])
+			a.requestResize(pod, desired[i], pendingSince(pod, h.config.Clock.Now()))
 		}
 	}
 	h.forEachPodMarkPanicked(mirrors, h.updateStaticPodOfMirror)

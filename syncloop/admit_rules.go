@@ -96,21 +96,17 @@ type containedRule struct {
 // built-in rules.
 func (r containedRule) UsesBuiltInClaims() bool { return r.builtInClaims }
 
-// panickedKey is the key that replaces the claims of a pod when the rule panics in Claims. No rule of the host
-// program uses it.
-var panickedKey = allocation.Key{Kind: "podkeel.dev/panicked-rule"}
-
 // Claims implements allocation.Rule.
 func (r containedRule) Claims(pod *v1.Pod) (claims allocation.Claims) {
 	if r.runContained("Rule.Claims", func() { claims = r.Rule.Claims(pod) }) != nil {
-		return allocation.Claims{Keys: []allocation.Key{panickedKey}}
+		return allocation.Claims{Fault: true}
 	}
 	return claims
 }
 
 // Check implements allocation.Rule.
 func (r containedRule) Check(claims allocation.Claims, staying, terminating allocation.Sums) (reasons []allocation.Reason) {
-	if len(claims.Keys) == 1 && claims.Keys[0] == panickedKey ||
+	if claims.Fault ||
 		r.runContained("Rule.Check", func() { reasons = r.Rule.Check(claims, staying, terminating) }) != nil {
 		return []allocation.Reason{{Kind: allocation.KindFault, Reason: rejectedByPanic.Reason, Message: rejectedByPanic.Message}}
 	}

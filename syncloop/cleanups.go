@@ -53,6 +53,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	}
 	c.updateAllAllocationsAndDropSpecs()
 	h.markDesiredAssumedPodsChanged()
+	h.retryPanickedResizes()
 	h.table.RecheckFaults()
 	if h.table.NeedsReview() || !h.OrphanGraceOver() { // The loop has to wake at the end of the orphan grace.
 		h.wake()

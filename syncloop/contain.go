@@ -10,8 +10,9 @@ import (
 	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
-// wrapFunctionsAgainstPanics wraps the log, the event recorder and the functions of the host program except
-// TerminalStatus, so that a panic fails only that call. After a panic FromAPIServer and Closed return false. It
+// wrapFunctionsAgainstPanics wraps the log, the event recorder and the functions of the host program, so that a panic
+// fails only that call. It does not wrap TerminalStatus, Resizes.Supported and Resizes.Refuse, because their callers need
+// to know of a panic. After a panic FromAPIServer and Closed return false. It
 // returns the guard that contains and logs the panics (I50).
 func (c *HandlersConfig) wrapFunctionsAgainstPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "syncloop", Clock: c.Clock, Log: c.Log, OnPanic: c.Panicked})
@@ -26,11 +27,7 @@ func (c *HandlersConfig) wrapFunctionsAgainstPanics() *contain.Guard {
 		return contain.CallOrDefault(g, "FromAPIServer", false, func() bool { return fromAPIServer(pod) })
 	}
 	c.Resizes.Save = contain.Hook2(g, "Resizes.Save", c.Resizes.Save)
-	supported, refuse, allocated := c.Resizes.Supported, c.Resizes.Refuse, c.Resizes.Allocated
-	c.Resizes.Supported = func() bool { return contain.CallOrDefault(g, "Resizes.Supported", false, supported) }
-	c.Resizes.Refuse = func(before, desired *v1.Pod) string {
-		return contain.CallOrDefault(g, "Resizes.Refuse", resizeUnsupported, func() string { return refuse(before, desired) })
-	}
+	allocated := c.Resizes.Allocated
 	c.Resizes.Allocated = func(pod *v1.Pod) (resources allocation.PodResources, found bool) {
 		if g.Call("Resizes.Allocated", func() { resources, found = allocated(pod) }) != nil {
 			return allocation.PodResources{}, false

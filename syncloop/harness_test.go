@@ -159,8 +159,12 @@ type manager struct {
 	*harness
 }
 
-func (m *manager) AddPod(pod *v1.Pod)    { m.note("AddPod %s", pod.UID); m.Store.AddPod(pod) }
-func (m *manager) UpdatePod(pod *v1.Pod) { m.note("UpdatePod %s", pod.UID); m.Store.UpdatePod(pod) }
+func (m *manager) AddPod(pod *v1.Pod) { m.note("AddPod %s", pod.UID); m.Store.AddPod(pod) }
+func (m *manager) UpdatePod(pod *v1.Pod) {
+	m.breaks("store", pod)
+	m.note("UpdatePod %s", pod.UID)
+	m.Store.UpdatePod(pod)
+}
 func (m *manager) RemovePod(pod *v1.Pod) { m.note("RemovePod %s", pod.UID); m.Store.RemovePod(pod) }
 
 func (m *manager) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphans []string) {

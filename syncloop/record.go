@@ -11,6 +11,7 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/allocation"
 )
 
 // record is what the handlers store about one UID, in addition to its allocation. Only the goroutine of the
@@ -42,6 +43,9 @@ type record struct {
 	hasStaleRejection bool
 	// hasSavedResources is true if the allocated resources of the pod are saved for the next agent.
 	hasSavedResources bool
+	// unappliedResize is the newest decision about a resize of the pod, if applying it has panicked. The next
+	// housekeeping applies it.
+	unappliedResize *allocation.Effect
 }
 
 // records has one record for each UID.

@@ -38,8 +38,13 @@ type Resizes struct {
 	Save func(pod *v1.Pod, allocated allocation.PodResources)
 }
 
-// resizeUnsupported is the refusal of a node whose runtime cannot update a running container.
-const resizeUnsupported = "this node does not resize pods in place"
+const (
+	// resizeUnsupported is the refusal of a node whose runtime cannot update a running container.
+	resizeUnsupported = "this node does not resize pods in place"
+	// resizeCheckPanicked is the message of a resize that is deferred because a function of the host program has
+	// panicked.
+	resizeCheckPanicked = "a check of the resize has failed and is repeated"
+)
 
 // storePods stores changed pods in the manager and returns them as stored. A pod whose resources have changed
 // keeps its allocated resources, and storePods decides about its resize and any other waiting resize request.
@@ -81,13 +86,18 @@ func (h *Handlers) storePod(desired *v1.Pod) *v1.Pod {
 // request fails, it cancels an earlier request and drops the condition PodResizePending. A pod that is not from
 // an API server is returned unchanged if the runtime cannot resize.
 func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
-	if !h.config.FromAPIServer(desired) && !h.config.Resizes.Supported() {
+	if supported, fault := h.resizesSupported(); !h.config.FromAPIServer(desired) && !supported && fault == nil {
 		return desired
 	}
 	stored, differs := allocation.PodResourcesOf(before).ApplyTo(desired)
-	pending := differs && h.requestResize(before, desired)
+	unapplied := h.readRecord(desired.UID).unappliedResize
+	if unapplied != nil && unapplied.Kind == allocation.AllocateResize {
+		differs = true // The table has the resources of the decision, and the stored pod does not.
+	}
+	pending := differs && h.requestResize(before, desired, h.config.Clock.Now())
 	if !pending {
 		h.table.CancelResize(desired.UID)
+		h.ensureRecord(desired.UID).unappliedResize = nil
 	}
 	var kept []v1.PodCondition
 	for _, c := range before.Status.Conditions {
@@ -104,28 +114,46 @@ func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 }
 
 // requestResize stores a request to resize an admitted pod, which the host program may have refused as
-// infeasible. For the first request it also saves the allocated resources. It does nothing and returns false if
-// the pod is being deleted or is not admitted.
-func (h *Handlers) requestResize(allocated, desired *v1.Pod) (requested bool) {
+// infeasible. For the first request it also saves the allocated resources. now is the time of the request. It does
+// nothing and returns false if the pod is being deleted or is not admitted.
+func (h *Handlers) requestResize(allocated, desired *v1.Pod, now time.Time) (requested bool) {
 	if desired.DeletionTimestamp != nil {
 		return false
 	}
 	before, _ := h.table.ResizeState(desired.UID)
-	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation}
-	message := resizeUnsupported
-	if h.config.Resizes.Supported() {
-		message = h.config.Resizes.Refuse(allocated, desired)
-	}
-	if message != "" {
-		request.Refusal = allocation.Answer{Reason: v1.PodReasonInfeasible, Message: message}
-	}
-	if !h.table.RequestResize(request, h.config.Clock.Now()) {
+	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation, Refusal: h.askHostAboutResize(allocated, desired)}
+	if !h.table.RequestResize(request, now) {
 		return false
 	}
 	if before == allocation.NoResize {
 		h.config.Resizes.Save(desired, allocation.PodResourcesOf(allocated))
 	}
 	return true
+}
+
+// askHostAboutResize returns the refusal of the host program, or the zero Answer if it refuses nothing. After a panic the
+// Answer is a Fault, and housekeeping asks again.
+func (h *Handlers) askHostAboutResize(allocated, desired *v1.Pod) allocation.Answer {
+	message := resizeUnsupported
+	supported, fault := h.resizesSupported()
+	if supported {
+		fault = h.guard.Call("Resizes.Refuse", func() { message = h.config.Resizes.Refuse(allocated, desired) })
+	}
+	switch {
+	case fault != nil:
+		return allocation.Answer{Message: resizeCheckPanicked, Fault: true}
+	case message != "":
+		return allocation.Answer{Reason: v1.PodReasonInfeasible, Message: message}
+	}
+	return allocation.Answer{}
+}
+
+// resizesSupported calls Resizes.Supported. It returns an error if that panics.
+func (h *Handlers) resizesSupported() (supported bool, fault error) {
+	if fault = h.guard.Call("Resizes.Supported", func() { supported = h.config.Resizes.Supported() }); fault != nil {
+		return false, fault
+	}
+	return supported, nil
 }
 
 // withoutResizeConditions returns a copy of the pod without the conditions PodResizePending and
@@ -154,12 +182,51 @@ func (h *Handlers) decideResizes(callerUpdates map[types.UID]bool) (decided bool
 	}
 	for _, e := range h.table.DecideResizes(nil) {
 		decided = true
-		err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, callerUpdates[e.UID]) })
-		if err != nil {
-			h.config.Log.Error("the decision about a resize panicked", "uid", e.UID, "err", err)
+		h.applyResizeDecisionOrRetryLater(e, callerUpdates[e.UID])
+		if e.Answer.Fault {
+			h.requestHousekeeping()
 		}
 	}
 	return decided
+}
+
+// applyResizeDecisionOrRetryLater calls applyResizeDecision. After a panic it stores the decision, and the next
+// housekeeping applies it, unless there is a newer decision about the pod or the pod is removed.
+func (h *Handlers) applyResizeDecisionOrRetryLater(e allocation.Effect, callerUpdates bool) {
+	r := h.ensureRecord(e.UID)
+	first := r.unappliedResize == nil
+	r.unappliedResize = nil
+	err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, callerUpdates) })
+	if err == nil {
+		return
+	}
+	r.unappliedResize = &e
+	if first {
+		h.config.Log.Error("the decision about a resize panicked and is repeated by the next housekeeping", "uid", e.UID, "err", err)
+	}
+	h.requestHousekeeping()
+}
+
+// retryPanickedResizes applies the decisions again that have panicked, and repeats the resize requests for which a
+// function of the host program has panicked. While one of them panics again, it requests the next housekeeping.
+func (h *Handlers) retryPanickedResizes() {
+	for _, uid := range h.uidsWhere(func(r *record) bool { return r.unappliedResize != nil }) {
+		h.applyResizeDecisionOrRetryLater(*h.readRecord(uid).unappliedResize, false)
+	}
+	requests := h.table.ResizesWithFaults()
+	if len(requests) == 0 {
+		return
+	}
+	for _, request := range requests {
+		if allocated, found := h.config.Manager.GetPodByUID(request.Pod.UID); found {
+			h.requestResize(allocated, request.Pod.Pod, h.config.Clock.Now())
+		}
+	}
+	h.table.RecheckFaults()
+	h.decideResizes(nil)
+	if len(h.table.ResizesWithFaults()) > 0 {
+		h.requestHousekeeping()
+	}
 }
 
 // applyResizeDecision stores a pod with the decision about its resize request: with the new resources, which it
@@ -186,6 +253,9 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 	case allocation.RefuseResize:
 		condition.Reason, event = v1.PodReasonInfeasible, podstatus.EventResizeInfeasible
 	}
+	if condition.Type == v1.PodResizePending {
+		condition.LastTransitionTime = h.pendingTransitionTime(before, &condition)
+	}
 	stored = withResizeCondition(stored, condition)
 	h.config.Manager.UpdatePod(stored)
 	h.config.Recorder.Event(stored, eventType, event, podstatus.ResizeEventMessage(event, e.Pod.Pod, e.Generation, e.Answer.Message))
@@ -194,6 +264,39 @@ func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) 
 		mirror, _ := h.config.Manager.GetMirrorPodByPod(stored)
 		h.updateWorker(podworkers.SyncPodUpdate, stored, mirror)
 	}
+}
+
+// pendingTransitionTime returns the transition time for a new condition PodResizePending of a pod. It is the time of the
+// earlier condition if that has the same reason, and otherwise now in whole seconds (RZ-46).
+func (h *Handlers) pendingTransitionTime(before *v1.Pod, condition *v1.PodCondition) metav1.Time {
+	c := podstatus.FindCondition(before.Status.Conditions, v1.PodResizePending)
+	if c != nil && !podstatus.IsTransition(c, condition) && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime
+	}
+	return metav1.NewTime(h.config.Clock.Now().Truncate(time.Second))
+}
+
+// withPendingCondition returns a copy of an added pod with the condition PodResizePending that an earlier agent has
+// written to the API server. It returns the pod itself if there is none, or if the pod has the resources that its source
+// desires, so that no resize is pending.
+func withPendingCondition(pod, source *v1.Pod) *v1.Pod {
+	c := podstatus.FindCondition(source.Status.Conditions, v1.PodResizePending)
+	if c == nil || c.Status != v1.ConditionTrue || allocation.SameResources(pod, source) {
+		return pod
+	}
+	copied := *pod
+	copied.Status.Conditions = append(slices.Clone(pod.Status.Conditions), *c)
+	return &copied
+}
+
+// pendingSince returns the transition time of the condition PodResizePending of a pod that an earlier agent has written,
+// or now if there is none. The order of resizes follows it (RZ-27).
+func pendingSince(pod *v1.Pod, now time.Time) time.Time {
+	c := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizePending)
+	if c == nil || c.LastTransitionTime.IsZero() || c.LastTransitionTime.After(now) {
+		return now
+	}
+	return c.LastTransitionTime.Time
 }
 
 // nextTransitionTime returns the transition time for a new condition PodResizeInProgress of a pod: now in whole

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
@@ -94,6 +95,8 @@ func TestHandlers_RZ5_ResizeIsInfeasible(t *testing.T) {
 	cpu, pending := stored()
 	assert.Equal(t, "1", cpu)
 	require.NotNil(t, pending)
+	assert.False(t, pending.LastTransitionTime.IsZero())
+	pending.LastTransitionTime = metav1.Time{}
 	assert.Equal(t, v1.PodCondition{
 		Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: "Infeasible",
 		Message: "this node does not resize pods in place", ObservedGeneration: 7,

@@ -21,6 +21,13 @@ func NodeConditions() []v1.PodConditionType { return slices.Clone(nodeConditionT
 // IsNodeCondition reports whether the node of a pod writes conditions of this type.
 func IsNodeCondition(t v1.PodConditionType) bool { return slices.Contains(nodeConditionTypes[:], t) }
 
+// IsTransition reports whether a condition of one type differs so much from the one before that it gets another
+// LastTransitionTime: in its Status, and for PodResizePending and PodResizeInProgress also in its Reason.
+func IsTransition(before, after *v1.PodCondition) bool {
+	isResize := after.Type == v1.PodResizePending || after.Type == v1.PodResizeInProgress
+	return before.Status != after.Status || isResize && before.Reason != after.Reason
+}
+
 // isConditionOfConclude reports whether Conclude computes conditions of this type. Conclude copies conditions
 // of other types.
 func isConditionOfConclude(t v1.PodConditionType) bool {

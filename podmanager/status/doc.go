@@ -17,7 +17,7 @@
 //   - Fields of other writers (resource claims, the nominated node) are copied from the pod. Their
 //     conditions are the ones in the status of the caller. A change of them alone is not a new status.
 //   - StartTime is set once. The LastTransitionTime of a condition that the node writes changes only
-//     with its Status. If no status is stored, the status in the pod is the previous one.
+//     with its Status, or with the Reason of a condition about a resize. If no status is stored, the status in the pod is the previous one.
 //   - Before a comparison, times are truncated to seconds, termination messages to the container's
 //     share of 12 KiB, other messages of a status to 1 KiB, and lists are sorted.
 //   - A probe result changes the container with exactly that ID, and the conditions that depend on it.

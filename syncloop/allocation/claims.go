@@ -28,6 +28,9 @@ type Claims struct {
 	Quantities v1.ResourceList
 	// Keys are things that only one pod can have, or that pods share if the rule allows it.
 	Keys []Key
+	// Fault means that the rule has panicked, so that nothing is known. The code that contains the panic sets it.
+	// A resize then asks the rule although no quantity increases.
+	Fault bool
 }
 
 // Key names a thing, such as a host port or a full name. Two keys name the same thing if Kind, Space and Name

@@ -20,8 +20,8 @@ const (
 	NoResize ResizeState = iota
 	// ResizeRequested: the next DecideResizes decides about the request.
 	ResizeRequested
-	// ResizeDeferred: the node has not enough free resources. DecideResizes decides again after other pods claim
-	// less.
+	// ResizeDeferred: the node has not enough free resources, or a rule has panicked. DecideResizes decides again
+	// after other pods claim less, and after RecheckFaults.
 	ResizeDeferred
 	// ResizeInfeasible: the node would not have enough resources without any other pod, or the caller refuses
 	// the request. DecideResizes decides again after Recheck.
@@ -44,7 +44,8 @@ type ResizeRequest struct {
 	// pod is not decided again, unless Refusal differs.
 	Generation int64
 	// Refusal is set if the caller refuses the request, for example because the runtime cannot update
-	// containers. The request is then Infeasible for this reason.
+	// containers. The request is then Infeasible for this reason. If the Refusal is a Fault, the request is
+	// Deferred until the caller repeats it with another Refusal.
 	Refusal Answer
 }
 
@@ -207,13 +208,13 @@ func compareFalseFirst(a, b bool) int {
 
 // checkResize returns NoResize if the rules admit the requested resources beside all other pods. It returns
 // ResizeInfeasible if the caller refused the request or the rules refuse it on the empty node too. In any other
-// case it returns ResizeDeferred. A refusal comes with its reason.
+// case, also after a panic of a rule, it returns ResizeDeferred. A refusal comes with its reason.
 func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer) {
-	if request.Refusal.Reason != "" {
-		return ResizeInfeasible, request.Refusal
+	if request.Refusal.Reason != "" || request.Refusal.Fault {
+		return infeasibleUnlessFault(request.Refusal), request.Refusal
 	}
 	if refusal := t.checkIncreasedClaims(uid, &request.Pod, newSnapshot(&ledger{}, &ledger{})); !refusal.Admit {
-		return ResizeInfeasible, refusal
+		return infeasibleUnlessFault(refusal), refusal
 	}
 	others := newSnapshot(ledgerWithout{&t.staying, []types.UID{uid}}, &t.terminating)
 	if refusal := t.checkIncreasedClaims(uid, &request.Pod, others); !refusal.Admit {
@@ -222,10 +223,30 @@ func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer
 	return NoResize, Answer{}
 }
 
+// infeasibleUnlessFault returns ResizeDeferred for the answer of a function that has panicked, and ResizeInfeasible for
+// any other refusal.
+func infeasibleUnlessFault(refusal Answer) ResizeState {
+	if refusal.Fault {
+		return ResizeDeferred
+	}
+	return ResizeInfeasible
+}
+
+// ResizesWithFaults returns the resize requests that are deferred because a rule or a function of the caller has
+// panicked, in the order in which they were made. The caller requests each of them again, and then calls RecheckFaults.
+func (t *Table) ResizesWithFaults() (requests []ResizeRequest) {
+	for _, uid := range t.resizing {
+		if request := t.findResize(uid); request != nil && request.answer.Fault {
+			requests = append(requests, request.ResizeRequest)
+		}
+	}
+	return requests
+}
+
 // checkIncreasedClaims asks the rules whether a pod may have the resources that increase beside other pods. It
 // returns the first refusal, or an answer that admits the request. Resources that do not increase are not
-// checked, because a node whose allocatable resources became smaller must accept a decrease. Handlers are not
-// asked.
+// checked, because a node whose allocatable resources became smaller must accept a decrease. A rule that has panicked for
+// the claims of the pod is asked too. Handlers are not asked.
 func (t *Table) checkIncreasedClaims(uid types.UID, pod *Pod, beside Snapshot) Answer {
 	for index, rule := range t.chain.rules {
 		slot := t.chain.slots[index]
@@ -233,7 +254,7 @@ func (t *Table) checkIncreasedClaims(uid types.UID, pod *Pod, beside Snapshot) A
 			continue
 		}
 		have, want := t.stayingClaims(uid, slot), pod.claimsAt(slot)
-		if !hasIncrease(have, want) {
+		if !hasIncrease(have, want) && !want.Fault {
 			continue
 		}
 		for _, reason := range t.chain.Check(index, pod, beside) {

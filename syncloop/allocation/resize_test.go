@@ -277,8 +277,8 @@ func TestTable_RequestResize_Unknown(t *testing.T) {
 	assert.Equal(t, NoResize, state)
 }
 
-// TestTable_Resize_Fault: a built-in rule that panics defers a resize, and the table decides again after the next
-// change.
+// TestTable_Resize_Fault: a built-in rule that panics defers a resize. The table decides again after RecheckFaults, and
+// returns no effect while the rule still panics.
 func TestTable_Resize_Fault(t *testing.T) {
 	broken := true
 	rule := builtIn(func(claims Claims, staying, terminating Sums) []Reason {
@@ -294,10 +294,37 @@ func TestTable_Resize_Fault(t *testing.T) {
 	require.NoError(t, err)
 	effects := s.table.DecideResizes(nil)
 	require.Len(t, effects, 1)
-	assert.NotEqual(t, AllocateResize, effects[0].Kind)
+	assert.Equal(t, DeferResize, effects[0].Kind)
 	assert.Equal(t, "Panicked", effects[0].Answer.Reason)
+	assert.Empty(t, s.table.DecideResizes(nil))
+	requests := s.table.ResizesWithFaults()
+	require.Len(t, requests, 1)
+	assert.Equal(t, types.UID("a"), requests[0].Pod.UID)
+	s.table.RecheckFaults()
+	assert.Empty(t, s.table.DecideResizes(nil))
 	broken = false
-	s.table.Recheck()
+	s.table.RecheckFaults()
+	effects = s.table.DecideResizes(nil)
+	require.Len(t, effects, 1)
+	assert.Equal(t, AllocateResize, effects[0].Kind)
+	assert.Empty(t, s.table.ResizesWithFaults())
+}
+
+// TestTable_Resize_RefusalFault: a refusal that is a fault defers a resize, until the caller requests it again without.
+func TestTable_Resize_RefusalFault(t *testing.T) {
+	s := newResizeStory("4", "1Gi")
+	pod, err := s.pod([]string{"a", "cpu=1"})
+	require.NoError(t, err)
+	_, err = s.run([]string{"stay", "a", "cpu=1"})
+	require.NoError(t, err)
+	request := ResizeRequest{Pod: pod, Generation: 1, Refusal: Answer{Fault: true, Message: "panicked"}}
+	require.True(t, s.table.RequestResize(request, began))
+	effects := s.table.DecideResizes(nil)
+	require.Len(t, effects, 1)
+	assert.Equal(t, DeferResize, effects[0].Kind)
+	assert.Len(t, s.table.ResizesWithFaults(), 1)
+	request.Refusal = Answer{}
+	require.True(t, s.table.RequestResize(request, began))
 	effects = s.table.DecideResizes(nil)
 	require.Len(t, effects, 1)
 	assert.Equal(t, AllocateResize, effects[0].Kind)

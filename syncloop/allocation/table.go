@@ -308,8 +308,10 @@ func (t *Table) Recheck() {
 	t.recheckAll, t.recheckResizes = true, true
 }
 
-// RecheckFaults calls Recheck if a handler or rule has panicked for a waiting pod.
+// RecheckFaults calls Recheck if a handler or rule has panicked for a waiting pod. It makes the next DecideResizes decide
+// again about deferred resize requests if a rule has panicked for one of them.
 func (t *Table) RecheckFaults() {
+	t.decideResizes = t.decideResizes || len(t.ResizesWithFaults()) > 0
 	if slices.ContainsFunc(t.waiting, func(w *waiter) bool { return w.faults > 0 }) {
 		t.Recheck()
 	}

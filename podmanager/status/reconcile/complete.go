@@ -52,15 +52,17 @@ func setNotReadyIfTerminal(old, status *v1.PodStatus) {
 }
 
 // setTransitionTimes sets the transition time of each condition that the node writes: the time in old if the
-// condition has the same status there, and otherwise now. It ignores the times in the new status (ST-5).
+// condition has the same status there, and otherwise now. It ignores the times in the new status (ST-5). A condition
+// about a resize must have the same reason too. PodResizePending keeps a time that it has, because the decision about
+// the resize sets it (RZ-46).
 func setTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
-		if !podstatus.IsNodeCondition(c.Type) {
+		if !podstatus.IsNodeCondition(c.Type) || c.Type == v1.PodResizePending && !c.LastTransitionTime.IsZero() {
 			continue
 		}
 		c.LastTransitionTime = metav1.NewTime(now)
-		if before := podstatus.FindCondition(old.Conditions, c.Type); before != nil && before.Status == c.Status {
+		if before := podstatus.FindCondition(old.Conditions, c.Type); before != nil && !podstatus.IsTransition(before, c) {
 			c.LastTransitionTime = before.LastTransitionTime
 		}
 	}

@@ -40,7 +40,9 @@ func TestComplete_ST5_StartTimeIsSetOnce(t *testing.T) {
 	}
 }
 
-func TestComplete_ST5_TransitionTimeChangesOnlyWithTheStatus(t *testing.T) {
+// ST-5, RZ-46: the transition time of a condition changes with its status. A condition about a resize has another one
+// with another reason too, and PodResizePending has the time of the decision.
+func TestComplete_ST5_RZ46_TransitionTime(t *testing.T) {
 	lie := now.Add(24 * time.Hour)
 	for _, tc := range []struct {
 		name string
@@ -52,6 +54,12 @@ func TestComplete_ST5_TransitionTimeChangesOnlyWithTheStatus(t *testing.T) {
 		{"other status", []v1.PodCondition{cond(v1.PodReady, "False", earlier)}, cond(v1.PodReady, "True", lie), now},
 		{"new condition", nil, cond(v1.PodReady, "True", lie), now},
 		{"shared condition", []v1.PodCondition{cond(v1.DisruptionTarget, "True", earlier)}, cond(v1.DisruptionTarget, "True", lie), earlier},
+		{"other reason", []v1.PodCondition{condWithReason(v1.PodReady, "a", earlier)}, condWithReason(v1.PodReady, "b", lie), earlier},
+		{"resize, same reason", []v1.PodCondition{condWithReason(v1.PodResizeInProgress, "Error", earlier)}, condWithReason(v1.PodResizeInProgress, "Error", lie), earlier},
+		{"resize, other reason", []v1.PodCondition{condWithReason(v1.PodResizeInProgress, "", earlier)}, condWithReason(v1.PodResizeInProgress, "Error", lie), now},
+		{"pending resize, no time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Deferred", time.Time{}), earlier},
+		{"pending resize, other reason, no time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Infeasible", time.Time{}), now},
+		{"pending resize, with a time", []v1.PodCondition{condWithReason(v1.PodResizePending, "Deferred", earlier)}, condWithReason(v1.PodResizePending, "Infeasible", lie), lie},
 		{"condition of others", []v1.PodCondition{cond("theirs", "True", earlier)}, cond("theirs", "True", lie), lie},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -259,4 +267,11 @@ func TestComplete_ST7_Limits(t *testing.T) {
 		assert.Equal(t, want, status.Message)
 		assert.Equal(t, "b", status.InitContainerStatuses[0].Name)
 	}
+}
+
+// condWithReason returns a condition that is True, with a reason and a transition time.
+func condWithReason(t v1.PodConditionType, reason string, at time.Time) v1.PodCondition {
+	c := cond(t, v1.ConditionTrue, at)
+	c.Reason = reason
+	return c
 }

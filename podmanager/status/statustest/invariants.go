@@ -248,8 +248,8 @@ func checkPhase(old, new *v1.PodStatus) error {
 	return nil
 }
 
-// checkKeptTimes returns an error if the start time has changed or disappeared, or if a condition with the same
-// status has another transition time.
+// checkKeptTimes returns an error if the start time has changed or disappeared, or if a condition without a transition
+// has another transition time.
 func checkKeptTimes(old, new *v1.PodStatus) error {
 	var faults []error
 	if !old.StartTime.IsZero() && !old.StartTime.Equal(new.StartTime) {
@@ -258,7 +258,7 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	for i := range new.Conditions {
 		after := &new.Conditions[i]
 		before := podstatus.FindCondition(old.Conditions, after.Type)
-		if before != nil && before.Status == after.Status && !before.LastTransitionTime.Equal(&after.LastTransitionTime) {
+		if before != nil && !podstatus.IsTransition(before, after) && !before.LastTransitionTime.Equal(&after.LastTransitionTime) {
 			faults = append(faults, fmt.Errorf("condition %s has another transition time without a transition", after.Type))
 		}
 	}
