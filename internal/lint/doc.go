@@ -54,7 +54,7 @@
 //	              workqueue/workqueuetest  runtime/cgroups/cgroupstest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
 //	              syncloop/cluster/contact  syncloop/cluster/mirror  syncloop/cluster/nodeagent  syncloop/events
-//	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming
+//	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming  syncloop/internal/inprocess
 //	2   passive   workqueue  podworkers/podsync/internal/find  podmanager  runtime/memory
 //	              podworkers/podsync/images  runtime/faulty  syncloop/timeline/recorder
 //	    pure      syncloop/cluster/feed/internal/follow  syncloop/timeline/page

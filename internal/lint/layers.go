@@ -160,6 +160,7 @@ func Podkeel() Codebase {
 			{"syncloop/eviction", Pure, Layer1c},
 			{"syncloop/internal/usage", Pure, Layer1c},
 			{"syncloop/internal/respond", Edge, Layer4},
+			{"syncloop/internal/inprocess", Edge, Layer3},
 			{"runtime/cri/internal/crilog", Pure, Layer1c},
 
 			// State behind a mutex that starts nothing by itself.

@@ -33,6 +33,13 @@ func (a *Admin) Create(_ context.Context, o Object) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
 	o = o.DeepCopyObject().(Object)
+	prepareNewObject(o)
+	return storeCreated(a.s, o)
+}
+
+// prepareNewObject changes a new object as admission plug-ins do: it drops the status of a pod, sets the service
+// account of a pod, and adds the not-ready taint to a node.
+func prepareNewObject(o Object) {
 	switch o := o.(type) {
 	case *v1.Pod:
 		o.Status = v1.PodStatus{}
@@ -42,7 +49,6 @@ func (a *Admin) Create(_ context.Context, o Object) (Object, error) {
 	case *v1.Node:
 		addNotReadyTaint(o)
 	}
-	return storeCreated(a.s, o)
 }
 
 // Get implements Administrator.
@@ -58,35 +64,47 @@ func (a *Admin) Get(_ context.Context, o Object) (Object, error) {
 
 // Update implements Administrator.
 func (a *Admin) Update(_ context.Context, o Object) (Object, error) {
-	return a.updateObject(o, func(before, after Object) {
-		switch after := after.(type) {
-		case *v1.Pod:
-			after.Status = *before.(*v1.Pod).Status.DeepCopy()
-		case *v1.Node:
-			after.Status = *before.(*v1.Node).Status.DeepCopy()
-		}
-	})
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.s.updateObjectLocked(o, restoreStatus)
 }
 
 // UpdateStatus implements Administrator.
 func (a *Admin) UpdateStatus(_ context.Context, o Object) (Object, error) {
-	return a.updateObject(o, func(before, after Object) {
-		switch after := after.(type) {
-		case *v1.Pod:
-			after.Spec = *before.(*v1.Pod).Spec.DeepCopy()
-		case *v1.Node:
-			after.Spec = *before.(*v1.Node).Spec.DeepCopy()
-		}
-	})
-}
-
-// updateObject stores a copy of o in place of the stored object, and returns another copy. restoreFields first
-// resets, in the copy, the fields that the request must not change. A bound pod cannot be moved to another
-// node.
-func (a *Admin) updateObject(o Object, restoreFields func(before, after Object)) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	before, err := a.s.getLocked(keyOfObject(o))
+	return a.s.updateObjectLocked(o, restoreSpec)
+}
+
+// restoreStatus sets the status of an updated object to its status before.
+func restoreStatus(before, after Object) {
+	switch after := after.(type) {
+	case *v1.Pod:
+		after.Status = *before.(*v1.Pod).Status.DeepCopy()
+	case *v1.Node:
+		after.Status = *before.(*v1.Node).Status.DeepCopy()
+	case customObject:
+		after.restoreStatus(before.(customObject))
+	}
+}
+
+// restoreSpec sets everything but the status and the metadata of an updated object to its state before.
+func restoreSpec(before, after Object) {
+	switch after := after.(type) {
+	case *v1.Pod:
+		after.Spec = *before.(*v1.Pod).Spec.DeepCopy()
+	case *v1.Node:
+		after.Spec = *before.(*v1.Node).Spec.DeepCopy()
+	case customObject:
+		after.restoreAllButStatus(before.(customObject))
+	}
+}
+
+// updateObjectLocked stores a copy of o in place of the stored object, and returns another copy. restoreFields first
+// resets, in the copy, the fields that the request must not change. A bound pod cannot be moved to another
+// node.
+func (s *Server) updateObjectLocked(o Object, restoreFields func(before, after Object)) (Object, error) {
+	before, err := s.getLocked(keyOfObject(o))
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +114,13 @@ func (a *Admin) updateObject(o Object, restoreFields func(before, after Object))
 		if was := before.(*v1.Pod).Spec.NodeName; was != "" && was != pod.Spec.NodeName {
 			return nil, apierrors.NewBadRequest("a pod that is bound stays on its node")
 		}
-		out, err := a.s.updatePodLocked(before.(*v1.Pod), pod)
+		out, err := s.updatePodLocked(before.(*v1.Pod), pod)
 		if err != nil {
 			return nil, err
 		}
 		return out.DeepCopy(), nil
 	}
-	return storeUpdatedOrRemove(a.s, before, after)
+	return storeUpdatedOrRemove(s, before, after)
 }
 
 // Delete implements Administrator.

@@ -5,7 +5,8 @@
 //	server.Admin().CreatePod(pod) // bound to node-1
 //
 // Server has the state. Client is the API of one node, with the rights of a node. Admin is the API of a test:
-// it binds, edits and deletes without faults and without waiting. A server starts no goroutine. On the clock of
+// it binds, edits and deletes without faults and without waiting. RoundTripper serves client-go and
+// controller-runtime in the same process, with custom resources. A server starts no goroutine. On the clock of
 // a simulation, the simulation drives all waits, and each call lets other goroutines run before and after its
 // execution.
 //

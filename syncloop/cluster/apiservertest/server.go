@@ -29,6 +29,9 @@ type Config struct {
 	BookmarkInterval time.Duration
 	// Ahead is how far the server's clock is ahead of Clock, in timestamps of objects and tokens.
 	Ahead time.Duration
+	// Resources are custom resources that the server stores for clients of RoundTripper. Each needs a Group, Version,
+	// Kind and Name, its plural. A resource with the verb "status" in its Verbs has a subresource status.
+	Resources []metav1.APIResource
 }
 
 // Server is an in-memory API server. Its state survives the crash of its clients, and its own: see Crash. All methods
@@ -36,12 +39,14 @@ type Config struct {
 type Server struct {
 	config   Config
 	executor executor.Executor
+	served   []*servedResource // for RoundTripper
 
 	mu struct {
 		sync.Mutex
 		version  uint64
 		uids     int
 		tokens   int
+		names    int // generated
 		objects  map[objectKey]Object
 		history  []change
 		lost     uint64 // changes up to this version are lost
@@ -60,7 +65,7 @@ type Server struct {
 func New(config Config) *Server {
 	config.WatchTimeout = cmp.Or(config.WatchTimeout, 40*time.Minute)
 	config.BookmarkInterval = cmp.Or(config.BookmarkInterval, time.Minute)
-	s := &Server{config: config, executor: executor.Over(config.Clock)}
+	s := &Server{config: config, executor: executor.Over(config.Clock), served: newServedResources(config.Resources)}
 	s.mu.objects = map[objectKey]Object{}
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, leaseNamespace} {
 		s.createLocked(newNamespace(name))

@@ -23,7 +23,7 @@ import (
 
 // Object is an API object: *v1.Pod, *v1.Node, *v1.Namespace, *v1.ConfigMap, *v1.Secret, *v1.Service,
 // *v1.ServiceAccount, *v1.Event, *v1.PersistentVolumeClaim, *v1.PersistentVolume, *coordinationv1.Lease or
-// *nodev1.RuntimeClass.
+// *nodev1.RuntimeClass. Clients of RoundTripper also use the objects of Config.Resources.
 type Object interface {
 	metav1.Object
 	runtime.Object
@@ -36,7 +36,9 @@ func keyOfObject(o Object) objectKey { return objectKey{resourceOf(o), o.GetName
 
 // resourceOf returns the resource of an object, or an empty string if the server does not support its kind.
 func resourceOf(o runtime.Object) string {
-	switch o.(type) {
+	switch o := o.(type) {
+	case customObject:
+		return o.resource.key
 	case *v1.Pod:
 		return "pods"
 	case *v1.Node:
@@ -71,9 +73,20 @@ func isNamespaced(resource string) bool {
 	return !slices.Contains([]string{"nodes", "namespaces", "runtimeclasses", "persistentvolumes"}, resource)
 }
 
+// isNamespacedObject reports whether an object belongs to a namespace.
+func isNamespacedObject(o Object) bool {
+	if custom, ok := o.(customObject); ok {
+		return custom.resource.Namespaced
+	}
+	return isNamespaced(resourceOf(o))
+}
+
 // groupResource returns the API group and resource for errors. A subresource is cut off.
 func groupResource(resource string) schema.GroupResource {
 	resource, _, _ = strings.Cut(resource, "/")
+	if plural, group, ok := strings.Cut(resource, "."); ok { // A custom resource.
+		return schema.GroupResource{Group: group, Resource: plural}
+	}
 	switch resource {
 	case "leases":
 		return schema.GroupResource{Group: coordinationv1.GroupName, Resource: resource}
@@ -157,7 +170,7 @@ func (s *Server) listLocked(resource string, selected func(Object) bool) []Objec
 // resource version, that exists, or whose namespace does not exist. The server keeps o itself, so the caller
 // must not change it afterwards.
 func (s *Server) createLocked(o Object) (Object, error) {
-	if resource := resourceOf(o); o.GetNamespace() == "" && isNamespaced(resource) {
+	if o.GetNamespace() == "" && isNamespacedObject(o) {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
 	k := keyOfObject(o)
@@ -183,6 +196,8 @@ func (s *Server) createLocked(o Object) (Object, error) {
 		setPodDefaults(o)
 	case *v1.Node:
 		setAllocatableIfEmpty(o)
+	case customObject:
+		o.SetGeneration(1)
 	}
 	s.storeLocked(k, nil, o)
 	return o, nil
@@ -210,6 +225,9 @@ func (s *Server) updateOrRemoveLocked(before, after Object) (Object, error) {
 	}
 	if pod, ok := after.(*v1.Pod); ok && !equality.Semantic.DeepEqual(before.(*v1.Pod).Spec, pod.Spec) {
 		pod.Generation++
+	}
+	if custom, ok := after.(customObject); ok && custom.hasOtherContentThan(before.(customObject)) {
+		custom.SetGeneration(custom.GetGeneration() + 1)
 	}
 	if grace := after.GetDeletionGracePeriodSeconds(); after.GetDeletionTimestamp() != nil && len(after.GetFinalizers()) == 0 && (grace == nil || *grace == 0) {
 		s.removeLocked(k) // Watches do not show the update.

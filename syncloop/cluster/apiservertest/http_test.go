@@ -1,0 +1,247 @@
+package apiservertest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+)
+
+const (
+	podsPath  = "/api/v1/namespaces/default/pods"
+	sitesPath = "/apis/example.com/v1/namespaces/default/sites"
+)
+
+// httpHarness is a server with an HTTP client.
+type httpHarness struct {
+	*testing.T
+	server *apiservertest.Server
+	client *http.Client
+}
+
+// overHTTP runs a test in a bubble.
+func overHTTP(t *testing.T, test func(h *httpHarness)) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiservertest.New(apiservertest.Config{Resources: []metav1.APIResource{
+			{Group: "example.com", Version: "v1", Kind: "Site", Name: "sites", Namespaced: true, Verbs: metav1.Verbs{"status"}},
+			{Group: "example.com", Version: "v1", Kind: "Zone", Name: "zones"},
+		}})
+		test(&httpHarness{t, server, &http.Client{Transport: server.RoundTripper()}})
+	})
+}
+
+// send sends a request and returns the code and the body of the response. The content type follows from a method such
+// as PATCH:merge-patch+json.
+func (h *httpHarness) send(method, path, body string) (int, string) {
+	h.Helper()
+	method, form, ok := strings.Cut(method, ":")
+	if !ok {
+		form = "json"
+	}
+	r, err := http.NewRequestWithContext(h.Context(), method, "http://memory"+path, strings.NewReader(body))
+	require.NoError(h, err)
+	r.Header.Set("Content-Type", "application/"+form)
+	answer, err := h.client.Do(r)
+	require.NoError(h, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(h, err)
+	return answer.StatusCode, string(text)
+}
+
+// says checks the code and a part of the body of a response.
+func (h *httpHarness) says(method, path, body string, code int, want string) {
+	h.Helper()
+	got, text := h.send(method, path, body)
+	assert.Equal(h, code, got, text)
+	assert.Contains(h, text, want)
+}
+
+const webPod = `{"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"web:1"}]}}`
+
+// TestRoundTripper_Pods: a pod is created, read, listed, changed, bound, evicted and deleted, and the restrictions of
+// an API server hold.
+func TestRoundTripper_Pods(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		h.says("POST", podsPath, webPod, 201, `"apiVersion":"v1"`)
+		h.says("POST", podsPath, webPod, 409, "already exists")
+		h.says("POST", podsPath, `{"metadata":{"generateName":"job-"},"spec":{"containers":[{"name":"c"}]}}`, 201, `"name":"job-00001"`)
+		h.says("POST", podsPath, `{}`, 400, "metadata.name or metadata.generateName is required")
+		h.says("POST", podsPath, `{"kind":"Node"}`, 400, "the object is a Node: expected a Pod")
+		h.says("POST", podsPath, `{"metadata":{"name":"a","namespace":"other"}}`, 400, "does not match the URL")
+		h.says("POST", podsPath, `[`, 400, "the body cannot be read")
+		h.says("GET", podsPath+"/web", "", 200, `"serviceAccountName":"default"`)
+		h.says("GET", podsPath+"/none", "", 404, `pods \"none\" not found`)
+		h.says("GET", "/api/v1/pods?labelSelector=a%3Db", "", 200, `"items":[]`)
+		h.says("PATCH:strategic-merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}},"status":{"phase":"Failed"}}`, 200, `"phase":"Pending"`)
+		h.says("GET", "/api/v1/pods?labelSelector=a%3Db&fieldSelector=spec.nodeName%3D", "", 200, `"name":"web"`)
+		h.says("GET", "/api/v1/pods?fieldSelector=spec.color%3Dred", "", 400, "field label not supported: spec.color")
+		h.says("GET", "/api/v1/pods?labelSelector=%3D", "", 400, "labelSelector: ")
+		h.says("PATCH:merge-patch+json", podsPath+"/web/status", `{"metadata":{"labels":{"a":null}},"status":{"message":"m"},"spec":{"hostname":"h"}}`, 200, `"message":"m"`)
+		h.says("PATCH:json-patch+json", podsPath+"/web", `[{"op":"add","path":"/metadata/annotations","value":{"x":"y"}}]`, 200, `"x":"y"`)
+		h.says("PATCH:apply-patch+yaml", podsPath+"/web", `{}`, 415, `does not apply a patch of the type \"application/apply-patch+yaml\"`)
+		h.says("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"resourceVersion":"1"}}`, 409, "the object has been modified")
+		h.says("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"name":"b"}}`, 400, "does not match the URL")
+		h.says("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`, 201, "Success")
+		h.says("POST", podsPath+"/web/binding", `{"target":{"name":"n2"}}`, 409, "already assigned")
+		web := h.server.Admin().Pods("n1")[0]
+		assert.Equal(h, v1.ConditionTrue, web.Status.Conditions[0].Status)
+		assert.Empty(h, web.Spec.Hostname)
+		h.says("POST", podsPath+"/web/eviction", `{"deleteOptions":{"gracePeriodSeconds":7}}`, 201, "Success")
+		web = h.server.Admin().Pod("default", "web")
+		assert.Equal(h, int64(7), *web.DeletionGracePeriodSeconds)
+		assert.Equal(h, v1.DisruptionTarget, web.Status.Conditions[1].Type)
+		h.says("DELETE", podsPath+"/web?gracePeriodSeconds=0", `{"preconditions":{"uid":"other"}}`, 409, "UID in precondition")
+		h.says("DELETE", podsPath+"/web?gracePeriodSeconds=0", "", 200, "Success")
+		h.says("DELETE", podsPath+"?labelSelector=a%3Db", "", 200, "Success")
+		h.says("GET", podsPath, "", 200, "job-00001")
+		h.says("DELETE", podsPath, "", 200, "Success")
+		h.says("GET", podsPath, "", 200, `"items":[]`)
+		h.says("GET", podsPath+"/web/log", "", 404, "package apiservertest does not serve "+podsPath+"/web/log")
+		h.says("POST", podsPath+"?dryRun=All", webPod, 400, "has no dry runs")
+		var first []string
+		for _, r := range h.server.Requests()[:2] {
+			first = append(first, r.String())
+		}
+		assert.Equal(h, []string{"create pods default/web", "create pods default/web: 409 AlreadyExists"}, first)
+	})
+}
+
+// TestRoundTripper_Protobuf: a body may be protobuf, as clients of controller-runtime send it.
+func TestRoundTripper_Protobuf(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+		raw, err := pod.Marshal()
+		require.NoError(h, err)
+		envelope, err := (&runtime.Unknown{Raw: raw}).Marshal()
+		require.NoError(h, err)
+		h.says("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00"+string(envelope), 201, `"name":"web"`)
+		h.says("POST:vnd.kubernetes.protobuf", podsPath, "k8s\x00\xff", 400, "the body cannot be read")
+	})
+}
+
+// TestRoundTripper_CustomResources: a custom resource has generations, a subresource status and finalizers.
+func TestRoundTripper_CustomResources(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		h.says("POST", sitesPath, `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","finalizers":["x/y"]},"spec":{"replicas":2},"status":{"ready":1}}`, 201, `"generation":1`)
+		_, text := h.send("GET", sitesPath+"/a", "")
+		assert.NotContains(h, text, "status", "a client cannot create a status")
+		h.says("PATCH:merge-patch+json", sitesPath+"/a/status", `{"status":{"ready":2},"spec":{"replicas":9}}`, 200, `"generation":1`)
+		h.says("PATCH:merge-patch+json", sitesPath+"/a", `{"status":{"ready":3},"spec":{"replicas":4}}`, 200, `"generation":2`)
+		h.says("GET", sitesPath+"/a", "", 200, `"spec":{"replicas":4},"status":{"ready":2}`)
+		h.says("PATCH:strategic-merge-patch+json", sitesPath+"/a", `{}`, 415, "does not apply a patch")
+		h.says("PUT", sitesPath+"/a", `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"a","resourceVersion":"1"}}`, 409, "the object has been modified")
+		h.says("PUT", sitesPath+"/a", `{"metadata":{"name":"a"}}`, 400, "Object 'Kind' is missing")
+		h.says("DELETE", sitesPath+"/a", "", 200, "Success")
+		h.says("GET", "/apis/example.com/v1/sites", "", 200, "deletionTimestamp")
+		h.says("PATCH:merge-patch+json", sitesPath+"/a", `{"metadata":{"finalizers":null}}`, 200, "deletionTimestamp")
+		h.says("GET", sitesPath+"/a", "", 404, `sites.example.com \"a\" not found`)
+		const zones = "/apis/example.com/v1/zones"
+		h.says("POST", zones, `{"apiVersion":"example.com/v1","kind":"Zone","metadata":{"name":"z"},"status":{"a":1}}`, 201, `"status":{"a":1}`)
+		h.says("PATCH:merge-patch+json", zones+"/z", `{"status":{"a":2}}`, 200, `"generation":2`)
+		h.says("GET", zones+"/z/status", "", 404, "does not serve")
+		h.says("GET", "/apis/example.com/v1/namespaces/default/zones", "", 404, "does not serve")
+	})
+}
+
+// TestRoundTripper_Discovery: clients find the resources.
+func TestRoundTripper_Discovery(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		h.says("GET", "/version", "", 200, "v1.36.0")
+		h.says("GET", "/readyz", "", 200, "ok")
+		h.says("GET", "/api", "", 200, `"versions":["v1"]`)
+		h.says("GET", "/apis", "", 200, `"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}`)
+		h.says("GET", "/apis/example.com", "", 200, `"kind":"APIGroup"`)
+		h.says("GET", "/api/v1", "", 200, `"name":"pods/binding"`)
+		h.says("GET", "/apis/example.com/v1", "", 200, `"name":"sites/status"`)
+		h.says("GET", "/apis/example.com/v2", "", 404, "does not serve")
+		h.says("GET", "/openapi/v2", "", 404, "does not serve")
+		h.says("POST", "/apis", "", 404, "does not serve")
+	})
+}
+
+// watchLine reads one event of a watch.
+func watchLine(t *testing.T, lines *bufio.Scanner) string {
+	t.Helper()
+	require.True(t, lines.Scan(), "%v", lines.Err())
+	var e struct {
+		Type   string
+		Object struct {
+			metav1.ObjectMeta `json:"metadata"`
+			Kind              string
+			Code              int
+		}
+	}
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+	return strings.TrimRight(fmt.Sprint(e.Type, " ", e.Object.Kind, " ", e.Object.Name, e.Object.Annotations[metav1.InitialEventsAnnotationKey]), " ")
+}
+
+// TestRoundTripper_Watch: a watch shows the existing objects and each change in virtual time, has bookmarks for clients
+// that want them, and ends after its timeout.
+func TestRoundTripper_Watch(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		h.send("POST", podsPath, webPod)
+		began := time.Now()
+		answer, err := h.client.Get("http://memory" + podsPath + "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=90&fieldSelector=spec.nodeName%3D")
+		require.NoError(h, err)
+		defer answer.Body.Close()
+		lines := bufio.NewScanner(answer.Body)
+		assert.Equal(h, "ADDED Pod web", watchLine(h.T, lines))
+		assert.Equal(h, "BOOKMARK Pod true", watchLine(h.T, lines))
+		h.send("PATCH:merge-patch+json", podsPath+"/web", `{"metadata":{"labels":{"a":"b"}}}`)
+		assert.Equal(h, "MODIFIED Pod web", watchLine(h.T, lines))
+		h.send("POST", podsPath+"/web/binding", `{"target":{"name":"n1"}}`)
+		assert.Equal(h, "DELETED Pod web", watchLine(h.T, lines))
+		assert.Equal(h, "BOOKMARK Pod", watchLine(h.T, lines))
+		assert.False(h, lines.Scan())
+		require.NoError(h, lines.Err())
+		assert.Equal(h, 90*time.Second, time.Since(began))
+	})
+}
+
+// TestRoundTripper_WatchFaults: a lost history is an event of the watch, and a broken connection an error of its body.
+func TestRoundTripper_WatchFaults(t *testing.T) {
+	overHTTP(t, func(h *httpHarness) {
+		h.send("POST", podsPath, webPod)
+		h.server.Compact()
+		answer, err := h.client.Get("http://memory" + podsPath + "?watch=1&resourceVersion=1")
+		require.NoError(h, err)
+		assert.Equal(h, "ERROR Status", watchLine(h.T, bufio.NewScanner(answer.Body)))
+		require.NoError(h, answer.Body.Close())
+
+		answer, err = h.client.Get("http://memory" + podsPath + "?watch=true&resourceVersion=0")
+		require.NoError(h, err)
+		lines := bufio.NewScanner(answer.Body)
+		assert.Equal(h, "ADDED Pod web", watchLine(h.T, lines))
+		h.server.Down()
+		assert.False(h, lines.Scan())
+		require.Error(h, lines.Err())
+		_, err = h.client.Get("http://memory" + podsPath)
+		require.ErrorContains(h, err, "connection refused")
+		h.server.Up()
+		clear := h.server.Inject(apiservertest.Fault{Verb: "list", Hang: true})
+		ctx, cancel := context.WithTimeoutCause(h.Context(), time.Minute, errors.New("too late"))
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, "GET", "http://memory"+podsPath, nil)
+		require.NoError(h, err)
+		_, err = h.client.Do(r)
+		require.ErrorContains(h, err, "too late")
+		clear()
+		assert.Empty(h, h.server.Watches())
+	})
+}
