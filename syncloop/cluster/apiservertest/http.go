@@ -33,6 +33,9 @@ type Transport struct{ server *Server }
 // Server returns the server behind the transport.
 func (t Transport) Server() *Server { return t.server }
 
+// CloseIdleConnections does nothing, because there are no connections. Clients call it.
+func (Transport) CloseIdleConnections() {}
+
 // RoundTrip implements http.RoundTripper.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return inprocess.RoundTrip(t.server.serveHTTP, r)
