@@ -35,12 +35,12 @@
 //
 // Imports point to lower layers; Stairs in layers.go lists the exceptions.
 //
-//	6   programs  examples/*  internal/e2e/figures  internal/benchratio  internal/cgroupvm  internal/podfields/generate
+//	6   programs  examples/*  examples/tour/*  internal/e2e/figures  internal/benchratio  internal/cgroupvm  internal/podfields/generate
 //	    kits      internal/e2e
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
 //	    edges     syncloop/localapi  syncloop/metrics  syncloop/stats
-//	    kits      syncloop/nodetest  examples/internal/command
+//	    kits      syncloop/nodetest  examples/internal/command  examples/tour/internal/tourtest
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server
 //	5a  shells    syncloop  syncloop/gc  syncloop/eviction/evictor  syncloop/cluster/internal/objects

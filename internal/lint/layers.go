@@ -237,7 +237,9 @@ func Podkeel() Codebase {
 			{"syncloop/nodetest", Kit, Layer5c},
 
 			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.
+			{"examples/tour/internal/tourtest", Kit, Layer5c},
 			{"examples/*", Main, Layer6},
+			{"examples/tour/*", Main, Layer6},
 			{"internal/e2e", Kit, Layer6},
 			{"internal/benchratio", Main, Layer6},
 			{"internal/cgroupvm", Main, Layer6},

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/pleg"
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/source"
+	"github.com/podkeel/podkeel/podmanager/status"
+	"github.com/podkeel/podkeel/podworkers"
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/workqueue"
+)
+
+func main() { run(clock.RealClock{}, os.Stdout) }
+
+// run applies the pod of 5-pleg, and deletes it after six seconds.
+func run(clk clock.Clock, out io.Writer) {
+	ctx, stop := context.WithCancel(context.Background())
+	start := clk.Now()
+	elapsed := func() time.Duration { return clk.Since(start).Round(time.Second) }
+	// Each part takes parts above it.
+	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
+	statuses := status.New(status.Config{Clock: clk})
+	containers := memory.New(memory.Config{Clock: clk})
+	observer := must(pleg.New(pleg.Config{Runtime: containers, Clock: clk}))
+	syncer := must(podsync.New(podsync.Config{Runtime: containers, Status: statuses, Changed: observer.RequestRelist, Clock: clk}))
+	workers := must(podworkers.New(podworkers.Config{Syncer: syncer, Cache: observer, Queue: queue, Clock: clk}))
+	host := source.NewHandle()
+	sources := must(source.New(source.Config{Sources: map[string]source.Source{podmanager.ApiserverSource: host}, Clock: clk}))
+	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{
+		Manager: manager, Workers: workers, Status: statuses, Runtime: observer, Sources: sources, Clock: clk,
+	}))
+	loop := must(syncloop.New(syncloop.Config{
+		Handler: handlers, Updates: sources, Desired: manager, Changes: observer, Clock: clk,
+		Hooks: syncloop.Hooks{Cleanup: func(time.Duration, error) { fmt.Fprintln(out, elapsed(), "housekeeping") }},
+	}))
+
+	var parts sync.WaitGroup
+	for _, run := range []func(context.Context) error{observer.Run, workers.Run, sources.Run, loop.Run} {
+		parts.Go(func() { check(run(ctx)) })
+	}
+
+	job := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "job", Namespace: "default"}}
+	job.Annotations = map[string]string{memory.AnnotationPrefix + "main": "run=2.5s exit=3"}
+	job.Spec = v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "busybox"}}}
+	check(host.Apply(job))
+	for i := range 4 {
+		<-clk.After(2 * time.Second)
+		published, _ := statuses.GetPodStatus(job.UID)
+		fmt.Fprintf(out, "%v desired pods: %d, has a worker: %t, phase: %q\n", elapsed(), len(manager.GetPods()), workers.View(job.UID).Known, published.Phase)
+		if i == 2 {
+			host.Delete(job.UID)
+		}
+	}
+	stop()
+	parts.Wait()
+}
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
