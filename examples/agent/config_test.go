@@ -151,6 +151,21 @@ func TestConfig_DefaultThresholds(t *testing.T) {
 	}
 }
 
+// TestConfig_Reserved: the fields about reserved resources set the same as the flags. A flag overrides its field.
+func TestConfig_Reserved(t *testing.T) {
+	file := kubeletFile(t, "systemReserved: {cpu: 100m, memory: 1Mi}\nkubeReserved: {cpu: 200m}\n")
+	o, err := parseAgentOptions([]string{"--config", file, "--kube-reserved", "cpu=300m"})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	c, _, err := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"400m", "1Mi"}, []string{c.Scheduling.Reserved.Cpu().String(), c.Scheduling.Reserved.Memory().String()})
+	o, err = parseAgentOptions([]string{"--system-reserved", "memory=100000Ti"})
+	require.NoError(t, err)
+	_, _, err = o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler))
+	assert.ErrorContains(t, err, "memory of 100000Ti is more than the capacity of ")
+}
+
 // TestConfig_EvictionInMemory: simulated containers are evicted only if a flag or a field of the file sets thresholds.
 func TestConfig_EvictionInMemory(t *testing.T) {
 	for flags, evicts := range map[string]bool{"": false, "--eviction-max-pod-grace-period=5": false, "--eviction-hard=pid.available<1": true} {

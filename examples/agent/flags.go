@@ -55,6 +55,8 @@ func (o *options) nodeFlags() flagSet {
 		{name: "log-dir", value: "DIR", description: "directory of containers' logs, for this node alone (/var/log/pods, with others)", set: o.logs.SetDir},
 		{name: "cgroups-per-qos", value: "BOOL", description: "give each pod a cgroup with its limits, with --runtime=cri (true)", set: o.cgroups.SetPerQOS},
 		{name: "pod-max-pids", value: "N", description: "processes of a pod at most, with --cgroups-per-qos (-1: no limit)", set: o.cgroups.SetMaxPIDs},
+		{name: "system-reserved", value: "NAME=N,...", description: "cpu, memory, ephemeral-storage and pid that pods cannot use (none)", set: o.reserved.SetSystem},
+		{name: "kube-reserved", value: "NAME=N,...", description: "more of these, for the agent and the runtime (none)", set: o.reserved.SetKube},
 		{name: "log-links", value: "DIR", description: "links to the logs (/var/log/containers; with --log-dir none); empty for none", set: o.logs.SetLinks},
 		{name: "objects", value: "DIR", description: "directory of ConfigMaps and Secrets, see below (none; the examples have their own)", set: o.setObjects},
 		{name: "capacity", value: "NAME=N,...", description: "requestable resources, as cpu=4,memory=8Gi,pods=110 (not checked; 110 pods)", set: o.setCapacity},

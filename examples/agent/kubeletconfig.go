@@ -53,6 +53,8 @@ type kubeletConfig struct {
 	EvictionMinimumReclaim   map[string]string   `json:"evictionMinimumReclaim"`
 	EvictionTransition       string              `json:"evictionPressureTransitionPeriod"`
 	EvictionMaxPodGrace      int32               `json:"evictionMaxPodGracePeriod"`
+	SystemReserved           map[string]string   `json:"systemReserved"`
+	KubeReserved             map[string]string   `json:"kubeReserved"`
 	MergeDefaultEviction     bool                `json:"mergeDefaultEvictionSettings"`
 	CrashLoopBackOff         struct {
 		Max string `json:"maxContainerRestartPeriod"`
@@ -68,7 +70,7 @@ const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgr
 	enableProfilingHandler enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
 	eventRecordQPS failCgroupV1 failSwapOn featureGates hairpinMode healthzBindAddress
 	healthzPort imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
-	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup kubeletCgroups
+	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReservedCgroup kubeletCgroups
 	localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy
 	memoryReservationPolicy memorySwap memoryThrottlingFactor nodeLeaseDurationSeconds
 	nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit
@@ -76,7 +78,7 @@ const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgr
 	registryBurst registryPullQPS reservedMemory reservedSystemCPUs rotateCertificates runOnce
 	runtimeRequestTimeout seccompDefault serverTLSBootstrap showHiddenMetricsForVersion shutdownGracePeriod
 	shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods singleProcessOOMKill
-	streamingConnectionIdleTimeout systemCgroups systemReserved systemReservedCgroup tlsCertFile tlsCipherSuites
+	streamingConnectionIdleTimeout systemCgroups systemReservedCgroup tlsCertFile tlsCipherSuites
 	tlsCurvePreferences tlsMinVersion tlsPrivateKeyFile topologyManagerPolicy topologyManagerPolicyOptions
 	topologyManagerScope tracing userNamespaces volumePluginDir volumeStatsAggPeriod`
 
@@ -184,11 +186,13 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		text("clusterDNS", some(len(c.ClusterDNS) > 0, "cluster-dns"), strings.Join(c.ClusterDNS, ",")),
 		text("clusterDomain", some(c.ClusterDomain != "", "cluster-domain"), c.ClusterDomain),
 		text("resolvConf", "resolv-conf", c.ResolvConf),
+		text("systemReserved", some(len(c.SystemReserved) > 0, "system-reserved"), pairText(c.SystemReserved, "=")),
+		text("kubeReserved", some(len(c.KubeReserved) > 0, "kube-reserved"), pairText(c.KubeReserved, "=")),
 		text("mergeDefaultEvictionSettings", "", ""), // A part of evictionHard.
-		text("evictionHard", "eviction-hard", signalText(c.hardThresholds(), "<")),
-		text("evictionSoft", some(len(c.EvictionSoft) > 0, "eviction-soft"), signalText(c.EvictionSoft, "<")),
-		text("evictionSoftGracePeriod", some(len(c.EvictionSoftGracePeriod) > 0, "eviction-soft-grace-period"), signalText(c.EvictionSoftGracePeriod, "=")),
-		text("evictionMinimumReclaim", some(len(c.EvictionMinimumReclaim) > 0, "eviction-minimum-reclaim"), signalText(c.EvictionMinimumReclaim, "=")),
+		text("evictionHard", "eviction-hard", pairText(c.hardThresholds(), "<")),
+		text("evictionSoft", some(len(c.EvictionSoft) > 0, "eviction-soft"), pairText(c.EvictionSoft, "<")),
+		text("evictionSoftGracePeriod", some(len(c.EvictionSoftGracePeriod) > 0, "eviction-soft-grace-period"), pairText(c.EvictionSoftGracePeriod, "=")),
+		text("evictionMinimumReclaim", some(len(c.EvictionMinimumReclaim) > 0, "eviction-minimum-reclaim"), pairText(c.EvictionMinimumReclaim, "=")),
 		unlessZero("evictionPressureTransitionPeriod", "eviction-pressure-transition-period", c.EvictionTransition),
 		number("evictionMaxPodGracePeriod", "eviction-max-pod-grace-period", c.EvictionMaxPodGrace),
 		text("crashLoopBackOff", some(c.CrashLoopBackOff.Max != "", "max-container-restart-period"), c.CrashLoopBackOff.Max),
@@ -212,8 +216,8 @@ func isZeroValue(value string) bool {
 	return err == nil && d == 0
 }
 
-// signalText formats values of eviction signals as the flags expect them: signal, separator and value.
-func signalText(values map[string]string, separator string) string {
+// pairText formats values of signals or resources as the flags expect them: name, separator and value.
+func pairText(values map[string]string, separator string) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		texts = append(texts, name+separator+values[name])

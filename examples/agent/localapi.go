@@ -238,7 +238,10 @@ const defaultMaxPods = 110
 func (a *agent) nodeFactsFunc(config *node.Config) func(context.Context) nodestatus.Facts {
 	ask := lastRuntimeStatusFunc(config.Runtime, time.Now)
 	return func(ctx context.Context) nodestatus.Facts {
-		f := nodestatus.Facts{Capacity: command.Capacity(), Reserved: config.Scheduling.Reserved, Info: command.SystemInfo()}
+		f := nodestatus.Facts{Capacity: command.Capacity(), Info: command.SystemInfo()}
+		full := *config
+		full.Scheduling.MachineCapacity = f.Capacity.DeepCopy()
+		f.Allocatable = full.Allocatable()
 		f.Capacity[v1.ResourcePods] = *resource.NewQuantity(int64(cmp.Or(config.Scheduling.MaxPods, defaultMaxPods)), resource.DecimalSI)
 		maps.Copy(f.Capacity, config.Scheduling.Capacity)
 		for _, ip := range strings.Split(cmp.Or(strings.Join(config.Containers.HostIPs, ","), "127.0.0.1"), ",") {

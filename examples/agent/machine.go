@@ -7,14 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"strconv"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
 	"github.com/podkeel/podkeel/internal/osfile"
@@ -47,7 +44,7 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		Logs:   node.LogsConfig{MaxBytes: o.logMaxBytes, MaxFiles: o.logMaxFiles},
 		Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
 	}
-	var faults [3]error
+	var faults [5]error
 	c.Containers.HostIPs = o.nodeIPs
 	c.Volumes.Objects, faults[0] = o.newObjectSource()
 	if o.runtime == "memory" { // It isolates nothing, so every class can be tried.
@@ -58,6 +55,7 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
+	faults[3] = o.reserved.Configure(&c, cmp.Or(o.stateDir, os.TempDir()))
 	if o.stateDir != "" {
 		lockToCloseAlsoOnError, faults[1] = o.lockAndConfigureStateDir(&c)
 	}
@@ -66,6 +64,9 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		faults[2] = o.configureEvictionsInMemory(&c)
 	case o.runtime == "cri" && faults[1] == nil:
 		faults[2] = o.configureCRI(&c)
+	}
+	if o.stateDir != "" && faults[1] == nil { // After the evictions, whose thresholds reduce the allocatable resources.
+		faults[4] = o.configureVolumes(&c)
 	}
 	return c, lockToCloseAlsoOnError, errors.Join(faults[:]...)
 }
@@ -98,8 +99,7 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// lockAndConfigureStateDir creates and locks the state directory, and configures the node to store volumes,
-// terminal statuses, container states and allocated resources in it. It locks the directory before it changes
+// lockAndConfigureStateDir creates and locks the state directory, and configures the node to store terminal statuses, container states and allocated resources in it. It locks the directory before it changes
 // anything in it. lock may also be set with an error.
 func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
 	dir, err := filepath.Abs(o.stateDir)
@@ -115,17 +115,6 @@ func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err 
 	if lock, err = o.lockStateDir(); err != nil {
 		return nil, err
 	}
-	told := v1.ResourceList{}
-	maps.Copy(told, c.Scheduling.MachineCapacity)
-	maps.Copy(told, o.capacity)
-	d, err := volumes.New(volumes.Config{
-		Root: dir, Objects: c.Volumes.Objects, Allocatable: told,
-		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
-	})
-	if err != nil {
-		return lock, err
-	}
-	c.Volumes.Manager, c.Volumes.Files = d, d
 	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
 	if err != nil {
 		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
@@ -142,6 +131,23 @@ func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err 
 	}
 	c.Pods.AllocatedResources = resources
 	return lock, nil
+}
+
+// configureVolumes configures the node to store volumes in the state directory, which must exist.
+func (o *options) configureVolumes(c *node.Config) error {
+	dir, err := filepath.Abs(o.stateDir)
+	if err != nil {
+		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	}
+	d, err := volumes.New(volumes.Config{
+		Root: dir, Objects: c.Volumes.Objects, Allocatable: c.Allocatable(),
+		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
+	})
+	if err != nil {
+		return err
+	}
+	c.Volumes.Manager, c.Volumes.Files = d, d
+	return nil
 }
 
 // lockStateDir locks the state directory. Two agents with one directory would put the same owner label on their

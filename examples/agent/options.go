@@ -53,6 +53,7 @@ type options struct {
 	logs         command.Logs
 	cgroups      command.PodCgroups
 	eviction     command.Eviction
+	reserved     command.Reserved
 	config       string   // file with a KubeletConfiguration; empty: none
 	warnings     []string // about that file
 	args         []string // the command line

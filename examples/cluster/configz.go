@@ -57,6 +57,7 @@ func (o *options) effectiveConfig(c *node.Config) jsonObject {
 	if c.Eviction.Signals != nil {
 		maps.Copy(config, o.eviction.ConfigFields())
 	}
+	maps.Copy(config, o.reserved.Fields())
 	if o.runtime == "cri" {
 		config["containerRuntimeEndpoint"] = o.endpoint
 	}

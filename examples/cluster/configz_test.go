@@ -91,22 +91,26 @@ func TestConfigz(t *testing.T) {
 	assert.Equal(t, 401, answer.Code)
 }
 
-// TestConfigz_Eviction: the thresholds are shown if the node evicts. Containers in memory have no default thresholds.
+// TestConfigz_Eviction: the thresholds and the reserved resources are shown if the node evicts. Containers in memory have no default thresholds.
 func TestConfigz_Eviction(t *testing.T) {
 	_, config := inMemory(t)
 	assert.Nil(t, config.Node.Eviction.Signals)
-	_, config = inMemory(t, "--eviction-hard", "memory.available<1Mi", "--eviction-soft", "pid.available<9", "--eviction-soft-grace-period", "pid.available=1m")
+	_, config = inMemory(t, "--eviction-hard", "memory.available<1Mi", "--eviction-soft", "pid.available<9", "--eviction-soft-grace-period", "pid.available=1m",
+		"--system-reserved", "memory=1Mi")
 	assert.NotNil(t, config.Node.Eviction.Signals)
 	all, shown := config.Configuration().(jsonObject), jsonObject{}
 	for name, value := range all {
-		if strings.HasPrefix(name, "eviction") {
+		if strings.HasPrefix(name, "eviction") || strings.HasSuffix(name, "Reserved") {
 			shown[name] = value
 		}
 	}
 	assert.Equal(t, jsonObject{
 		"evictionHard": map[string]string{"memory.available": "1Mi"}, "evictionSoft": map[string]string{"pid.available": "9"},
 		"evictionSoftGracePeriod": map[string]string{"pid.available": "1m"}, "evictionMaxPodGracePeriod": int64(0), "evictionPressureTransitionPeriod": "5m0s",
+		"systemReserved": map[string]string{"memory": "1Mi"},
 	}, shown)
+	allocatable, capacity := config.Node.Allocatable(), config.Node.Scheduling.Capacity
+	assert.Equal(t, capacity.Memory().Value()-2<<20, allocatable.Memory().Value(), "the reserved memory and the hard threshold")
 }
 
 // TestConfig_GRPCProbes: a pod with a gRPC probe is admitted.

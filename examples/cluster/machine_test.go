@@ -32,15 +32,13 @@ func TestConfig_System(t *testing.T) {
 	assert.NotEmpty(t, config.Info.KernelVersion)
 	assert.Equal(t, "Debian", command.LineValue("A=1\nPRETTY_NAME=Debian\n", "PRETTY_NAME="))
 	assert.Empty(t, command.LineValue("A=1\n", "PRETTY_NAME="))
-	assert.Equal(t, machineCapacity(o.root), config.Node.Scheduling.Capacity)
+	assert.Equal(t, command.CapacityWithDisk(o.root), config.Node.Scheduling.Capacity)
 	assert.Positive(t, config.Node.Scheduling.Capacity.Memory().Value())
 	dir := t.TempDir()
-	size, ok := diskSize(filepath.Join(dir, "none", "yet"))
 	whole, _, known := osfile.Capacity(dir)
+	disk, ok := command.CapacityWithDisk(filepath.Join(dir, "none", "yet"))[v1.ResourceEphemeralStorage]
 	assert.Equal(t, known, ok)
-	assert.Equal(t, int64(whole), size)
-	disk := machineCapacity(dir)[v1.ResourceEphemeralStorage]
-	assert.Equal(t, size, disk.Value())
+	assert.Equal(t, int64(whole), disk.Value())
 }
 
 // route returns a fixed local address.

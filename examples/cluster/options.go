@@ -42,6 +42,7 @@ type options struct {
 	logs                                                 command.Logs
 	cgroups                                              command.PodCgroups
 	eviction                                             command.Eviction
+	reserved                                             command.Reserved
 	taints                                               []v1.Taint
 	rootLock                                             *os.File // locks the root directory; may be nil
 }
@@ -64,6 +65,8 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.Func("eviction-minimum-reclaim", "`amounts` above a threshold that must become available, as nodefs.available=1Gi", o.eviction.SetMinimumReclaim)
 	f.Func("eviction-pressure-transition-period", "`duration` for which a pressure condition stays; if absent 5m", o.eviction.SetTransitionPeriod)
 	f.Func("eviction-max-pod-grace-period", "`seconds` of grace of soft evictions at most; if absent a second; negative for the pod's own", o.eviction.SetMaxPodGrace)
+	f.Func("system-reserved", "`resources` that pods cannot use, as cpu=500m,memory=1Gi,ephemeral-storage=1Gi,pid=1000; none if absent", o.reserved.SetSystem)
+	f.Func("kube-reserved", "more such `resources`, for this program and the runtime; none if absent", o.reserved.SetKube)
 	f.Func("log-links", "`directory` of a link to each log; if empty /var/log/containers, and none with --log-dir", o.logs.SetLinks)
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
 	f.BoolVar(&o.strict, "strict", false, "reject static pods with unknown or duplicate fields, which are ignored otherwise")
@@ -159,7 +162,10 @@ func (o *options) nodeConfigAndLockRoot(server apiserver.Server, log *slog.Logge
 	}
 	c := &config.Node
 	*c = node.Config{
-		Name: o.name, Containers: node.ContainersConfig{HostIPs: o.ips, HTTP: hookhttp.New(hookhttp.Config{}), DNS: o.dns}, Scheduling: node.SchedulingConfig{Labels: o.labels, Taints: o.taints, Capacity: machineCapacity(o.root), MaxPods: o.maxPods}, Log: log, Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
+		Name: o.name, Containers: node.ContainersConfig{HostIPs: o.ips, HTTP: hookhttp.New(hookhttp.Config{}), DNS: o.dns}, Scheduling: node.SchedulingConfig{Labels: o.labels, Taints: o.taints, Capacity: command.CapacityWithDisk(o.root), MaxPods: o.maxPods}, Log: log, Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
+	}
+	if err := o.reserved.Configure(c, o.root); err != nil {
+		return cluster.Config{}, err
 	}
 	config.Configuration = func() any { return o.effectiveConfig(c) }
 	counted.Instrument(c)
@@ -216,7 +222,7 @@ func (o *options) lockRootAndConfigureCRI(config *cluster.Config) error {
 	}
 	config.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
 		dir, err := volumes.New(volumes.Config{
-			Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity,
+			Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Allocatable(),
 			SecretsInMemory: os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
 		})
 		return dir, dir, err

@@ -1,6 +1,7 @@
 package cgroups
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -48,6 +49,24 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 	if err != nil {
 		return Usage{}, err
 	}
+	return m.readUsageOf(dir), nil
+}
+
+// ReadTotalUsage reads the usage of all pods of this agent together from the cgroup that contains them. The error is
+// ErrNotFound if no hierarchy has that cgroup, and ErrUnavailable if this host has no cgroups.
+func (m *Manager) ReadTotalUsage() (Usage, error) {
+	if m.config.Capabilities.State != Ready {
+		return Usage{}, ErrUnavailable
+	}
+	dir := m.config.Root.String()
+	if found, err := m.existsInAnyHierarchy(dir); err != nil || !found {
+		return Usage{}, cmp.Or(err, fmt.Errorf("%w: %s", ErrNotFound, dir))
+	}
+	return m.readUsageOf(dir), nil
+}
+
+// readUsageOf reads the usage of a cgroup.
+func (m *Manager) readUsageOf(dir string) Usage {
 	read := func(controller Controller, nameOnV1, nameOnV2 string) string {
 		name := m.config.Capabilities.filePath(controller, dir, nameOnV1, nameOnV2)
 		if name == "" {
@@ -76,7 +95,19 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 		inactive, _ := parseKey(read(Memory, "memory.stat", "memory.stat"), inactiveKey).Number()
 		usage.MemoryWorkingSet = subtractSaturating(used, inactive)
 	}
-	return usage, nil
+	return usage
+}
+
+// existsInAnyHierarchy reports whether a hierarchy has the cgroup.
+func (m *Manager) existsInAnyHierarchy(dir string) (bool, error) {
+	for _, mount := range m.config.Capabilities.sizedMounts() {
+		if _, err := m.config.Files.ReadDir(path.Join(mount, dir)); err == nil {
+			return true, nil
+		} else if !isGone(err) {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the
@@ -116,12 +147,8 @@ func (m *Manager) findPodDir(uid types.UID) (string, error) {
 		return m.config.Root.PodDir(last.class, uid)
 	}
 	for _, dir := range m.podDirs(uid) {
-		for _, mount := range m.config.Capabilities.sizedMounts() {
-			if _, err := m.config.Files.ReadDir(path.Join(mount, dir)); err == nil {
-				return dir, nil
-			} else if !isGone(err) {
-				return "", err
-			}
+		if found, err := m.existsInAnyHierarchy(dir); err != nil || found {
+			return dir, err
 		}
 	}
 	return "", fmt.Errorf("%w: pod %s", ErrNotFound, uid)

@@ -2,6 +2,7 @@ package cgroups_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,6 +116,24 @@ func TestReadUsage_Missing(t *testing.T) {
 		counters, err := m.ReadOOM("1")
 		assert.NoError(t, err)
 		assert.Empty(t, counters)
+	}
+}
+
+// The usage of all pods together is read from the cgroup that contains them. Before the first pod there is no such cgroup.
+func TestReadTotalUsage(t *testing.T) {
+	for mode, files := range map[string]map[string]string{
+		"v1": {"memory.usage_in_bytes": "1000", "memory.stat": "total_inactive_file 300"},
+		"v2": {"memory.current": "1000", "memory.stat": "inactive_file 300"},
+	} {
+		m, dir := newManager(t, cgroupstest.Config{Mode: mode})
+		_, err := m.ReadTotalUsage()
+		require.ErrorIs(t, err, cgroups.ErrNotFound)
+		where, err := m.Ensure("1", podValues(), 1)
+		require.NoError(t, err)
+		set(dir, mode, "/"+strings.Split(where, "/")[1], files)
+		usage, err := m.ReadTotalUsage()
+		require.NoError(t, err)
+		assert.Equal(t, podresources.Finite(700), usage.MemoryWorkingSet, mode)
 	}
 }
 

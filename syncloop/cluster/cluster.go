@@ -222,7 +222,7 @@ func (c *Node) buildObjectsAndRuntime() error {
 		n.Runtime = memory.New(memory.Config{Clock: n.Clock})
 	}
 	if _, simulated := n.Runtime.(*memory.Runtime); simulated && n.Volumes.Manager == nil {
-		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
+		volumes := inmemory.New(inmemory.Config{Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Allocatable()})
 		n.Volumes.Manager, n.Volumes.Files = volumes, volumes
 	}
 	c.detectsAddresses = len(n.Containers.HostIPs) == 0

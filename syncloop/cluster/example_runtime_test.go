@@ -45,7 +45,7 @@ func ExampleNew_runtime() {
 	n, err := cluster.New(cluster.Config{
 		Server: server.Client("node-1"), Node: node.Config{Name: "node-1", Runtime: machine{memory.New(memory.Config{})}},
 		Volumes: func(n node.Config) (podsync.Volumes, podsync.Files, error) {
-			v, err := volumes.New(volumes.Config{Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Scheduling.Capacity})
+			v, err := volumes.New(volumes.Config{Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Allocatable()})
 			return v, v, err
 		},
 	})

@@ -90,7 +90,7 @@ func (m *factsCollector) collectFacts(ctx context.Context) nodestatus.Facts {
 	m.callWithTimeout(ctx, 5*time.Second, m.updateRuntimeFactsAndSendPodCIDR)
 	n := &m.config.Node
 	f := nodestatus.Facts{
-		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Reserved: n.Scheduling.Reserved,
+		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Allocatable: n.Allocatable(),
 		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Containers.Handlers))...),
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version

@@ -224,6 +224,7 @@ func TestAddAllocatableMemory(t *testing.T) {
 	require.Len(t, all, len(thresholds)+1)
 	assert.Equal(t, eviction.AllocatableMemoryAvailable, all[1].Signal)
 	assert.Equal(t, all[0].Value, all[1].Value)
+	assert.Equal(t, all, eviction.AddAllocatableMemory(all))
 	assert.Equal(t, []eviction.Threshold{}, eviction.AddAllocatableMemory([]eviction.Threshold{}))
 }
 

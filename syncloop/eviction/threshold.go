@@ -205,10 +205,10 @@ func checkThresholdValue(kind, name string, a Amount, isPercent bool) error {
 
 // AddAllocatableMemory returns the thresholds with a copy of the hard threshold of memory.available for
 // allocatableMemory.available. It is for a node that limits the memory of all pods together. It returns the
-// thresholds themselves if they have no hard threshold of memory.available.
+// thresholds themselves if they have no hard threshold of memory.available, or one of allocatableMemory.available.
 func AddAllocatableMemory(thresholds []Threshold) []Threshold {
 	i := slices.IndexFunc(thresholds, func(t Threshold) bool { return t.Signal == MemoryAvailable && !t.IsSoft() })
-	if i < 0 {
+	if i < 0 || slices.ContainsFunc(thresholds, func(t Threshold) bool { return t.Signal == AllocatableMemoryAvailable }) {
 		return thresholds
 	}
 	copied := thresholds[i]

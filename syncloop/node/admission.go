@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podmanager"
@@ -16,6 +17,7 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/allocation"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 	"github.com/podkeel/podkeel/syncloop/nodestatus"
 )
 
@@ -106,21 +108,47 @@ func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	}
 }
 
-// allocatable returns a new list with Scheduling.Capacity minus Scheduling.Reserved.
-func (c *Config) allocatable() v1.ResourceList {
-	list := c.Scheduling.Capacity.DeepCopy()
-	for name, reserved := range c.Scheduling.Reserved {
-		q := list[name]
-		q.Sub(reserved)
-		list[name] = q
-	}
-	return list
+// Allocatable returns the resources that the node has for pods: Scheduling.Capacity without Scheduling.Reserved. A
+// node that evicts pods also leaves out what the hard thresholds of memory.available and nodefs.available keep free.
+// For a resource that Scheduling.Capacity lacks, Allocatable uses Scheduling.MachineCapacity. No quantity is negative.
+// The caller may modify the list. The fields must be valid.
+func (c *Config) Allocatable() v1.ResourceList {
+	return mergeResources(c.declaredAllocatable(), c.subtractThresholds(c.Scheduling.MachineCapacity, c.Scheduling.MachineCapacity))
 }
 
-// resourceFieldAllocatable returns the allocatable resources that a resourceFieldRef of a container shows. For
-// a resource that Scheduling.Capacity does not declare it uses Scheduling.MachineCapacity.
-func (c *Config) resourceFieldAllocatable() v1.ResourceList {
-	return mergeResources(c.allocatable(), c.Scheduling.MachineCapacity)
+// declaredAllocatable returns the resources of Allocatable that Scheduling.Capacity has. Admission compares the requests
+// of pods with them.
+func (c *Config) declaredAllocatable() v1.ResourceList {
+	return c.subtractThresholds(c.unreservedCapacity(), c.Scheduling.Capacity)
+}
+
+// unreservedCapacity returns Scheduling.Capacity without Scheduling.Reserved.
+func (c *Config) unreservedCapacity() v1.ResourceList {
+	return subtractResources(c.Scheduling.Capacity, c.Scheduling.Reserved)
+}
+
+// subtractThresholds returns a list without the part of the capacity that the hard eviction thresholds keep free. It
+// returns a copy of the list if the node evicts no pods.
+func (c *Config) subtractThresholds(list, capacity v1.ResourceList) v1.ResourceList {
+	if c.Eviction.Signals == nil {
+		return list.DeepCopy()
+	}
+	return subtractResources(list, eviction.ReservedByThresholds(c.Eviction.Policy.Thresholds, capacity))
+}
+
+// subtractResources returns a copy of a list from which the other list is subtracted, and not below zero. It ignores
+// resources that the first list lacks.
+func subtractResources(list, subtracted v1.ResourceList) v1.ResourceList {
+	left := list.DeepCopy()
+	for name, amount := range subtracted {
+		if q, ok := left[name]; ok {
+			if q.Sub(amount); q.Sign() < 0 {
+				q = *resource.NewQuantity(0, q.Format)
+			}
+			left[name] = q
+		}
+	}
+	return left
 }
 
 // machineMemoryBytes returns the memory in Scheduling.Capacity. If it declares none, it returns the memory in

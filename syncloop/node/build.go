@@ -30,7 +30,7 @@ import (
 // setInMemoryVolumesIfUnset sets Volumes.Manager and Volumes.Files to in-memory volumes, each only if the
 // Config does not set it.
 func (c *Config) setInMemoryVolumesIfUnset() {
-	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.resourceFieldAllocatable()})
+	volumes := inmemory.New(inmemory.Config{Objects: c.Volumes.Objects, Tokens: c.Volumes.Tokens, Claims: c.Volumes.Claims, Allocatable: c.Allocatable()})
 	if c.Volumes.Manager == nil {
 		c.Volumes.Manager = volumes
 	}

@@ -136,6 +136,13 @@ type CgroupsConfig struct {
 	Release bool
 	// MaxPIDs is how many processes and threads all containers of a pod may have together. Zero is no limit.
 	MaxPIDs int64
+	// EnforceAllocatable limits all pods together: their memory and CPU shares to the Capacity, or else
+	// MachineCapacity, of Scheduling without its Reserved, and their processes to MaxTotalPIDs. If the limits
+	// cannot be written, the node records an event and tries again each minute; pods start all the same. If
+	// PodCgroups is a CgroupTotalReader, a hard threshold of memory.available also applies to that memory.
+	EnforceAllocatable bool
+	// MaxTotalPIDs is how many processes and threads all pods may have together. Zero is no limit.
+	MaxTotalPIDs int64
 }
 
 // LogsConfig configures where container logs are written and when they are rotated. The comment of each
@@ -195,7 +202,7 @@ type SchedulingConfig struct {
 	// rejects a pod that requests more of a resource than is left. It does not check resources that
 	// Capacity lacks.
 	Capacity v1.ResourceList
-	// Reserved is the part of Capacity that pods cannot use.
+	// Reserved is the part of Capacity that is for other programs than pods. Pods cannot request it.
 	Reserved v1.ResourceList
 	// MachineCapacity is the size of the machine by resource name. The node uses it for resources that
 	// Capacity lacks, and checks no pod against it. For example, a container without a memory limit

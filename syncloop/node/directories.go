@@ -53,6 +53,7 @@ func (b *builder) syncerContainerStates() podsync.ContainerStates {
 func (b *builder) buildFileStoresAndCollectors() (err error) {
 	n := b.node
 	n.cgroups = newPodCgroups(n.config.Cgroups, n.config.Clock, n.config.Log)
+	n.enforcer = newTotalLimits(n)
 	var stores []directoryStore
 	if n.config.Logs.Root != "" {
 		if n.logs, err = logfiles.New(logfiles.Config{

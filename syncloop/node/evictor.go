@@ -43,8 +43,12 @@ func (b *builder) buildEvictorIfConfigured() (err error) {
 	if n.config.Eviction.Signals == nil {
 		return nil
 	}
+	policy, signals := n.config.Eviction.Policy, n.config.Eviction.Signals
+	if limited, ok := b.allocatableMemorySignals(signals); ok {
+		policy.Thresholds, signals = eviction.AddAllocatableMemory(policy.Thresholds), limited
+	}
 	n.evictor, err = evictor.New(evictor.Config{
-		Policy: n.config.Eviction.Policy, Signals: n.config.Eviction.Signals, Node: evictablePods{n},
+		Policy: policy, Signals: signals, Node: evictablePods{n},
 		Hooks: evictor.Hooks{Acting: n.recordThresholdMet},
 		Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.RecordPanic,
 	})

@@ -28,7 +28,7 @@ func (a *createRecorder) CreateContainer(ctx context.Context, req runtime.Create
 }
 
 // TestNode_MachineIsTold: a resourceFieldRef of a container without a limit shows Capacity less
-// Reserved, or else MachineCapacity. Resources without a Capacity are not checked.
+// Reserved, or else MachineCapacity, in each case less hard eviction thresholds. Resources without a Capacity are not checked.
 func TestNode_MachineIsTold(t *testing.T) {
 	of := func(memory string) v1.ResourceList {
 		return v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}
@@ -41,6 +41,7 @@ func TestNode_MachineIsTold(t *testing.T) {
 		{node.Config{}, "0", 999},
 		{node.Config{Scheduling: node.SchedulingConfig{MachineCapacity: of("1Gi")}}, "1073741824", 500},
 		{node.Config{Scheduling: node.SchedulingConfig{MachineCapacity: of("1Gi"), Capacity: of("2Gi"), Reserved: of("1Mi")}}, "2146435072", 750},
+		{node.Config{Scheduling: node.SchedulingConfig{MachineCapacity: of("1Gi")}, Eviction: evictionConfig(t, newLowMemory(true))}, "966367640", 500},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			machine := &createRecorder{Runtime: memory.New(memory.Config{})}

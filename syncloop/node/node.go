@@ -67,6 +67,7 @@ type Node struct {
 	allocated          *allocatedResources // nil: allocated resources are not stored
 	logRotator         *gc.Logs            // nil: no log is rotated
 	cgroups            *podCgroups         // nil: the runtime chooses the cgroups
+	enforcer           *totalLimits        // nil: nothing limits all pods together
 	sampler            *sampler
 	evictor            *evictor.Evictor  // nil: the node evicts no pod by itself
 	annotated          annotatedRecorder // nil: events have no annotations

@@ -49,6 +49,9 @@ func (n *Node) parts() []part {
 	if r, ok := n.syncer.(VolumeRefresher); ok {
 		parts = append(parts, part{"volumes", r.RefreshVolumes})
 	}
+	if n.enforcer != nil {
+		parts = append(parts, part{"limits of all pods", n.enforcer.run})
+	}
 	if n.evictor != nil {
 		parts = append(parts, part{"evictions", n.evictor.Run})
 	}

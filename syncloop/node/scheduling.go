@@ -45,8 +45,8 @@ type Scheduling struct {
 func (n *Node) Scheduling() *Scheduling { return n.scheduling }
 
 // Allocatable returns how much of each resource all pods together may request:
-// Config.Scheduling.Capacity less Config.Scheduling.Reserved, or the Allocatable of
-// Config.Scheduling.View. As "pods" it has the maximum number of active pods. The caller may modify the
+// Config.Scheduling.Capacity less Config.Scheduling.Reserved and less what hard eviction thresholds keep
+// free, or the Allocatable of Config.Scheduling.View. As "pods" it has the maximum number of active pods. The caller may modify the
 // list. It never blocks and may be called from any goroutine.
 func (s *Scheduling) Allocatable() v1.ResourceList {
 	list := s.nodeInfoOrEmpty().Allocatable.DeepCopy()
@@ -237,7 +237,7 @@ func (s *Scheduling) nameConflictReasons(pod *v1.Pod, removed []types.UID) []all
 func (s *Scheduling) nodeInfoForAdmission() NodeInfo {
 	info := s.config.Scheduling.View.Node()
 	if info.Allocatable == nil {
-		info.Allocatable = s.config.allocatable()
+		info.Allocatable = s.config.declaredAllocatable()
 	}
 	return info
 }

@@ -149,7 +149,7 @@ func (b *builder) referenceSyncerConfig() podsync.Config {
 		DNS:             n.config.Containers.DNS,
 		ContainerStates: b.syncerContainerStates(),
 		Cgroups:         b.syncerCgroups(),
-		Allocatable:     n.config.resourceFieldAllocatable(), MemoryBytes: n.config.machineMemoryBytes(),
+		Allocatable:     n.config.Allocatable(), MemoryBytes: n.config.machineMemoryBytes(),
 		Handlers: n.config.Containers.Handlers, RuntimeClass: n.config.Containers.RuntimeClass, Augment: n.config.Containers.Augment, RuntimeName: n.config.Containers.RuntimeName, LogRoot: n.config.Logs.Root, SeccompRoot: n.config.Containers.SeccompRoot,
 		HostIPs:   n.config.Containers.HostIPs,
 		NodeIPs:   func() []string { return n.config.Scheduling.View.Node().HostIPs },

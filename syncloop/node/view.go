@@ -55,7 +55,7 @@ func (staticView) Refresh()         {}
 // the Config, if the Config has no View.
 func (c *Config) setStaticViewIfUnset() {
 	if c.Scheduling.View == nil {
-		c.Scheduling.View = staticView{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.allocatable()}}
+		c.Scheduling.View = staticView{NodeInfo{Labels: maps.Clone(c.Scheduling.Labels), Taints: c.Scheduling.Taints, Allocatable: c.declaredAllocatable()}}
 	}
 }
 

@@ -90,6 +90,11 @@ func TestStatus_ND14_ND16_ND17(t *testing.T) {
 	assert.Equal(t, "3500m", s.Allocatable.Cpu().String())
 	assert.Equal(t, "0", s.Allocatable.Memory().String())
 	assert.Len(t, s.Allocatable, 3)
+	given := f
+	given.Allocatable = v1.ResourceList{"memory": resource.MustParse("100Mi"), "example.com/gpu": resource.MustParse("1")}
+	all := nodestatus.Status(&v1.NodeStatus{}, given).Allocatable
+	assert.Equal(t, []string{"4", "100Mi", "110"}, []string{all.Cpu().String(), all.Memory().String(), all.Pods().String()})
+	assert.Len(t, all, 3)
 	assert.Equal(t, "4", s.Capacity.Cpu().String())
 	require.Len(t, s.Images, nodestatus.MaxImages)
 	assert.Equal(t, v1.ContainerImage{Names: []string{"d1", "d2", "t1", "t2", "t3"}, SizeBytes: 59}, s.Images[0])

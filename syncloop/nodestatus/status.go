@@ -49,6 +49,9 @@ type Facts struct {
 	Addresses []v1.NodeAddress
 	// Capacity are the resources of the node, and Reserved the part that pods cannot use.
 	Capacity, Reserved v1.ResourceList
+	// Allocatable are the resources for pods. Nil: Capacity less Reserved. Resources without a Capacity are left
+	// out, and all of a resource that only Capacity has is for pods.
+	Allocatable v1.ResourceList
 	// Info describes the system.
 	Info v1.NodeSystemInfo
 	// Images are the images on the node.
@@ -65,7 +68,7 @@ type Facts struct {
 // components, which the result does not have.
 func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 	s := v1.NodeStatus{
-		Addresses: slices.Clone(f.Addresses), Capacity: f.Capacity.DeepCopy(), Allocatable: allocatableResources(f.Capacity, f.Reserved),
+		Addresses: slices.Clone(f.Addresses), Capacity: f.Capacity.DeepCopy(), Allocatable: allocatableResources(f),
 		NodeInfo: f.Info, Images: largestImages(f.Images), DeclaredFeatures: slices.Sorted(slices.Values(f.Features)),
 	}
 	s.DaemonEndpoints.KubeletEndpoint.Port = f.Port
@@ -151,12 +154,14 @@ func ReadyCondition(f Facts) v1.NodeCondition {
 	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
-// allocatableResources returns the capacity without the reserved part, and not below zero. It ignores reserved
-// resources without a capacity and negative ones.
-func allocatableResources(capacity, reserved v1.ResourceList) v1.ResourceList {
-	list := capacity.DeepCopy()
+// allocatableResources returns the resources for pods, by Facts.Allocatable. Without that it returns the capacity
+// without the reserved part, and not below zero. It ignores reserved resources without a capacity and negative ones.
+func allocatableResources(f Facts) v1.ResourceList {
+	list := f.Capacity.DeepCopy()
 	for name, q := range list {
-		if r, ok := reserved[name]; ok && r.Sign() > 0 {
+		if given, ok := f.Allocatable[name]; ok {
+			list[name] = given.DeepCopy()
+		} else if r, ok := f.Reserved[name]; ok && f.Allocatable == nil && r.Sign() > 0 {
 			q.Sub(r)
 			if q.Sign() < 0 {
 				q.Set(0)

@@ -55,7 +55,7 @@ func (p *PodCgroups) configureRelease(c *node.Config, root cgroups.Root, files c
 	return nil
 }
 
-// Configure gives the pods of a node cgroups below /podkeel-<owner>. It does not if the flags switch that off, the
+// Configure gives the pods of a node cgroups below /podkeel-<owner>, and limits all of them together. It does not if the flags switch that off, the
 // runtime has the cgroup driver systemd, or this host permits no cgroups; then it logs why. A runtime that does not
 // answer counts as having the driver systemd on a host with systemd, and otherwise cgroupfs.
 func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner string) error {
@@ -84,7 +84,7 @@ func (p *PodCgroups) Configure(c *node.Config, runtime *cri.Runtime, owner strin
 	if systemd || capabilities.State != cgroups.Ready {
 		return nil
 	}
-	c.Cgroups.MaxPIDs = p.MaxPIDs
+	c.Cgroups.MaxPIDs, c.Cgroups.EnforceAllocatable = p.MaxPIDs, true
 	c.Cgroups.PodCgroups, err = cgroups.New(cgroups.Config{Root: root, Files: files, Capabilities: capabilities})
 	return err
 }

@@ -1,13 +1,17 @@
 package command
 
 import (
+	"math"
 	"os"
+	"path/filepath"
 	goruntime "runtime"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // SystemInfo returns facts about the machine for the node status. A fact that cannot be read stays empty. The boot ID
@@ -33,6 +37,35 @@ func Capacity() v1.ResourceList {
 		memory = *resource.NewQuantity(kib<<10, resource.BinarySI)
 	}
 	return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI), v1.ResourceMemory: memory}
+}
+
+// CapacityWithDisk returns the capacity of the machine. Its ephemeral storage is the size of the file system
+// that contains root. It has no ephemeral storage if the system does not report that size.
+func CapacityWithDisk(root string) v1.ResourceList {
+	all := Capacity()
+	if bytes, ok := diskSize(root); ok {
+		all[v1.ResourceEphemeralStorage] = *resource.NewQuantity(bytes, resource.BinarySI)
+	}
+	return all
+}
+
+// diskSize returns the size of the file system that contains a directory. If the directory does not exist yet,
+// it uses the nearest parent that exists. ok is false if the system does not report the size.
+func diskSize(dir string) (bytes int64, ok bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return 0, false
+	}
+	for {
+		if size, _, ok := osfile.Capacity(dir); ok && size <= math.MaxInt64 {
+			return int64(size), true
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return 0, false
+		}
+		dir = above
+	}
 }
 
 // LineValue returns the rest of the line that begins with key; empty if there is no such line.
