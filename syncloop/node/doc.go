@@ -1,6 +1,6 @@
 // Package node assembles a whole node: sources, manager, workers, PodSyncer, runtime, PLEG and loop. The parts define
 // the behaviour. The package takes a Runtime and a PodSyncer (Config.NewSyncer). A program that replaces another part
-// composes podworkers and syncloop directly, as the Example of package syncloop shows.
+// composes podworkers and syncloop directly, as examples/tour/6-syncloop shows.
 //
 // The host program applies pods with Apply, deletes them with Delete, follows them with Watch, and terminates them
 // with Drain. Ready, Done, Err and Health report the state of the node. Explain returns why a pod is in its state,

@@ -30,7 +30,7 @@ func run(clk clock.Clock, out io.Writer) {
 	printLine := func(what ...any) { fmt.Fprintln(out, clk.Since(start).Round(time.Second), fmt.Sprint(what...)) }
 
 	containers := memory.New(memory.Config{Clock: clk})
-	observer, err := pleg.New(pleg.Config{Runtime: containers, Clock: clk})
+	generator, err := pleg.New(pleg.Config{Runtime: containers, Clock: clk})
 	check(err)
 	var statuses *status.Store
 	var phase v1.PodPhase
@@ -40,10 +40,10 @@ func run(clk clock.Clock, out io.Writer) {
 			printLine("the pod is ", phase)
 		}
 	}}})
-	syncer, err := podsync.New(podsync.Config{Runtime: containers, Status: statuses, Changed: observer.RequestRelist, Clock: clk})
+	syncer, err := podsync.New(podsync.Config{Runtime: containers, Status: statuses, Changed: generator.RequestRelist, Clock: clk})
 	check(err)
 	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
-	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: observer, Queue: queue, Clock: clk})
+	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: generator, Queue: queue, Clock: clk})
 	check(err)
 	ended := make(chan error)
 	go func() { ended <- workers.Run(ctx) }()
@@ -54,9 +54,10 @@ func run(clk clock.Clock, out io.Writer) {
 	manager.AddPod(job)
 	check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: job}))
 
-	changes := observer.Subscribe(nil)
+	// A small sync loop. The next program replaces it by package syncloop.
+	changes := generator.Subscribe(nil)
 	for range 6 {
-		check(observer.Relist(ctx)) // The PLEG's Run does this once a second, and after each request.
+		check(generator.Relist(ctx)) // The PLEG's Run does this once a second, and after each request.
 		for _, change := range changes.TakeAll(nil) {
 			printLine("PLEG: ", change.Events)
 			pod, _ := manager.GetPodByUID(change.UID)

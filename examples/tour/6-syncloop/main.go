@@ -30,25 +30,25 @@ func run(clk clock.Clock, out io.Writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	start := clk.Now()
 	elapsed := func() time.Duration { return clk.Since(start).Round(time.Second) }
-	// Each part takes parts above it.
+	// Each part takes parts above it. A change of a pod goes from sources to loop, handlers, workers, syncer and containers.
 	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
 	statuses := status.New(status.Config{Clock: clk})
 	containers := memory.New(memory.Config{Clock: clk})
-	observer := must(pleg.New(pleg.Config{Runtime: containers, Clock: clk}))
-	syncer := must(podsync.New(podsync.Config{Runtime: containers, Status: statuses, Changed: observer.RequestRelist, Clock: clk}))
-	workers := must(podworkers.New(podworkers.Config{Syncer: syncer, Cache: observer, Queue: queue, Clock: clk}))
+	generator := must(pleg.New(pleg.Config{Runtime: containers, Clock: clk}))
+	syncer := must(podsync.New(podsync.Config{Runtime: containers, Status: statuses, Changed: generator.RequestRelist, Clock: clk}))
+	workers := must(podworkers.New(podworkers.Config{Syncer: syncer, Cache: generator, Queue: queue, Clock: clk}))
 	host := source.NewHandle()
 	sources := must(source.New(source.Config{Sources: map[string]source.Source{podmanager.ApiserverSource: host}, Clock: clk}))
 	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{
-		Manager: manager, Workers: workers, Status: statuses, Runtime: observer, Sources: sources, Clock: clk,
+		Manager: manager, Workers: workers, Status: statuses, Runtime: generator, Sources: sources, Clock: clk,
 	}))
 	loop := must(syncloop.New(syncloop.Config{
-		Handler: handlers, Updates: sources, Desired: manager, Changes: observer, Clock: clk,
+		Handler: handlers, Updates: sources, Desired: manager, Changes: generator, Clock: clk,
 		Hooks: syncloop.Hooks{Cleanup: func(time.Duration, error) { fmt.Fprintln(out, elapsed(), "housekeeping") }},
 	}))
 
 	var parts sync.WaitGroup
-	for _, run := range []func(context.Context) error{observer.Run, workers.Run, sources.Run, loop.Run} {
+	for _, run := range []func(context.Context) error{generator.Run, workers.Run, sources.Run, loop.Run} {
 		parts.Go(func() { check(run(ctx)) })
 	}
 
