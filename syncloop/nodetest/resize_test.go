@@ -178,3 +178,37 @@ func (w withoutUpdater) Features() runtime.Features {
 
 // hideUpdater wraps a runtime so that it cannot update running containers.
 func hideUpdater(inner runtime.Runtime, _ clock.Clock) runtime.Runtime { return withoutUpdater{inner} }
+
+// RZ-20, RZ-53: an ordinary init container is resized while it runs, so before the pod is initialized. After it has
+// completed, a resize of it changes the allocated resources only. Neither restarts it.
+func TestResize_RZ20_RZ53_InitContainer(t *testing.T) {
+	b := resizeNode(t, nil)
+	withInit := func(cpu string, generation int64) *v1.Pod {
+		p := sized("web", "500m", "200Mi", generation)
+		p.Spec.InitContainers = []v1.Container{{
+			Name: "i", Image: "init:1", Command: []string{"sleep", "60"},
+			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}},
+		}}
+		return p
+	}
+	describe := func() string {
+		s := b.Pod("web").Status.InitContainerStatuses[0]
+		r, _ := b.Machine().Resources(strings.TrimPrefix(s.ContainerID, "podkeel://"))
+		return fmt.Sprintf("allocated %s has %s shares %d restarts %d", s.AllocatedResources.Cpu(), s.Resources.Requests.Cpu(), r.CPUShares, s.RestartCount)
+	}
+	b.Apply(withInit("1", 1))
+	b.Run(time.Second)
+	assert.Equal(t, "allocated 1 has 1 shares 1024 restarts 0", describe())
+	b.Apply(withInit("2", 2))
+	b.Run(time.Second)
+	assert.Equal(t, v1.PodPending, b.Pod("web").Status.Phase)
+	assert.Equal(t, "allocated 2 has 2 shares 2048 restarts 0", describe())
+	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeCompleted"))
+	b.Run(2 * time.Minute)
+	b.Apply(withInit("3", 3))
+	b.Run(time.Minute)
+	assert.Equal(t, v1.PodRunning, b.Pod("web").Status.Phase)
+	assert.Equal(t, "allocated 3 has 3 shares 2048 restarts 0", describe())
+	assert.Equal(t, 2, strings.Count(b.Transcript(), "event ResizeCompleted"))
+	b.Stop()
+}

@@ -34,7 +34,7 @@ func (d *decision) addRunningDifferences() {
 		}
 		want := wantedResources(c, limits)
 		have, known := resourcesInForce(d.findPublished(i, c.Name), d.Memory.containers, c.Name, e.runningHere.ID)
-		update := known && e.spec != nil && d.Resizes && d.initialized
+		update := known && e.spec != nil && d.Resizes && !d.waitsForRestart(e.runningHere, c)
 		if !known || e.spec == nil {
 			have = *adoptResources(c, want, e.runningHere.Resources)
 		}
@@ -44,11 +44,18 @@ func (d *decision) addRunningDifferences() {
 	}
 }
 
+// waitsForRestart reports whether a running container gets its resources by a restart that this decision does not make,
+// for example because its startup probe has not succeeded. An ordinary init container is never restarted for that.
+func (d *decision) waitsForRestart(rec *runtime.ContainerStatus, c *v1.Container) bool {
+	isOrdinaryInit := d.indexOf(c.Name) < len(d.Pod.Spec.InitContainers) && !podspec.IsSidecar(c)
+	return !isOrdinaryInit && d.needsRestartToResize(rec, c)
+}
+
 // RaisedPod returns a copy of the pod with the resources that the cgroup of the pod needs. Each running container
 // has the larger of the requests and limits that it has and should have, and a limit of the pod is at least the
 // limit that each container has. No limit is larger than any limit. Without them cgroup v1 refuses the limit of the
 // pod, because a container has more. With afterUpdates the containers with UpdateContainer steps count as updated.
-// Others are updated by a later decision or when they restart, for example while the pod is not initialized.
+// Others are updated by a later decision or when they restart, for example if the runtime cannot update containers.
 // RaisedPod returns the pod itself if nothing differs.
 func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
 	raised := pod

@@ -24,10 +24,11 @@ func TestDecision_RaisedPod(t *testing.T) {
 		before, after string // the cpu limit of the pod during and after the updates
 	}{
 		{"updated", [][]string{{"a", "cpu=1/1", "has-cpu=2/2"}, {"b", "cpu=1/2", "has-cpu=1/1"}}, 0, "4", "3"},
-		{"not initialized", [][]string{{"not-initialized"}, {"s", "sidecar", "cpu=1/1", "has-cpu=2/2"}, {"i", "init", "cpu=1/1"}, {"a", "cpu=1/1", "none"}}, 0, "3", "3"},
+		{"not initialized", [][]string{{"not-initialized"}, {"s", "sidecar", "cpu=1/1", "has-cpu=2/2"}, {"i", "init", "cpu=1/1"}, {"a", "cpu=1/1", "none"}}, 0, "3", "2"},
+		{"restarted after its startup probe", [][]string{{"s", "sidecar", "cpu=1/1", "has-cpu=2/2", "restart=cpu", "startup"}, {"a", "cpu=1/1"}}, 0, "3", "3"},
 		{"cannot update", [][]string{{"unsupported"}, {"a", "cpu=1/1", "has-cpu=2/2"}}, 0, "2", "2"},
 		{"limit of the pod", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/", "has-cpu=1/8"}}, 0, "8", "2"},
-		{"limit of the pod, not initialized", [][]string{{"limits", "cpu=2"}, {"not-initialized"}, {"s", "sidecar", "cpu=1/", "has-cpu=1/8"}, {"i", "init", "cpu=1/2"}, {"a", "cpu=1/", "none"}}, 0, "8", "8"},
+		{"limit of the pod, not initialized", [][]string{{"limits", "cpu=2"}, {"not-initialized"}, {"s", "sidecar", "cpu=1/", "has-cpu=1/8"}, {"i", "init", "cpu=1/2"}, {"a", "cpu=1/", "none"}}, 0, "8", "2"},
 		{"limit of the pod, ephemeral container", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/2"}}, 400 * time.Millisecond, "4", "4"},
 		{"raised", [][]string{{"a", "cpu=1/3", "has-cpu=1/2"}}, 0, "3", "3"},
 		{"restarted", [][]string{{"a", "cpu=1/1", "has-cpu=2/2", "restart=cpu"}}, 0, "1", "1"},

@@ -256,10 +256,10 @@ func adoptResources(c *v1.Container, want *v1.ResourceRequirements, actual *runt
 	return &have
 }
 
-// needsRestartToResize reports whether the resources of a running container differ from its spec in a resource
-// for which the spec requires a restart (RZ-34). It is false before the pod is initialized.
+// needsRestartToResize reports whether the resources of a running regular container or sidecar differ from its spec in a
+// resource for which the spec requires a restart (RZ-34).
 func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Container) bool {
-	if !d.Resizes || len(c.ResizePolicy) == 0 || d.Memory.Initialized != d.sandboxID || d.Pod.DeletionTimestamp != nil {
+	if !d.Resizes || len(c.ResizePolicy) == 0 || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
 	have, known := resourcesInForce(d.findPublished(d.indexOf(c.Name), c.Name), d.Memory.containers, c.Name, rec.ID)
@@ -271,7 +271,8 @@ func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Cont
 // addContainerUpdates adds the steps that give the running containers the resources of their specs (RZ-33,
 // RZ-35, N37-17). All memory comes before all cpu. For each resource the decreases come first, in the reverse
 // order of the spec, so that the sum of the limits does not exceed the limit of the pod in between. A container
-// that is stopped by this decision is not updated. Before the pod is initialized, no container is.
+// that is stopped by this decision is not updated, and neither is one that has to be restarted later. An init container
+// is updated while it runs, so before the pod is initialized (RZ-20, RZ-53).
 func (d *decision) addContainerUpdates() {
 	if d.Pod.DeletionTimestamp != nil {
 		return

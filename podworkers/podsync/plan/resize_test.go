@@ -24,9 +24,10 @@ import (
 //	unsupported                       the runtime cannot update a running container
 //	not-initialized | deleted         the state of the pod
 //	announced                         the pod has the condition PodResizeInProgress with generation 3
-//	a [sidecar|init] cpu=1/2 memory=1Gi/ has-cpu=1/1 restart=cpu [exited|none]
+//	a [sidecar|init] cpu=1/2 memory=1Gi/ has-cpu=1/1 restart=cpu [startup] [exited|failed|none]
 //	                                  a container: its request and limit in the spec, then those that it has;
-//	                                  restart names the resource whose resize requires a restart
+//	                                  restart names the resource whose resize requires a restart; startup means
+//	                                  that its startup probe has not succeeded
 //	decide                            the steps
 //	update [error]                    performs the steps UpdateContainer up to an error
 //	status                            the resources in the status, also of a pod with limits, and the condition PodResizeInProgress
@@ -136,7 +137,7 @@ func (s *resizeStory) resources(words []string) (want, have v1.ResourceRequireme
 
 func (s *resizeStory) addContainer(words []string) {
 	c := v1.Container{Name: words[0], Image: "img"}
-	init, state := false, runtime.StateRunning
+	init, state, code := false, runtime.StateRunning, int32(0)
 	for _, word := range words[1:] {
 		switch {
 		case word == "sidecar":
@@ -145,6 +146,10 @@ func (s *resizeStory) addContainer(words []string) {
 			init = true
 		case word == "exited":
 			state = runtime.StateExited
+		case word == "failed":
+			state, code = runtime.StateExited, 1
+		case word == "startup":
+			c.StartupProbe = &v1.Probe{}
 		case word == "none":
 			state = runtime.StateUnknown
 		case strings.HasPrefix(word, "restart="):
@@ -158,7 +163,7 @@ func (s *resizeStory) addContainer(words []string) {
 	status := v1.ContainerStatus{Name: c.Name, ContainerID: "test://" + rec.ID, AllocatedResources: have.Requests, Resources: &have}
 	status.State.Running = &v1.ContainerStateRunning{StartedAt: metav1.Time{Time: epoch}}
 	if state == runtime.StateExited {
-		rec.FinishedAt = epoch.Add(59 * time.Second)
+		rec.FinishedAt, rec.ExitCode = epoch.Add(59*time.Second), code
 	}
 	if state != runtime.StateUnknown {
 		s.records.Containers = append(s.records.Containers, rec)
