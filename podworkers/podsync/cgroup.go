@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 )
 
@@ -40,12 +42,38 @@ func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, er
 }
 
 // setUpCgroupAfterUpdates calls setUpCgroup with the values that the cgroup should have after the UpdateContainer steps of
-// a decision. After a success a later error is a new event.
+// a decision. After a success a later error is a new event. If the values of the cgroup of a pod with resources of its own
+// have changed, the status is published again.
 func (p *podSync) setUpCgroupAfterUpdates(ctx context.Context, decision *plan.Decision) (limitErr, err error) {
 	if limitErr, err = p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)); limitErr == nil && err == nil {
 		delete(p.incarnation.recordedEvents.resizeErrors, "")
 	}
+	now := p.readPodValues()
+	if now != p.podValues && (now == nil || p.podValues == nil || *now != *p.podValues) {
+		p.reasonsChanged = true // Publish the new resources of the pod.
+	}
 	return limitErr, err
+}
+
+// readPodValues returns the values of the cgroup of a pod with resources of its own. It returns nil for another pod, if the
+// pod has no cgroup and after an error, which it logs once.
+func (w *statusWriter) readPodValues() *podresources.PodValues {
+	if w.valuesReader == nil || w.pod.Spec.Resources == nil {
+		return nil
+	}
+	var values podresources.PodValues
+	var found bool
+	var err error
+	if fault := w.guard.Call("Cgroups.ReadPodValues", func() { values, found, err = w.valuesReader.ReadPodValues(w.pod.UID) }); fault != nil {
+		err = fault
+	}
+	if err != nil && !w.incarnation.valuesReadFailed {
+		w.cfg.Log.Warn("cannot read the limits of the cgroup of a pod; its status has the resources of the spec", "pod", podmanager.FullName(w.pod), "uid", w.pod.UID, "err", err)
+	}
+	if w.incarnation.valuesReadFailed = err != nil; err != nil || !found {
+		return nil
+	}
+	return &values
 }
 
 // tearDownCgroup removes the cgroup of a terminated pod. Without Config.Cgroups it does nothing.

@@ -27,6 +27,7 @@ type incarnation struct {
 	persisted            persistedState
 	stableInput          stableInput
 	oom                  *oomState            // nil: the counters of the cgroup were not read yet
+	valuesReadFailed     bool                 // the last read of the values of the cgroup has failed
 	additions            map[string]Additions // by container name: the results of Config.Augment
 }
 

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -16,9 +17,10 @@ import (
 // parts that must survive a restart of the agent.
 type statusWriter struct {
 	*syncPass
-	terminating   bool        // the sync is a SyncTerminatingPod
-	starting      []plan.Step // the starts of containers in this sync
-	storePanicErr error       // the error of a contained panic of Config.Status; the sync returns it
+	terminating   bool                    // the sync is a SyncTerminatingPod
+	starting      []plan.Step             // the starts of containers in this sync
+	podValues     *podresources.PodValues // the values of the cgroup in the last published status; nil: none
+	storePanicErr error                   // the error of a contained panic of Config.Status; the sync returns it
 }
 
 // newStatusWriterAndConsumeSavedStates returns the statusWriter for one sync of a pod. In the first sync of a
@@ -35,9 +37,10 @@ func (s *Syncer) newStatusWriterAndConsumeSavedStates(ctx context.Context, pod *
 // of the pod runs or will run.
 func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusFunc podworkers.PodStatusFunc) v1.PodStatus {
 	w.observeOOM()
+	w.podValues = w.readPodValues()
 	in := plan.StatusInput{
 		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
-		Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
+		PodValues: w.podValues, Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
 	w.cfg.Probes.UpdatePodStatus(w.pod, &status) // PH-13

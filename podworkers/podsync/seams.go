@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -125,6 +126,15 @@ type OOMReader interface {
 	// newly exited or newly has the reason OOMKilled, before TearDown. An error is logged, and the next pass
 	// calls it again.
 	ReadOOM(uid types.UID) (plan.OOMSnapshot, error)
+}
+
+// PodValuesReader is an optional part of Cgroups. It shows the limits that the cgroup of a pod has, for the status of a pod
+// with resources of its own.
+type PodValuesReader interface {
+	// ReadPodValues returns the values of the cgroup of a pod, and false if the pod has none or the node does not
+	// use it. The Syncer calls it when it publishes the status of a pod with spec.resources, and again after SetUp,
+	// one call at a time for a pod. After an error the status has the resources of the spec.
+	ReadPodValues(uid types.UID) (values podresources.PodValues, found bool, err error)
 }
 
 // ErrVolumesOfAnotherPod is the error of Volumes and Files if the directory of the UID belongs to a pod

@@ -59,6 +59,10 @@ func (s *Syncer) SyncPod(ctx context.Context, _ podworkers.SyncPodType, pod, _ *
 	if len(decision.Steps) == 0 && len(starts) == 0 {
 		limitErr, err := p.setUpCgroupAfterUpdates(ctx, &decision)
 		err = errors.Join(held, limitErr, err, p.setUpVolumes(ctx))
+		if p.reasonsChanged {
+			p.publishStatus(ctx, false, nil)
+			err = errors.Join(err, p.storePanicErr)
+		}
 		if err == nil {
 			p.storeStableInputIfIdle()
 		}

@@ -28,6 +28,7 @@ type Syncer struct {
 	statuses     StatusReader
 	delayedSaver DelayedContainerStates // nil: Config.ContainerStates is none
 	oomReader    OOMReader              // nil: Config.Cgroups is none
+	valuesReader PodValuesReader        // nil: Config.Cgroups is none
 	refresher    *fileRefresher
 	hooks        hookWaits
 	// runtimeFeaturesFunc and volumeProblemsFunc are the functions in Features. New makes them once.
@@ -52,6 +53,7 @@ func New(cfg Config) (*Syncer, error) {
 	discards, _ := cfg.Volumes.(DiscardGuard)
 	s.delayedSaver, _ = cfg.ContainerStates.(DelayedContainerStates)
 	s.oomReader, _ = cfg.Cgroups.(OOMReader)
+	s.valuesReader, _ = cfg.Cgroups.(PodValuesReader)
 	cfg.wrapForPanics(g)
 	s.cfg = cfg
 	if discards != nil {

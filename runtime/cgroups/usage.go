@@ -110,6 +110,44 @@ func (m *Manager) existsInAnyHierarchy(dir string) (bool, error) {
 	return false, nil
 }
 
+// ReadPodValues reads the values that the cgroup of a pod has. On cgroup v2 podresources.SharesFromWeight converts
+// the weight to CPUShares. A value is unset if the host has no controller for it or the file cannot be read. The
+// QOSClass is empty. The error is ErrNotFound if no hierarchy has the cgroup.
+func (m *Manager) ReadPodValues(uid types.UID) (podresources.PodValues, error) {
+	dir, err := m.findPodDir(uid)
+	if err != nil {
+		return podresources.PodValues{}, err
+	}
+	c, found := m.config.Capabilities, false
+	read := func(controller Controller, nameOnV1, nameOnV2 string) string {
+		name := c.filePath(controller, dir, nameOnV1, nameOnV2)
+		if name == "" {
+			return ""
+		}
+		text, err := m.config.Files.ReadFile(name)
+		found = found || err == nil
+		return string(text)
+	}
+	values := podresources.PodValues{
+		CPUShares: parseValue(read(CPU, "cpu.shares", "cpu.weight")),
+		CPUQuota:  parseValue(read(CPU, "cpu.cfs_quota_us", "")),
+		CPUPeriod: parseValue(read(CPU, "cpu.cfs_period_us", "")),
+		Memory:    parseValue(read(Memory, "memory.limit_in_bytes", "memory.max")),
+		PIDs:      parseValue(read(PIDs, "pids.max", "pids.max")),
+	}
+	if c.Controllers[CPU].Version == V2 {
+		if weight, ok := values.CPUShares.Number(); ok {
+			values.CPUShares = podresources.Finite(podresources.SharesFromWeight(weight))
+		}
+		b := parseBandwidth(read(CPU, "", "cpu.max"))
+		values.CPUQuota, values.CPUPeriod = b.quota, b.period
+	}
+	if !found {
+		return podresources.PodValues{}, fmt.Errorf("%w: pod %s", ErrNotFound, uid)
+	}
+	return values, nil
+}
+
 // readPIDsRejected returns the failed forks that the cgroup of a pod has counted, or the sum of those that the
 // cgroups directly in it have counted, if that is larger.
 func (m *Manager) readPIDsRejected(dir string) podresources.Value {

@@ -2,11 +2,13 @@ package cgroups_test
 
 import (
 	"math"
+	"path"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/runtime/cgroups"
@@ -259,4 +261,45 @@ func TestReadOOM_OM5_LimitWithSwap(t *testing.T) {
 			assert.Equal(t, podresources.Finite(7), counters[1].LimitReached)
 		})
 	}
+}
+
+// The values of a pod's cgroup are read as they were written, on every kind of host. Shares lose precision on cgroup v2
+// (RZ-51).
+func TestReadPodValues_RZ51(t *testing.T) {
+	for _, mode := range modes {
+		m, dir := newManager(t, cgroupstest.Config{Mode: mode})
+		_, err := m.ReadPodValues("1")
+		require.ErrorIs(t, err, cgroups.ErrNotFound)
+		for _, values := range []podresources.PodValues{podValues(), {
+			QOSClass: v1.PodQOSBurstable, CPUShares: podresources.Finite(2), CPUQuota: podresources.Unlimited(), CPUPeriod: podresources.Finite(100000),
+			Memory: podresources.Unlimited(), PIDs: podresources.Unlimited(),
+		}} {
+			_, err = m.Ensure("1", values, 0)
+			require.NoError(t, err)
+			want := values
+			want.QOSClass = ""
+			if shares, _ := values.CPUShares.Number(); mode == "v2" {
+				want.CPUShares = podresources.Finite(podresources.SharesFromWeight(podresources.WeightFromShares(shares)))
+			}
+			read, err := m.ReadPodValues("1")
+			require.NoError(t, err)
+			assert.Equal(t, want, read, mode)
+		}
+		require.NoError(t, m.Remove(t.Context(), "1"))
+		_, err = m.ReadPodValues("1")
+		require.ErrorIs(t, err, cgroups.ErrNotFound)
+
+		_, err = m.Ensure("1", podValues(), 1)
+		require.NoError(t, err)
+		for _, name := range dir.Groups() { // Another program removes the cgroup.
+			if path.Base(name) == "pod1" {
+				require.NoError(t, dir.Remove(name))
+			}
+		}
+		_, err = m.ReadPodValues("1")
+		require.ErrorIs(t, err, cgroups.ErrNotFound)
+	}
+	m, _ := newManager(t, cgroupstest.Config{ReadOnly: true})
+	_, err := m.ReadPodValues("1")
+	require.ErrorIs(t, err, cgroups.ErrUnavailable)
 }

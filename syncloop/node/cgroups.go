@@ -50,11 +50,21 @@ type CgroupOOMReader interface {
 	ReadOOM(uid types.UID) ([]cgroups.OOM, error)
 }
 
+// CgroupValuesReader is an optional part of CgroupManager. A *cgroups.Manager has it. Without it the status of a pod with
+// resources of its own has the resources of its spec.
+type CgroupValuesReader interface {
+	// ReadPodValues returns the values that the cgroup of a pod has. It is called in each sync of a pod with
+	// spec.resources. The error is cgroups.ErrNotFound if the pod has no cgroup, and cgroups.ErrUnavailable if the
+	// host has none.
+	ReadPodValues(uid types.UID) (podresources.PodValues, error)
+}
+
 // podCgroups is the podsync.Cgroups of the node. It computes the values of each cgroup from the spec of the pod.
 // As a directoryStore it also finds the cgroups of pods that are gone.
 type podCgroups struct {
 	manager CgroupManager
-	oom     CgroupOOMReader // nil: the manager is none
+	oom     CgroupOOMReader    // nil: the manager is none
+	values  CgroupValuesReader // nil: the manager is none
 	policy  podresources.Policy
 	release bool
 	clock   clock.PassiveClock
@@ -78,6 +88,7 @@ func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock, log *slog.Logge
 	}
 	c := &podCgroups{manager: config.PodCgroups, release: config.Release, clock: clk, log: log}
 	c.oom, _ = config.PodCgroups.(CgroupOOMReader)
+	c.values, _ = config.PodCgroups.(CgroupValuesReader)
 	if config.MaxPIDs > 0 {
 		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
 	}
@@ -152,6 +163,19 @@ func (c *podCgroups) ReadOOM(uid types.UID) (plan.OOMSnapshot, error) {
 		}
 	}
 	return snapshot, nil
+}
+
+// ReadPodValues implements podsync.PodValuesReader. With CgroupsConfig.Release a pod counts as one without a cgroup, because
+// only its containers have limits.
+func (c *podCgroups) ReadPodValues(uid types.UID) (values podresources.PodValues, found bool, err error) {
+	if c.values == nil || c.release {
+		return values, false, nil
+	}
+	values, err = c.values.ReadPodValues(uid)
+	if errors.Is(err, cgroups.ErrNotFound) || errors.Is(err, cgroups.ErrUnavailable) {
+		return values, false, nil
+	}
+	return values, err == nil, err
 }
 
 // removeLimits removes the limits of the cgroup of a pod, if it had one when the node started. The containers in it

@@ -278,3 +278,48 @@ func TestCgroups_ReleaseListFails(t *testing.T) {
 		b.Stop()
 	}
 }
+
+// RZ-51: the status of a pod with limits of its own has the limits of its cgroup: the former ones while the kernel refuses a
+// smaller memory limit, the new ones afterwards, and the ones of the spec on a host without cgroups.
+func TestCgroups_RZ51_PodStatus(t *testing.T) {
+	ofPod := func(memory string, generation int64) *v1.Pod {
+		p := limitedPod("web", "333m", "50Mi")
+		p.Generation = generation
+		p.Spec.Resources = &v1.ResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("333m"), v1.ResourceMemory: resource.MustParse("20Mi")},
+			Limits:   v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)},
+		}
+		p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("100m")
+		return p
+	}
+	for _, mode := range []string{"v1", "v2", "none"} {
+		config := cgroupstest.Config{Mode: mode}
+		if mode == "none" {
+			config = cgroupstest.Config{Mode: "v1", ReadOnly: true}
+		}
+		dir := cgroupstest.New(config)
+		b := cgroupNode(t, dir)
+		describe := func() string {
+			s := b.Pod("web").Status
+			require.NotNil(t, s.Resources)
+			return s.AllocatedResources.Cpu().String() + " " + s.Resources.Requests.Cpu().String() + " " + s.Resources.Limits.Memory().String()
+		}
+		b.Apply(ofPod("200Mi", 1))
+		b.Run(time.Second)
+		assert.Equal(t, "333m 333m 200Mi", describe(), mode)
+		if mode == "v1" {
+			const usage = "/sys/fs/cgroup/memory/podkeel-test/burstable/podweb/memory.usage_in_bytes"
+			dir.SetFile(usage, "157286400")
+			b.Apply(ofPod("100Mi", 2))
+			b.Run(time.Minute)
+			assert.Equal(t, "333m 333m 200Mi", describe())
+			dir.SetFile(usage, "1000")
+			b.Run(5 * time.Minute)
+		} else {
+			b.Apply(ofPod("100Mi", 2))
+			b.Run(time.Second)
+		}
+		assert.Equal(t, "333m 333m 100Mi", describe(), mode)
+		b.Stop()
+	}
+}

@@ -334,7 +334,8 @@ func removeConditions(status *v1.PodStatus, removed ...v1.PodConditionType) {
 }
 
 // setPodResources sets the resources of a pod with resources of its own (RZ-51): the allocated requests, and the
-// requests and limits in force. While a resize is in progress, the published ones are in force.
+// requests and limits that its cgroup has. Without a cgroup they are the ones in the spec, and the published ones while a
+// resize is in progress.
 func (in *StatusInput) setPodResources(status *v1.PodStatus) {
 	if in.Pod.Spec.Resources == nil {
 		return
@@ -342,6 +343,11 @@ func (in *StatusInput) setPodResources(status *v1.PodStatus) {
 	withoutOverhead := v1.Pod{Spec: in.Pod.Spec}
 	withoutOverhead.Spec.Overhead = nil
 	status.AllocatedResources = podspec.Requests(&withoutOverhead)
+	if in.PodValues != nil {
+		actual := podresources.ActualResources(in.Pod, *in.PodValues)
+		status.Resources = &actual
+		return
+	}
 	status.Resources = &v1.ResourceRequirements{Requests: in.Pod.Spec.Resources.Requests, Limits: in.Pod.Spec.Resources.Limits}
 	if in.Old.Resources != nil && podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
 		status.Resources = in.Old.Resources

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -40,6 +41,9 @@ type StatusInput struct {
 	// Starting has the starts of regular containers that the executor is performing. A container
 	// that was stopped for such a start has not finished, whatever its restart policy is.
 	Starting []Step
+	// PodValues are the values of the cgroup of a pod with resources of its own. Nil: the pod has no cgroup, or
+	// its values are not known.
+	PodValues *podresources.PodValues
 	// HostIPs has the addresses of the node, the primary one first.
 	HostIPs []string
 	// RuntimeName is the scheme of container IDs, as in "containerd://...".
