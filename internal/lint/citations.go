@@ -17,7 +17,7 @@ import (
 // families are the letters with which the ids of rules begin: of the kubelet's
 // behaviour, and LA of the local API's, followed by a dash and a number. P (statuses of pods), I (invariants) and
 // F (faults) are followed by a number alone.
-const families = "AD|AU|B|CA|CE|CF|CG|CS|D|EB|EV|GC|HC|HS|IG|IM|IN|KB|KC|LA|MI|NA|ND|OM|PH|PR|QR|RS|SD|SL|SM|SP|ST|TE|TO|VC|XB"
+const families = "AD|AU|B|CA|CE|CF|CG|CS|D|EB|EV|GC|HC|HM|HS|IG|IM|IN|KB|KC|LA|MI|NA|ND|OM|PH|PM|PR|QR|RS|RZ|SD|SL|SM|SP|ST|TE|TO|VC|XB"
 
 var (
 	idInText   = regexp.MustCompile(`(?:^|[^A-Za-z0-9_/-])(?:(` + families + `)-(\d{1,3})|([IFP])(0?\d{1,2}))\b`)

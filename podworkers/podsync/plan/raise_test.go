@@ -14,9 +14,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestDecision_RaisedPod: the pod has at least what each running container has, whether a step updates the container
+// TestDecision_RaisedPod_RZ32: the pod has at least what each running container has, whether a step updates the container
 // or not. Cgroup v1 refuses a lower CPU quota, and nothing would start.
-func TestDecision_RaisedPod(t *testing.T) {
+func TestDecision_RaisedPod_RZ32(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		lines         [][]string
