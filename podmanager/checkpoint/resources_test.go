@@ -106,3 +106,27 @@ func TestResources_RZ15_Damaged(t *testing.T) {
 	_, found = r.ConsumeResources(pod("good"))
 	assert.True(t, found)
 }
+
+// A file without the fields that later versions of this package have added is read: without a checksum and a generation
+// (RZ-15, RZ-18). Fields that this version does not have are ignored.
+func TestResources_RZ15_RZ18_OlderFormat(t *testing.T) {
+	root := t.TempDir()
+	r, _ := openResources(t, root)
+	require.NoError(t, r.SaveResources(pod("web"), allocated("1500m")))
+	file := filepath.Join(root, "uid-web.json")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	older, _, found := strings.Cut(string(text), `,"sum":`)
+	require.True(t, found)
+	older = strings.Replace(older, `"generation":3,`, "", 1) + `,"later":{"field":1}}`
+	require.NoError(t, os.WriteFile(file, []byte(older), 0o600))
+
+	r, log := openResources(t, root)
+	assert.Empty(t, log)
+	got, found := r.ConsumeResources(pod("web"))
+	assert.True(t, found)
+	c := got.Containers["c"]
+	assert.Equal(t, "1500m", c.Requests.Cpu().String())
+	assert.Zero(t, got.Generation)
+	assert.Nil(t, got.Pod)
+}

@@ -107,8 +107,11 @@ func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error
 
 // stopContainers stops containers at the same time, each within its grace period, and stores the progress of
 // the stops in the memory of the pod. If wholePod is true, sidecars stop after the other containers. A failed
-// stop does not block the others (TO-1, TO-2).
+// stop does not block the others (TO-1, TO-2). Before the stops it reads the counters of killed processes (OM-5).
 func (k *podKiller) stopContainers(ctx context.Context, targets []stopTarget, wholePod bool) error {
+	if len(targets) > 0 && !k.runtimeOnly {
+		k.readOOM() // The runtime removes the cgroup of a container when it exits, and its counters with it.
+	}
 	errs := make([]error, len(targets))
 	q := newStopQueue(k.executor, targets, wholePod)
 	k.storeStopsInMemory(targets)

@@ -45,12 +45,23 @@ type oomState struct {
 	readFailed bool                      // the last read has failed
 }
 
-// observeOOM reads the counters of the pod's cgroup if a container of the pod has exited or runs with the
-// reason OOMKilled and was not examined yet, and in the first pass over the pod. It compares them with
-// the last counters and calls Hooks.OOMKilled for each container that has lost a process. It does nothing
-// unless Config.Cgroups is an OOMReader. After an error the next pass reads again.
+// observeOOM calls readOOM if a container of the pod has exited or runs with the reason OOMKilled and was not examined
+// yet, and in the first pass over the pod.
 func (w *statusWriter) observeOOM() {
-	if w.oomReader == nil || !w.hasUnexaminedOOM() {
+	if w.oomReader != nil && w.hasUnexaminedOOM() {
+		w.readOOM()
+	}
+}
+
+// readOOM reads the counters of the pod's cgroup, compares them with the last counters and calls Hooks.OOMKilled for each
+// container that has lost a process. It does nothing unless Config.Cgroups is an OOMReader. After an error the next pass
+// reads again.
+//
+// On cgroup v1 the counters of a container disappear with its cgroup, which the runtime removes when the container exits.
+// If the runtime does not report the kill, a kill of a child process after the last read is then not known. On cgroup v2
+// the counters of the pod include it.
+func (w *statusWriter) readOOM() {
+	if w.oomReader == nil {
 		return
 	}
 	if w.incarnation.oom == nil {

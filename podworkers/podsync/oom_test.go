@@ -247,7 +247,47 @@ func TestOOM_OM12_StoppedByTheNode(t *testing.T) {
 		reason, _ := s.exit("a")
 		assert.Equal(t, "OOMKilled", reason)
 		assert.Empty(t, s.reports)
-		assert.Equal(t, 2, s.cgroups.reads)
+		assert.Equal(t, 3, s.cgroups.reads, "in the first pass, before the stops, and after the exits")
+	})
+}
+
+// cgroupRemover is a runtime that removes the cgroup of each container that it stops.
+type cgroupRemover struct {
+	runtime.Runtime
+	remove func()
+}
+
+func (r cgroupRemover) StopContainer(ctx context.Context, req runtime.StopContainerRequest) error {
+	r.remove()
+	return r.Runtime.StopContainer(ctx, req)
+}
+
+// OM-5: the kill of a child process that the runtime does not report is read before this node stops the container, because
+// the runtime removes the cgroup with the container. The message of the exit has it.
+func TestOOM_OM5_ReadBeforeStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newOOMScene(t)
+		s.rt = cgroupRemover{s.rt, func() { s.cgroups.counters.Containers = nil }}
+		s.restart()
+		s.pod.Annotations = map[string]string{memory.AnnotationPrefix + "a": "run=forever", memory.AnnotationPrefix + "b": "run=forever"}
+		s.status = look(t, s.rt)
+		s.sync()
+		s.status = look(t, s.rt)
+		s.sync()
+		require.Len(t, s.status.Containers, 2)
+		var a string
+		for _, c := range s.status.Containers {
+			if c.Name == "a" {
+				a = c.ID
+			}
+		}
+		s.cgroups.counters.Containers = map[string]plan.OOMCounters{a: {Kills: podresources.Finite(1), LimitReached: podresources.Finite(2)}}
+		require.NoError(t, s.syncer.SyncTerminatingPod(t.Context(), s.pod, s.status, nil, nil))
+		assert.Equal(t, []string{`u a lost 1, limit "container"`}, s.reports)
+		s.status = look(t, s.rt)
+		require.NoError(t, s.syncer.SyncTerminatedPod(t.Context(), s.pod, s.status))
+		_, message := s.exit("a")
+		assert.Equal(t, "the kernel killed 1 process of the container, because the memory limit of the container was reached", message)
 	})
 }
 

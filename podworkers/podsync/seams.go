@@ -122,8 +122,8 @@ type Cgroups interface {
 type OOMReader interface {
 	// ReadOOM returns the counters of the pod's cgroup and of the cgroups of its containers. For a pod
 	// without a cgroup all counters of the pod are zero. For a node that cannot read counters the snapshot
-	// is empty. The snapshot does not change later. The Syncer calls it in the first pass over a pod, and in each pass in which a container has
-	// newly exited or newly has the reason OOMKilled, before TearDown. An error is logged, and the next pass
+	// is empty. The snapshot does not change later. The Syncer calls it in the first pass over a pod, in each pass in which a container has
+	// newly exited or newly has the reason OOMKilled, before it stops containers, and before TearDown. An error is logged, and the next pass
 	// calls it again.
 	ReadOOM(uid types.UID) (plan.OOMSnapshot, error)
 }

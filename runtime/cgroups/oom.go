@@ -11,7 +11,9 @@ import (
 )
 
 // OOM are the counters of one cgroup about memory that ran out. The kernel deletes them with the cgroup, so they are
-// read when a container has exited and before its cgroup is removed.
+// read when a container has exited and before its cgroup is removed. A runtime removes the cgroup of a container soon
+// after its exit. On cgroup v1 a kill between the last read and the removal is then not known. On cgroup v2 TreeKills of
+// the pod includes it.
 type OOM struct {
 	// Name is the name of a container's cgroup, with most runtimes the ID of the container. The cgroup of the pod has
 	// the name "".

@@ -129,7 +129,9 @@ type ContainersConfig struct {
 type CgroupsConfig struct {
 	// PodCgroups creates, sizes and removes the cgroups: a *cgroups.Manager. Its root must belong to this
 	// node alone, because the node removes the cgroups of unknown pods in it. Nil: the runtime chooses where
-	// pods run, and a pod has only the limits of its containers.
+	// pods run, and a pod has only the limits of its containers. A pod that a process without PodCgroups has
+	// started stays where it runs until it gets another sandbox, because a runtime cannot move a sandbox. Its
+	// containers keep their own limits and are resized; the limits of its new cgroup do not reach them.
 	PodCgroups CgroupManager
 	// Release: pods get no cgroups any longer. A pod that an earlier process has put into a cgroup keeps it
 	// without limits, until the pod terminates, and the cgroups of unknown pods are removed.

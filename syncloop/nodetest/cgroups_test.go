@@ -323,3 +323,50 @@ func TestCgroups_RZ51_PodStatus(t *testing.T) {
 		b.Stop()
 	}
 }
+
+// CG-13: a pod that an agent without cgroups of pods has started stays where it runs: its containers are neither stopped
+// nor moved. The pod has a cgroup with its limits from then on, which the next sandbox uses. A resize updates the
+// container and the cgroup. The agent does not repeat anything.
+func TestCgroups_CG13_EarlierPod(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	root, err := cgroups.RootForOwner("test")
+	require.NoError(t, err)
+	manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+	require.NoError(t, err)
+	var config node.CgroupsConfig
+	b := nodetest.New(t, nodetest.Config{Seed: 1, Configure: func(c *node.Config) { c.Cgroups = config }})
+	p := limitedPod("web", "1", "200Mi")
+	p.Generation = 1
+	b.Apply(p)
+	b.Run(time.Second)
+	before := running(b.Machine())
+	require.Len(t, before, 1)
+	require.Empty(t, dir.Groups())
+
+	b.Crash()
+	config.PodCgroups = manager
+	b.Start()
+	b.Run(time.Minute)
+	group := "podkeel-test/burstable/podweb/"
+	values := func() []string {
+		return []string{cgroupFile(dir, "cpu/"+group+"cpu.cfs_quota_us"), cgroupFile(dir, "memory/"+group+"memory.limit_in_bytes")}
+	}
+	assert.Equal(t, []string{"100000", "209715200"}, values())
+	next := limitedPod("web", "2", "300Mi")
+	next.Generation = 2
+	b.Apply(next)
+	b.Run(time.Minute)
+	assert.Equal(t, []string{"200000", "314572800"}, values())
+	assert.Equal(t, "allocated 500m has 500m/300Mi shares 512 memory 300", resizeOf(t, b, "web"))
+	assert.Equal(t, before, running(b.Machine()))
+	for event, count := range map[string]int{"StopContainer": 0, "StopSandbox": 0, "RunSandbox": 1, "event ResizeCompleted": 1, "event ResizeError": 0, "event FailedToCreatePodContainer": 0} {
+		assert.Equal(t, count, strings.Count(b.Transcript(), event), event)
+	}
+	dir.Calls()
+	b.Run(time.Minute)
+	assert.LessOrEqual(t, len(dir.Calls()), 200, "the cgroup is not read all the time")
+	b.Delete("web")
+	b.Run(5 * time.Minute)
+	assert.False(t, slices.ContainsFunc(dir.Groups(), func(g string) bool { return strings.Contains(g, "podweb") }), "%v", dir.Groups())
+	b.Stop()
+}

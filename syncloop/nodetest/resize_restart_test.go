@@ -16,6 +16,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
@@ -167,6 +168,46 @@ func TestResize_RZ15_DamagedFile(t *testing.T) {
 		assert.Equal(t, before, running(r.Machine()), name)
 		assert.Equal(t, "allocated 3 has 3/200Mi shares 3072 memory 200", resizeOf(t, r.Simulation, "web"), name)
 		r.Stop()
+	}
+}
+
+// RZ-15, RZ-32: without a readable record the next agent takes the resources that the runtime reports for the actual ones,
+// and with an older record too. A pod whose spec has not changed is neither updated nor restarted, whatever its policy is.
+func TestResize_RZ15_RZ32_NothingChanged(t *testing.T) {
+	for name, change := range map[string]func(file string) error{
+		"complete": func(string) error { return nil },
+		"missing":  os.Remove,
+		"damaged":  func(file string) error { return os.WriteFile(file, []byte(`{"version":1,"uid":"w`), 0o600) },
+		"older": func(file string) error {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			older, _, _ := strings.Cut(string(text), `,"sum":`)
+			return os.WriteFile(file, []byte(older+"}"), 0o600)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			faults, err := faulty.New(faulty.Config{})
+			require.NoError(t, err)
+			r := newResizeRestartsWith(t, 1, faults.Wrap)
+			p := sized("web", "1", "200Mi", 1)
+			p.Spec.Containers[0].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.RestartContainer}}
+			r.Apply(p)
+			r.Run(time.Second)
+			before := running(r.Machine())
+			_, err = faults.Add(faulty.Rule{Verb: faulty.UpdateContainer, Do: faulty.Fail}) // An update would be an event.
+			require.NoError(t, err)
+			r.crashAndRestart(func() { require.NoError(t, change(filepath.Join(r.root, "web.json"))) })
+			r.Run(5 * time.Minute)
+			assert.Equal(t, before, running(r.Machine()))
+			assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200", resizeOf(t, r.Simulation, "web"))
+			for _, event := range []string{"event Resize", "StopContainer", "CreateContainer c attempt=1"} {
+				assert.NotContains(t, r.Transcript(), event)
+			}
+			assert.Equal(t, "web.json", strings.TrimSpace(strings.ReplaceAll(filesIn(t, r.root), "web.json.damaged", "")), "the next agent has a record again")
+			r.Stop()
+		})
 	}
 }
 
