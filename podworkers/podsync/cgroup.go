@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
@@ -48,11 +49,26 @@ func (p *podSync) setUpCgroupAfterUpdates(ctx context.Context, decision *plan.De
 	if limitErr, err = p.setUpCgroup(ctx, decision.RaisedPod(p.pod, true)); limitErr == nil && err == nil {
 		delete(p.incarnation.recordedEvents.resizeErrors, "")
 	}
+	if err == nil {
+		p.recordCgroupLimit(limitErr)
+	}
 	now := p.readPodValues()
 	if now != p.podValues && (now == nil || p.podValues == nil || *now != *p.podValues) {
 		p.reasonsChanged = true // Publish the new resources of the pod.
 	}
 	return limitErr, err
+}
+
+// recordCgroupLimit stores why the cgroup of the pod keeps a larger limit; nil: it does not. After a change the status is
+// published again.
+func (p *podSync) recordCgroupLimit(limitErr error) {
+	message := ""
+	if limitErr != nil {
+		message = plain.Text(limitErr.Error())
+	}
+	before := p.incarnation.memory.ResizeError()
+	p.incarnation.memory = p.incarnation.memory.RecordCgroupLimit(message)
+	p.reasonsChanged = p.reasonsChanged || p.incarnation.memory.ResizeError() != before
 }
 
 // readPodValues returns the values of the cgroup of a pod with resources of its own. It returns nil for another pod, if the

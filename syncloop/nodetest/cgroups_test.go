@@ -196,8 +196,13 @@ func TestCgroups_CG43_MemoryInUse(t *testing.T) {
 	assert.Equal(t, "209715200", cgroupFile(dir, "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"))
 	assert.Equal(t, int32(1), b.Pod("web").Status.ContainerStatuses[0].RestartCount)
 	assert.NotNil(t, b.Pod("web").Status.ContainerStatuses[0].State.Running, "%v", b.Pod("web").Status)
+	assert.Contains(t, resizeOf(t, b, "web"), "PodResizeInProgress Error generation 2: the cgroup of the pod keeps a larger limit: ")
+	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeError"))
+	assert.Zero(t, strings.Count(b.Transcript(), "event ResizeCompleted"), "the resize is not complete")
 	dir.SetFile(group+"memory.usage_in_bytes", "1000")
 	b.Run(5 * time.Minute)
+	assert.NotContains(t, resizeOf(t, b, "web"), "PodResizeInProgress")
+	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeCompleted"))
 	assert.Equal(t, "104857600", cgroupFile(dir, "memory/podkeel-test/burstable/podweb/memory.limit_in_bytes"))
 	b.Stop()
 }
@@ -313,6 +318,7 @@ func TestCgroups_RZ51_PodStatus(t *testing.T) {
 			b.Apply(ofPod("100Mi", 2))
 			b.Run(time.Minute)
 			assert.Equal(t, "333m 333m 200Mi", describe())
+			assert.Zero(t, strings.Count(b.Transcript(), "event ResizeCompleted"))
 			dir.SetFile(usage, "1000")
 			b.Run(5 * time.Minute)
 		} else {
@@ -320,6 +326,7 @@ func TestCgroups_RZ51_PodStatus(t *testing.T) {
 			b.Run(time.Second)
 		}
 		assert.Equal(t, "333m 333m 100Mi", describe(), mode)
+		assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeCompleted"), mode)
 		b.Stop()
 	}
 }

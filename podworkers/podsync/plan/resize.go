@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ import (
 type resizeMemory struct {
 	// message is the message of the last UpdateContainer step if it has failed.
 	message string
+	// cgroupMessage is the message of RecordCgroupLimit.
+	cgroupMessage string
 	// completed is the transition time of the condition PodResizeInProgress of the last resize that the
 	// executor has reported as complete.
 	completed time.Time
@@ -55,19 +58,33 @@ func (m Memory) RecordUpdate(s Step, message string) Memory {
 // become complete since the last call, and records that. status is the new status of the pod. The executor then
 // records the event ResizeCompleted, once for each resize.
 func (m Memory) RecordResizeCompleted(pod *v1.Pod, status *v1.PodStatus) (_ Memory, completed bool) {
-	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
-	if announced == nil || podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil || m.resize != nil && m.resize.completed.Equal(announced.LastTransitionTime.Time) {
+	if !m.isResizeIncomplete(pod) || podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
 		return m, false
 	}
+	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
 	return m.withResize(func(r *resizeMemory) { r.completed = announced.LastTransitionTime.Time }), true
 }
 
-// ResizeError returns the message of the last UpdateContainer step that failed, or "" if the last step has succeeded.
+// RecordCgroupLimit records that the cgroup of the pod keeps a larger limit than the spec, with the message of the error,
+// or with "" that it has the limits of the spec. A resize is not complete before.
+func (m Memory) RecordCgroupLimit(message string) Memory {
+	return m.withResize(func(r *resizeMemory) { r.cgroupMessage = message })
+}
+
+// ResizeError returns the message of the last UpdateContainer step that failed, or else the message of RecordCgroupLimit. It
+// returns "" if neither has failed.
 func (m Memory) ResizeError() string {
 	if m.resize == nil {
 		return ""
 	}
-	return m.resize.message
+	return cmp.Or(m.resize.message, m.resize.cgroupMessage)
+}
+
+// isResizeIncomplete reports whether the pod's condition PodResizeInProgress announces a resize that was not reported as
+// complete.
+func (m Memory) isResizeIncomplete(pod *v1.Pod) bool {
+	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
+	return announced != nil && (m.resize == nil || !m.resize.completed.Equal(announced.LastTransitionTime.Time))
 }
 
 // withResize returns a Memory with a changed resizeMemory. The stored one is never changed, because copies of
@@ -305,8 +322,8 @@ func (d *decision) isStopped(id string) bool {
 	return slices.ContainsFunc(d.containerStops, func(s Step) bool { return s.ID == id })
 }
 
-// completeResizeConditions sets the condition PodResizeInProgress while a running container does not have the
-// resources of its spec, and removes it afterwards and from a pod that ends. After an error of an
+// completeResizeConditions sets the condition PodResizeInProgress while a running container or the cgroup of the pod does
+// not have the resources of its spec, and removes it afterwards and from a pod that ends. After an error of an
 // UpdateContainer step the condition has the reason Error and the message of the error (RZ-46, RZ-47). It keeps
 // the generation of the condition in the pod.
 func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
@@ -314,7 +331,7 @@ func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
 		removeConditions(status, v1.PodResizeInProgress, v1.PodResizePending)
 		return
 	}
-	if !in.isResizing(status) {
+	if !in.isResizing(status) && !in.isResizingCgroup() {
 		removeConditions(status, v1.PodResizeInProgress)
 		return
 	}
@@ -352,6 +369,22 @@ func (in *StatusInput) setPodResources(status *v1.PodStatus) {
 	if in.Old.Resources != nil && podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
 		status.Resources = in.Old.Resources
 	}
+}
+
+// isResizingCgroup reports whether the cgroup of a pod, for which a resize is announced, keeps a larger limit or does not
+// have the resources of the pod yet.
+func (in *StatusInput) isResizingCgroup() bool {
+	if !in.Resizes || !in.Memory.isResizeIncomplete(in.Pod) {
+		return false
+	}
+	if in.Memory.resize != nil && in.Memory.resize.cgroupMessage != "" {
+		return true
+	}
+	if in.PodValues == nil || in.Pod.Spec.Resources == nil {
+		return false
+	}
+	actual := podresources.ActualResources(in.Pod, *in.PodValues)
+	return needsResize(&actual, in.Pod.Spec.Resources)
 }
 
 // isResizing reports whether a running init or regular container in a status does not have the resources of its

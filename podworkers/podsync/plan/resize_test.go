@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/podworkers/podsync/plan"
 	"github.com/podkeel/podkeel/runtime"
 )
@@ -56,6 +57,7 @@ type resizeStory struct {
 	memory    plan.Memory
 	supported bool
 	updates   []plan.Step
+	podValues *podresources.PodValues
 }
 
 func (s *resizeStory) run(words []string) string {
@@ -201,7 +203,7 @@ func (s *resizeStory) decide() string {
 
 func (s *resizeStory) status() string {
 	status := plan.Status(plan.StatusInput{
-		Pod: s.pod, Runtime: s.records, Incarnation: 1, Addresses: true, Resizes: s.supported, Old: s.published.DeepCopy(), Memory: s.memory, RuntimeName: "test",
+		Pod: s.pod, Runtime: s.records, Incarnation: 1, Addresses: true, Resizes: s.supported, Old: s.published.DeepCopy(), Memory: s.memory, PodValues: s.podValues, RuntimeName: "test",
 	})
 	var b strings.Builder
 	for _, list := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
@@ -278,4 +280,30 @@ func TestStatus_RZ32_RZ50_ReportedResources(t *testing.T) {
 		assert.Equal(t, want, c.Resources.Requests.Cpu().String(), "%s", state)
 		assert.Equal(t, "2", c.AllocatedResources.Cpu().String(), "%s", state)
 	}
+}
+
+// RZ-47: a resize is not complete while the cgroup of the pod keeps a larger limit, or has other resources than a pod with
+// resources of its own. Without an announced resize such a difference is no resize.
+func TestStatus_RZ47_CgroupOfPod(t *testing.T) {
+	s := &resizeStory{t: t, supported: true, pod: &v1.Pod{}}
+	s.records = &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1, Ready: true}, IPs: []string{"1"}}}}
+	s.addContainer([]string{"a", "cpu=1/1"})
+	s.memory = s.memory.RecordCgroupLimit("in use")
+	assert.NotContains(t, s.status(), "PodResizeInProgress", "no resize is announced")
+	s.run([]string{"announced"})
+	assert.Contains(t, s.status(), "PodResizeInProgress generation 3 Error in use")
+	assert.Equal(t, "in use", s.memory.ResizeError())
+	s.memory = s.memory.RecordCgroupLimit("")
+	assert.Contains(t, s.status(), "completed")
+	s.memory = s.memory.RecordCgroupLimit("in use")
+	assert.NotContains(t, s.status(), "PodResizeInProgress", "the resize was complete")
+
+	s.run([]string{"limits", "cpu=2"})
+	s.pod.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: epoch.Add(time.Second)}
+	s.memory = s.memory.RecordCgroupLimit("")
+	values := podresources.ValuesForPod(s.pod, podresources.Policy{})
+	s.podValues = &podresources.PodValues{CPUQuota: podresources.Finite(400000), CPUPeriod: values.CPUPeriod}
+	assert.Contains(t, s.status(), "pod allocated [1] has [][4]\n  PodResizeInProgress generation 3")
+	s.podValues = &values
+	assert.Contains(t, s.status(), "pod allocated [1] has [][2]\n  completed")
 }
