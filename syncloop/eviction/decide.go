@@ -90,6 +90,8 @@ type Victim struct {
 	Cause string
 	// Shortens: the pod terminates already, and only its grace period becomes shorter.
 	Shortens bool
+	// StatsAge is how old the measurement of the signal was. Zero for a limit of local storage.
+	StatsAge time.Duration
 }
 
 // Causes of evictions for limits of local storage.
@@ -305,6 +307,7 @@ func (s *pass) canShorten(p *Pod, graceSeconds int64) bool {
 func (s *pass) setOnlyVictimForPressure(t Threshold, p *Pod) {
 	v := Victim{UID: p.pod.UID, GraceSeconds: s.policy.graceSeconds(t, p), Cause: string(t.Signal), Shortens: p.Terminating}
 	o := s.observed.Signals[t.Signal]
+	v.StatsAge = max(s.now.Sub(o.Time), 0)
 	v.Message, v.Annotations = pressureMessage(t, o, p)
 	v.Condition = &v1.PodCondition{
 		Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: v1.PodReasonTerminationByKubelet, Message: v.Message,

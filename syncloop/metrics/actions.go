@@ -8,6 +8,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 )
 
 // actions has the metrics of the actions of syncs.
@@ -19,21 +20,25 @@ type actions struct {
 	crashLoopWaits              prometheus.Counter
 	oomKills                    *prometheus.CounterVec
 	pulls                       *prometheus.CounterVec
+	evictions                   *prometheus.CounterVec
+	evictionStatsAge            *prometheus.HistogramVec
 }
 
 // newActionMetrics creates and registers the metrics of the actions of a sync, such as starting a container,
 // and of image pulls.
 func newActionMetrics(f *factory) actions {
 	return actions{
-		pods:            f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
-		podErrors:       f.counter("kubelet_started_pods_errors_total", "Attempts to start a sandbox of a pod that failed."),
-		containers:      f.counterVec("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
-		containerErrors: f.counterVec("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
-		duration:        f.histogramVec("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
-		errors:          f.counterVec("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
-		crashLoopWaits:  f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
-		oomKills:        f.counterVec("podkeel_container_oom_kills_total", "Containers that lost a process to the kernel because memory ran out, by the limit that was reached.", "limit"),
-		pulls:           f.counterVec("podkeel_image_pulls_total", "Pulls of images.", "result"),
+		pods:             f.counter("kubelet_started_pods_total", "Attempts to start a sandbox of a pod."),
+		podErrors:        f.counter("kubelet_started_pods_errors_total", "Attempts to start a sandbox of a pod that failed."),
+		containers:       f.counterVec("kubelet_started_containers_total", "Attempts to start a container.", "container_type"),
+		containerErrors:  f.counterVec("kubelet_started_containers_errors_total", "Attempts to start a container that failed, by reason.", "container_type", "code"),
+		duration:         f.histogramVec("podkeel_action_duration_seconds", "Duration of the actions of syncs, such as starting a container including the pull of its image.", callBuckets, "action"),
+		errors:           f.counterVec("podkeel_action_errors_total", "Actions of syncs that failed.", "action"),
+		crashLoopWaits:   f.counter("podkeel_crash_loop_holds_total", "Syncs that found a container waiting in its crash loop."),
+		oomKills:         f.counterVec("podkeel_container_oom_kills_total", "Containers that lost a process to the kernel because memory ran out, by the limit that was reached.", "limit"),
+		evictions:        f.counterVec("kubelet_evictions", "Pods that the node has evicted, by the signal or the limit of local storage.", "eviction_signal"),
+		evictionStatsAge: f.histogramVec("kubelet_eviction_stats_age_seconds", "Age of the measurement for which a pod was evicted, by signal.", prometheus.DefBuckets, "eviction_signal"),
+		pulls:            f.counterVec("podkeel_image_pulls_total", "Pulls of images.", "result"),
 	}
 }
 
@@ -83,6 +88,18 @@ func resultLabel(err error) string {
 		return "error"
 	}
 	return "success"
+}
+
+// countEviction counts the eviction of a pod, and for a signal it observes the age of the measurement. A shorter grace
+// period of a pod that terminates already is no eviction.
+func (a *actions) countEviction(v eviction.Victim) {
+	if v.Shortens {
+		return
+	}
+	a.evictions.WithLabelValues(v.Cause).Inc()
+	if v.Condition != nil {
+		observeDuration(a.evictionStatsAge.WithLabelValues(v.Cause), v.StatsAge)
+	}
 }
 
 // countOOMKill counts a container that the kernel has killed a process of. The label limit is "unknown" if the limit is

@@ -51,6 +51,8 @@ func TestEveryMetricIsTestedAndDocumented(t *testing.T) {
 // unused are the hooks without a metric: another metric already counts the same.
 var unused = map[string]bool{
 	"Hooks.Workers.Syncing":  true, // the status of the pod tells
+	"Hooks.Evictor.Changed":  true, // the conditions of the node tell
+	"Hooks.Evictor.Acting":   true, // the evictions tell
 	"Hooks.Timeline":         true, // the other hooks tell of the same
 	"memory.CallContext":     true, // memory.Call is called for the same calls
 	"Hooks.Sources.Panicked": true, "Hooks.Statuses.Panicked": true, "Hooks.Sender.Panicked": true, "Hooks.PLEG.Panicked": true,

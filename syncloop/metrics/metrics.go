@@ -100,6 +100,7 @@ func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.countCrashLoopWait)
 	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.recordImagePull)
 	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.countPull)
+	p.Evictor.Evicted = chainHooks(p.Evictor.Evicted, m.actions.countEviction)
 	p.Loop.Cleanup = chainHooks2(p.Loop.Cleanup, m.loop.recordHousekeeping)
 	p.Loop.Panicked = chainHooks2(p.Loop.Panicked, m.loop.countPanic)
 }

@@ -49,7 +49,7 @@ func (b *builder) buildEvictorIfConfigured() (err error) {
 	}
 	n.evictor, err = evictor.New(evictor.Config{
 		Policy: policy, Signals: signals, Node: evictablePods{n},
-		Hooks: evictor.Hooks{Acting: n.recordThresholdMet},
+		Hooks: n.config.Hooks.evictorHooks(n),
 		Clock: n.config.Clock, Log: n.config.Log, Panicked: n.guard.RecordPanic,
 	})
 	return err

@@ -13,6 +13,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync/images"
 	"github.com/podkeel/podkeel/podworkers/prober"
 	"github.com/podkeel/podkeel/syncloop"
+	"github.com/podkeel/podkeel/syncloop/eviction/evictor"
 	"github.com/podkeel/podkeel/syncloop/timeline"
 )
 
@@ -31,6 +32,7 @@ type Hooks struct {
 	Syncer   podsync.Hooks
 	Images   images.Hooks
 	Loop     syncloop.Hooks
+	Evictor  evictor.Hooks
 	// Status is called for each accepted status of a desired pod. It must not modify the pod or the
 	// status, and may store them. It is called concurrently, but in order for one pod.
 	Status func(pod *v1.Pod, status *v1.PodStatus)
@@ -65,6 +67,12 @@ func chainHooks2[A, B any](first, second func(A, B)) func(A, B) {
 		return first
 	}
 	return func(a A, b B) { first(a, b); second(a, b) }
+}
+
+// evictorHooks returns the Config's hooks for the evictor. Before the hook Acting it records an event of the node.
+func (h Hooks) evictorHooks(n *Node) evictor.Hooks {
+	h.Evictor.Acting = chainHooks(n.recordThresholdMet, h.Evictor.Acting)
+	return h.Evictor
 }
 
 // sourceHooks returns the Config's hooks for the pod sources, with a hook that reports panics to the guard.
