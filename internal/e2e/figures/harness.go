@@ -51,7 +51,7 @@ func newHarness(r *run) *harness {
 	w.runtime = cri.NewRuntimeServiceClient(w.containerd.Conn())
 	w.images = cri.NewImageServiceClient(w.containerd.Conn())
 	w.program = e2e.BuildAgent(r, w.containerd.Dir)
-	w.agent = e2e.StartAgent(r, w.containerd, w.program, "--log-level", "warn", "--events", "false")
+	w.agent = e2e.StartAgent(r, w.containerd, w.program, "--log-level", "warn", "--events", "false", "--eviction-hard", r.eviction)
 	_, err := w.images.PullImage(context.Background(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: w.image()}})
 	w.check(err)
 	v, err := w.runtime.Version(context.Background(), &cri.VersionRequest{})

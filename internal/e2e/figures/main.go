@@ -40,6 +40,8 @@ type options struct {
 	many    int // pods at once
 	full    int // pods over a restart
 	verbose bool
+	// eviction is the value of --eviction-hard of the agent.
+	eviction string
 }
 
 func main() {
@@ -50,6 +52,7 @@ func main() {
 	flag.DurationVar(&o.idle, "idle", time.Minute, "how long an idle agent is watched")
 	flag.IntVar(&o.many, "many", 30, "how many pods are written at once")
 	flag.IntVar(&o.full, "full", 110, "how many pods run over a restart")
+	flag.StringVar(&o.eviction, "eviction-hard", "default", "the agent's `thresholds` of evictions; empty for none")
 	flag.BoolVar(&o.verbose, "v", false, "print every try")
 	flag.Parse()
 	r := &run{options: o, interrupt: make(chan os.Signal, 1)}
