@@ -240,6 +240,7 @@ func Podkeel() Codebase {
 			{"examples/tour/internal/tourtest", Kit, Layer5c},
 			{"examples/*", Main, Layer6},
 			{"examples/tour/*", Main, Layer6},
+			{"syncloop/cluster/clustertest", Kit, Layer6},
 			{"internal/e2e", Kit, Layer6},
 			{"internal/benchratio", Main, Layer6},
 			{"internal/cgroupvm", Main, Layer6},
@@ -258,7 +259,7 @@ func Podkeel() Codebase {
 		Documents: "internal/document",
 		Base:      []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/utils/clock"},
 		SoleImporters: []SoleImporter{
-			{"k8s.io/client-go", []string{"syncloop/cluster/client"}},
+			{"k8s.io/client-go", []string{"syncloop/cluster/client", "syncloop/cluster/clustertest"}},
 			{"k8s.io/cri-api", []string{"runtime/cri", "runtime/cri/internal/convert", "internal/e2e", "internal/e2e/figures"}},
 			{"k8s.io/apimachinery/pkg/util/strategicpatch", []string{"syncloop/localapi", "test"}},
 			{"gopkg.in/evanphx/json-patch.v4", []string{"syncloop/localapi", "test"}},

@@ -14,6 +14,7 @@ var tiers = map[string]Tier{
 	"syncloop/nodestatus":                 Experimental,
 	"syncloop/cluster/apiservertest":      Experimental,
 	"syncloop/cluster/client":             Experimental,
+	"syncloop/cluster/clustertest":        Experimental,
 	"podmanager/checkpoint":               Beta,
 	"podmanager/source":                   Beta,
 	"podmanager/source/manifest":          Beta,

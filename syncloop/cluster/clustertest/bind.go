@@ -1,0 +1,212 @@
+package clustertest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/podkeel/podkeel/syncloop/cluster"
+)
+
+// bindRetryPeriod is how long the binder waits before it tries pods again that fit on no node, or whose binding failed.
+const bindRetryPeriod = time.Second
+
+// binder binds pods to the nodes of a test.
+type binder struct {
+	nodes *Nodes
+	pods  cache.Store
+	wake  chan struct{} // has a buffer of one
+	// bound has the node of each pod that was bound and that the store does not show as bound. reported has the newest
+	// reasons of each pod that fits on no node.
+	bound, reported map[types.UID]string
+}
+
+func newBinder(ns *Nodes) *binder {
+	return &binder{nodes: ns, wake: make(chan struct{}, 1), bound: map[types.UID]string{}, reported: map[types.UID]string{}}
+}
+
+// startBinder binds pods until the end of the test, unless a scheduler does so.
+func (ns *Nodes) startBinder() {
+	ns.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	if ns.config.Binding == BindWithoutScheduler {
+		running, err := ns.admin.isSchedulerRunning(ctx)
+		if err != nil {
+			ns.t.Fatalf("clustertest: cannot read the lease of the scheduler: %v", err)
+		}
+		if running {
+			ns.config.Binding = BindNever
+		}
+	}
+	if ns.config.Binding == BindNever {
+		cancel()
+		return
+	}
+	b := ns.binder
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(ns.admin.core, "pods", metav1.NamespaceAll, fields.Everything()), ObjectType: &v1.Pod{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { b.requestPass() }, UpdateFunc: func(any, any) { b.requestPass() }, DeleteFunc: func(any) { b.requestPass() },
+		},
+	})
+	b.pods = store
+	var group sync.WaitGroup
+	group.Go(func() { controller.RunWithContext(ctx) })
+	group.Go(func() { b.run(ctx) })
+	ns.t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+}
+
+// requestPass makes the binder look at all pods again.
+func (b *binder) requestPass() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run binds pods until ctx is done.
+func (b *binder) run(ctx context.Context) {
+	retry := time.NewTimer(0)
+	defer retry.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wake:
+		case <-retry.C:
+		}
+		if !b.bindPods(ctx) {
+			retry.Reset(bindRetryPeriod)
+		}
+	}
+}
+
+// bindPods binds each pod that needs a node, the oldest first. It returns false if a pod is left without a node.
+func (b *binder) bindPods(ctx context.Context) (complete bool) {
+	pods := b.listPods()
+	complete = true
+	for _, pod := range pods {
+		if needsNode(pod) && b.bound[pod.UID] == "" && !b.bindPod(ctx, pod, pods) {
+			complete = false
+		}
+	}
+	return complete
+}
+
+// listPods returns the known pods, the oldest first. It forgets bindings that the store shows.
+func (b *binder) listPods() []*v1.Pod {
+	var pods []*v1.Pod
+	known := map[types.UID]bool{}
+	for _, o := range b.pods.List() {
+		pod := o.(*v1.Pod)
+		known[pod.UID] = true
+		pods = append(pods, pod)
+		if pod.Spec.NodeName != "" {
+			delete(b.bound, pod.UID)
+		}
+	}
+	for _, m := range []map[types.UID]string{b.bound, b.reported} {
+		maps.DeleteFunc(m, func(uid types.UID, _ string) bool { return !known[uid] })
+	}
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name))
+	})
+	return pods
+}
+
+// needsNode reports whether the default scheduler would bind the pod.
+func needsNode(pod *v1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && len(pod.Spec.SchedulingGates) == 0 &&
+		(pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == v1.DefaultSchedulerName)
+}
+
+// candidate is a running node with its pods.
+type candidate struct {
+	name string
+	node *cluster.Node
+	pods int
+	busy bool // a pod was bound to it that the node does not count yet
+}
+
+// candidates returns the running nodes, the ones with the fewest pods first.
+func (b *binder) candidates(pods []*v1.Pod) []candidate {
+	var all []candidate
+	for _, n := range b.nodes.all {
+		joined := n.Cluster()
+		if joined == nil {
+			continue
+		}
+		c := candidate{name: n.name, node: joined}
+		for _, pod := range pods {
+			if cmp.Or(pod.Spec.NodeName, b.bound[pod.UID]) == n.name && pod.Status.Phase != v1.PodFailed && pod.Status.Phase != v1.PodSucceeded {
+				c.pods++
+				c.busy = c.busy || pod.Status.StartTime == nil
+			}
+		}
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return a.pods - b.pods })
+	return all
+}
+
+// bindPod binds a pod to the first candidate on which it fits. If it fits on none, the pod gets the condition
+// PodScheduled with the reasons. It returns false if the pod is left without a node.
+func (b *binder) bindPod(ctx context.Context, pod *v1.Pod, pods []*v1.Pod) bool {
+	all := b.candidates(pods)
+	var reasons []string
+	for _, c := range all {
+		if c.busy && requestsResources(pod) {
+			return false // Its free resources are not known yet.
+		}
+		if err := c.node.Node().Scheduling().Fits(toleratingNotReady(pod)); err != nil {
+			reasons = append(reasons, err.Error())
+			continue
+		}
+		err := b.nodes.admin.bind(ctx, pod, c.name)
+		if err == nil {
+			b.bound[pod.UID] = c.name
+		}
+		return err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) // The pod was deleted, or is bound.
+	}
+	message := fmt.Sprintf("0/%d nodes are available: %s", len(all), strings.Join(reasons, ", "))
+	if b.reported[pod.UID] == message {
+		return false
+	}
+	err := b.nodes.admin.patchPodConditions(ctx, pod, v1.PodCondition{
+		Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable, Message: message, LastTransitionTime: metav1.Now(),
+	})
+	if err == nil { // After an error the next pass tries again.
+		b.reported[pod.UID] = message
+	}
+	return false
+}
+
+// requestsResources reports whether a container of the pod has a request or a limit.
+func requestsResources(pod *v1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c v1.Container) bool {
+		return len(c.Resources.Requests)+len(c.Resources.Limits) > 0
+	})
+}
+
+// toleratingNotReady returns a copy of a pod that tolerates the not-ready taint of a new node, because without
+// controllers the taint stays.
+func toleratingNotReady(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: v1.TaintNodeNotReady, Operator: v1.TolerationOpExists})
+	return pod
+}

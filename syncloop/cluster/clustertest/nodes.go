@@ -1,0 +1,232 @@
+package clustertest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/rest"
+
+	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/cluster"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
+	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/cluster/client"
+	"github.com/podkeel/podkeel/syncloop/node"
+)
+
+// registrationTimeout is how long Start waits for the registration of each node.
+const registrationTimeout = time.Minute
+
+// Config configures the nodes of a test. Server is required.
+type Config struct {
+	// Server is the configuration of a client with all rights.
+	Server *rest.Config
+	// Nodes is the number of nodes; zero means one.
+	Nodes int
+	// Prefix and the number of a node are its name; empty means "node-".
+	Prefix string
+	// Binding decides whether pods are bound to the nodes. Zero means BindWithoutScheduler.
+	Binding Binding
+	// Configure, if set, may change the configuration of each node right before the node is made. The default capacity
+	// of a node is 4 cpus, 8 GiB of memory and 110 pods.
+	Configure func(*cluster.Config)
+}
+
+// Binding says who binds pods to nodes.
+type Binding uint8
+
+const (
+	// BindWithoutScheduler binds pods if no scheduler holds its lease at the time of Start.
+	BindWithoutScheduler Binding = iota
+	// BindAlways binds pods in any case.
+	BindAlways
+	// BindNever leaves the binding to a scheduler or to the test.
+	BindNever
+)
+
+// Nodes are the nodes of a test. Only the goroutine of the test calls its methods.
+type Nodes struct {
+	t       testing.TB
+	config  Config
+	all     []*Node
+	connect func(name string) (apiserver.Server, error)
+	admin   *admin
+	binder  *binder
+}
+
+// StartNodes joins n simulated nodes to the API server and stops them at the end of the test. It is Start with only
+// these two fields of the Config.
+func StartNodes(t testing.TB, server *rest.Config, n int) *Nodes {
+	t.Helper()
+	return Start(t, Config{Server: server, Nodes: n})
+}
+
+// Start joins simulated nodes to the API server and stops them at the end of the test. It returns when all nodes are
+// registered. It fails the test if a node is not registered within a minute, or if the Config is invalid.
+func Start(t testing.TB, config Config) *Nodes {
+	t.Helper()
+	if config.Server == nil {
+		t.Fatal("clustertest: Config.Server is nil: it is the rest.Config of a client with all rights")
+	}
+	config.Nodes, config.Prefix = max(config.Nodes, 1), cmp.Or(config.Prefix, "node-")
+	ns := &Nodes{t: t, config: config}
+	ns.binder = newBinder(ns)
+	var err error
+	if ns.admin, err = newAdmin(config.Server); err != nil {
+		t.Fatalf("clustertest: %v", err)
+	}
+	t.Cleanup(ns.admin.closeIdleConnections)
+	if err := ns.connectNodes(); err != nil {
+		t.Fatalf("clustertest: %v", err)
+	}
+	for i := range config.Nodes {
+		n := &Node{nodes: ns, name: fmt.Sprint(config.Prefix, i), machine: memory.New(memory.Config{})}
+		ns.all = append(ns.all, n)
+		t.Cleanup(n.Stop)
+		n.Start()
+	}
+	for _, n := range ns.all {
+		n.waitForRegistration()
+	}
+	ns.startBinder()
+	return ns
+}
+
+// connectNodes sets the function that connects a node: directly to a server in memory, or else over connections that
+// all nodes share.
+func (ns *Nodes) connectNodes() error {
+	if memory, ok := ns.config.Server.Transport.(apiservertest.Transport); ok {
+		ns.connect = func(name string) (apiserver.Server, error) { return memory.Server().Client(name), nil }
+		return nil
+	}
+	shared, err := client.New(ns.config.Server, ns.config.Prefix+"0")
+	if err != nil {
+		return err
+	}
+	ns.t.Cleanup(shared.Reconnect)
+	ns.connect = func(name string) (apiserver.Server, error) { return shared.ForNode(name) }
+	return nil
+}
+
+// All returns the nodes in order.
+func (ns *Nodes) All() []*Node { return ns.all }
+
+// Node returns the node with this name, or fails the test.
+func (ns *Nodes) Node(name string) *Node {
+	ns.t.Helper()
+	for _, n := range ns.all {
+		if n.name == name {
+			return n
+		}
+	}
+	ns.t.Fatalf("clustertest: there is no node %q: the names are %s0 to %s%d", name, ns.config.Prefix, ns.config.Prefix, len(ns.all)-1)
+	return nil
+}
+
+// Node is one node of a test. Only the goroutine of the test calls its methods.
+type Node struct {
+	nodes   *Nodes
+	name    string
+	machine *memory.Runtime
+
+	mu struct {
+		sync.Mutex
+		node *cluster.Node // nil while the node is stopped
+	}
+	stop func() // of Start; nil while the node is stopped
+}
+
+// Name returns the name of the node.
+func (n *Node) Name() string { return n.name }
+
+// Machine returns the runtime of the node, which runs on while the node is stopped.
+func (n *Node) Machine() *memory.Runtime { return n.machine }
+
+// Cluster returns the joined node, or nil while the node is stopped.
+func (n *Node) Cluster() *cluster.Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.node
+}
+
+// Start starts the agent of the node after Stop. Its containers have kept running. If the agent runs, Start does
+// nothing.
+func (n *Node) Start() {
+	n.nodes.t.Helper()
+	if n.stop != nil {
+		return
+	}
+	server, err := n.nodes.connect(n.name)
+	if err != nil {
+		n.nodes.t.Fatalf("clustertest: node %s: %v", n.name, err)
+	}
+	config := cluster.Config{Server: server, Node: node.Config{
+		Name: n.name, Runtime: n.machine, Pods: node.PodsConfig{OrphanGrace: -1},
+		Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}},
+	}}
+	if n.nodes.config.Configure != nil {
+		n.nodes.config.Configure(&config)
+	}
+	joined, err := cluster.New(config)
+	if err != nil {
+		n.nodes.t.Fatalf("clustertest: node %s: %v", n.name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- joined.Run(ctx) }()
+	n.setCluster(joined)
+	n.stop = func() {
+		n.setCluster(nil)
+		cancel()
+		if err := <-done; err != nil {
+			n.nodes.t.Errorf("clustertest: node %s: %v", n.name, err)
+		}
+	}
+	n.nodes.binder.requestPass()
+}
+
+func (n *Node) setCluster(joined *cluster.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.node = joined
+}
+
+// Stop stops the agent of the node. Its containers keep running. If the agent does not run, Stop does nothing.
+func (n *Node) Stop() {
+	n.nodes.t.Helper()
+	if stop := n.stop; stop != nil {
+		n.stop = nil
+		stop()
+	}
+}
+
+// waitForRegistration waits until the server has the Node object. It fails the test after registrationTimeout.
+func (n *Node) waitForRegistration() {
+	n.nodes.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
+	defer cancel()
+	if err := n.Cluster().WaitForRegistration(ctx); err != nil {
+		n.nodes.t.Fatalf("clustertest: node %s is not registered at the API server after %s: %+v", n.name, registrationTimeout, n.Cluster().State())
+	}
+}
+
+// Lose stops the agent of the node, and reports what the node lifecycle controller reports when a node has not renewed
+// its lease for 40 s: the Node object is not ready and has the unreachable taints, and its pods are not ready. Pods of
+// a lost node are not deleted. A control plane does that after their toleration of the taint, usually 300 s.
+func (n *Node) Lose() {
+	n.nodes.t.Helper()
+	n.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
+	defer cancel()
+	if err := n.nodes.admin.reportNodeLost(ctx, n.name); err != nil {
+		n.nodes.t.Fatalf("clustertest: node %s: %v", n.name, err)
+	}
+}
