@@ -1,0 +1,18 @@
+// Package operatortest is an operator with a custom resource, and its tests: nine situations that most operators meet,
+// each in at most 15 lines (situations_test.go).
+//
+// Each test runs three times, with the same body:
+//
+//   - TestInMemory: controller-runtime's manager at an API server in memory, with two nodes, in virtual time. Minutes in
+//     the life of a pod take milliseconds. It needs no program.
+//   - TestAPIServer: the same at a real API server of envtest. It needs etcd and kube-apiserver in the directory
+//     KUBEBUILDER_ASSETS, and is skipped without. Time is real.
+//   - TestSimulation: the reconciler, called by the test, with the fake client of controller-runtime and two nodes of
+//     nodetest. It is repeatable step by step, because one thread runs everything.
+//
+// A Ginkgo suite uses the same helpers with GinkgoTB (ginkgo_test.go).
+//
+// The directory is a module of its own, so that Podkeel does not depend on controller-runtime and Ginkgo:
+//
+//	cd examples/operatortest && go test ./...
+package operatortest
