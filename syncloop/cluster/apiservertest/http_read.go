@@ -54,7 +54,7 @@ func (h *httpRequest) serveList() error {
 	if err != nil {
 		return err
 	}
-	list, err := f.List(h.Context(), listVersion(h.URL.Query().Get("resourceVersion")))
+	list, err := f.List(h.Context(), h.URL.Query().Get("resourceVersion"))
 	if err != nil {
 		return err
 	}
@@ -73,14 +73,6 @@ func (h *httpRequest) serveList() error {
 	return sendJSON(h.w, http.StatusOK, out)
 }
 
-// listVersion returns a resource version of a list as a feed reads it: "0" means any version.
-func listVersion(version string) string {
-	if version == "0" {
-		return ""
-	}
-	return version
-}
-
 // serveWatch sends changes until the client disconnects, the timeout expires or the stream breaks.
 func (h *httpRequest) serveWatch() error {
 	query := h.URL.Query()
@@ -90,7 +82,7 @@ func (h *httpRequest) serveWatch() error {
 	}
 	seconds, _ := strconv.ParseInt(query.Get("timeoutSeconds"), 10, 64) // Malformed: the default.
 	stream, err := f.Watch(h.Context(), apiserver.WatchOptions{
-		ResourceVersion: listVersion(query.Get("resourceVersion")), SendInitialEvents: query.Get("sendInitialEvents") == "true", Timeout: time.Duration(seconds) * time.Second,
+		ResourceVersion: query.Get("resourceVersion"), SendInitialEvents: query.Get("sendInitialEvents") == "true", Timeout: time.Duration(seconds) * time.Second,
 	})
 	if err != nil {
 		return err

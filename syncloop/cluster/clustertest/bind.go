@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 )
 
@@ -25,16 +26,18 @@ const bindRetryPeriod = time.Second
 
 // binder binds pods to the nodes of a test.
 type binder struct {
-	nodes *Nodes
-	pods  cache.Store
-	wake  chan struct{} // has a buffer of one
+	nodes    *Nodes
+	pods     cache.Store
+	executor executor.Executor
+	wake     executor.Event
 	// bound has the node of each pod that was bound and that the store does not show as bound. reported has the newest
 	// reasons of each pod that fits on no node.
 	bound, reported map[types.UID]string
 }
 
 func newBinder(ns *Nodes) *binder {
-	return &binder{nodes: ns, wake: make(chan struct{}, 1), bound: map[types.UID]string{}, reported: map[types.UID]string{}}
+	real := executor.Over(nil)
+	return &binder{nodes: ns, executor: real, wake: real.NewEvent(), bound: map[types.UID]string{}, reported: map[types.UID]string{}}
 }
 
 // startBinder binds pods until the end of the test, unless a scheduler does so.
@@ -72,27 +75,16 @@ func (ns *Nodes) startBinder() {
 }
 
 // requestPass makes the binder look at all pods again.
-func (b *binder) requestPass() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
+func (b *binder) requestPass() { b.wake.Signal() }
 
 // run binds pods until ctx is done.
 func (b *binder) run(ctx context.Context) {
-	retry := time.NewTimer(0)
-	defer retry.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-b.wake:
-		case <-retry.C:
+	for ctx.Err() == nil {
+		if b.bindPods(ctx) {
+			_ = b.wake.Wait(ctx) // The loop ends with ctx.
+			continue
 		}
-		if !b.bindPods(ctx) {
-			retry.Reset(bindRetryPeriod)
-		}
+		_, _ = b.wake.WaitUntil(ctx, b.executor.Now().Add(bindRetryPeriod)) // The loop ends with ctx.
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package clustertest joins simulated nodes to the API server of a test (experimental): envtest, kind, a real server,
-// or an apiservertest.Server in memory.
+// Package clustertest joins simulated nodes to the API server of a test (experimental). It works with
+// envtest, kind, a real cluster, and an apiservertest.Server in memory.
 //
 //	nodes := clustertest.StartNodes(t, restConfig, 3)
 //	// Pods that the test or its operator creates now run, restart, become ready and terminate.

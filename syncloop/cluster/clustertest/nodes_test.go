@@ -48,7 +48,7 @@ func restConfig(server *apiservertest.Server) *rest.Config {
 	return &rest.Config{Host: "http://memory", Transport: server.RoundTripper()}
 }
 
-// create creates pods and lets a minute pass.
+// create creates pods and lets a minute pass, in a bubble.
 func (h *harness) create(pods ...*podtest.PodBuilder) {
 	h.Helper()
 	for _, b := range pods {
@@ -112,11 +112,14 @@ func TestStartNodes(t *testing.T) {
 	})
 }
 
-// TestBind_Unschedulable: a pod that fits on no node says why, and is bound when there is room. Two pods that are
+// TestBind_Unschedulable, in a bubble: a pod that fits on no node says why, and is bound when there is room. Two pods that are
 // created at once do not get the same room.
 func TestBind_Unschedulable(t *testing.T) {
 	simulate(t, clustertest.Config{Configure: oneCPU}, nil, func(h *harness) {
 		h.create(heavy("a"), heavy("b"))
+		cordon := func(on bool) {
+			require.NoError(h, h.server.Admin().EditNode("node-0", func(node *v1.Node) { node.Spec.Unschedulable = on }))
+		}
 		assert.Equal(h, "a node-0 Running True, b Pending", h.shows("a", "b"))
 		scheduled := condition(h.server.Admin().Pod("default", "b"), v1.PodScheduled)
 		assert.Equal(h, v1.PodReasonUnschedulable, scheduled.Reason)
@@ -131,6 +134,12 @@ func TestBind_Unschedulable(t *testing.T) {
 		require.NoError(h, h.server.Admin().DeletePod("default", "a", -1))
 		time.Sleep(time.Minute)
 		assert.Equal(h, "a gone, b node-0 Running True", h.shows("a", "b"))
+		cordon(true)
+		h.create(podtest.Pod("c").Container("c"))
+		assert.Equal(h, "c Pending", h.shows("c"))
+		cordon(false)
+		time.Sleep(time.Minute)
+		assert.Equal(h, "c node-0 Running True", h.shows("c"), "no event of a pod wakes the binder")
 	})
 }
 
@@ -142,6 +151,7 @@ func TestBind_NotOurs(t *testing.T) {
 			podtest.Pod("gated").Container("c").Edit(func(pod *v1.Pod) { pod.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x/y"}} }),
 		)
 		assert.Equal(h, "other Pending, gated Pending", h.shows("other", "gated"))
+		assert.Empty(h, h.server.Admin().Pod("default", "gated").Status.Conditions)
 	})
 }
 
@@ -169,7 +179,7 @@ func TestBind_Scheduler(t *testing.T) {
 	}
 }
 
-// TestNode_Stop: while the agent is stopped, containers run on and the server hears nothing. The next agent finds them.
+// TestNode_Stop, in a bubble: while the agent is stopped, containers run on and the server hears nothing. The next agent finds them.
 func TestNode_Stop(t *testing.T) {
 	simulate(t, clustertest.Config{}, nil, func(h *harness) {
 		h.create(podtest.Pod("a").Container("c", podtest.Runs(10*time.Minute)))
