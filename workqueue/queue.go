@@ -53,7 +53,7 @@ func (q *Queue) Enqueue(uid types.UID, delay time.Duration) {
 // EnqueueAt makes the pod due at a time. It replaces the pod's due time. A time is limited to 292
 // years before or after the creation of the queue.
 func (q *Queue) EnqueueAt(uid types.UID, at time.Time) {
-	q.setDueAndNotify(uid, at.Sub(q.epoch)) // Sub returns the largest Duration if the distance is larger.
+	q.setDueAndNotifyIfEarliest(uid, at.Sub(q.epoch)) // Sub returns the largest Duration if the distance is larger.
 }
 
 // GetWork removes the pods whose time is not after now, and appends them to due in order of due
@@ -105,9 +105,9 @@ func (q *Queue) Len() int {
 	return q.mu.heap.len()
 }
 
-// setDueAndNotify stores the due time of a pod. It calls Notify, if that is set, if the queue's earliest due
-// time became earlier.
-func (q *Queue) setDueAndNotify(uid types.UID, due time.Duration) {
+// setDueAndNotifyIfEarliest stores the due time of a pod. If the earliest due time of the queue became earlier,
+// it calls Notify. Without Notify it only stores the time.
+func (q *Queue) setDueAndNotifyIfEarliest(uid types.UID, due time.Duration) {
 	if q.lockAndSetDue(uid, due) && q.notify != nil {
 		q.notify()
 	}

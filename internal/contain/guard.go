@@ -121,8 +121,8 @@ func (g *Guard) HandlePanic(call string, value any) error {
 	return p
 }
 
-// newPanicOrReraise converts a recovered value to a Panic with a stack. It panics again with an executor.Fault,
-// which a Guard must not contain.
+// newPanicOrReraise converts a recovered value to a Panic with a stack. If the value is an executor.Fault, it
+// panics with this value again, because a Guard must not contain a Fault.
 func newPanicOrReraise(call string, value any) *Panic {
 	executor.ReraiseFault(value)
 	if p, ok := value.(*executor.Panicked); ok {

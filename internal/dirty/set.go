@@ -43,8 +43,9 @@ func (s *Set[V]) Add(uid types.UID, v V) {
 	}
 }
 
-// addOrMergeEntry adds an entry with a value. If the UID already has an entry, it merges the value into that entry, or
-// replaces its value if the set has no merge function. It returns true if the set was empty before.
+// addOrMergeEntry adds a value under a UID. If the UID already has a value, it merges both with the set's merge
+// function. Without a merge function the new value replaces the old one. It returns true if the set was empty
+// before.
 func (s *Set[V]) addOrMergeEntry(uid types.UID, v V) (wasEmpty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -128,7 +128,7 @@ func faultKindOf(err error) FaultKind {
 	return Wrong
 }
 
-// formatBytes formats a number of bytes: in MiB if the number is a multiple of a MiB, and otherwise in bytes.
+// formatBytes formats a number of bytes. It uses MiB for a multiple of a MiB, and bytes for any other number.
 func formatBytes(bytes int64) string {
 	if bytes >= 1<<20 && bytes%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", bytes>>20)

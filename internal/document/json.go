@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// readJSON parses all documents of a JSON stream and leaves out null documents. After a syntax error, or if a
-// bound is exceeded, it returns no documents. A YAML parser cannot replace it, because YAML lacks some escapes
-// of JSON.
-func readJSON(data []byte, b Bounds) (docs []*Value, faults Faults) {
+// readNonNullJSONDocuments parses all documents of a JSON stream and leaves out null documents. After a syntax
+// error, or if a bound is exceeded, it returns no documents and adds a fault. A YAML parser cannot replace it,
+// because YAML lacks some escapes of JSON.
+func readNonNullJSONDocuments(data []byte, b Bounds) (docs []*Value, faults Faults) {
 	r := &jsonReader{data: data, dec: json.NewDecoder(bytes.NewReader(data)), line: 1}
 	r.dec.UseNumber()
 	for {
@@ -126,8 +126,8 @@ func (r *jsonReader) readObject(v *Value, depth int) error {
 // errUnexpectedEOF means that the file ends within a document.
 var errUnexpectedEOF = errors.New("unexpected EOF")
 
-// nextToken reads the next token. It returns errUnexpectedEOF if the text ends within a token, io.EOF if the
-// text ends before a token, and syntax errors unchanged.
+// nextToken reads the next token of the JSON text. At the end of the text it returns io.EOF, or
+// errUnexpectedEOF within a token. It returns syntax errors unchanged.
 func (r *jsonReader) nextToken() (json.Token, error) {
 	token, err := r.dec.Token()
 	var syntax *json.SyntaxError

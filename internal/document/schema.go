@@ -111,7 +111,7 @@ func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) (usable *Value) 
 	case reflect.Map:
 		return s.checkMap(v, t, at)
 	case reflect.Slice:
-		return s.checkSlice(v, t, at)
+		return s.checkBase64OrReplaceFaultyItems(v, t, at)
 	case reflect.String:
 		return s.checkText(v, at)
 	case reflect.Bool:
@@ -208,8 +208,8 @@ func mapFields(v *Value, convert func(Field) *Value) *Value {
 	return (&Value{Kind: Object, Line: v.Line, Fields: kept}).computeTotals()
 }
 
-// fieldIgnoringCase returns a known field whose name equals name if case is ignored, and false if no field
-// does.
+// fieldIgnoringCase returns the known field whose name equals name except for upper and lower case. It returns
+// false if there is no such field.
 func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string, ok bool) {
 	for k := range known {
 		if strings.EqualFold(k, name) {
@@ -235,10 +235,11 @@ func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	})
 }
 
-// checkSlice checks the items of a list, and returns the list with null in place of faulty items. For a slice
-// of bytes the value must be base64 text. It returns nil if v is no list, or after the file has exceeded the
+// checkBase64OrReplaceFaultyItems checks a value for a field of a slice type. If the field is a slice of bytes,
+// the value must be base64 text. For any other slice the value must be a list. It returns the list with null in
+// place of each faulty item. It returns nil for a value of another kind, and after the file has exceeded the
 // memory bound.
-func (s *schema) checkSlice(v *Value, t reflect.Type, at *Path) (usable *Value) {
+func (s *schema) checkBase64OrReplaceFaultyItems(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if t.Elem().Kind() == reflect.Uint8 {
 		if _, err := base64.StdEncoding.DecodeString(v.Text); v.Kind != Text || err != nil {
 			return s.addTypeFault(at, v, "base64 text")
@@ -319,7 +320,7 @@ func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	known := make(map[string]reflect.Type, t.NumField())
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := jsonName(f)
+		name := jsonTagName(f)
 		switch {
 		case name != "" && name != "-":
 			known[name] = f.Type
@@ -333,9 +334,9 @@ func (s *schema) jsonFieldTypes(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
-// jsonName returns the JSON name of a struct field. It returns "" if the field has no name in its tag, and "-"
-// if the field is not in JSON.
-func jsonName(f reflect.StructField) string {
+// jsonTagName returns the name in the json tag of a struct field. It returns "" if the tag has no name or is
+// missing. It returns "-" if the tag leaves the field out of JSON.
+func jsonTagName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
 }

@@ -21,7 +21,7 @@ func readDocuments(data []byte, b Bounds) ([]*Value, Faults) {
 	if len(start) == 0 || start[0] != '{' && start[0] != '[' {
 		return readYAML(data, b)
 	}
-	docs, jsonFaults := readJSON(data, b)
+	docs, jsonFaults := readNonNullJSONDocuments(data, b)
 	if _, wrong := jsonFaults.Split(); wrong == nil {
 		return docs, jsonFaults
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // removeAll removes the pods, processes, mounts and files of this containerd. It logs errors and does not fail
-// the test. If the test has failed, it first logs the end of containerd's log and moves the log to the
-// directory $PODKEEL_E2E_KEEP, if that is set.
+// the test. For a failed test it first logs the end of containerd's log. If $PODKEEL_E2E_KEEP is set, it moves
+// the log of a failed test to that directory.
 func (c *Containerd) removeAll() {
 	if c.conn != nil {
 		c.removePods()
@@ -89,7 +89,7 @@ func (c *Containerd) killLeftoverProcesses() {
 	for _, dir := range processDirs() {
 		pid, _ := strconv.Atoi(filepath.Base(dir))
 		parents[pid] = parentPID(dir)
-		if slices.Contains(readProcFile(dir, "cmdline"), c.filePath("c.sock")) || c.sandboxOfNetworkPlugin(dir) != "" || c.hasRootInLayers(dir) {
+		if slices.Contains(splitProcFileAtNUL(dir, "cmdline"), c.filePath("c.sock")) || c.sandboxOfNetworkPlugin(dir) != "" || c.hasRootInLayers(dir) {
 			ours = append(ours, pid)
 		}
 	}
@@ -107,9 +107,10 @@ func (c *Containerd) killLeftoverProcesses() {
 	}
 }
 
-// readProcFile returns the NUL-separated words in the file cmdline or environ of a process. dir is the
-// directory of the process below /proc. It returns one empty word if the process has exited.
-func readProcFile(dir, file string) []string {
+// splitProcFileAtNUL returns the NUL-separated words in the file cmdline or environ of a process. dir is the
+// directory of the process below /proc. If the file cannot be read, for example because the process has exited,
+// it returns one empty word.
+func splitProcFileAtNUL(dir, file string) []string {
 	text, _ := os.ReadFile(filepath.Join(dir, file))
 	return strings.Split(string(text), "\x00")
 }

@@ -35,8 +35,8 @@ const (
 
 var real = executor.Over(clock.RealClock{})
 
-// readProcFile replaces the words that stories write for long or unknown texts.
-var readProcFile = strings.NewReplacer(
+// splitProcFileAtNUL replaces the words that stories write for long or unknown texts.
+var splitProcFileAtNUL = strings.NewReplacer(
 	// A shell that exits at once on SIGTERM.
 	"STAY", `[sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]`,
 )
@@ -97,7 +97,7 @@ func (s *scene) pod(name, spec string, more ...string) {
 		}
 		text += indent(m)
 	}
-	text += "spec:\n" + indent(readProcFile.Replace(spec))
+	text += "spec:\n" + indent(splitProcFileAtNUL.Replace(spec))
 	text = strings.NewReplacer(said...).Replace(text)
 	s.agent.Write(name+".yaml", text)
 	s.Cleanup(func() { _ = os.Remove(s.manifest(name)) }) // The story may have removed it.

@@ -37,7 +37,7 @@ func (c *Containerd) Joining() (ids []string) {
 // returns "" if the process is no such network plugin. dir is the directory of the process below /proc.
 func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 	env := map[string]string{}
-	for _, word := range readProcFile(dir, "environ") {
+	for _, word := range splitProcFileAtNUL(dir, "environ") {
 		if name, value, _ := strings.Cut(word, "="); strings.HasPrefix(name, "CNI_") {
 			env[name] = value
 		}
@@ -51,7 +51,7 @@ func (c *Containerd) sandboxOfNetworkPlugin(dir string) (id string) {
 // SignalShim sends a signal to the shim of a sandbox, and reports whether the shim exists.
 func (c *Containerd) SignalShim(sandbox string, signal syscall.Signal) (found bool) {
 	for _, dir := range processDirs() {
-		said := readProcFile(dir, "cmdline")
+		said := splitProcFileAtNUL(dir, "cmdline")
 		if slices.Contains(said, c.filePath("c.sock")) && slices.Contains(said, sandbox) {
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			found = syscall.Kill(pid, signal) == nil || found

@@ -32,8 +32,8 @@ func (p *Process) driverMayWait() bool {
 	return p.s.current == nil && !p.crashed && p.s.onHopelessWait != nil
 }
 
-// driverWait runs the simulation until isOver returns true, ctx ends, the process crashes, or the time until
-// arrives. A zero until is no limit. The caller is the driver, the goroutine that steps the simulation. If
+// driverWait lets the driver (the goroutine that steps the simulation) wait: it runs the simulation until
+// isOver returns true, ctx ends, the process crashes, or the time until arrives. A zero until is no limit. If
 // nothing in the simulation can end the wait, it calls onHopelessWait and returns the reason.
 func (p *Process) driverWait(ctx context.Context, until time.Time, isOver func() bool) error {
 	waiting := func() bool {
@@ -78,9 +78,10 @@ func (s *Scheduler) runUntilOrOver(due time.Time, waiting func() bool) {
 	}
 }
 
-// resetDriverWaitAndRun records that the driver (the goroutine that steps the simulation) is not waiting, and
-// runs f, which steps the simulation, with runGuarded.
-func (s *Scheduler) resetDriverWaitAndRun(f func()) {
+// markDriverActiveAndRun records that the driver (the goroutine that steps the simulation) does not wait any
+// longer, and runs f, which steps the simulation. It panics if no step begins within the simulation's limit of
+// real time.
+func (s *Scheduler) markDriverActiveAndRun(f func()) {
 	s.driverWaitsSince = time.Time{}
 	s.runGuarded(f)
 }
@@ -224,12 +225,13 @@ func stackOfBlockedCoroutine() string {
 // before each step. RunWhile returns an error if nothing can happen any longer, or the time has
 // come, while waiting still returns true.
 func (s *Scheduler) RunWhile(until time.Time, waiting func() bool) (err error) {
-	s.resetDriverWaitAndRun(func() { err = s.runWhile(until, waiting) })
+	s.markDriverActiveAndRun(func() { err = s.runWhile(until, waiting) })
 	return err
 }
 
-// runWhile runs the simulation, and advances its clock to the next timer, while waiting returns true. It
-// returns an error if waiting still returns true and no timer is left, or the time until has arrived.
+// runWhile runs the simulation as long as waiting returns true. When no coroutine can run, it advances the
+// clock to the next timer. It returns nil when waiting returns false. It returns an error if no timer is left,
+// or when the time until arrives.
 func (s *Scheduler) runWhile(until time.Time, waiting func() bool) error {
 	for waiting() {
 		if s.stepRandomCoroutine() {

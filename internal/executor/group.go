@@ -97,8 +97,8 @@ func (p *Panicked) Unwrap() error {
 	return err
 }
 
-// toPanicked wraps a recovered value in a Panicked with the current stack. It returns a value that is a
-// *Panicked already.
+// toPanicked wraps a recovered value in a Panicked with the current stack. If the value is a *Panicked, it
+// returns the value unchanged.
 func toPanicked(value any) *Panicked {
 	if p, ok := value.(*Panicked); ok {
 		return p

@@ -231,9 +231,10 @@ func (d *deadlineContext) cancelAtDeadline() {
 	d.p.Go(func() { d.Cancel(context.DeadlineExceeded) })
 }
 
-// currentCoroutineForWait returns the current coroutine, and an error if it may not wait: its process has crashed or ctx has
-// ended. It panics after too many such errors in a row, as a loop that ignores them would hang the simulation.
-// It also panics if the caller is no coroutine, or returns ErrCrashed if the process has crashed.
+// currentCoroutineForWait returns the current coroutine, which is about to wait. It returns an error if ctx has
+// ended or if the process has crashed. It panics after too many such errors in a row, because a loop that
+// ignores them would hang the simulation. If the caller is no coroutine, it returns ErrCrashed after a crash of
+// the process, and panics otherwise.
 func (p *Process) currentCoroutineForWait(ctx context.Context) (*coroutine, error) {
 	c := p.s.current
 	if c == nil {
@@ -258,9 +259,9 @@ func (p *Process) currentCoroutineForWait(ctx context.Context) (*coroutine, erro
 	return c, err
 }
 
-// parkUntilWoken suspends c, the running coroutine, until it is woken: by a signal (which the caller has
-// registered), at the time due if timed, by the end of ctx, or by a crash. If due is not in the future, c is
-// ready at once, but other coroutines may run first.
+// parkUntilWoken suspends c, the running coroutine, until something wakes it. That is a signal for which the
+// caller has registered, the end of ctx, or a crash. With timed set it is also the time due. If due is not in
+// the future, c is ready at once, but other coroutines may run first.
 func (p *Process) parkUntilWoken(c *coroutine, ctx context.Context, due time.Time, timed bool) (wakeCause, error) {
 	c.parked = true
 	switch {
@@ -309,9 +310,9 @@ func (e *simulatedEvent) WaitUntil(ctx context.Context, t time.Time) (bool, erro
 	return e.waitForSignal(ctx, t, true)
 }
 
-// waitForSignal waits until the event is signalled, ctx ends, the process crashes, or, if timed, the time t
-// arrives. It consumes the signal and returns true if there was one. At the time t it returns false without an
-// error.
+// waitForSignal waits until the event is signalled, ctx ends or the process crashes. With timed set it also
+// stops waiting at the time t. It consumes the signal and returns true if there was one. At the time t it
+// returns false and no error.
 func (e *simulatedEvent) waitForSignal(ctx context.Context, t time.Time, timed bool) (signalled bool, err error) {
 	if e.p.driverMayWait() {
 		return e.driverWaitForSignal(ctx, t, timed)

@@ -71,9 +71,11 @@ func (r *Runners) Close() {
 	closeWakeChannels(parked)
 }
 
-// recordStartIfNeededLocked returns false if no function is pending, or if a goroutine is already starting that will
-// run one. Else it records a start and returns true; the caller must then call wakeOrStart. It also removes a
-// parked goroutine and returns its wake channel, or nil if a new goroutine is needed.
+// recordStartIfNeededLocked decides whether a goroutine must be started or woken to run a pending function. It
+// returns false if no function is pending, or if a starting goroutine will run it. In any other case it records
+// a start and returns true, and the caller must call wakeOrStart. It then also removes a parked goroutine and
+// returns that goroutine's wake channel. The channel is nil if none is parked, so that a new goroutine is
+// needed.
 func (r *Runners) recordStartIfNeededLocked() (start bool, wake chan struct{}) {
 	if r.mu.starting || r.mu.pending.len() == 0 {
 		return false, nil
@@ -101,8 +103,8 @@ func (r *Runners) wakeOrStart(start bool, wake chan struct{}) {
 	}
 }
 
-// runPendingAndPark is the body of a goroutine. It runs the pending functions, parks until it is woken, and
-// repeats this. It returns if it may not park, or if its wake channel is closed.
+// runPendingAndPark is the body of a goroutine. It runs the pending functions, parks until another goroutine
+// wakes it, and repeats this. It returns if addParked does not let it park, or if its wake channel is closed.
 func (r *Runners) runPendingAndPark() {
 	wake := make(chan struct{}, 1)
 	for {

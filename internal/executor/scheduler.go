@@ -61,7 +61,7 @@ func (s *Scheduler) Float64() float64 { return s.random.Float64() }
 // Step resumes one ready coroutine, chosen by the seed, until it waits again or returns. If none is
 // ready it does nothing and returns false.
 func (s *Scheduler) Step() (stepped bool) {
-	s.resetDriverWaitAndRun(func() { stepped = s.stepRandomCoroutine() })
+	s.markDriverActiveAndRun(func() { stepped = s.stepRandomCoroutine() })
 	return stepped
 }
 
@@ -88,7 +88,7 @@ func (s *Scheduler) stepRandomCoroutine() (stepped bool) {
 }
 
 // RunUntilIdle steps until no coroutine is ready.
-func (s *Scheduler) RunUntilIdle() { s.resetDriverWaitAndRun(s.runUntilIdle) }
+func (s *Scheduler) RunUntilIdle() { s.markDriverActiveAndRun(s.runUntilIdle) }
 
 // runUntilIdle steps the simulation until no coroutine is ready. It does not advance the clock.
 func (s *Scheduler) runUntilIdle() {
@@ -124,7 +124,7 @@ func (s *Scheduler) AdvanceTo(t time.Time) {
 
 // RunUntil runs until idle, then moves from timer to timer, each time until idle, until the clock
 // shows t.
-func (s *Scheduler) RunUntil(t time.Time) { s.resetDriverWaitAndRun(func() { s.runUntil(t) }) }
+func (s *Scheduler) RunUntil(t time.Time) { s.markDriverActiveAndRun(func() { s.runUntil(t) }) }
 
 // runUntil runs the simulation until it is idle, at the time of each timer up to t and at t itself. It advances
 // the clock to t.
@@ -155,8 +155,8 @@ func (s *Scheduler) wakePollingWithEndedContext() {
 	}
 }
 
-// resumeCoroutine runs c until it waits or returns, and removes it from the running ones if it has returned.
-// Then it unwinds crashed processes. A panic of c reaches the caller; the scheduler stays usable.
+// resumeCoroutine runs c until it waits or returns. It removes a coroutine that has returned from the running
+// ones. Then it unwinds crashed processes. A panic of c reaches the caller; the scheduler stays usable.
 func (s *Scheduler) resumeCoroutine(c *coroutine) {
 	alive := false
 	s.current = c

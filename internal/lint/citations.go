@@ -96,15 +96,16 @@ func findCitations(m *Module, p *Package) ([]Citation, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, findFileCitations(m, f, string(source))...)
+		out = append(out, findIDsCitedInFile(m, f, string(source))...)
 	}
 	stories, err := findTestdataCitations(m, p)
 	return append(out, stories...), err
 }
 
-// findFileCitations returns the citations in a Go file. In a test file each citation has the name of the test
-// function around it, or the name of the file if no test function is around it.
-func findFileCitations(m *Module, f *File, source string) []Citation {
+// findIDsCitedInFile returns each mention of a rule's ID in a Go file, with its line. In a test file each
+// mention also has the name of the test function around it. Outside a test function it has the name of the
+// file.
+func findIDsCitedInFile(m *Module, f *File, source string) []Citation {
 	tests := testNamesByLine(m, f)
 	var out []Citation
 	number := 0

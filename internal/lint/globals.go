@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// checkInitGlobalsAndExits reports init functions and package variables that can change. In packages other than
-// main it also reports uses of functions that exit the process or panic through package log.
-func checkInitGlobalsAndExits(r *findings, _ Codebase) {
+// checkInitGlobalsAndLibraryExits reports init functions and package variables that can change, in all
+// packages. In packages other than main it also reports uses of functions that exit the process or panic
+// through package log.
+func checkInitGlobalsAndLibraryExits(r *findings, _ Codebase) {
 	for _, p := range r.m.Packages {
 		written := assignedVariables(p)
 		for _, f := range p.productionFiles() {

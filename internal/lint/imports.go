@@ -46,9 +46,10 @@ func gitignoreMatcher(root string) func(name string) bool {
 	}
 }
 
-// checkPackageTable reports packages without a row in the table of packages, rows without a package, and
-// packages that are called main without the mark Main or the reverse.
-func checkPackageTable(r *findings, h Codebase) {
+// checkRowsAndMainMarksOfPackages compares the packages of the module with the table in layers.go. It reports a
+// package without a row, and a row without a package. It also reports a package main whose row lacks the mark
+// Main, and another package whose row has it.
+func checkRowsAndMainMarksOfPackages(r *findings, h Codebase) {
 	var seen []string
 	for _, p := range r.m.Packages {
 		seen = append(seen, p.Dir)

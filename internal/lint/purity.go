@@ -35,10 +35,10 @@ func isImportAllowedInPure(n ast.Node) bool {
 	return ok && slices.Contains([]string{"net/netip", "io"}, importPath(spec))
 }
 
-// checkTypeOnlyPackages reports in packages with the mark Words (packages that declare types only): goroutines,
-// channels, clocks, printing, and imports for locks, randomness and most IO. Contexts, readers and receive-only
-// channel types are allowed.
-func checkTypeOnlyPackages(r *findings, h Codebase) {
+// checkTypeOnlyPackagesRunNothing checks packages with the mark Words, which declare types only. It reports
+// goroutines, channels, clocks, printing, and imports for locks, randomness and most IO. Contexts, readers and
+// receive-only channel types are allowed.
+func checkTypeOnlyPackagesRunNothing(r *findings, h Codebase) {
 	visitProductionNodes(r, h, []Mark{Words}, func(f *File, n ast.Node) {
 		r.reportIfGoStatement(f, n, "words run nothing: implementations do")
 		r.reportIfChannel(f, n, true, "words run nothing: a receive-only channel in a signature is the most")

@@ -121,8 +121,8 @@ func (f *finder) collectInValue(d *json.Decoder, at *pathStep, depth int) error 
 	return nil
 }
 
-// collectInField reads the value of the field at the path at. If only newer API versions have the field, it
-// collects the field, unless the value is null. For any other field it collects such fields inside the value.
+// collectInField reads the value of the field at the path at. It collects the field if only newer API versions
+// have it and the value is not null. For a field of this API version it collects such fields inside the value.
 func (f *finder) collectInField(d *json.Decoder, at *pathStep, depth int) error {
 	if !IsName(at.name) {
 		return f.collectInValue(d, at, depth)

@@ -19,7 +19,7 @@ type newerField struct {
 // messages about a pod: spec.containers[0].volumeMounts[1].name. A path inside a newer field counts too. Callers pass
 // only fields that their types lack.
 func Newer(path string) (since string, found bool) {
-	pattern := stripIndexes(path)
+	pattern := emptyIndexes(path)
 	for {
 		if field, found := newer[pattern]; found {
 			return field.since, true
@@ -44,8 +44,8 @@ var newerNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// stripIndexes empties the brackets in a path: spec.containers[0].name becomes spec.containers[].name.
-func stripIndexes(path string) string {
+// emptyIndexes empties the brackets in a path: spec.containers[0].name becomes spec.containers[].name.
+func emptyIndexes(path string) string {
 	var out strings.Builder
 	for rest := path; ; {
 		before, after, found := strings.Cut(rest, "[")

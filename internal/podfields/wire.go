@@ -144,9 +144,9 @@ func (w *protobufScanner) collectInMessage(t reflect.Type, text []byte, at *path
 	}
 }
 
-// addUnknownField collects a field that the Go types lack. at is the path of its message. The path of the field
-// ends with its name if a newer API version is known to have it, and with its number if not. It collects a
-// repeated field once.
+// addUnknownField collects a field that the Go types lack. at is the path of its message. If a newer API
+// version is known to have the field, the path of the field ends with its name. If not, it ends with its
+// number. A repeated field is collected once.
 func (w *protobufScanner) addUnknownField(number int, at *pathStep) {
 	path, pattern := at.pathAndPattern()
 	names := make([]string, 0, 1)

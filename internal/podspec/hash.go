@@ -31,14 +31,14 @@ func ContainerHash(c *v1.Container) string { return hashV1 + hashNameAndImage(c)
 // records mean: the names, commands and arguments of its containers, in order, and their restart policies. The restart
 // policy of an init container decides whether it is a sidecar or must terminate.
 func PodHash(pod *v1.Pod) string {
-	return hashV2 + addRestartPolicies(pod, hashCommands(pod)).String()
+	return hashV2 + addRestartPoliciesOrDefaults(pod, hashCommands(pod)).String()
 }
 
 // MatchesPodHash reports whether the hash belongs to the pod. An empty hash, or one of an unknown version, matches
 // every pod.
 func MatchesPodHash(pod *v1.Pod, hash string) bool {
 	s := hashCommands(pod)
-	return !s.recordedHashDiffers(hashV1, hash) && !addRestartPolicies(pod, s).recordedHashDiffers(hashV2, hash)
+	return !s.recordedHashDiffers(hashV1, hash) && !addRestartPoliciesOrDefaults(pod, s).recordedHashDiffers(hashV2, hash)
 }
 
 // ContainerHashChanged reports whether the name or image of a container has changed since the hash was recorded. An
@@ -65,9 +65,10 @@ func hashCommands(pod *v1.Pod) hashSum {
 	return h
 }
 
-// addRestartPolicies returns sum extended by the restart policies and restart rules of a pod and its
-// containers. An empty policy counts as Always for the pod. A container without a policy adds an empty text.
-func addRestartPolicies(pod *v1.Pod, sum hashSum) hashSum {
+// addRestartPoliciesOrDefaults returns sum extended by the restart policies and restart rules of a pod and of
+// its init and regular containers. A pod without a policy adds Always. A container without a policy adds an
+// empty text.
+func addRestartPoliciesOrDefaults(pod *v1.Pod, sum hashSum) hashSum {
 	policy := pod.Spec.RestartPolicy
 	policy = cmp.Or(policy, v1.RestartPolicyAlways)
 	sum = sum.addString(string(policy))

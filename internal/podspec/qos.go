@@ -51,9 +51,9 @@ func mentionsHugePages(r *v1.ResourceRequirements) bool {
 	return false
 }
 
-// qosClassOf returns BestEffort if hasAny is false, Guaranteed if both are true, and else Burstable. hasAny
-// means that a container (or the pod as a whole) has a request or limit, allGuaranteed that all of them have
-// equal requests and limits of cpu and memory.
+// qosClassOf returns the QoS class for two facts about a pod. hasAny means that a container, or the pod as a
+// whole, has a request or a limit. allGuaranteed means that all of them have equal requests and limits of cpu
+// and memory. The class is BestEffort without hasAny, Guaranteed with both, and Burstable with hasAny alone.
 func qosClassOf(hasAny, allGuaranteed bool) v1.PodQOSClass {
 	switch {
 	case !hasAny:

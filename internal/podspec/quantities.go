@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// specOrStatusHasQuantityOrUncheckable returns false if no quantity of the pod meets the condition. It returns
-// true if one does, or if the pod has a field that it cannot check. It reads each field by name, as a search by
-// reflection would be slow.
+// specOrStatusHasQuantityOrUncheckable reports whether a quantity in the spec or status of a pod meets a
+// condition. It also returns true if the pod has a field that it cannot check. It reads each field by name,
+// because a search by reflection would be slow.
 func specOrStatusHasQuantityOrUncheckable(pod *v1.Pod, condition func(resource.Quantity) bool) bool {
 	w := quantityCondition(condition)
 	return w.matchesInSpec(&pod.Spec) || w.matchesOrUncheckableInStatus(&pod.Status)

@@ -84,8 +84,9 @@ func pathOfTooLargeQuantity(v reflect.Value) (path string) {
 	return ""
 }
 
-// colonIfTooLarge returns ":" if the exponent or the number of digits of a quantity is too large to compute
-// with, and "" if not. It does not format the quantity, because formatting could take as long as computing.
+// colonIfTooLarge returns ":" for a quantity whose exponent or number of digits is too large to compute with.
+// It returns "" for any other quantity. It does not format the quantity, because formatting could take as long
+// as computing.
 func colonIfTooLarge(q resource.Quantity) string {
 	if q == (resource.Quantity{}) {
 		return ""

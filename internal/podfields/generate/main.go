@@ -36,7 +36,7 @@ func main() {
 	if (*write == "") == !*check || flag.NArg() > 0 {
 		log.Fatal("expected either -write FILE or -check")
 	}
-	if err := writeOrCheckNewerFields(*write); err != nil {
+	if err := writeNewerFieldsOrCheckBuiltInList(*write); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -47,10 +47,10 @@ type newerField struct {
 	number int
 }
 
-// writeOrCheckNewerFields collects the pod fields that newer versions of k8s.io/api add, and writes them to a
-// file. With an empty file name it only checks that the list in podfields has them. It skips a prerelease that
-// it cannot read.
-func writeOrCheckNewerFields(file string) error {
+// writeNewerFieldsOrCheckBuiltInList collects the pod fields that newer versions of k8s.io/api add, and writes
+// them to a file. With an empty file name it writes nothing, and returns an error if the list that is built
+// into podfields lacks one of them. It skips a prerelease that it cannot read.
+func writeNewerFieldsOrCheckBuiltInList(file string) error {
 	newer := map[string]newerField{}
 	own := podfields.Paths(reflect.TypeFor[v1.Pod]())
 	versions, err := newestOfNewerMinors()
@@ -67,7 +67,7 @@ func writeOrCheckNewerFields(file string) error {
 			return err
 		}
 		fmt.Printf("k8s.io/api %s: a pod has %d fields, and %d here\n", version, len(paths), len(own))
-		for _, p := range addedPaths(own, slices.Sorted(maps.Keys(paths))) {
+		for _, p := range addedSpecAndMetadataPaths(own, slices.Sorted(maps.Keys(paths))) {
 			newer[p] = cmp.Or(newer[p], newerField{kubernetesVersion(version), paths[p]})
 		}
 	}
@@ -92,9 +92,9 @@ func checkAllListed(newer map[string]newerField) error {
 	return nil
 }
 
-// addedPaths returns the paths in newer that own lacks. It skips fields inside a new field. It also skips the
-// status, because a node writes the status and ignores the status of a manifest.
-func addedPaths(own, newer []string) []string {
+// addedSpecAndMetadataPaths returns the paths in newer that own lacks. It skips fields inside a new field. It
+// also skips fields of the status, because a node writes the status and ignores the status of a manifest.
+func addedSpecAndMetadataPaths(own, newer []string) []string {
 	known := map[string]bool{}
 	for _, p := range own {
 		known[p] = true

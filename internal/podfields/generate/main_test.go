@@ -37,7 +37,7 @@ func TestPathsOf_AgreeWithTypes(t *testing.T) {
 func TestAddedPaths(t *testing.T) {
 	own := []string{"spec", "spec.a", "spec.a.b", "status"}
 	more := []string{"spec", "spec.a", "spec.a.b", "spec.a.c", "spec.new", "spec.new[].inner", "status", "status.health"}
-	assert.Equal(t, []string{"spec.a.c", "spec.new"}, addedPaths(own, more))
+	assert.Equal(t, []string{"spec.a.c", "spec.new"}, addedSpecAndMetadataPaths(own, more))
 }
 
 func TestGenerateSource(t *testing.T) {
