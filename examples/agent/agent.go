@@ -347,7 +347,7 @@ func (a *agent) showPodsAndWatchBatch(ctx context.Context) {
 }
 
 // showUntilDone passes the changes of the pods to the view (a table or single lines) until the node has
-// stopped, and then waits until the view has drawn the last one.
+// stopped. It then waits until the view has drawn the last change.
 func (a *agent) showUntilDone(ctx context.Context) {
 	seen, enough := context.WithCancel(context.WithoutCancel(ctx))
 	drawn := make(chan struct{})

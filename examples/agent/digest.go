@@ -39,7 +39,8 @@ type podEvents struct {
 }
 
 // countAndFormatIfAllowed counts an event and returns its line. It returns false if the event must not be
-// printed: if its count is not a power of two, or if its pod has printed too many events lately.
+// printed. That is the case if the event's count is not a power of two, or if its pod has printed too many
+// events lately.
 func (d *eventLimiter) countAndFormatIfAllowed(e event, now time.Time) (line string, allowed bool) {
 	p := d.podEntryOrNew(podKey{e.uid, e.pod}, now)
 	if len(p.seen) >= maxPodEvents && p.seen[e] == 0 {

@@ -210,8 +210,8 @@ func lastValue(items []flagUse, name string) (value string) {
 	return value
 }
 
-// applyImpliedDefaults chooses the runtime if no flag names it: cri if a CRI endpoint is set, memory if not. It
-// disables the socket if the agent listens on no address and no flag names a socket.
+// applyImpliedDefaults chooses the runtime if no flag names it: cri with a CRI endpoint, memory without one. If
+// no flag names a socket and the agent listens on no address, it disables the socket.
 func (o *options) applyImpliedDefaults() {
 	if o.runtime == "" && o.criEndpoint != "" {
 		o.runtime = "cri"

@@ -148,14 +148,15 @@ func (l *commandLine) normalizeArgs(args []string) []string {
 	return command.NormalizeArguments(l.pflag, args, func(arg string, fault error) string {
 		name := "fault-" + strconv.Itoa(faults)
 		faults++
-		l.pflag.AddFlag(&pflag.Flag{Name: name, Hidden: true, Value: flagValue{l, flagUse{fault: l.known.argumentError(arg, fault)}}})
+		l.pflag.AddFlag(&pflag.Flag{Name: name, Hidden: true, Value: flagValue{l, flagUse{fault: l.known.newArgumentErrorForFault(arg, fault)}}})
 		return "--" + name + "="
 	})
 }
 
-// argumentError returns the error for a faulty argument. For an unknown flag it suggests a flag with a similar
-// name.
-func (s flagSet) argumentError(arg string, fault error) error {
+// newArgumentErrorForFault returns a new error text for a faulty argument. If fault is ErrBadFlag or
+// ErrNoValue, the text says so. Any other fault counts as an unknown flag, and the text suggests a flag with a
+// similar name if there is one. The error does not wrap fault.
+func (s flagSet) newArgumentErrorForFault(arg string, fault error) error {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	switch fault {
 	case command.ErrBadFlag:

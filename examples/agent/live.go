@@ -51,8 +51,9 @@ func newLiveTable(t terminal) *liveTable {
 	return l
 }
 
-// storePodUnlessTerminated implements podView. It stores the state of the pod, or deletes the pod if it is
-// gone, and requests a redraw. It returns the error of an earlier draw.
+// updatePod implements podView. It stores the state of a pod, or deletes the pod from the table if the pod is
+// gone, and requests a redraw. It does not wait for the redraw: the returned error is the error of an earlier
+// draw, or nil.
 func (l *liveTable) updatePod(state node.PodState) error {
 	l.mu.Lock()
 	if state.Gone {

@@ -38,7 +38,7 @@ type apiOptions struct {
 	write      bool
 }
 
-// defaultAPIListen is a port on loopback: see listenLocalAPI.
+// defaultAPIListen is a port on loopback: see listenOnTokenPortOrAddress.
 const defaultAPIListen = "127.0.0.1:0"
 
 // localAPIFlags returns the flags of the local API: the part of the Kubernetes API that the agent itself
@@ -110,7 +110,7 @@ func (a *agent) prepareLocalAPIIfSet(config *node.Config) error {
 		return err
 	}
 	a.kubernetes.api = api
-	listener, err := listenLocalAPI(o.listen, secrets.Token, a.log)
+	listener, err := listenOnTokenPortOrAddress(o.listen, secrets.Token, a.log)
 	if err != nil {
 		return fmt.Errorf("--api-listen %q: %w", o.listen, err)
 	}
@@ -130,14 +130,14 @@ func (a *agent) prepareLocalAPIIfSet(config *node.Config) error {
 	return err
 }
 
-// firstPort and ports define the range from which listenLocalAPI chooses: below the ephemeral ports of Linux, and above the
+// firstPort and ports define the range from which listenOnTokenPortOrAddress chooses: below the ephemeral ports of Linux, and above the
 // ports of services.
 const firstPort, ports = 20_000, 10_000
 
-// listenLocalAPI listens on the address. For the default address it derives the port from the token, so that
-// clients find the agent again after a restart with the same state directory. If that port cannot be used, it
-// logs a warning and chooses a free port.
-func listenLocalAPI(address, token string, log *slog.Logger) (net.Listener, error) {
+// listenOnTokenPortOrAddress listens on an address. For the default address it derives the port from the token,
+// so that clients find the agent again after a restart with the same state directory. If that port cannot be
+// used, it logs a warning and listens on a free port.
+func listenOnTokenPortOrAddress(address, token string, log *slog.Logger) (net.Listener, error) {
 	if address == defaultAPIListen {
 		sum := sha256.Sum256([]byte(token))
 		usual := firstPort + int(binary.BigEndian.Uint32(sum[:4])%ports)

@@ -109,7 +109,8 @@ func run(args []string, signals <-chan os.Signal, stdout, stderr io.Writer) int 
 }
 
 // runAgent creates the agent for a directory of manifests and runs it until it stops. It returns exitUsage if
-// the agent cannot be created, exitFailed if it fails later, and exitOK if not.
+// the agent cannot be created. It returns exitFailed if the agent fails later. In all other cases it returns
+// exitOK.
 func (p *program) runAgent(o *options, line *commandLine) int {
 	err := o.applyAgentCommandLine(line)
 	o.args = p.args

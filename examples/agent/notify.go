@@ -46,9 +46,9 @@ type nodeHealth struct {
 	healthy func() error
 }
 
-// notifyUntilDone sends READY=1 when the node is ready. Without a watchdog it then returns. With a watchdog it
-// periodically sends WATCHDOG=1 while the node makes progress, and the node's health when it changes, until ctx
-// is done. It passes errors of sending to reportError.
+// notifyUntilDone sends READY=1 to systemd when the node is ready. Without a watchdog it then returns. With a
+// watchdog it continues until ctx is done. It periodically sends WATCHDOG=1 as long as the node makes progress,
+// and sends the node's health when that changes. It passes errors of sending to reportError.
 func (n *notifier) notifyUntilDone(ctx context.Context, health nodeHealth, reportError func(error)) {
 	select {
 	case <-health.ready:

@@ -46,7 +46,7 @@ func (p *program) execute() int {
 	}
 	args := p.cobraArgs()
 	p.root.SetArgs(args)
-	err := checkShell(args)
+	err := refuseUnknownCompletionShell(args)
 	if err == nil {
 		err = p.root.Execute()
 	}
@@ -117,7 +117,7 @@ const completionName = "completion"
 const completionTimeout = time.Second
 
 // completePod returns the names of the agent's pods as completions for the first argument. It returns none if
-// the command line already has an argument or is faulty, or if the agent does not answer.
+// the command line is faulty or already has an argument. It also returns none if the agent does not answer.
 func (r *request) completePod(line *commandLine, words []string) (names []string) {
 	if len(words) > 0 {
 		return nil
@@ -172,9 +172,10 @@ func (p *program) cobraArgs() []string {
 // shells are the shells for which cobra has completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-// checkShell returns an error if the command line requests the completion script of an unknown shell, for which
-// cobra would print help and exit with 0.
-func checkShell(args []string) error {
+// refuseUnknownCompletionShell returns an error if the command line requests the completion script of an
+// unknown shell. Without this check cobra would print help and exit with 0. It returns nil for any other
+// command line.
+func refuseUnknownCompletionShell(args []string) error {
 	if len(args) < 2 || args[0] != completionName || strings.HasPrefix(args[1], "-") || slices.Contains(shells, args[1]) {
 		return nil
 	}

@@ -51,8 +51,8 @@ func (o *options) runCommandFlags() flagSet {
 }
 
 // runPodFiles runs the pods of files until all terminate. It returns exitUsage if the agent cannot be created,
-// exitFailed if it fails later, exitInterrupted after a signal, and else the exit code of the container that
-// failed first.
+// exitFailed if it fails later, and exitInterrupted after a signal. In all other cases it returns the result of
+// batchExitCode.
 func (p *program) runPodFiles(o *options, line *commandLine) int {
 	err := o.applyRunCommandLineAndReadPods(line)
 	var a *agent
@@ -236,8 +236,8 @@ func isTerminalAndNoContainerRuns(pod *v1.Pod) bool {
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// batchExitCode returns the exit code of the container that failed first. Only pods whose phase is Failed
-// count, and no sidecars. It returns 1 if a pod failed without such a container, and 0 if no pod failed.
+// batchExitCode returns the exit code of the container that failed first. It looks only at pods whose phase is
+// Failed, and at no sidecars. It returns 1 if a pod failed without such a container, and 0 if no pod failed.
 func batchExitCode(pods []*v1.Pod) int {
 	var first *v1.ContainerStateTerminated
 	failed := false

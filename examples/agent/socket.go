@@ -50,9 +50,9 @@ func defaultSocket(env func(string) string, user int) string {
 	return filepath.Join(os.TempDir(), "podkeel-"+strconv.Itoa(user), socketName)
 }
 
-// usableUserSocketOrRootSocket returns the path of the socket to which a command connects: the user's socket if
-// it exists in a directory that no other user may write to, or the socket of root's agent if that exists. If it
-// finds neither, it returns the path of the user's socket.
+// usableUserSocketOrRootSocket returns the path of the socket to which a command connects. It first looks for
+// the user's socket, in a directory that no other user may write to, and then for the socket of root's agent.
+// If neither exists, it returns the path of the user's socket.
 func usableUserSocketOrRootSocket(env func(string) string, user int) string {
 	own := defaultSocket(env, user)
 	if _, err := os.Lstat(own); !errors.Is(err, fs.ErrNotExist) && checkSocketDirPrivate(own) == nil {

@@ -103,8 +103,8 @@ func (o *options) setManifestURL(s string) error {
 	return nil
 }
 
-// setManifestURLHeader adds HTTP headers to those that earlier flags have set. Line breaks separate the headers
-// if s has a line break, commas if not.
+// setManifestURLHeader adds HTTP headers to the headers that earlier flags have set. If s has a line break,
+// line breaks separate the headers. If s has none, commas separate them.
 func (o *options) setManifestURLHeader(s string) error {
 	separator := ","
 	if strings.Contains(s, "\n") {

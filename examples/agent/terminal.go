@@ -27,8 +27,8 @@ func (t tty) Size() (width, height int) {
 	return width, height
 }
 
-// asTerminal returns a terminal for the file if the file is one. It returns the file itself if not, or if the
-// environment variable TERM is "dumb" or not set.
+// asTerminal returns a terminal for a file that is one. It returns the file unchanged if the file is no
+// terminal. It also returns the file unchanged if the environment variable TERM is "dumb" or not set.
 func asTerminal(f *os.File) io.Writer {
 	if kind := os.Getenv("TERM"); kind == "dumb" || kind == "" || !term.IsTerminal(int(f.Fd())) {
 		return f

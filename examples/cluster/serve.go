@@ -99,8 +99,9 @@ func (o *options) useCertificateFileOrSelfSigned(config *tls.Config) error {
 	return nil
 }
 
-// newReadOrLastValid returns a function that calls read and returns its value. If read fails, the function
-// returns the last valid value. newReadOrLastValid calls read once itself, and returns the error if that fails.
+// newReadOrLastValid returns a function that calls read. That function returns the value of read, or the last
+// valid value if read fails. newReadOrLastValid calls read once itself. It returns the error if that first call
+// fails.
 func newReadOrLastValid[T any](read func() (*T, error)) (func() *T, error) {
 	first, err := read()
 	if err != nil {

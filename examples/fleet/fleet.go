@@ -107,8 +107,8 @@ func addAdvice(err error, impersonate bool) error {
 	return err
 }
 
-// printCountsUntilDone prints the counts periodically, if they have changed, until ctx is done. It also prints
-// how often log messages were repeated.
+// printCountsUntilDone prints the counts periodically until ctx is done. It prints nothing in a period without
+// a change. It also prints how often log messages were repeated.
 func (f *fleet) printCountsUntilDone(ctx context.Context) {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()

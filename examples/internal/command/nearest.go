@@ -13,7 +13,7 @@ func NearestWord(word string, known []string) string {
 			several = several || begins != ""
 			begins = k
 		}
-		if d := editDistance(word, k); d < least && d < len(k) {
+		if d := editDistanceWithSwaps(word, k); d < least && d < len(k) {
 			least, nearest = d, k
 		}
 	}
@@ -23,9 +23,9 @@ func NearestWord(word string, known []string) string {
 	return nearest
 }
 
-// editDistance returns how many letters must be changed, added, removed or swapped with the next letter to turn
-// a into b. It returns 100 for a word with more than 100 letters.
-func editDistance(a, b string) int {
+// editDistanceWithSwaps returns how many letters must be changed, added, removed or swapped with the next
+// letter to turn a into b. It returns 100 if a or b has more than 100 letters.
+func editDistanceWithSwaps(a, b string) int {
 	if max(len(a), len(b)) > 100 {
 		return 100 // Such a long word is not a typing error.
 	}
