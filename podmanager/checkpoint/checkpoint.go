@@ -156,7 +156,7 @@ func (c *Containers) Pods(filter func(types.UID) bool, limit int) ([]types.UID, 
 }
 
 // decodeContainerStates parses the file with the container states of one pod. It returns an error if the file
-// has another version, or if its UID does not belong to the file name.
+// has another version, or if the UID in it does not belong to the file name.
 func decodeContainerStates(name string, text []byte) (types.UID, *containerStates, error) {
 	var r containerStates
 	if err := json.Unmarshal(text, &r); err != nil {

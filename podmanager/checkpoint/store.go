@@ -86,10 +86,10 @@ type fileFormat[T any] struct {
 	noMoreAside bool // maxDamaged files were set aside already
 }
 
-// createDirAndReadFiles creates the directory if it is missing, and reads the files that an earlier agent has
-// left. A file that cannot be read is logged, and the first such error is stored in s.readError; a damaged file
-// is also renamed. It returns an error if the directory's path is not absolute, or if the directory cannot be
-// created or opened.
+// createDirAndReadFiles creates the directory of the checkpoints if it is missing, and reads the files that an
+// earlier process has left. It logs each file that cannot be read, and stores the first such error in
+// s.readError. It also renames a damaged file. It returns an error if the directory's path is not absolute, or
+// if the directory cannot be created or opened.
 func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error {
 	if !filepath.IsAbs(cfg.Root) {
 		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)
@@ -256,8 +256,8 @@ func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	return writeAtomically(root, name, appendChecksum(text))
 }
 
-// removeFileIf removes the file of a pod, if the pod has one and mayRemove returns true, and drops the value
-// that was read at the start. mayRemove is called while no file of the UID is being written.
+// removeFileIf removes the file of a pod if mayRemove returns true, and drops the value that was read at the
+// start. It does nothing if the pod has no file. It calls mayRemove while no file of the UID is being written.
 func (s *fileStore[T]) removeFileIf(uid types.UID, mayRemove func(types.UID) bool) error {
 	defer s.locks.Lock(uid)()
 	if !mayRemove(uid) {

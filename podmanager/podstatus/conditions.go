@@ -131,8 +131,8 @@ func IsConditionTrue(list []v1.PodCondition, t v1.PodConditionType) bool {
 // order of the spec.
 type unmetContainers struct{ unknown, unmet []string }
 
-// addContainerUnlessMet adds a container to unknown if it has no status, and to unmet if it has one but isMet
-// is false. If isMet is true and there is a status, it adds nothing.
+// addContainerUnlessMet adds a container to unknown if it has no status. It adds a container to unmet if it has
+// a status and isMet is false. With a status and isMet true it adds nothing.
 func (c *unmetContainers) addContainerUnlessMet(name string, status *v1.ContainerStatus, isMet bool) {
 	switch {
 	case status == nil:

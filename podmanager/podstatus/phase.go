@@ -55,8 +55,9 @@ func (in *conclusion) isObservedInitializing() bool {
 	return in.Initialized != nil && !*in.Initialized && len(in.pod.Spec.InitContainers) > 0 && !in.Terminated
 }
 
-// finishedPhase returns the phase of a pod whose regular containers have all exited: Running if one will run
-// again, Succeeded if all have exited with 0, and otherwise Failed. With noneRestarts it never returns Running.
+// finishedPhase returns the phase of a pod whose regular containers have all exited. The phase is Running if
+// one container will run again; with noneRestarts this case is skipped. In all other cases it is Succeeded if
+// all have exited with 0, and Failed if one has not.
 func (t *containerCounts) finishedPhase(noneRestarts bool) v1.PodPhase {
 	switch {
 	case !noneRestarts && t.willRunAgain > 0:
@@ -93,8 +94,9 @@ func (in *conclusion) countInitContainers(t *containerCounts, s *v1.PodStatus) {
 	}
 }
 
-// countSidecarUnlessTerminated counts a sidecar as unknown without a status, as running if it runs in the
-// current sandbox, and (also) as pending if it has not started there. A terminated sidecar is not counted,
+// countSidecarUnlessTerminated counts a sidecar. Without a status it counts as unknown. A sidecar that runs in
+// the current sandbox counts as running; it also counts as pending until its status says Started. A sidecar
+// that runs in an older sandbox, or has never run, counts as pending. A terminated sidecar is not counted,
 // because it does not affect the phase.
 func (t *containerCounts) countSidecarUnlessTerminated(status *v1.ContainerStatus, isInOlderSandbox bool) {
 	switch {
@@ -135,9 +137,10 @@ func (in *conclusion) countRegularContainers(t *containerCounts, s *v1.PodStatus
 	}
 }
 
-// countTerminatedContainer counts a regular container in t as stopped. It also counts it as succeeded if it has
-// exited with 0 and does not wait for its next start, and as one that will run again if its policy allows a
-// restart, its next attempt exists, or it is restarting.
+// countTerminatedContainer counts a terminated regular container in t as stopped. It also counts the container
+// as succeeded if its exit code is 0 and it does not wait for its next start. It also counts the container as
+// one that will run again if its policy allows a restart, if its next attempt exists, or if it is being
+// restarted.
 func (in *conclusion) countTerminatedContainer(t *containerCounts, c *v1.Container, status *v1.ContainerStatus, end *v1.ContainerStateTerminated) {
 	t.stopped++
 	if status.State.Terminated != nil && end.ExitCode == 0 {

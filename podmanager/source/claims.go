@@ -76,8 +76,8 @@ func (m *Mux) refusedPods(source string) (all []merge.Refused) {
 	return slices.DeleteFunc(all, func(r merge.Refused) bool { return r.Source != source })
 }
 
-// faultOfRefused returns the fault that reports a refused pod. Its path is the pod's manifest if the source
-// implements PodLocator and finds it, and otherwise "pod" with the pod's name.
+// faultOfRefused returns the fault that reports a refused pod. The path in the fault is the pod's manifest if
+// the source implements PodLocator and finds it. In any other case the path is "pod" with the pod's name.
 func (m *Mux) faultOfRefused(in *inbox, r merge.Refused) Fault {
 	f := Fault{Path: "pod " + r.Pod.Namespace + "/" + r.Pod.Name, Reason: r.Err.Error(), Effect: "this pod does not run", Since: r.Since}
 	if l, ok := in.src.(PodLocator); ok {

@@ -80,7 +80,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	return h.updateAndDeliverUnlocked(func() error {
+	return h.deliverUnlockedUnlessUpdateFails(func() error {
 		if err := h.mu.pods.setUnlessNameTaken(pod); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (h *Handle) Apply(pod *v1.Pod) error {
 
 // Delete removes the pod with this UID from the desired pods. It does nothing if there is none.
 func (h *Handle) Delete(uid types.UID) {
-	_ = h.updateAndDeliverUnlocked(func() error {
+	_ = h.deliverUnlockedUnlessUpdateFails(func() error {
 		if h.mu.pods.delete(uid) {
 			h.addPendingChangeOrSnapshotLocked(change{uid: uid})
 		}
@@ -106,7 +106,7 @@ func (h *Handle) Replace(pods []*v1.Pod) error {
 	if err != nil {
 		return err
 	}
-	return h.updateAndDeliverUnlocked(func() error {
+	return h.deliverUnlockedUnlessUpdateFails(func() error {
 		h.mu.pods = next
 		h.requestSnapshotLocked()
 		return nil
@@ -116,7 +116,7 @@ func (h *Handle) Replace(pods []*v1.Pod) error {
 // SetComplete ends HandleConfig.Incomplete: from now on pods that were not applied are not desired.
 // Later calls do nothing.
 func (h *Handle) SetComplete() {
-	_ = h.updateAndDeliverUnlocked(func() error {
+	_ = h.deliverUnlockedUnlessUpdateFails(func() error {
 		if h.mu.incomplete {
 			h.mu.incomplete = false
 			h.requestSnapshotLocked()
@@ -128,7 +128,7 @@ func (h *Handle) SetComplete() {
 // Run implements Source. It returns at once: a handle needs no goroutine, because the other methods
 // deliver the changes.
 func (h *Handle) Run(_ context.Context, sink Sink) error {
-	return h.updateAndDeliverUnlocked(func() error {
+	return h.deliverUnlockedUnlessUpdateFails(func() error {
 		h.mu.sink = sink
 		h.mu.single, _ = sink.(ChangeSink)
 		h.requestSnapshotLocked()
@@ -136,9 +136,10 @@ func (h *Handle) Run(_ context.Context, sink Sink) error {
 	})
 }
 
-// updateAndDeliverUnlocked calls update under the lock. If update returns an error, it returns that error. If not, it
-// delivers the pending changes to the sink, without the lock.
-func (h *Handle) updateAndDeliverUnlocked(update func() error) error {
+// deliverUnlockedUnlessUpdateFails calls update under the lock. If update returns an error, it returns that
+// error and delivers nothing. If update returns nil, it delivers the pending changes to the sink without the
+// lock, and returns nil.
+func (h *Handle) deliverUnlockedUnlessUpdateFails(update func() error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := update(); err != nil {

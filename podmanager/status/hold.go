@@ -60,8 +60,8 @@ func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, 
 	return true
 }
 
-// holdUntilLocked delays the status of a pod until a time, or until a newer status. If the sender is stopping,
-// it does not delay the status.
+// holdUntilLocked delays the next send of a pod's status until a time. A newer status ends the delay. A sender
+// that is stopping does not delay the status.
 func (s *Sender) holdUntilLocked(u Update, now, until time.Time) {
 	if s.draining.Load() {
 		until = now

@@ -76,9 +76,9 @@ func (s *Sender) takeResendRequests() map[types.UID]bool {
 	return asked
 }
 
-// queueResendIfAllowed queues an update to be sent again: now, or at the end of the period since the last
-// repeat. Unless atOnce is true, it does nothing if a repeat is queued already, and a sender that is stopping
-// drops a repeat that would have to wait.
+// queueResendIfAllowed queues an update to be sent again. With atOnce the send is due now. Without atOnce it is
+// due at the end of the period since the last repeat, and the call does nothing if a repeat is queued already.
+// A sender that is stopping drops a repeat that would have to wait.
 func (s *Sender) queueResendIfAllowed(u Update, now time.Time, atOnce bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

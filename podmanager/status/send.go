@@ -167,7 +167,7 @@ func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 }
 
 // failuresInRow returns the number of failures in a row, including the present one, which is not counted yet.
-// With all it is the number of outages of the sink, and otherwise the number for the pod.
+// With all it returns the number of outages of the sink. Without all it returns the number for the pod.
 func (s *Sender) failuresInRow(uid types.UID, all bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,8 @@ func (s *Sender) failuresInRow(uid types.UID, all bool) int {
 }
 
 // beginOrExtendOutageLocked pauses all sends until a time and counts an outage. If a pause is already in
-// progress, it counts none and only extends the pause to the time that the sink asked for, if that is later.
+// progress, it counts no outage. It then only extends the pause to the time that the sink asked for, and never
+// shortens it.
 func (s *Sender) beginOrExtendOutageLocked(until, asked time.Time) {
 	if s.executor.Now().Before(s.mu.outageEnd) {
 		until = asked

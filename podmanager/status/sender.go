@@ -285,7 +285,7 @@ func (s *Sender) startSends(sending context.Context, group *executor.Group) {
 	}
 }
 
-// waitForWork waits until Run is woken, a status may be due, or the time until is reached. A zero until is no
+// waitForWork waits until Run is woken, a status may be due, or the time until arrives. A zero until is no
 // limit. It returns an error if ctx is done.
 func (s *Sender) waitForWork(ctx context.Context, until time.Time) error {
 	s.mu.Lock()

@@ -196,8 +196,8 @@ func (s *Store) GetReportedPodStatus(uid types.UID, couldRun func(types.UID) boo
 	return *status, true
 }
 
-// replaceTerminalPhaseIn replaces a terminal phase and its reason in a status by b. It changes nothing if b is
-// terminal too, or if no container of the status can run. An empty phase in b counts as Pending.
+// replaceTerminalPhaseIn replaces a terminal phase and its reason in a status by b. An empty phase in b counts
+// as Pending. It changes nothing if b is terminal too, or if no container of the status can run.
 func (b PhaseReason) replaceTerminalPhaseIn(status *v1.PodStatus) {
 	if podstatus.IsTerminal(status.Phase) && !podstatus.IsTerminal(b.Phase) && mayHaveRunningContainers(status) {
 		reconcile.HoldBackTerminalPhase(&v1.PodStatus{Phase: cmp.Or(b.Phase, v1.PodPending), Reason: b.Reason, Message: b.Message}, status)
@@ -297,9 +297,9 @@ func (s *Store) storeProposedChangeAndNotify(uid types.UID, propose func(*entry)
 	}
 }
 
-// storeProposedChangeUnderLock stores the change that propose returns. accepted is true if the status is new. If the
-// change is rejected (refused) or equal to the stored status, only the pod object is replaced. e is the entry
-// after the change, and nil if propose returned nil.
+// storeProposedChangeUnderLock stores the change that propose returns. accepted is true if a new status is
+// stored. A change that is rejected (refused), or equal to the stored status, replaces only the pod object. e
+// is the entry after the change. It is nil if propose returned nil.
 func (s *Store) storeProposedChangeUnderLock(uid types.UID, propose func(*entry) *statusChange, now time.Time) (e *entry, refused error, accepted bool, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

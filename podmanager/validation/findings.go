@@ -37,7 +37,7 @@ func (f *findings) isFieldRead(at *field.Path) bool {
 		return true
 	}
 	path := at.String()
-	return !slices.ContainsFunc(f.unread, func(u string) bool { return isWithin(path, u) || isWithin(u, path) })
+	return !slices.ContainsFunc(f.unread, func(u string) bool { return isFieldPathWithin(path, u) || isFieldPathWithin(u, path) })
 }
 
 // addRequired adds an error of type Required: the value of the field is missing.
@@ -86,9 +86,9 @@ func (f *findings) onlyIfRead(neededFields ...*field.Path) *findings {
 	return f
 }
 
-// isWithin reports whether a field path equals whole or is inside it. An empty whole is the pod, which contains
-// every path.
-func isWithin(path, whole string) bool {
+// isFieldPathWithin reports whether a field path equals whole or is inside it. An empty whole is the pod, which
+// contains every path.
+func isFieldPathWithin(path, whole string) bool {
 	rest, ok := strings.CutPrefix(path, whole)
 	return ok && (rest == "" || whole == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -225,8 +225,8 @@ func (f *findings) checkProfiles(seccomp *v1.SeccompProfile, appArmor *v1.AppArm
 	}
 }
 
-// checkLocalhostProfile checks that the localhostProfile of a profile is set if, and only if, the profile has
-// the type Localhost.
+// checkLocalhostProfile checks the localhostProfile of a profile. A profile of the type Localhost must have
+// one, and a profile of any other type must have none. It adds a finding for a violation.
 func (f *findings) checkLocalhostProfile(isTypeLocalhost bool, profile *string, from *field.Path) {
 	at, needs := from.Child("localhostProfile"), []*field.Path{from.Child("type")}
 	if isTypeLocalhost && (profile == nil || *profile == "") {

@@ -54,9 +54,9 @@ type decodedPod struct {
 }
 
 // decodePods decodes the pods of a manifest and returns the memory that they need. It sets no defaults and
-// validates nothing. It returns an error only if the manifest has no readable document; the faults of the
-// documents are in faults. ignored are the unknown and duplicate fields if strict is false; if strict is true,
-// they are faults too.
+// validates nothing. faults has the faults of the documents; with strict these include unknown and duplicate
+// fields. Without strict, ignored has the unknown and duplicate fields. It returns an error only if the
+// manifest has no readable document.
 func decodePods(data []byte, strict bool) (docs []decodedPod, memory int64, faults, ignored Faults, err error) {
 	file, found := document.Read(data, document.Bounds{Bytes: MaxFileSize, Memory: maxMemory})
 	file.Lenient = !strict

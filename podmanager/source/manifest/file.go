@@ -69,9 +69,9 @@ func (f *manifestFile) lacksGoodVersion() bool {
 // earlier process saved cannot be read.
 func (f *manifestFile) mayHavePods() bool { return len(f.pods) > 0 || f.state == stateLost }
 
-// parseIfChanged updates the file from its content, and returns the problem to report, or nil. It parses the
-// content only if it has changed, or if it now fits the memory limit. After a problem the file keeps the pods
-// of the last good version.
+// parseIfChanged updates the file's pods from its content, and returns the problem to report, or nil. It parses
+// the content if the content has changed. It also parses unchanged content that did not fit the memory limit
+// before and now does. After a problem the file keeps the pods of the last good version.
 func (f *manifestFile) parseIfChanged(data []byte, c *Config, memoryLimit int64) *Problem {
 	version := contentHash(sha256.Sum256(data))
 	switch {

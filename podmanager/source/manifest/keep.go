@@ -47,8 +47,8 @@ const (
 	currentUIDs = 2
 )
 
-// uidRuleVersion returns legacyUIDs if legacy is true, and otherwise currentUIDs: the number of the rule by
-// which the UIDs of a file's pods are computed.
+// uidRuleVersion returns the number of the rule that computes the UIDs of a file's pods. It returns legacyUIDs
+// if legacy is true, and currentUIDs if not.
 func uidRuleVersion(legacy bool) int {
 	if legacy {
 		return legacyUIDs
@@ -71,8 +71,8 @@ func hexSHA256(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load reads the saved version. The body is nil if there is no directory or saved file, or if the file was
-// saved for another URL. A file that cannot be read or is damaged is an error.
+// load reads the saved version of the manifest. The body is nil if there is no directory or no saved file, or
+// if the file was saved for another URL. It returns an error if the file is damaged or cannot be read.
 func (k versionStore) load() (saved savedVersion, err error) {
 	if k.dir == "" {
 		return savedVersion{}, nil

@@ -129,8 +129,8 @@ func (s *Source) dropKeptText(f *manifestFile) {
 	f.text = nil
 }
 
-// saveKeptText saves a file's text, if that text is kept in memory and ctx is not done. It returns false if no
-// text is kept, and true in all other cases, also if the save failed.
+// saveKeptText saves the text of a manifest file that is kept in memory. It returns false if no text is kept.
+// In all other cases it returns true, even if the save failed. It saves nothing if ctx is done.
 func (s *Source) saveKeptText(ctx context.Context, path string) (hadText bool) {
 	f := s.files[path]
 	if f.text == nil {

@@ -81,8 +81,8 @@ func isSameSnapshot(a, b source.Snapshot) bool {
 	return a.Incomplete == b.Incomplete && slices.Equal(a.Pods, b.Pods)
 }
 
-// waitForChangeOrPeriod waits for Config.Period or, if the files change before, until they no longer change. It
-// returns an error only if ctx is done.
+// waitForChangeOrPeriod waits for Config.Period. If files change before, it instead waits until they no longer
+// change. It returns an error only if ctx is done.
 func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error {
 	timer := s.cfg.Clock.NewTimer(s.cfg.Period)
 	defer timer.Stop()
@@ -105,8 +105,8 @@ func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error 
 // missedEvents stands for lost events, probably after an overflow. Anything may have changed.
 var missedEvents = fsnotify.Event{Op: fsnotify.Rename}
 
-// debounce waits until no event has arrived for a quiet period, or until maxDebounce is over. A second event
-// for one file, a rename, and an earlier change shortly before make the quiet period longer. It returns an
+// debounce waits until no event has arrived for a quiet period, but no longer than maxDebounce. A second event
+// for one file, a rename, or an earlier change shortly before makes the quiet period longer. It returns an
 // error only if ctx is done.
 func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
 	defer func() { s.lastDebounce = s.cfg.Clock.Now() }()

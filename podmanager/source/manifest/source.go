@@ -172,7 +172,7 @@ func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 		f := s.files[path]
 		snapshot.Incomplete = snapshot.Incomplete || f.lacksGoodVersion()
 		for _, pod := range f.pods {
-			if first, err := addPodUnlessDuplicate(owners, pod, path); err != nil {
+			if first, err := addPodUnlessNameOrUIDTaken(owners, pod, path); err != nil {
 				what := duplicatePodFaultKey(path, string(pod.UID)+err.Error())
 				duplicates[what] = true
 				s.faults.storeAndReportIfNew(what, Problem{Path: path, Pod: strings.TrimSuffix(pod.Name, "-"+s.cfg.NodeName), Err: err}, []*v1.Pod{first})
@@ -209,9 +209,10 @@ type podOwner struct {
 	pod  *v1.Pod
 }
 
-// addPodUnlessDuplicate stores a pod by its name and its UID. If another pod has one of them, it stores
-// nothing, and returns that pod and an error that names its file.
-func addPodUnlessDuplicate(podsByNameAndUID map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
+// addPodUnlessNameOrUIDTaken stores a pod by its name and its UID, and returns nil and nil. If another pod has
+// the same name or the same UID, it stores nothing, and returns that pod and an error that names that pod's
+// file.
+func addPodUnlessNameOrUIDTaken(podsByNameAndUID map[string]podOwner, pod *v1.Pod, path string) (first *v1.Pod, err error) {
 	name, uid := pod.Namespace+"/"+pod.Name, string(pod.UID) // A UID has no slash.
 	for _, key := range []string{name, uid} {
 		if o, ok := podsByNameAndUID[key]; ok {

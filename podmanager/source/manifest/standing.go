@@ -183,7 +183,7 @@ func (s *activeFaults) list() source.Faults {
 	return source.Faults{Count: len(first), First: slices.Clip(first[:min(len(first), source.MaxFaults)])}
 }
 
-// faultOfPod returns the active fault that concerns a pod. If there are several, it returns the one with the
+// faultOfPod returns the active fault that concerns a pod. Of several faults it returns the one with the
 // smallest kind and subject. found is false if there is none.
 func (s *activeFaults) faultOfPod(uid types.UID) (fault source.Fault, found bool) {
 	s.mu.Lock()

@@ -151,9 +151,9 @@ func (s *URLSource) parseAndSaveBody(body []byte) {
 	s.faults.resolveIfActive(saveFault)
 }
 
-// loadSavedAnswerOnce loads the answer that an earlier process has saved, at the first call only, and the ETag
-// for the next request. If that fails, it reports the error and the source has no pods until the server
-// answers.
+// loadSavedAnswerOnce loads the answer that an earlier process has saved, and its ETag for the next request.
+// Only the first call does this. If the load fails, it reports the error, and the source has no pods until the
+// server answers.
 func (s *URLSource) loadSavedAnswerOnce() {
 	if s.loaded {
 		return

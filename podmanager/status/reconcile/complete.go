@@ -51,10 +51,10 @@ func setNotReadyIfTerminal(old, status *v1.PodStatus) {
 	}
 }
 
-// setTransitionTimes sets the transition time of each condition that the node writes: the time in old if the
-// condition has the same status there, and otherwise now. It ignores the times in the new status (ST-5). A condition
-// about a resize must have the same reason too. PodResizePending keeps a time that it has, because the decision about
-// the resize sets it (RZ-46).
+// setTransitionTimes sets the transition time of each condition that the node writes. A condition with the same
+// status in old gets the time in old; a condition about a resize must also have the same reason. Any other
+// condition gets the present time. The times in the new status are ignored (ST-5). Only PodResizePending keeps a
+// time in the new status, because the decision about the resize sets it (RZ-46).
 func setTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]

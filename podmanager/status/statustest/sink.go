@@ -85,12 +85,12 @@ func sendAndCompare(ctx context.Context, s SinkUnderTest, updates ...status.Upda
 		}
 	}
 	last := updates[len(updates)-1]
-	return compareStored(s, last.UID, last.Status)
+	return comparePhaseAndMessageStored(s, last.UID, last.Status)
 }
 
-// compareStored returns an error if the sink has no status of the pod, or one with another phase or message
-// than want.
-func compareStored(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
+// comparePhaseAndMessageStored returns an error if the sink has no status of the pod, or one with another phase
+// or message than want. It compares no other field.
+func comparePhaseAndMessageStored(s SinkUnderTest, uid types.UID, want v1.PodStatus) error {
 	got, ok := s.Read(uid)
 	switch {
 	case !ok:
@@ -159,7 +159,7 @@ func checkConcurrentPods(ctx context.Context, s SinkUnderTest) error {
 	group.Wait()
 	for i := range pods {
 		last := newUpdate(types.UID(fmt.Sprint(i)), versions, v1.PodRunning)
-		errs[i] = errors.Join(errs[i], compareStored(s, last.UID, last.Status))
+		errs[i] = errors.Join(errs[i], comparePhaseAndMessageStored(s, last.UID, last.Status))
 	}
 	return errors.Join(errs...)
 }
@@ -178,8 +178,8 @@ func checkPodUnchanged(ctx context.Context, s SinkUnderTest) error {
 	return nil
 }
 
-// checkContextEnd returns an error if Send with a cancelled context does not return in time, or if it returns
-// nil without storing the status. Any error of Send is correct.
+// checkContextEnd returns an error if Send with a cancelled context does not return in time. It also returns an
+// error if that Send returns nil without storing the status. Send may return any error.
 func checkContextEnd(ctx context.Context, s SinkUnderTest) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -193,7 +193,7 @@ func checkContextEnd(ctx context.Context, s SinkUnderTest) error {
 		if err != nil {
 			return nil // It is sent again.
 		}
-		return compareStored(s, u.UID, u.Status)
+		return comparePhaseAndMessageStored(s, u.UID, u.Status)
 	case <-limit.Done():
 		return fmt.Errorf("Send has not returned %s after its context had ended", maxSendWait)
 	}

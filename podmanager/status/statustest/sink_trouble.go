@@ -53,8 +53,8 @@ func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) er
 	}
 }
 
-// checkErrorKind returns an error if err, the result of Send, is nil, or if it does not wrap exactly the
-// sentinel that trouble requires: ErrRefused, ErrNotYet or neither.
+// checkErrorKind returns an error if err, the result of Send, does not wrap the sentinel that trouble requires:
+// ErrRefused, ErrNotYet or neither. It also returns an error if err is nil or wraps another of these sentinels.
 func checkErrorKind(err error, trouble Trouble) error {
 	if err == nil {
 		return fmt.Errorf("%s, and Send returns nil", trouble)

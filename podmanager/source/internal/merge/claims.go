@@ -171,9 +171,9 @@ func (f *filter) removeRefused(uid types.UID, source string) {
 	}
 }
 
-// assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it: to the pod that
-// the node already has data of, and otherwise to the first source whose pod may have it (see mayTakeFreeUID).
-// It removes the other added pods with that UID from the changes and stores them as refused.
+// assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it. It prefers the
+// pod of which the node already has data. Without such a pod it takes the first source whose pod may have the
+// UID. It removes the other added pods with that UID from the changes and stores them as refused.
 func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
@@ -185,7 +185,7 @@ func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		c := &changes[i]
 		c.Add = slices.DeleteFunc(c.Add, func(pod *v1.Pod) bool {
-			if f.isUIDFree(pod.UID) && f.mayTakeFreeUID(pod) {
+			if f.isUIDFree(pod.UID) && f.mayTakeUIDThatNoSourceHolds(pod) {
 				f.holders[pod.UID] = holder{c.Source, nameOf(pod)}
 			}
 			if f.holders[pod.UID].source == c.Source {
@@ -213,9 +213,10 @@ func (f *filter) isOwner(pod *v1.Pod) bool {
 	return known && owner == nameOf(pod)
 }
 
-// mayTakeFreeUID reports whether a pod may have a UID that no source holds. It returns false only if some
-// source has not delivered all its pods and the node has containers or volumes of another pod under that UID.
-func (f *filter) mayTakeFreeUID(pod *v1.Pod) bool {
+// mayTakeUIDThatNoSourceHolds reports whether a pod may have a UID that no source holds. It returns false if
+// both conditions hold: some source has not delivered all its pods, and the node has containers or volumes of
+// another pod under that UID. In any other case it returns true.
+func (f *filter) mayTakeUIDThatNoSourceHolds(pod *v1.Pod) bool {
 	if f.complete {
 		return true
 	}
@@ -292,7 +293,7 @@ func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int 
 	_, freed := f.freed[uid]
 	for _, c := range changes {
 		i := slices.IndexFunc(all, func(r Refused) bool { return r.Source == c.Source })
-		if i >= 0 && (freed || f.mayTakeFreeUID(all[i].Pod)) {
+		if i >= 0 && (freed || f.mayTakeUIDThatNoSourceHolds(all[i].Pod)) {
 			return i
 		}
 	}

@@ -36,9 +36,9 @@ type Changes struct {
 	Rejected []Rejected
 }
 
-// addChange adds the pod of e to one list of changes: to Reconcile if only the status differs from before, to
-// Delete if anything else differs and the pod has a deletion timestamp, and otherwise to Update. It adds
-// nothing if nothing differs.
+// addChange adds the pod of e to one list of changes. If nothing differs from before, it adds nothing. If only
+// the status differs, it adds the pod to Reconcile. If anything else differs, it adds a pod with a deletion
+// timestamp to Delete, and any other pod to Update.
 func (c *Changes) addChange(before *v1.Pod, e entry, source string) {
 	if before == e.pod {
 		return

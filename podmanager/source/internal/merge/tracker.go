@@ -117,9 +117,10 @@ func (t *Tracker) removeHolesFromOrder() {
 	t.order = slices.DeleteFunc(t.order, func(e *entry) bool { return e.pod == nil })
 }
 
-// updateInPlace replaces the objects of the pods if the new list has the same pods in the same order and all
-// are valid. If not, or if the source has no list yet or one with rejected pods, it replaces no object and
-// returns false.
+// updateInPlace replaces the objects of the pods with those of a new list, and returns true. All of these
+// conditions must hold: the new list has the same pods in the same order, all its pods are valid, and the
+// source already has a list without rejected pods. If one does not hold, it replaces no object and returns
+// false.
 func (t *Tracker) updateInPlace(pods []*v1.Pod, guarded bool) (updated bool) {
 	if !t.hasSnapshot || t.fullList != nil || len(pods) != len(t.pods) {
 		return false

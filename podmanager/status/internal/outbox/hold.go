@@ -67,9 +67,10 @@ func (f Facts) Decide(now time.Time) (d Decision, until time.Time, deadline Dead
 	return Send, time.Time{}, f.Deadline
 }
 
-// nextDeadline returns until when a status waits for the pod to be finished: the known deadline if it belongs
-// to this status epoch, or else now plus stopPeriod. It is never later than that, so a clock that was set back
-// cannot make the wait longer.
+// nextDeadline returns until when a status waits for the pod to be finished. If the known deadline belongs to
+// this status epoch (the life of the pod to which the status belongs), it returns that deadline. If not, it
+// returns now plus stopPeriod. It never returns a later time than now plus stopPeriod, so that a clock that was
+// set back cannot make the wait longer.
 func (f Facts) nextDeadline(now time.Time) Deadline {
 	at := now.Add(stopPeriod)
 	if d := f.Deadline; !d.At.IsZero() && d.Epoch == f.Epoch && d.At.Before(at) {
