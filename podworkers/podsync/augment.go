@@ -166,8 +166,8 @@ func mergeAdditions(req *runtime.CreateContainerRequest, a Additions) error {
 	return nil
 }
 
-// checkPaths returns an error if a path of an added mount or device is not absolute, if a mount has an image,
-// or if two mounts or two devices have one path in the container.
+// checkPaths checks the mounts and devices that were added to a container. It returns an error if a path is not
+// absolute, if a mount has an image, or if two mounts or two devices have the same path in the container.
 func checkPaths(req *runtime.CreateContainerRequest, a Additions) error {
 	mounts, devices := map[string]bool{}, map[string]bool{}
 	for _, m := range req.Mounts {

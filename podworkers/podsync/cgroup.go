@@ -18,12 +18,13 @@ import (
 // Cgroups.SetUp, which repairs what another program has changed.
 const CgroupCheckPeriod = 5 * time.Minute
 
-// setUpCgroup calls Config.Cgroups for a pod with the given resources, and stores the directory for the sandbox.
-// If that fails, it records a Warning event and returns err, because nothing may start without the limits of the
-// pod. If the cgroup only keeps a larger limit than the new one, it records another Warning event, once for each
-// text and generation, and returns limitErr, after which containers may start: a pod that uses more memory than its
-// new limit would never start again, for example if an emptyDir holds the memory. Without Config.Cgroups it does
-// nothing.
+// setUpCgroup creates or updates the cgroup of a pod with Config.Cgroups, and stores the cgroup's directory for
+// the sandbox. Without Config.Cgroups it does nothing. If there is no usable cgroup, it records a Warning event
+// and returns err, and the caller starts nothing. If there is a cgroup that keeps a larger limit than the pod's
+// new limit, it returns limitErr, and records a Warning event once for each text and generation of the pod. The
+// caller still starts containers after limitErr, because a pod that uses more memory than its new limit would
+// otherwise never start again, for example if an emptyDir holds the memory. If ctx has ended, it records no
+// event and returns the error of ctx as err.
 func (p *podStarter) setUpCgroup(ctx context.Context, pod *v1.Pod) (limitErr, err error) {
 	if p.cfg.Cgroups == nil {
 		return nil, nil

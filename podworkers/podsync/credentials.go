@@ -43,7 +43,7 @@ type pullProblems struct {
 
 // addCredentialFault formats a message and appends it to the faults, unless they already contain it.
 func (p *pullProblems) addCredentialFault(format string, args ...any) {
-	fault := formatEventMessage(format, args)
+	fault := formatPlainMessageWithoutEndColon(format, args)
 	if !slices.Contains(p.faults, fault) {
 		p.faults = append(p.faults, fault)
 	}
@@ -67,7 +67,7 @@ func (p *podStarter) readPullSecrets(ctx context.Context) (secrets []v1.Secret, 
 		if ref.Name == "" {
 			continue // The API allows an empty name, which means nothing.
 		}
-		secret, err := p.readPullSecret(ctx, ref.Name)
+		secret, err := p.readRequiredPullSecret(ctx, ref.Name)
 		if err != nil {
 			p.cfg.Log.DebugContext(ctx, "pull secret", "uid", p.pod.UID, "secret", ref.Name, "err", err)
 			missing = append(missing, ref.Name)
@@ -78,9 +78,9 @@ func (p *podStarter) readPullSecrets(ctx context.Context) (secrets []v1.Secret, 
 	return secrets, missing
 }
 
-// readPullSecret returns a Secret in the namespace of the pod from Config.Objects. It returns an error if
-// Objects is not set, fails, or returns no Secret.
-func (p *podStarter) readPullSecret(ctx context.Context, name string) (*v1.Secret, error) {
+// readRequiredPullSecret returns a Secret in the namespace of the pod from Config.Objects. It returns an error
+// if Objects is not set, returns an error, or returns no Secret.
+func (p *podStarter) readRequiredPullSecret(ctx context.Context, name string) (*v1.Secret, error) {
 	if p.cfg.Objects == nil {
 		return nil, fmt.Errorf("podsync: no source of secrets is configured: %w", runtime.ErrNotFound)
 	}

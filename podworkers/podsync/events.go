@@ -38,16 +38,16 @@ const (
 
 // recordEvent records a Normal event for the pod or, if container is not empty, for that container.
 func (p *syncPass) recordEvent(container, reason, format string, args ...any) {
-	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, formatEventMessage(format, args))
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeNormal, reason, formatPlainMessageWithoutEndColon(format, args))
 }
 
 // recordWarning records a Warning event for the pod or, if container is not empty, for that container.
 func (p *syncPass) recordWarning(container, reason, format string, args ...any) {
-	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, formatEventMessage(format, args))
+	p.cfg.Recorder.Event(podmanager.Reference(p.pod, container), v1.EventTypeWarning, reason, formatPlainMessageWithoutEndColon(format, args))
 }
 
-// formatEventMessage formats the message of an event as plain text. It removes ": " at the end of the message,
-// which is left if the last argument is empty.
-func formatEventMessage(format string, args []any) string {
+// formatPlainMessageWithoutEndColon formats the message of an event as plain text. If the message ends in ": ",
+// because the last argument is empty, it removes this end.
+func formatPlainMessageWithoutEndColon(format string, args []any) string {
 	return strings.TrimSuffix(plain.Sentence(format, args...), ": ")
 }

@@ -41,8 +41,8 @@ type hook struct {
 }
 
 // runHookAndReport runs the hook and passes the result to Hooks.ActionDone. It returns nil if the hook
-// succeeded, or if the container exited during a sleep hook. It returns a *hookFailure, which wraps
-// ErrHookTimeout after a timeout, if the hook failed. Any other error means that the call was cancelled or the
+// succeeded, or if the container exited during a sleep hook. If the hook failed, it returns a *hookFailure,
+// which after a timeout wraps ErrHookTimeout. Any other error says that the call was cancelled or that the
 // simulated process crashed.
 func (h hook) runHookAndReport(ctx context.Context, action Action) error {
 	return h.runActionAndReport(ctx, Result{Action: action, Target: h.name}, func() error {
@@ -93,8 +93,8 @@ func (h hook) runUntilDeadlineOrContainerExit(ctx context.Context) error {
 	return err
 }
 
-// runSleepHook waits for the seconds of a sleep handler and returns nil. It returns errContainerEnded if the
-// container exits before that, and ErrHookTimeout if the deadline of the hook is earlier.
+// runSleepHook waits for the seconds of a sleep handler and returns nil. If the container exits before that, it
+// returns errContainerEnded. If the deadline of the hook is earlier, it returns ErrHookTimeout at the deadline.
 func (h hook) runSleepHook(ctx context.Context, w *hookWait) error {
 	d, now := podspec.SecondsToDuration(h.handler.Sleep.Seconds), h.executor.Now()
 	left := max(h.deadline.Sub(now), 0)

@@ -11,9 +11,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// setUpVolumes sets up or updates the volumes of the pod, if it has any. If they belong to a former pod with
-// this UID, it removes the runtime records of that pod and tries once more. If it fails, it records a Warning
-// event, unless ctx has ended, and returns the error, so that no container starts.
+// setUpVolumes sets up or updates the volumes of a pod that has any. If the volumes belong to a former pod with
+// this UID, it removes the containers and sandboxes of that pod from the runtime and tries once more. If it
+// fails, it returns the error, and no container starts. It then also records a Warning event, unless ctx has
+// ended.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
 		return nil
@@ -83,9 +84,9 @@ func (st *containerStart) createContainerMounts(ctx context.Context, env *enviro
 	return slices.Concat(mounts, hosts, message), nil
 }
 
-// createHostsFileMount writes the hosts file of the pod and returns its mount. It does nothing and returns nil
-// if the container mounts something else at /etc/hosts, or if a pod outside the host network has neither
-// addresses nor host aliases.
+// createHostsFileMount writes the hosts file of the pod and returns its mount. It returns nil and writes
+// nothing if the container mounts something else at /etc/hosts. It also returns nil for a pod outside the host
+// network that has neither addresses nor host aliases.
 func (st *containerStart) createHostsFileMount() ([]runtime.Mount, error) {
 	c := st.Container
 	const at = "/etc/hosts"

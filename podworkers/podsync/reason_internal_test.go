@@ -27,7 +27,7 @@ func TestMessages_EveryReason(t *testing.T) {
 		require.True(t, ok)
 		assert.Equal(t, string(reason), shown.Reason)
 		assert.Equal(t, `volume "x": not found`, shown.Message, reason)
-		event := formatEventMessage("Error: %v", []any{err})
+		event := formatPlainMessageWithoutEndColon("Error: %v", []any{err})
 		assert.True(t, strings.HasSuffix(event, `: volume "x": not found`), event)
 		assert.NotRegexp(t, "podsync|runtime|inmemory", event)
 		found++

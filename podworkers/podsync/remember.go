@@ -155,9 +155,9 @@ func (w *statusWriter) recordAndSaveAllStopsForNextAttempt() {
 	}
 }
 
-// saveContainerStatesIfChanged saves the states of the pod's containers if they differ from the saved ones, or
-// deletes the saved ones if no state is left. If values have only improved, it may delay the save, so that
-// saves keep the interval improvementSaveInterval. It logs only the first of several failures in a row.
+// saveContainerStatesIfChanged saves the states of the pod's containers if they differ from the saved ones. It
+// deletes the saved ones if no state is left. A save of states that have only improved may wait, so that saves
+// keep the interval improvementSaveInterval. Of several failures in a row it logs only the first.
 func (w *statusWriter) saveContainerStatesIfChanged() {
 	m := w.incarnation.persisted.containers
 	if m == nil {

@@ -24,7 +24,7 @@ func (p *podSync) resizeContainersAndCgroup(ctx context.Context, decision *plan.
 		if _, err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {
 			return err, nil
 		}
-		if err := p.updateContainers(ctx, decision.Steps); err != nil {
+		if err := p.updateContainersUntilError(ctx, decision.Steps); err != nil {
 			return nil, err
 		}
 	}
@@ -32,10 +32,11 @@ func (p *podSync) resizeContainersAndCgroup(ctx context.Context, decision *plan.
 	return cgroupErr, resizeErr
 }
 
-// updateContainers performs the UpdateContainer steps of a decision, up to the first error, and ignores the other
-// steps. It stores each result in the memory of the pod, and the sync publishes the status again. After an error
-// the next sync continues.
-func (p *podSync) updateContainers(ctx context.Context, steps []plan.Step) error {
+// updateContainersUntilError performs the UpdateContainer steps of a decision and ignores the other steps. It
+// stops at the first error and returns it; the next sync continues. It stores each result in the memory of the
+// pod, and makes the sync publish the status again. If ctx ends during a call, it returns the error of ctx and
+// does not store the result of that call.
+func (p *podSync) updateContainersUntilError(ctx context.Context, steps []plan.Step) error {
 	for i := range steps {
 		step := &steps[i]
 		if step.Op != plan.UpdateContainer {

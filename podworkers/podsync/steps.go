@@ -134,7 +134,7 @@ func (p *podStarter) inspectIfPodIPsNeeded(ctx context.Context) error {
 func (p *podSync) executeStopsAndRemovals(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	for len(steps) > 0 {
 		together := stepsDoneTogether(steps)
-		if err := p.executeStopOrRemoval(ctx, together, creation); err != nil && !together[0].Independent {
+		if err := p.executeStopsOrFirstRemoval(ctx, together, creation); err != nil && !together[0].Independent {
 			return err
 		}
 		steps = steps[len(together):]
@@ -153,9 +153,10 @@ func stepsDoneTogether(steps []plan.Step) []plan.Step {
 	return steps[:n]
 }
 
-// executeStopOrRemoval executes steps that all have the same Op. For an Op that creates, starts or updates
-// something it does nothing and returns nil.
-func (p *podSync) executeStopOrRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
+// executeStopsOrFirstRemoval executes steps that all have the same Op. It stops all containers or sandboxes of
+// the steps. Of removals it executes only the first step. creation is the step that creates the next sandbox
+// after StopPod, or nil. For an Op that creates, starts or updates something it does nothing and returns nil.
+func (p *podSync) executeStopsOrFirstRemoval(ctx context.Context, steps []plan.Step, creation *plan.Step) error {
 	step := &steps[0]
 	switch step.Op {
 	case plan.StopPod:

@@ -26,8 +26,8 @@ type StatusReader interface {
 }
 
 // replaceOrSetStoredStatus stores a status in the status store. It calls ReplacePodStatus if the stored status
-// may be of a former pod with this UID, and SetPodStatus in all other cases. It returns false if the store
-// panics, and does nothing if the store has panicked before in this sync.
+// may belong to a former pod with this UID. In all other cases it calls SetPodStatus. It returns false if the
+// store panics. If the store has panicked before in this sync, it does nothing.
 func (w *statusWriter) replaceOrSetStoredStatus(status v1.PodStatus) (ok bool) {
 	switch {
 	case w.storePanicErr != nil:
@@ -42,13 +42,15 @@ func (w *statusWriter) replaceOrSetStoredStatus(status v1.PodStatus) (ok bool) {
 	return w.storePanicErr == nil
 }
 
-// terminatePodInStatusStore calls TerminatePod of the status store. The error is a panic of the store.
+// terminatePodInStatusStore calls TerminatePod of the status store. It returns an error only if the store
+// panics.
 func (w *statusWriter) terminatePodInStatusStore() error {
 	return w.guard.Call("Status.TerminatePod", func() { w.cfg.Status.TerminatePod(w.pod) })
 }
 
-// storedStatus returns the status that the status store has for the UID, which may be of a former pod. ok is
-// false if there is none. A panic of the store is kept in storePanicErr, so that the sync fails.
+// storedStatus returns the status that the status store has under the pod's UID. That status may belong to a
+// former pod with the same UID. ok is false if the store has no status, or if the store panics. It keeps the
+// panic in storePanicErr, so that the sync fails.
 func (w *statusWriter) storedStatus() (status v1.PodStatus, ok bool) {
 	err := w.guard.Call("Status.GetPodStatus", func() { status, ok = w.cfg.Status.GetPodStatus(w.pod.UID) })
 	if err != nil {

@@ -144,8 +144,8 @@ func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 }
 
 // checkRuntimeReadyOrRecordEvent returns an error if the status of the runtime cannot be read, or if the
-// runtime or, for a pod outside the host network, its network is not ready. For the network it also records a
-// Warning event. A runtime without the feature StatusReporter counts as ready.
+// runtime is not ready. For a pod outside the host network it also returns an error if the network is not
+// ready, and then records a Warning event. A runtime without the feature StatusReporter counts as ready.
 func (p *podStarter) checkRuntimeReadyOrRecordEvent(ctx context.Context) error {
 	reporter := p.runtimeFeatures().StatusReporter
 	if reporter == nil {

@@ -46,10 +46,10 @@ func (l *Lease) AddName(ctx context.Context, name string) (removedMeanwhile bool
 	}
 }
 
-// addNamesUnlessRemoving protects image names from garbage collection until the lease is released. If the
-// removal of an image with one of the names is in progress, it adds no name and returns the latch that opens
-// when the removal ends. removedMeanwhile is true in this case, and also if such an image was removed since the
-// lease began.
+// addNamesUnlessRemoving protects image names from garbage collection until the lease (the protection for one
+// image pull or container start) is released. If an image with one of the names is being removed, it adds no
+// name and returns the latch that opens when the removal ends. removedMeanwhile is true in this case. It is
+// also true if such an image was removed since the lease began.
 func (m *Manager) addNamesUnlessRemoving(lease *Lease, names []string) (removal executor.Latch, removedMeanwhile bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -113,11 +113,11 @@ func (s *statusBuilder) build(in *StatusInput, x *containerRecords, place int, o
 	case s.role == ordinaryInit && !s.isPublishedAsRunning(in, is) && !isPublishedSuccess(s.old) && x.isInitSuccessImplied(in, place, currentTermination(s.old) != nil):
 		s.setAssumedSuccess(in, is)
 	case is != nil && s.old != nil && isPublishedAttemptLost(is, s.old):
-		s.setWithoutRecord(in)
+		s.setWaitingOrKeepTermination(in)
 	case is != nil:
 		s.setFromRecords(in, is, before)
 	default:
-		s.setWithoutRecord(in)
+		s.setWaitingOrKeepTermination(in)
 	}
 	s.showAsWaitingIfReplaced(in, is)
 	s.showWaitingReason(in, is)
@@ -282,10 +282,10 @@ func (s *statusBuilder) setRestartingAll() {
 	s.setLastTermination(v1.ContainerStateTerminated{ExitCode: exitUnknown, Reason: reasonRestartingAll, Message: messageRestartingAll})
 }
 
-// showAsWaitingIfReplaced changes an exited regular container from terminated to waiting if the executor
-// stopped it for its next attempt in a pod that does not terminate, or if a later attempt is being started. It
-// does nothing if the restart policy allows a restart after the exit code anyway. Without it the status would
-// show a restart after a final exit, which the status store rejects (ST-6).
+// showAsWaitingIfReplaced changes an exited regular container from terminated to waiting. It does so if a later
+// attempt is being started, or if the executor stopped the container for its next attempt in a pod that does
+// not terminate. It changes nothing if the restart policy allows a restart after the exit code anyway. Without
+// this change the status would show a restart after a final exit, which the status store rejects (ST-6).
 func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.ContainerStatus) {
 	if s.state != stateTerminated || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.terminated.ExitCode) {
 		return

@@ -152,8 +152,8 @@ func (d *decision) delayReplacement(c *v1.Container, why Why) (delayed bool) {
 	return true
 }
 
-// addStopAfterFailedProbe adds a stop step for a container whose probe has failed. Unless the pod is being
-// deleted, the step has the grace period of the probe, if that is set (KC-10).
+// addStopAfterFailedProbe adds a stop step for a container whose probe has failed. The step has the grace
+// period of the probe. It has none if the probe sets none, or if the pod is being deleted (KC-10).
 func (d *decision) addStopAfterFailedProbe(rec *runtime.ContainerStatus, probe *v1.Probe, why Why) {
 	k := d.newStopStep(rec, why)
 	if probe != nil && d.Pod.DeletionTimestamp == nil {

@@ -99,8 +99,9 @@ func (m *Memory) isSandboxContradicted(why Why, sandbox *runtime.SandboxStatus) 
 	return false
 }
 
-// reportedSandbox returns the runtime record of the sandbox that this process created last. If the runtime does
-// not report it, the result is the first record, or nil if why is WhyNoSandbox or there are no records.
+// reportedSandbox returns the runtime's record of the sandbox that this process created last. If the runtime
+// does not report that sandbox, it returns the first record. If there is no record, or why is WhyNoSandbox, it
+// then returns nil.
 func (m *Memory) reportedSandbox(seen *runtime.PodStatus, why Why) *runtime.SandboxStatus {
 	for i := range seen.Sandboxes {
 		if sandbox := &seen.Sandboxes[i]; sandbox.ID == m.sandbox.id {

@@ -232,7 +232,7 @@ func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) 
 	return func(yield func(string, string) bool) {
 		m.containers.forEach(func(name string, p *compactMemory) bool {
 			id := p.replacedID()
-			return id == "" || hasLaterAttemptRun(seen, incarnation, name, id) || yield(name, id)
+			return id == "" || hasLaterAttemptRunOrExited(seen, incarnation, name, id) || yield(name, id)
 		})
 	}
 }
@@ -241,15 +241,17 @@ func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) 
 // attempt, as soon as a later attempt runs or has run.
 func (m *Memory) clearReplacedAfterLaterRun(seen *runtime.PodStatus) {
 	for name, past := range m.containers.all() {
-		if id := past.replacedID(); id != "" && hasLaterAttemptRun(seen, m.incarnation, name, id) {
+		if id := past.replacedID(); id != "" && hasLaterAttemptRunOrExited(seen, m.incarnation, name, id) {
 			*m = m.withReplacedID(name, "")
 		}
 	}
 }
 
-// hasLaterAttemptRun reports whether an attempt after the one with the ID runs or has run. If that one has no
-// record, any other attempt that has run counts. It returns false for a nil status.
-func hasLaterAttemptRun(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
+// hasLaterAttemptRunOrExited reports whether a later attempt of a container runs or has exited. name is the
+// name of the container, incarnation is the life of the pod UID to which the attempts belong, and id is the
+// attempt to compare with. If the runtime does not show the attempt id, each other attempt counts as later. It
+// returns false for a nil status.
+func hasLaterAttemptRunOrExited(seen *runtime.PodStatus, incarnation uint64, name, id string) bool {
 	if seen == nil {
 		return false
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// setWithoutRecord sets the status of a container that has no runtime record. A final published termination
-// stays. Any other container becomes waiting; if it was published as running, it also gets a termination with
-// exitUnknown as its last one and, unless the pod is being deleted, a higher restart count.
-func (s *statusBuilder) setWithoutRecord(in *StatusInput) {
+// setWaitingOrKeepTermination sets the status of a container that the runtime does not show. If the published
+// status of the container is a final termination, it stays. Any other container becomes waiting. A container
+// that was published as running also gets a last termination with the exit code exitUnknown. Its restart count
+// is then raised by one, unless the pod is being deleted.
+func (s *statusBuilder) setWaitingOrKeepTermination(in *StatusInput) {
 	old := s.old
 	if end := currentTermination(old); end != nil {
 		s.keepPublishedWithTermination(*end)

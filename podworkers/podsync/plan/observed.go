@@ -125,8 +125,9 @@ func (w *sandboxProgress) isInitialized(s *v1.PodStatus) bool {
 	return is.State == runtime.StateRunning && status != nil && status.Started != nil && *status.Started
 }
 
-// isInCurrentSandbox reports whether the container at a position of the spec has its current record in the
-// current sandbox.
+// isInCurrentSandbox reports whether the newest runtime container of a container in the spec belongs to the
+// current sandbox. place is the position of the container in the spec. It returns false if the runtime has no
+// such container.
 func (w *sandboxProgress) isInCurrentSandbox(place int) bool {
 	is, _ := w.x.recordsAt(place)
 	return is != nil && is.SandboxID == w.in.sandboxes.current.ID

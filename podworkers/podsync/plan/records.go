@@ -80,9 +80,9 @@ func isOlderThanPublished(rec *runtime.ContainerStatus, published *v1.ContainerS
 	return int64(rec.Attempt) < int64(published.RestartCount) && !strings.HasSuffix(published.ContainerID, "://"+rec.ID)
 }
 
-// isPublishedAttemptLost reports whether the published status shows a later attempt than the newest record, so
-// that the record of the later attempt is lost. It returns false if the newest record has not exited, or if the
-// later attempt was only created.
+// isPublishedAttemptLost reports whether the published status shows a later attempt of a container than the
+// runtime does, because the runtime has lost the later one. It returns false if the newest attempt that the
+// runtime shows has not exited. It also returns false if the later attempt was only created.
 func isPublishedAttemptLost(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
 	if newest.State != runtime.StateExited || !isOlderThanPublished(newest, published) {
 		return false

@@ -63,9 +63,10 @@ func neverRestarts(pod *v1.Pod, c *v1.Container) bool {
 	return pod.Spec.RestartPolicy == v1.RestartPolicyNever && restartPolicyOf(pod, c) == v1.RestartPolicyNever
 }
 
-// isDone reports whether a regular container that does not run has finished for good by its restart policy. Its
-// newest record decides. If the record is missing or older than the published attempt, the published status
-// decides, unless all containers restart.
+// isDone reports whether a regular container that does not run has finished for good by its restart policy. The
+// newest attempt that the runtime shows decides. The published status decides if the runtime shows no attempt,
+// or only an earlier one than the published one. While all containers restart, the published status does not
+// count.
 func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 	rec := e.newest
 	if rec == nil || rec.State == runtime.StateExited {

@@ -22,10 +22,11 @@ func (d *decision) decideSidecar(c *v1.Container, e *containerEntry) (canContinu
 	return false, startReason(e.newestHere)
 }
 
-// decideRunningSidecar adds a stop step for a running sidecar if its startup or liveness probe has failed, or
-// if its resize requires a restart, or if its name or image has changed and its crash-loop delay is over (CA-10,
-// CA-11). canContinue is true if the startup probe has succeeded or there is none, also if the sidecar stops for
-// another reason. why is the reason to start it again, or "".
+// decideRunningSidecar adds a stop step for a running sidecar in three cases: its startup or liveness probe has
+// failed, its resize requires a restart, or its name or image has changed and its crash-loop delay is over
+// (CA-10, CA-11). why is the reason to start it again, or "" without a stop. canContinue says whether the
+// containers after it may start: it is true if the startup probe has succeeded or there is none. A stop for
+// another reason does not change canContinue.
 func (d *decision) decideRunningSidecar(c *v1.Container, rec *runtime.ContainerStatus) (canContinue bool, why Why) {
 	verdict := d.Probed[rec.ID]
 	switch {

@@ -84,8 +84,8 @@ func (d *Dir) openPodsDir() (*os.Root, error) {
 }
 
 // openOrMakePodDir opens the directory of a pod, and creates it if it is missing. If the directory belongs to a
-// former pod with this UID, it moves that directory to the trash directory and creates a new one, or returns an
-// error if allowed is false. The caller holds the lock of the UID.
+// former pod with this UID, it moves that directory to the trash directory and creates a new one. If allowed is
+// false, it returns an error instead. The caller holds the lock of the UID.
 func (d *Dir) openOrMakePodDir(pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	if err := podspec.CheckUID(pod.UID); err != nil {
 		return nil, false, err

@@ -17,9 +17,9 @@ type discardAllowed bool
 func (d *Dir) GuardDiscards(known func(types.UID) (bool, error)) { d.hasContainers = known }
 
 // mayDiscard decides whether the directory of a former pod with this UID may be discarded. It returns true if
-// no check is configured, or if the runtime has no container with the UID. It returns false if there is no such
-// directory or its owner cannot be read, and an error if the runtime has such a container or cannot be asked.
-// It may call the runtime, so the caller must not hold the lock of the UID.
+// the runtime has no container with the UID, or if no such check is configured. It returns false if there is no
+// such directory, or if its owner cannot be read. It returns an error if the runtime has a container with the
+// UID or does not answer. It may call the runtime, so the caller must not hold the lock of the UID.
 func (d *Dir) mayDiscard(pod *v1.Pod) (discardAllowed, error) {
 	if d.hasContainers == nil {
 		return true, nil

@@ -64,9 +64,9 @@ func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume)
 	return linkFilesAndRemoveOld(ctx, dir, name, files)
 }
 
-// openFilesDir opens the directory of a volume with files, and creates it if it is missing. If
-// Config.SecretsInMemory is set and the volume is not a configMap, it first mounts a tmpfs there, unless files
-// or a mount already exist.
+// openFilesDir opens the directory of a volume with files, and creates it if it is missing. With
+// Config.SecretsInMemory it first mounts a tmpfs on the directory. It mounts none for a configMap, and none if
+// the directory already has files or a mount.
 func (s *setUpCall) openFilesDir(ctx context.Context, v *v1.Volume) (*os.Root, error) {
 	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return nil, err
@@ -231,9 +231,9 @@ func entryNames(dir *os.Root) ([]string, error) {
 	return entries, err
 }
 
-// openOrReplaceOwnedPodDir opens or creates the directory of a pod, and writes the pod's namespace and name
-// into its owner file, if that is missing. If the file names another pod, it moves the directory to the trash
-// directory and creates a new one, or returns ErrVolumesOfAnotherPod if allowed is false.
+// openOrReplaceOwnedPodDir opens or creates the directory of a pod. It writes the pod's namespace and name into
+// the owner file if that file is missing. If the owner file names another pod, it moves the directory to the
+// trash directory and creates a new one. If allowed is false, it returns ErrVolumesOfAnotherPod instead.
 func openOrReplaceOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed) (dir *os.Root, discarded bool, err error) {
 	name, owner := string(pod.UID), pod.Namespace+"/"+pod.Name
 	if dir, err = makeAndOpenSubdir(pods, name); err != nil {

@@ -29,8 +29,8 @@ func openPathReference(dir *os.Root, name string) (*os.File, error) {
 // another file now has the original path.
 func procFDPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. If size is 0 it sets no size, and
-// if group is negative no group.
+// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. A size of 0 sets no size, and a
+// negative group sets no group.
 func mountTmpfs(dir *os.File, size int64, group int) error {
 	options := "mode=0777"
 	if group >= 0 {

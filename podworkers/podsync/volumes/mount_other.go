@@ -25,12 +25,14 @@ func openPathReference(dir *os.Root, name string) (*os.File, error) {
 	return dir.Open(name)
 }
 
-// mountTmpfs mounts nothing and returns ErrUnsupported.
+// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. A size of 0 sets no size, and a
+// negative group sets no group.
 func mountTmpfs(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in memory: %w on this system", runtime.ErrUnsupported)
 }
 
-// mountHugePages mounts nothing and returns ErrUnsupported.
+// mountHugePages is the variant for systems other than Linux, where a volume in huge pages (hugetlbfs) is not
+// supported. It mounts nothing and returns ErrUnsupported.
 func mountHugePages(*os.File, int64, int) error {
 	return fmt.Errorf("a volume in huge pages: %w on this system", runtime.ErrUnsupported)
 }

@@ -27,12 +27,12 @@ func (d *Dir) ReadVolumeFile(ctx context.Context, pod *v1.Pod, name, path string
 	}
 	f, err := d.openVolumeFile(pod, name, path)
 	if err != nil {
-		return nil, false, errorWithoutPath(err)
+		return nil, false, newReadErrorWithoutPath(err)
 	}
 	defer f.Close()
 	data, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
-		return nil, false, errorWithoutPath(err)
+		return nil, false, newReadErrorWithoutPath(err)
 	}
 	if len(data) > limit {
 		return data[:limit], true, nil
@@ -52,9 +52,9 @@ func (d *Dir) openVolumeFile(pod *v1.Pod, name, path string) (*os.File, error) {
 	return osfile.OpenInRoot(dir, path)
 }
 
-// errorWithoutPath returns an error for a failed read that has the cause of err and no path of the host. It
-// keeps fs.ErrNotExist.
-func errorWithoutPath(err error) error {
+// newReadErrorWithoutPath returns the error "it cannot be read" with the cause of err. The error contains no
+// path of the host. It wraps fs.ErrNotExist if err does.
+func newReadErrorWithoutPath(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("it cannot be read: %w", fs.ErrNotExist)
 	}

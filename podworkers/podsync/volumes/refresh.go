@@ -144,7 +144,7 @@ func (d *Dir) rewriteExistingVolumeFiles(ctx context.Context, pod *v1.Pod, read 
 	return errors.Join(errs...)
 }
 
-// nilIfErrorIs returns nil if err is the error ignored, and err if it is not.
+// nilIfErrorIs returns nil if err wraps the error ignored. It returns any other err unchanged.
 func nilIfErrorIs(err, ignored error) error {
 	if errors.Is(err, ignored) {
 		return nil

@@ -72,9 +72,9 @@ func (d *Dir) removeDiscardedDirsOfUID(ctx context.Context, uid types.UID) error
 	return nil
 }
 
-// movePodDirToTrashIfGone moves the directory of a pod to the trash directory if isGone returns true, and
-// deletes the stored read number of the pod. If the disk is too full for the move, it deletes the directory at
-// once. mayGo is false if isGone returns false or an error occurs.
+// movePodDirToTrashIfGone moves the directory of a pod to the trash directory if isGone returns true. It then
+// also deletes the stored number of the pod's last read. If the disk is too full for the move, it deletes the
+// directory at once. mayGo is false if isGone returns false or an error occurs.
 func (d *Dir) movePodDirToTrashIfGone(ctx context.Context, pods *os.Root, uid types.UID, isGone func(types.UID) bool) (mayGo bool, err error) {
 	defer d.locks.Lock(uid)()
 	if !isGone(uid) {

@@ -79,8 +79,8 @@ func (s *setUpCall) setUpInPodDir(ctx context.Context, allowed discardAllowed) (
 	return discarded, s.setUpHostPathsOrOthers(ctx, false)
 }
 
-// setUpHostPathsOrOthers sets up the hostPath volumes of the pod if hostPaths is true, and all other volumes if
-// it is false. It stores the error of each volume in s.errs, and returns an error only if ctx ends.
+// setUpHostPathsOrOthers sets up the hostPath volumes of the pod if hostPaths is true. If not, it sets up all
+// other volumes. It stores the error of each volume in s.errs, and returns an error only if ctx ends.
 func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, hostPaths bool) error {
 	for i := range s.pod.Spec.Volumes {
 		v := &s.pod.Spec.Volumes[i]

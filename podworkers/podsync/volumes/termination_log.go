@@ -21,16 +21,16 @@ const keptLogs = 10
 // TerminationLog implements podsync.Files.
 func (d *Dir) TerminationLog(pod *v1.Pod, container string, attempt uint32) (string, error) {
 	name := strconv.FormatUint(uint64(attempt), 10)
-	if err := d.makeTerminationLogAndRemoveOld(pod, container, name, attempt); err != nil {
+	if err := d.makeTerminationLogAndRemoveOneOld(pod, container, name, attempt); err != nil {
 		return "", fmt.Errorf("volumes: termination log of container %s: %w", container, err)
 	}
 	return d.podPath(pod.UID, containersDir, container, name), nil
 }
 
-// makeTerminationLogAndRemoveOld creates the termination message file for one attempt of a container, writable
-// for everybody. It deletes the file of the attempt that is keptLogs lower. It may replace the directory of a
-// former pod with this UID.
-func (d *Dir) makeTerminationLogAndRemoveOld(pod *v1.Pod, container, name string, attempt uint32) error {
+// makeTerminationLogAndRemoveOneOld creates the termination message file for one attempt of a container.
+// Everybody may write to the file. It also deletes one older file: the file of the attempt whose number is
+// lower by keptLogs. It may replace the directory of a former pod with this UID.
+func (d *Dir) makeTerminationLogAndRemoveOneOld(pod *v1.Pod, container, name string, attempt uint32) error {
 	allowed, err := d.mayDiscard(pod)
 	if err != nil {
 		return err

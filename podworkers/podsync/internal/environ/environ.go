@@ -151,8 +151,8 @@ func (r *resolution) setVariableOfEnvVar(v *v1.EnvVar) error {
 	return r.setVariable(v.Name, value)
 }
 
-// setVariable sets a variable, or replaces its value. It returns an error if the value contains a NUL byte, or
-// if all values so far, including replaced ones, exceed the size limit.
+// setVariable sets a variable, or replaces its value. It returns an error if the value contains a NUL byte. It
+// also returns an error if all values so far, including replaced ones, exceed the size limit.
 func (r *resolution) setVariable(name, value string) error {
 	if err := checkNoNUL(value); err != nil {
 		return err

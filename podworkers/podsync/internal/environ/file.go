@@ -38,7 +38,7 @@ func FileRefs(c *v1.Container) []FileRef {
 		if c.Env[i].Value != "" || from == nil || from.FileKeyRef == nil {
 			continue
 		}
-		if need := fileRef(from.FileKeyRef); !seen[need] {
+		if need := volumeAndPathOfFileKey(from.FileKeyRef); !seen[need] {
 			seen[need] = true
 			all = append(all, need)
 		}
@@ -46,14 +46,16 @@ func FileRefs(c *v1.Container) []FileRef {
 	return all
 }
 
-// fileRef returns the volume name and the path of a fileKeyRef.
-func fileRef(ref *v1.FileKeySelector) FileRef { return FileRef{ref.VolumeName, ref.Path} }
+// volumeAndPathOfFileKey returns the volume name and the path of a fileKeyRef, without its key.
+func volumeAndPathOfFileKey(ref *v1.FileKeySelector) FileRef {
+	return FileRef{ref.VolumeName, ref.Path}
+}
 
 // valueOfFileKey returns the value of a fileKeyRef from a file that the caller has read before. found is false
 // if the key is missing and optional. An empty value counts as missing. As in the kubelet, a missing file is
 // always an error. A missing key is always an error if the file was too long to be read completely.
 func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
-	need := fileRef(ref)
+	need := volumeAndPathOfFileKey(ref)
 	file, read := r.Files[need]
 	switch {
 	case !read:

@@ -188,9 +188,10 @@ func (p *podState) dueAt() time.Time {
 	return p.due
 }
 
-// recordCoveredChangesAndCancelRefresh records, if succeeded is true, that the pod's files show its first
-// changes, up to that number. If the files then show all changes, it cancels the planned refresh, and deletes a
-// pod whose volumes only an earlier agent has set up.
+// recordCoveredChangesAndCancelRefresh records how many of a pod's changes the files in its volumes show, if
+// succeeded is true. changes is that number; a lower number than the recorded one changes nothing. If the files
+// show all changes of the pod, it cancels the planned refresh. It then also deletes the pod from the table if
+// an earlier agent set up its volumes and this agent has not.
 func (t *Table) recordCoveredChangesAndCancelRefresh(uid types.UID, changes uint64, succeeded bool) {
 	p := t.pods[uid]
 	if succeeded {

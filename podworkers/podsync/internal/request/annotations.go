@@ -36,8 +36,8 @@ func (u *unsupportedFields) checkAnnotations() {
 // annotationPath returns "metadata.annotations[key]", the field path of an annotation for messages.
 func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }
 
-// checkAppArmorAnnotation adds an AppArmor annotation to ignored if the pod has no container with the name, or
-// if the value is not empty and not a valid profile.
+// checkAppArmorAnnotation adds an AppArmor annotation to ignored if the pod has no container with the name in
+// its key. It also adds the annotation if its value is neither empty nor a valid profile.
 func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
 	value := u.checkedPod.Annotations[key]
 	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)

@@ -17,7 +17,7 @@ import (
 // sandboxSecurity returns the security settings for the sandbox of a pod. It leaves out a group without a user,
 // because runtimes reject it. The sandbox is privileged if an init or regular container is.
 func sandboxSecurity(pod *v1.Pod) runtime.Security {
-	out := podLevelSecurity(pod.Spec.SecurityContext)
+	out := usersGroupsAndSELinuxOfPod(pod.Spec.SecurityContext)
 	if out.User == nil {
 		out.Group = nil
 	}
@@ -26,9 +26,10 @@ func sandboxSecurity(pod *v1.Pod) runtime.Security {
 	return out
 }
 
-// podLevelSecurity converts the security context of a pod: user, groups and SELinux options, without seccomp
-// and AppArmor. The fsGroup becomes a supplemental group. A nil context gives the zero value.
-func podLevelSecurity(p *v1.PodSecurityContext) runtime.Security {
+// usersGroupsAndSELinuxOfPod converts the user, the groups and the SELinux options of a pod's security context.
+// It leaves out seccomp and AppArmor. The fsGroup becomes a supplemental group. A nil context gives the zero
+// value.
+func usersGroupsAndSELinuxOfPod(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
 		return out
@@ -65,7 +66,7 @@ func hasPrivilegedContainer(spec *v1.PodSpec) bool {
 // ContainerSecurity returns the security settings of a container: its own, or else the pod's. The error
 // says why the container must not run, for example as root or with an invalid profile.
 func (n *Node) ContainerSecurity(pod *v1.Pod, c *v1.Container, image Image) (runtime.Security, error) {
-	out := podLevelSecurity(pod.Spec.SecurityContext)
+	out := usersGroupsAndSELinuxOfPod(pod.Spec.SecurityContext)
 	if own := c.SecurityContext; own != nil {
 		overrideWithContainerSecurity(&out, own)
 	}
@@ -99,7 +100,7 @@ var (
 // This is so if it must not run as root, or if it has a group and no user, because runtimes accept a
 // group only with a user.
 func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
-	out := podLevelSecurity(pod.Spec.SecurityContext)
+	out := usersGroupsAndSELinuxOfPod(pod.Spec.SecurityContext)
 	if c.SecurityContext != nil {
 		overrideWithContainerSecurity(&out, c.SecurityContext)
 	}

@@ -209,8 +209,9 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 	}
 }
 
-// checkProbe adds a probe to rejected if the agent makes no probes at all, or if the probe is an exec or gRPC
-// probe and the agent cannot make such probes. It does nothing if p is nil.
+// checkProbe adds a probe to rejected if the agent cannot make it. That is the case for every probe if the
+// agent makes no probes at all, and for an exec or gRPC probe if the agent cannot make such probes. It does
+// nothing if p is nil.
 func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:

@@ -100,8 +100,8 @@ func convertMountPropagation(m *v1.VolumeMount) (runtime.Propagation, error) {
 }
 
 // convertRecursiveReadOnly converts the recursiveReadOnly of a volumeMount for the runtime. The default is
-// disabled. It returns an error if the value is unknown, or if recursive read-only is requested for a mount
-// that is not readOnly or has a mountPropagation.
+// disabled. It returns an error for an unknown value. It also returns an error if recursive read-only is
+// requested for a mount that is not readOnly or has a mountPropagation.
 func convertRecursiveReadOnly(m *v1.VolumeMount) (runtime.RecursiveReadOnly, error) {
 	if m.RecursiveReadOnly == nil {
 		return runtime.RecursiveReadOnlyDisabled, nil

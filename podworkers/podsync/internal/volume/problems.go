@@ -89,8 +89,8 @@ func sourceFieldPath(kind Kind, field string, index int) string {
 	return fmt.Sprintf("%s.sources[%d]", field, index)
 }
 
-// checkEmptyDir adds a problem if the medium of an emptyDir is unknown, and one if its sizeLimit is negative.
-// It does nothing if e is nil.
+// checkEmptyDir adds a problem if the medium of an emptyDir is unknown, and another problem if its sizeLimit is
+// negative. It does nothing if e is nil.
 func (f *problemFinder) checkEmptyDir(e *v1.EmptyDirVolumeSource, field string) {
 	if e == nil {
 		return
@@ -111,8 +111,8 @@ var hostPathTypes = []v1.HostPathType{
 	v1.HostPathFile, v1.HostPathSocket, v1.HostPathCharDev, v1.HostPathBlockDev,
 }
 
-// checkHostPath adds a problem if the path of a hostPath volume is not absolute or contains an element ".." or
-// a NUL byte, and one if its type is unknown.
+// checkHostPath adds a problem if the path of a hostPath volume is not absolute, contains an element "..", or
+// contains a NUL byte. It adds another problem if the type of the volume is unknown.
 func (f *problemFinder) checkHostPath(h *v1.HostPathVolumeSource, field string) {
 	switch {
 	case !strings.HasPrefix(h.Path, "/"):
