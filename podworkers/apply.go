@@ -112,8 +112,9 @@ func (w *Workers) startWorkerNowOrAtRunLocked(act *actions, run func()) {
 }
 
 // enqueueRetryLocked puts the pod's next sync into the work queue, after the delay for the effect's backoff
-// class. Transient failures in a row make the delay longer. An exact retry time of the error limits it. Run is
-// woken only if the sync is due before the time until which Run sleeps, or if the queue has failed.
+// class. Transient failures in a row make the delay longer. If the error names an exact retry time, the delay
+// ends no later than that time. It wakes Run if the sync is due before Run would wake by itself, or if the
+// queue has failed.
 func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *retryTimes) {
 	retry := w.config.Retry.AfterTransients(w.getOrInitRecordLocked(e.Ref).transientFailures - 1)
 	delay := retry.Delay(e.Class, times.now, times.retryAt, times.random)
@@ -161,8 +162,9 @@ func (w *Workers) forgetPodLocked(act *actions, e *lifecycle.Effect) {
 	}
 }
 
-// completionError returns the error with which a Completion is resolved: nil if no container of the pod runs,
-// ErrPodDesired if the kill was refused because the pod is desired, and otherwise ErrStopped.
+// completionError returns the error with which a Completion is resolved. It returns nil if no container of the
+// pod runs. It returns ErrPodDesired if the kill was refused because the pod is desired. In all other cases it
+// returns ErrStopped.
 func completionError(resolution lifecycle.Resolution) error {
 	switch {
 	case resolution.IsStopped():
@@ -176,18 +178,19 @@ func completionError(resolution lifecycle.Resolution) error {
 // performActions performs the collected actions in order, and then wakes Run if act.signalTimer is set. The
 // caller must not hold the lock.
 func (w *Workers) performActions(act *actions) {
-	w.performAction(&act.first)
+	w.performSideEffectUnlocked(&act.first)
 	for i := range act.more {
-		w.performAction(&act.more[i])
+		w.performSideEffectUnlocked(&act.more[i])
 	}
 	if act.signalTimer {
 		w.wake.Signal()
 	}
 }
 
-// performAction performs one collected action without the lock: it starts a worker, cancels a job, resolves a
-// Completion, calls a hook, or ends a backoff if the runtime shows a change. It ignores the zero action.
-func (w *Workers) performAction(a *action) {
+// performSideEffectUnlocked performs one side effect that the state table requested while the lock was held. It
+// starts a worker, cancels a running call, resolves a Completion, calls a hook, or ends a backoff if the
+// runtime shows a change. It does nothing for the zero action.
+func (w *Workers) performSideEffectUnlocked(a *action) {
 	switch a.op {
 	case lifecycle.OpWake:
 		w.goroutines.Go(a.run)
@@ -200,6 +203,6 @@ func (w *Workers) performAction(a *action) {
 	case lifecycle.OpForget:
 		w.config.Hooks.Forgotten(a.uid)
 	case lifecycle.OpCompare:
-		w.endBackoffIfRuntimeChanged(a.uid, a.ref, a.incarnation)
+		w.endBackoffIfRuntimeStatusChanged(a.uid, a.ref, a.incarnation)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 )
 
-// storeFailedStatusAndCountTransient stores the runtime status that the call was given if the call did not
-// succeed, or nil if it succeeded. It also counts FailedTransient results in a row; any other result resets
+// storeFailedStatusAndCountTransient stores the runtime status that a failed call of the syncer got. After a
+// call that succeeded it stores nil. It also counts FailedTransient results in a row; any other result resets
 // that count.
 func (r *record) storeFailedStatusAndCountTransient(j *job, result lifecycle.Result) {
 	r.failedCallStatus = nil
@@ -21,10 +21,10 @@ func (r *record) storeFailedStatusAndCountTransient(j *job, result lifecycle.Res
 	r.transientFailures++
 }
 
-// endBackoffIfRuntimeChanged compares the cached runtime status of a pod with the status that its failed call
-// was given, and ends the pod's backoff if lifecycle.RuntimeChange finds a change. If the cache returns an
-// error, the pod goes on waiting.
-func (w *Workers) endBackoffIfRuntimeChanged(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
+// endBackoffIfRuntimeStatusChanged ends the backoff of a pod whose last call failed, if lifecycle.RuntimeChange
+// finds a change in the runtime. It compares the runtime status that the failed call got with the status in the
+// cache. If the cache returns an error, it does nothing.
+func (w *Workers) endBackoffIfRuntimeStatusChanged(uid types.UID, ref lifecycle.Ref, incarnation uint64) {
 	now, err := w.config.Cache.Get(uid)
 	if err != nil {
 		return

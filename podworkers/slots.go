@@ -117,8 +117,10 @@ func (l *slotLease) releaseForGood() {
 	l.releaseSlot()
 }
 
-// releaseWhile releases the call's slot, runs wait, and acquires a slot again unless another part of the call
-// is still waiting. It may return without a slot if ctx is done. Without a limit it only runs wait.
+// releaseWhile releases the slot that a worker's call holds, runs wait, and acquires a slot again. Slots limit
+// how many calls of pod workers run at the same time. If another part of the same call also waits in
+// releaseWhile, the part that returns last acquires the slot. It may return without a slot if ctx is done. If
+// the number of calls is not limited, it only runs wait.
 func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	if l.slots == nil {
 		wait()

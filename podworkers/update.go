@@ -55,8 +55,8 @@ func (w *Workers) applyUpdate(options *UpdatePodOptions, update *lifecycle.Updat
 	return err
 }
 
-// updateTableLocked passes the update to the lifecycle table: to its Kill method if kill is true, and otherwise
-// to Update. After shutdown it returns ErrStopped.
+// updateTableLocked passes the update to the lifecycle table. It calls the table's method Kill if kill is true,
+// and Update if not. After shutdown it returns ErrStopped.
 func (w *Workers) updateTableLocked(u *lifecycle.Update, kill bool) (accepted lifecycle.Accepted, err error) {
 	if kill {
 		accepted, err = w.mu.table.Kill(*u, &w.mu.effects)

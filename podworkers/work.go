@@ -49,8 +49,8 @@ func (w *Workers) runWorker(ref lifecycle.Ref) {
 	}
 }
 
-// startNextJobOrExit returns the pod's next job and true. If there is none it returns false, decrements the
-// number of workers, and wakes the shutdown if this was the last worker.
+// startNextJobOrExit returns the pod's next job and true. If there is no job, it returns false and decrements
+// the number of workers. The last worker also wakes the shutdown.
 func (w *Workers) startNextJobOrExit(ref lifecycle.Ref) (next *job, started bool) {
 	ctx := &syncContext{executor: w.executor}
 	ctx.Init(w.root)
@@ -266,9 +266,9 @@ func (j *job) isInterrupted(err error) bool {
 	return j.ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 
-// classifyResult converts the error of a call into a result of the lifecycle table. An outcome whose next call
-// depends on a retry time in the error also has that time. Without an error the result is Completed if terminal
-// is true, and otherwise Succeeded.
+// classifyResult converts the error of a syncer's call into a result of the lifecycle table. Without an error
+// the result is Completed if terminal is true, and Succeeded if not. If the error contains a retry time that
+// decides about the next call, the outcome has that time.
 func classifyResult(j *job, terminal bool, err error) callOutcome {
 	switch at, asked := earliestRequestedRetry(err); {
 	case err == nil && terminal:

@@ -136,7 +136,7 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	t.storeUpdateOrRuntimeChange(r, u, wasSyncing && u.requestsTermination())
 	effect := updateEffect{disposition: Current}
 	if r.stage.isTerminating() {
-		effect.cancelRunning = r.shortenGrace(u.Facts.DeletionGrace.Min(u.killGrace())) || wasSyncing
+		effect.cancelRunning = r.shortenGrace(u.Facts.DeletionGrace.Min(u.killGraceWithinPodGrace())) || wasSyncing
 		if u.Kill.PodStatusFunc {
 			t.ensureColdFields(r).statusFuncGeneration = r.generation
 		}
@@ -144,8 +144,8 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	return effect
 }
 
-// setStickyFlags sets the flag for deletion if the update's pod is deleted, and the flag for eviction if the
-// update is an eviction. It clears no flag and works in every stage, so the order of updates makes no
+// setStickyFlags sets the flag for deletion if the pod in the update is deleted. It sets the flag for eviction
+// if the update is an eviction. It clears no flag and works in every stage, so the order of updates makes no
 // difference.
 func (r *record) setStickyFlags(u *Update) {
 	if u.Facts.Deleted {
@@ -198,13 +198,13 @@ func (t *Table) applyRuntimeKillUnlessUpdated(r *record, u *Update, out *Effects
 	}
 	t.moveStage(r, terminationRequested, out)
 	r.reason, r.pending = SyncPodKill, true
-	r.shortenGrace(u.killGrace().Min(r.contentGrace()))
+	r.shortenGrace(u.killGraceWithinPodGrace().Min(r.contentGrace()))
 	return updateEffect{cancelRunning: true}
 }
 
-// issueKillTicket returns a new ticket (the number of a kill). It resolves the ticket at once if the pod is
-// desired and the kill was refused, or if the pod's containers are already stopped. Any other ticket is stored
-// until the termination ends.
+// issueKillTicket returns a new ticket (the number of a kill). It resolves the ticket at once if the pod's
+// containers are already stopped, or if the kill was refused because the pod is desired. It stores any other
+// ticket until the termination ends.
 func (t *Table) issueKillTicket(r *record, effect updateEffect, out *Effects) Ticket {
 	t.lastTicket++
 	switch {
@@ -218,9 +218,10 @@ func (t *Table) issueKillTicket(r *record, effect updateEffect, out *Effects) Ti
 	return t.lastTicket
 }
 
-// scheduleWork emits the effect that must follow an update. It finishes a static pod that never started, or
-// cancels the running call if cancelRunning is true, or wakes the worker if an update is pending and the full
-// name is free. For any other idle pod it asks for a comparison with the runtime if one is due.
+// scheduleWork emits the effect that must follow an update. It finishes a static pod that never started. It
+// cancels a running call if cancelRunning is true. It wakes the worker of an idle pod if an update is pending
+// and no other pod holds the pod's full name. For any other idle pod it asks for a comparison with the runtime
+// if one is due.
 func (t *Table) scheduleWork(r *record, cancelRunning bool, out *Effects) {
 	switch {
 	case r.canFinishUnstartedStatic():

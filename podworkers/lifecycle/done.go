@@ -61,9 +61,10 @@ func (r Result) backoffClass(k Kind) backoff.Class {
 	}
 }
 
-// advanceStage moves a pod to its next stage after a call that succeeded; a SyncPod does so only with the
-// result Completed. It returns true if the pod was finished or its record was forgotten, also if the pod that
-// waits under the same UID has taken over the record. Updates that arrived during the call do not matter.
+// advanceStage moves a pod to its next stage after a call that succeeded. A SyncPod moves the pod only with the
+// result Completed. It returns true if the pod was finished or its record was forgotten. That includes the case
+// in which the pod that waits under the same UID has taken over the record. Updates that arrived during the
+// call do not matter.
 func (t *Table) advanceStage(r *record, kind Kind, result Result, out *Effects) (finishedOrForgotten bool) {
 	switch kind {
 	case SyncPod:

@@ -95,10 +95,10 @@ func (c ContainerGrace) Effective() Grace {
 // least one second. It is unset if both are unset.
 func (f *Facts) ownGrace() Grace { return f.DeletionGrace.Or(f.SpecGrace).withMinimum() }
 
-// killGrace returns the grace period of the kill, at least one second, but never longer than the grace period
-// of the update's pod object (kubernetes/kubernetes#124405). It is unset if the kill has none. The update of a
-// RuntimePod has no facts and thus no limit.
-func (u *Update) killGrace() Grace {
+// killGraceWithinPodGrace returns the grace period in the Kill of an update. It is at least one second, and at
+// most the grace period of the update's pod object (kubernetes/kubernetes#124405). It is unset if the Kill has
+// no grace period. An update with only a RuntimePod has no pod object and no upper limit.
+func (u *Update) killGraceWithinPodGrace() Grace {
 	if !u.Kill.Grace.Set {
 		return Grace{}
 	}
@@ -109,8 +109,9 @@ func (u *Update) killGrace() Grace {
 func (r *record) contentGrace() Grace { return Seconds(r.contentSeconds).withMinimum() }
 
 // shortenGrace shortens r's effective grace period to the requested one, and returns true if it became shorter.
-// A longer or unset request changes nothing. If there is no effective grace period yet, the requested one
-// becomes effective or, if that is unset, the pod object's own; the result is then false.
+// A longer or unset request changes nothing. Before there is an effective grace period, the requested one
+// becomes effective. If that is unset, the pod object's own grace period becomes effective. The result is false
+// in both cases.
 func (r *record) shortenGrace(requested Grace) (shortened bool) {
 	before := r.grace
 	r.grace = before.Min(requested.withMinimum()).Or(r.contentGrace())

@@ -77,9 +77,9 @@ func (t *Table) setExcludedSources(excludedSources []string) {
 }
 
 // isExemptFromOrphanTermination reports whether r must not be terminated although the snapshot of desired pods
-// does not contain it. That is the case if r was updated after the snapshot, or if the snapshot excludes r's
-// source and r is not in removedBySource. If another pod waits under the UID, the later update and the waiting
-// pod's source count.
+// does not contain it. It returns true if r was updated after the snapshot. It also returns true if the
+// snapshot leaves out r's source, unless r is in removedBySource. If another pod waits under the UID, the later
+// update and the waiting pod's source count.
 func (t *Table) isExemptFromOrphanTermination(r *record, snapshotGeneration uint64, removedBySource map[types.UID]bool) bool {
 	updated, source := r.generation, r.source
 	if next := r.successor(); next != nil {

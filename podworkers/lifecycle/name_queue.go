@@ -18,8 +18,8 @@ func (t *Table) joinNameQueue(r *record) {
 	t.nameQueues[r.fullName] = l
 }
 
-// leaveNameQueueAndWakeNext removes r from the queue of static pods with its full name. If r was the first, the
-// next pod of the queue may run, and its worker is woken if an update of it is pending. If r is in no queue,
+// leaveNameQueueAndWakeNext removes r from the queue of static pods with its full name. The next pod in the
+// queue may run if r was the first. It wakes that pod's worker if an update is pending. If r is in no queue,
 // nothing happens.
 func (t *Table) leaveNameQueueAndWakeNext(r *record, out *Effects) {
 	l, ok := t.nameQueues[r.fullName]

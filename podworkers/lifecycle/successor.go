@@ -20,10 +20,10 @@ func (r *record) successor() *successor {
 	return &r.cold.next
 }
 
-// belongsToSuccessor reports whether the update is about the pod that waits under r's UID, or makes one wait.
-// It returns false while the present pod is desired and for every update that requests termination. Any other
-// update belongs to the successor if it is a create, if a successor already waits, or if so far only the
-// runtime knew the present pod.
+// belongsToSuccessor reports whether an update is about the pod that waits under r's UID until the present pod
+// has terminated, or makes a pod wait there. It returns false while the present pod is desired, and for every
+// update that requests termination. Any other update belongs to the waiting pod in three cases: the update is a
+// create, a pod already waits, or so far only the runtime knew the present pod.
 func (r *record) belongsToSuccessor(u *Update) bool {
 	if r.stage == StageSyncing || u.requestsTermination() {
 		return false
@@ -55,7 +55,7 @@ func (r *record) evictSuccessorIfRequested(u *Update) (evicted bool) {
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
 		return false
 	}
-	next.grace = next.grace.Min(u.killGrace())
+	next.grace = next.grace.Min(u.killGraceWithinPodGrace())
 	next.evicted, next.statusFunc = true, next.statusFunc || u.Kill.PodStatusFunc
 	return true
 }

@@ -135,8 +135,9 @@ func (r *record) nextWork() Work {
 	return w
 }
 
-// requiredSyncerMethod returns the syncer method that r's stage requires. While a pod terminates, it is
-// SyncTerminatingRuntimePod if no source has delivered the pod, and else SyncTerminatingPod.
+// requiredSyncerMethod returns the syncer method that r's stage requires. While a pod terminates, that is
+// SyncTerminatingPod for a pod that a source has delivered. For a pod that no source has delivered it is
+// SyncTerminatingRuntimePod.
 func (r *record) requiredSyncerMethod() Kind {
 	switch {
 	case r.stage == StageSyncing:

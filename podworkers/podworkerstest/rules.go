@@ -137,8 +137,10 @@ func (c *checker) checkEventAndUpdateHistory(e Event) {
 	}
 }
 
-// storeUpdateInHistory stores that the pod got an update, so that a call may begin at any time. It also stores
-// the version, type and full name, unless the update is of a pod that only the runtime shows.
+// storeUpdateInHistory stores in the pod's history that the pod got an update. After an update the worker's
+// next call for the pod may begin at once, before the end of a backoff. It also stores the version, type and
+// full name of the update, unless the update is of a pod that only the runtime shows. It keeps the stored full
+// name if the update has none.
 func (c *checker) storeUpdateInHistory(e Event) {
 	h := c.getOrCreateHistory(e.UID)
 	h.mayCallAnyTime = true
@@ -153,9 +155,10 @@ func (c *checker) storeUpdateInHistory(e Event) {
 	}
 }
 
-// checkAndStoreIncarnationIfOther clears what the history has about the pod's earlier incarnation if the event
-// has another incarnation number (a pod re-created under its UID gets the next one). It adds an error if the
-// number is lower, or if the old pod had a worker and has not finished.
+// checkAndStoreIncarnationIfOther compares the incarnation number of an event with the one in the history (a
+// pod that is re-created under its UID gets the next number). If the number is another one, it clears what the
+// history has about the earlier incarnation. It adds an error if the number is lower, or if the old pod had a
+// worker and has not finished.
 func (c *checker) checkAndStoreIncarnationIfOther(h *history, e Event) {
 	switch {
 	case e.Incarnation == h.incarnation:
@@ -264,8 +267,8 @@ func (c *checker) recordCallEnd(e Event) {
 	h.earliest, h.latest = e.At+c.retryDelayBound(e, 0), e.At+c.retryDelayBound(e, 1)
 }
 
-// retryDelayBound returns the shortest possible delay between this call and a next one that no update causes if
-// random is 0, and the longest possible delay if random is 1.
+// retryDelayBound returns a bound of the delay between this call and a next call that no update causes. The
+// bound is the shortest possible delay if random is 0, and the longest if random is 1.
 func (c *checker) retryDelayBound(e Event, random float64) time.Duration {
 	var class backoff.Class
 	_, asked := contain.AsType[interface{ RetryAt() time.Time }](e.Err)
@@ -305,8 +308,8 @@ func (c *checker) checkAndRecordPhase(e Event) {
 	}
 }
 
-// checkHistoriesAtEnd adds an error for each pod whose last version was not synced until Rules.Until, whose
-// retry was due and not made, or whose call still runs.
+// checkHistoriesAtEnd checks the history of each pod at the time Rules.Until. It adds an error for a pod whose
+// last version was not synced, for a pod whose retry was due and not made, and for a pod whose call still runs.
 func (c *checker) checkHistoriesAtEnd() {
 	for _, uid := range slices.Clone(c.order) {
 		h := c.pods[uid]

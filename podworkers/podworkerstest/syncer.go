@@ -160,9 +160,9 @@ func (s *Syncer) popNextReply(uid types.UID, method lifecycle.Kind) Reply {
 	return Reply{}
 }
 
-// waitBeforeReply waits for Reply.Takes. If Reply.Blocks is set, it waits until ctx is done or, for a reply
-// that ignores its context, until the syncer releases its calls. It returns an error if ctx is done, unless the
-// reply ignores its context.
+// waitBeforeReply waits for Reply.Takes. With Reply.Blocks it waits until ctx is done; a reply that ignores its
+// context waits until the syncer releases its calls. It returns an error if ctx is done, unless the reply
+// ignores its context.
 func (s *Syncer) waitBeforeReply(ctx context.Context, r Reply) error {
 	s.mu.Lock()
 	t, released := s.mu.executor, s.mu.released

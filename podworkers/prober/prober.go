@@ -87,7 +87,7 @@ func (p *Prober) AddPod(spec *v1.Pod) {
 	}
 	p.applyObservationLocked(known, known.observed, now)
 	if spec.DeletionTimestamp != nil {
-		p.stopLivenessAndStartupLocked(known)
+		p.stopLivenessAndStartupAsSuccessLocked(known)
 	}
 	p.unlockAndDeliverResults()
 }
@@ -117,7 +117,7 @@ func (p *Prober) ObserveStatus(uid types.UID, status *v1.PodStatus) {
 func (p *Prober) StopLivenessAndStartup(uid types.UID) {
 	p.mu.Lock()
 	if known := p.mu.pods[uid]; known != nil {
-		p.stopLivenessAndStartupLocked(known)
+		p.stopLivenessAndStartupAsSuccessLocked(known)
 	}
 	p.unlockAndDeliverResults()
 }
@@ -223,9 +223,9 @@ func (p *Prober) applyObservationLocked(known *pod, seen []Container, now time.T
 	}
 }
 
-// stopLivenessAndStartupLocked stops the liveness and startup probes of all containers of a pod, sets their
-// verdicts to Success, and cancels their running attempts. Readiness probes continue.
-func (p *Prober) stopLivenessAndStartupLocked(known *pod) {
+// stopLivenessAndStartupAsSuccessLocked stops the liveness and startup probes of all containers of a pod, sets
+// their verdicts to Success, and cancels their running attempts. Readiness probes continue.
+func (p *Prober) stopLivenessAndStartupAsSuccessLocked(known *pod) {
 	for _, c := range known.containers {
 		var buf [verdict.Kinds]verdict.Change
 		p.abandonAttemptsAndQueueCancelsLocked(c, verdict.Liveness, verdict.Startup)
@@ -285,8 +285,8 @@ func (p *Prober) queueResultsAndRescheduleLocked(c *container, changes []verdict
 	}
 }
 
-// scheduleOf returns the schedule that the probe belongs to: slow if its last attempt timed out, and fast if
-// not.
+// scheduleOf returns the schedule to which the probe belongs. That is slow after an attempt that timed out, and
+// fast after any other attempt and before the first.
 func (p *Prober) scheduleOf(probe *probe) *schedule {
 	if probe.lastTimedOut {
 		return &p.mu.slow

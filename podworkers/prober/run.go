@@ -30,13 +30,14 @@ func (p *Prober) Run(ctx context.Context) error {
 	group := executor.NewGroup(p.executor)
 	for p.startDueAttemptsAndWait(ctx, group) == nil {
 	}
-	return p.waitForChecks(group)
+	return p.waitForChecksOrDrainTimeout(group)
 }
 
-// waitForChecks waits until all checks have ended, at most for Config.DrainTimeout, or without a limit if that
-// is negative. The error names the checks that still run. They violate the contract of the Checker, but do not
-// prevent the program from stopping.
-func (p *Prober) waitForChecks(group *executor.Group) error {
+// waitForChecksOrDrainTimeout waits until all checks have ended, at most for Config.DrainTimeout. It waits
+// without a limit if DrainTimeout is negative. It returns nil when all checks have ended, and an error with the
+// names of the running checks after the timeout. A check that still runs violates the contract of the Checker,
+// but does not prevent the program from stopping.
+func (p *Prober) waitForChecksOrDrainTimeout(group *executor.Group) error {
 	if p.cfg.DrainTimeout < 0 {
 		group.Wait()
 		return nil
@@ -102,8 +103,8 @@ func (p *Prober) Step(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// beginStepOrFirstRun marks the Prober as busy. It returns ErrRunning if a Run or Step is in progress. If run
-// is true and Run was called before, it returns ErrSecondRun, also if that Run has returned.
+// beginStepOrFirstRun marks the Prober as busy. It returns ErrRunning if a Run or Step is in progress. With run
+// it returns ErrSecondRun if Run was called before, even if that Run has returned.
 func (p *Prober) beginStepOrFirstRun(run bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,8 +125,8 @@ func (p *Prober) endRunOrStep() {
 	p.mu.busy, p.mu.waiting, p.mu.until = false, false, time.Time{}
 }
 
-// detectAndReportSuspension marks the loop as not waiting. If the process was suspended while the loop waited,
-// it skips the missed probe ticks, logs that, and calls Hooks.Resumed.
+// detectAndReportSuspension marks the loop as not waiting. If the process was suspended during the wait, it
+// skips the missed probe ticks, logs that, and calls Hooks.Resumed.
 func (p *Prober) detectAndReportSuspension(now time.Time) {
 	p.mu.Lock()
 	gap := p.skipTicksAfterSuspensionLocked(now)

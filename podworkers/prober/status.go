@@ -37,10 +37,10 @@ func (p *Prober) UpdatePodStatus(spec *v1.Pod, status *v1.PodStatus) {
 	p.unlockAndDeliverResults()
 }
 
-// setReadinessLocked sets Started and Ready in the status of a container from the verdicts of its probes.
-// Without known, containers with a startup or readiness probe are not started or not ready. If a running
-// container has started and is not ready, it also makes the readiness probe due soon. spec is nil if the pod
-// has no such container.
+// setReadinessLocked sets Started and Ready in the status of a container from the verdicts of its probes. If
+// the pod is not known to the Prober, a container with a startup probe is not started, and a container with a
+// readiness probe is not ready. If a running container has started and is not ready, it also makes the
+// readiness probe due soon. spec is nil if the pod has no such container.
 func (p *Prober) setReadinessLocked(known *pod, spec *v1.Container, role podstatus.ContainerRole, s *v1.ContainerStatus, now time.Time) {
 	started, ready := true, true
 	switch c := known.findContainer(s.Name); {
@@ -88,7 +88,8 @@ func (o *resultQueue) deliverAll(handle func(Result)) {
 }
 
 // takeNextUnlessBusy removes the oldest result from the queue and returns it. It returns false if the queue is
-// empty, or if another caller is delivering and isDelivering is false.
+// empty. It also returns false if another caller delivers at the moment. isDelivering is true if this caller is
+// already the one that delivers.
 func (o *resultQueue) takeNextUnlessBusy(isDelivering bool) (next Result, taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

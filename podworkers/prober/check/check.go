@@ -111,8 +111,8 @@ func resolveAddress(req prober.Request, host string, port intstr.IntOrString) (s
 	return "", 0, fmt.Errorf("%w: %s", ErrPort, port.String())
 }
 
-// checkTCP opens a TCP connection and closes it. The probe passes if the connection opens, and fails if not. It
-// returns an error if the address or the port cannot be resolved, or ctx has ended.
+// checkTCP opens a TCP connection and closes it. The probe passes if the connection opens, and fails if it does
+// not. It returns an error if ctx has ended, or if the address or the port cannot be resolved.
 func (c *Checker) checkTCP(ctx context.Context, req prober.Request) (prober.CheckResult, string, error) {
 	probe := req.Handler.TCPSocket
 	host, port, err := resolveAddress(req, probe.Host, probe.Port)

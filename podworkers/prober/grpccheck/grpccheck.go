@@ -78,7 +78,7 @@ func (c *Checker) Check(ctx context.Context, req prober.Request) (prober.CheckRe
 	}
 	defer func() { _ = conn.Close() }()
 	answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})
-	return resultOfAnswer(ctx, service, answer, err)
+	return resultOfAnswerUnlessContextEnded(ctx, service, answer, err)
 }
 
 // newLazyConn returns a gRPC connection without TLS that dials at its first use. It uses no name resolver,
@@ -95,9 +95,10 @@ func (c *Checker) newLazyConn(address string) (*grpc.ClientConn, error) {
 		}))
 }
 
-// resultOfAnswer returns the result of a gRPC health check: Passed if the service is SERVING, and Failed for
-// any other status or for err. If ctx has ended, it returns the error of ctx.
-func resultOfAnswer(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
+// resultOfAnswerUnlessContextEnded returns the result of a gRPC health check. The result is Passed if the
+// service is SERVING, and Failed for any other status or if err is not nil. If ctx has ended, it returns the
+// error of ctx instead, even after a response.
+func resultOfAnswerUnlessContextEnded(ctx context.Context, service string, answer *healthpb.HealthCheckResponse, err error) (prober.CheckResult, string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()

@@ -116,9 +116,9 @@ func (c *Container) Due(k Kind) (time.Time, bool) {
 	return p.due, true
 }
 
-// isStarted reports whether the container has started, so that its liveness and readiness probes run and its
-// startup probe does not. That is so without a startup probe, after its success, and, while it has no verdict,
-// if the published status says so (PR-6, PR-7, PR-10, PR-13).
+// isStarted reports whether the container counts as started, so that its liveness and readiness probes run and
+// its startup probe does not. It returns true without a startup probe, and after the startup probe has
+// succeeded. Before the startup probe has a verdict, the published status decides (PR-6, PR-7, PR-10, PR-13).
 func (c *Container) isStarted() bool {
 	p := &c.probes[Startup]
 	if !p.exists || p.value == Success {
