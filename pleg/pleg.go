@@ -170,8 +170,8 @@ type Hooks struct {
 }
 
 // containPanics wraps the runtime, the log and the hooks so that a panic in one of them does not crash the
-// process; a runtime call that panics returns an error. It returns the wrapped runtime if the runtime
-// implements FeatureReporter, and nil if it does not.
+// process. A runtime call that panics returns an error. It returns the wrapped runtime as a FeatureReporter if
+// the runtime implements that interface. If not, it returns nil.
 func (c *Config) containPanics() runtime.FeatureReporter {
 	g := contain.New(contain.Config{Package: "pleg", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()

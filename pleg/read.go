@@ -65,9 +65,9 @@ func (p *PLEG) NewerThan(ctx context.Context, uid types.UID, mark uint64) (*runt
 	return w.status, w.err
 }
 
-// statusOrAddWaiter returns the cached status of a pod, or its last error, if the observation is newer than the
-// sequence number newerThan. If it is older, the function requests an inspection and returns a waiter for its
-// result, or returns ErrStopped if the PLEG has stopped.
+// statusOrAddWaiter returns the cached status of a pod, or the error of its last inspection, if that
+// observation is newer than the sequence number newerThan. For an older observation it requests an inspection
+// and returns a waiter for the result. If the PLEG has stopped, it returns ErrStopped instead of a waiter.
 func (p *PLEG) statusOrAddWaiter(uid types.UID, newerThan uint64) (w *waiter, status *runtime.PodStatus, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -143,9 +143,9 @@ type listSchedule struct {
 	streamListMark uint64    // newest observation when the stream was opened: only a later listing covers the time before
 }
 
-// beginListIfDue records that a listing begins and returns true, if one is due. If none is due, it returns the
-// time of the next listing, or zero if a listing is in flight. The period between listings is safety if the
-// event stream makes frequent listings unnecessary.
+// beginListIfDue records that a listing begins and returns true, if a listing is due. If none is due, it
+// returns false and the time of the next listing. That time is zero while a listing is in flight. If the event
+// stream makes frequent listings unnecessary, the period between listings is safety.
 func (r *listSchedule) beginListIfDue(now time.Time, period, safety time.Duration) (due bool, next time.Time) {
 	if r.inFlight {
 		return false, time.Time{}
@@ -213,9 +213,9 @@ func (p *PLEG) Healthy() (bool, error) {
 	return schedule.checkLastListing(now, p.cfg.RelistThreshold)
 }
 
-// checkLastListing reports whether the last successful listing began at most threshold ago. If it began
-// earlier, or if there was none, the error says how long ago, whether a listing is running, and why the last
-// one failed (B-174).
+// checkLastListing returns nil if the last successful listing began at most threshold ago. If it began earlier,
+// or if there was none, it returns an error. The error says how long ago, whether a listing is running, and why
+// the last one failed (B-174).
 func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (healthy bool, err error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {

@@ -269,7 +269,8 @@ func (m *Manager) recordEnsured(uid types.UID, last ensured) {
 	m.mu.ensured[uid] = last
 }
 
-// forgetEnsured makes the next Ensure of a pod read the files again.
+// forgetEnsured deletes what the manager has stored about the cgroup of a pod. The next Ensure of the pod
+// therefore reads the files of that cgroup again.
 func (m *Manager) forgetEnsured(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

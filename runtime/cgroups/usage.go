@@ -172,8 +172,9 @@ func (m *Manager) readPIDsRejected(dir string) podresources.Value {
 	return inPod
 }
 
-// findPodDir returns the directory of a pod's cgroup: the one of the last Ensure, or the first QoS class that
-// has one. It returns ErrNotFound if no class has one, and ErrUnavailable if this node has no cgroups.
+// findPodDir returns the directory of a pod's cgroup. That is the directory of the last Ensure, or else the
+// directory in the first QoS class that has one. It returns ErrNotFound if no class has one, and ErrUnavailable
+// if this node has no cgroups.
 func (m *Manager) findPodDir(uid types.UID) (string, error) {
 	if _, err := m.config.Root.PodDir("", uid); err != nil {
 		return "", err

@@ -102,7 +102,7 @@ func strictGroupsError(g handshakeInfo) error {
 // reason. If the sandbox is gone, it also records that in the cache.
 func (r *Runtime) explainCreateContainerFailure(ctx context.Context, req *runtime.CreateContainerRequest, err error) error {
 	const verb = "CreateContainer"
-	if isInconclusive(ctx, err) {
+	if isContextOrReadinessOrUnsupportedError(ctx, err) {
 		return err
 	}
 	switch s, look := r.fetchSandboxStatus(ctx, req.SandboxID); {
@@ -150,7 +150,7 @@ func (r *Runtime) StartContainer(ctx context.Context, req runtime.StartContainer
 	}
 	began := r.executor.Now()
 	_, err = callMethod(ctx, r, "StartContainer", r.cfg.Deadlines.Make, r.runtime.StartContainer, &cri.StartContainerRequest{ContainerId: req.ContainerID})
-	if err == nil || isInconclusive(ctx, err) {
+	if err == nil || isContextOrReadinessOrUnsupportedError(ctx, err) {
 		return err
 	}
 	return r.explainOrClearStartFailure(ctx, req.ContainerID, known.sandbox, began, err)
@@ -191,7 +191,7 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 		return err
 	}
 	err = r.waitForSlotAndStopContainer(ctx, known.sandbox, id, req.Grace)
-	if err != nil && isInconclusive(ctx, err) {
+	if err != nil && isContextOrReadinessOrUnsupportedError(ctx, err) {
 		return err
 	}
 	c, look := r.fetchContainerStatus(ctx, id)
@@ -251,9 +251,9 @@ func (r *Runtime) RemoveContainer(ctx context.Context, req runtime.RemoveContain
 	return nil
 }
 
-// checkRemovable returns ErrWrongState if the container runs, or if the request says NeverRan and the container
-// has run. A start by a crashed agent may still take effect between this check and the removal; see the package
-// comment.
+// checkRemovable returns ErrWrongState if the container runs. It also returns ErrWrongState if the request says
+// NeverRan and the container has run. A start by a crashed agent may still take effect between this check and
+// the removal; see the package comment.
 func (r *Runtime) checkRemovable(ctx context.Context, req runtime.RemoveContainerRequest) error {
 	c, err := r.fetchContainerStatus(ctx, req.ContainerID)
 	switch {

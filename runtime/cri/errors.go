@@ -83,9 +83,10 @@ func grpcCode(err error) codes.Code {
 	return codes.OK
 }
 
-// isInconclusive reports whether the state of the runtime cannot explain the error: the context has ended, or
-// the runtime is not ready or does not support the call.
-func isInconclusive(ctx context.Context, err error) bool {
+// isContextOrReadinessOrUnsupportedError reports whether the context of a call has ended, or its error says
+// that the runtime is not ready or does not support the call. For such an error the caller does not look for
+// the cause in the state of the container or sandbox.
+func isContextOrReadinessOrUnsupportedError(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }
 

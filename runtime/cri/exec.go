@@ -75,7 +75,7 @@ func (r *Runtime) explainExecFailure(ctx context.Context, id string, err error) 
 	if _, bounded := ctx.Deadline(); bounded && grpcCode(err) == codes.DeadlineExceeded {
 		return fmt.Errorf("cri: %w: %w", context.DeadlineExceeded, err)
 	}
-	if isInconclusive(ctx, err) {
+	if isContextOrReadinessOrUnsupportedError(ctx, err) {
 		return err
 	}
 	c, look := r.fetchContainerStatus(ctx, id)

@@ -81,7 +81,8 @@ func (r *Runtime) checkReady(ctx context.Context) error {
 }
 
 // listSandboxes lists the sandboxes that match filter in one message. If the list is too large for a message,
-// it reads the list as a stream. If a stream is not possible either, it makes one list call per state (F63).
+// it reads the list as a stream. If the stream is not supported or also too large, it makes one list call for
+// ready sandboxes and one for sandboxes that are not ready. (F63)
 func (r *Runtime) listSandboxes(ctx context.Context, filter *cri.PodSandboxFilter) ([]*cri.PodSandbox, error) {
 	list, err := callRead(ctx, r, "ListPodSandbox", r.runtime.ListPodSandbox, &cri.ListPodSandboxRequest{Filter: filter})
 	if grpcCode(err) != codes.ResourceExhausted {

@@ -47,9 +47,10 @@ type slotHolder struct {
 // enqueue adds a stop call to the end of the sandbox's queue.
 func (l *sandboxQueue) enqueue(stopNumber uint64) { l.waiting = append(l.waiting, stopNumber) }
 
-// tryAcquire lets a stop call begin if it is the first in the sandbox's queue and the number of running calls
-// is below the limit. Calls that have run for the maximum time are not counted any longer. If the call is first
-// and must wait, next is when it may begin at the latest; next is zero if it is not first.
+// tryAcquire lets a stop call begin if the call is first in the sandbox's queue and the number of running calls
+// is below the limit. A call that has run for the maximum time is not counted any longer. ok says whether the
+// call may begin. If it is first and must wait, next is the time at which a running call stops being counted.
+// In all other cases next is zero.
 func (l *sandboxQueue) tryAcquire(stopNumber uint64, now time.Time) (ok bool, next time.Time) {
 	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return !p.until.After(now) })
 	switch {
@@ -126,9 +127,11 @@ func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	return stop, wake
 }
 
-// tryAcquireAndWakeNext lets a stop call begin if it is first in the sandbox's queue and the number of running
-// calls is below the limit, and then wakes the next one. If it may not begin, ok is false. next is then when it
-// may begin at the latest, or zero if it is not first.
+// tryAcquireAndWakeNext lets a stop call begin if the call is first in the sandbox's queue and the number of
+// running calls is below the limit. A call that has run for a maximum time is not counted any longer. If the
+// call may begin, ok is true and the next waiting call is woken. If it may not begin, ok is false. If it is
+// first in the queue, next is then the time at which a running call stops being counted. next is zero if the
+// call is not first.
 func (q *stopQueue) tryAcquireAndWakeNext(sandbox string, stopNumber uint64) (ok bool, next time.Time) {
 	now := q.executor.Now()
 	q.mu.Lock()

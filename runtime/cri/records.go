@@ -128,9 +128,9 @@ func containerRecord(c *cri.Container) cachedRecord {
 	return cachedRecord{uid: types.UID(c.GetLabels()[convert.LabelPodUID]), sandbox: c.GetPodSandboxId()}
 }
 
-// findSandboxOfOwner returns the cached entry of a sandbox. If it is not cached, the runtime is asked and the
-// answer cached. It returns ErrNotFound if the sandbox is unknown, and ErrForeign if it belongs to another
-// owner.
+// findSandboxOfOwner returns the cache entry of a sandbox. If the sandbox is not cached, it asks the runtime
+// and caches the answer. It returns ErrNotFound if the sandbox is unknown, and ErrForeign if the sandbox
+// belongs to another owner.
 func (r *Runtime) findSandboxOfOwner(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox == "" {
 		return known, nil
@@ -142,9 +142,9 @@ func (r *Runtime) findSandboxOfOwner(ctx context.Context, id string) (cachedReco
 	return findOwnedInListAndCache(r, "sandbox", id, list.GetItems(), sandboxRecord)
 }
 
-// findContainerOfOwner returns the cached entry of a container. If it is not cached, the runtime is asked and
-// the answer cached. It returns ErrNotFound if the container is unknown, and ErrForeign if it belongs to
-// another owner.
+// findContainerOfOwner returns the cache entry of a container. If the container is not cached, it asks the
+// runtime and caches the answer. It returns ErrNotFound if the container is unknown, and ErrForeign if the
+// container belongs to another owner.
 func (r *Runtime) findContainerOfOwner(ctx context.Context, id string) (cachedRecord, error) {
 	if known, ok := r.records.getUnlessRemoved(id); ok && known.sandbox != "" {
 		return known, nil
@@ -215,7 +215,7 @@ func OwnerFile(dir string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return owner, err
 	}
-	if err := createOwnerFile(dir, path, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := createOwnerFileUnlessExists(dir, path, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("cri: %w", err)
 	}
 	return readOwnerFile(path)
@@ -242,9 +242,9 @@ func readOwnerFile(path string) (string, error) {
 	return owner, nil
 }
 
-// createOwnerFile writes the owner to a new file at path atomically. It returns an error if the file exists,
-// because it uses a hard link, which never replaces a file.
-func createOwnerFile(dir, path, owner string) error {
+// createOwnerFileUnlessExists writes the owner to a new file at path atomically. It returns an error if the
+// file exists, even with the same owner, because it uses a hard link, which never replaces a file.
+func createOwnerFileUnlessExists(dir, path, owner string) error {
 	f, err := os.CreateTemp(dir, "."+ownerFileName+"-*") // new, with mode 0600
 	if err != nil {
 		return err

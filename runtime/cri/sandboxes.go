@@ -53,7 +53,7 @@ func (r *Runtime) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest)
 // unchanged if it finds no reason. The gRPC code does not show the reason.
 func (r *Runtime) explainRunSandboxFailure(ctx context.Context, req *runtime.RunSandboxRequest, err error) error {
 	const verb = "RunPodSandbox"
-	if isInconclusive(ctx, err) {
+	if isContextOrReadinessOrUnsupportedError(ctx, err) {
 		return err
 	}
 	// Of any owner: the runtime reserves names across owners.

@@ -178,9 +178,9 @@ func (f *Faults) storeSubjects(list []runtime.Pod) {
 	}
 }
 
-// cachedSubjectOrNotNeeded returns the stored pod and container of a sandbox or container ID. If they are
-// unknown, it returns an empty subject; the bool is then true if no rule selects by pod or container, so that
-// they are not needed.
+// cachedSubjectOrNotNeeded returns the stored pod and container of a sandbox or container ID, and true. If they
+// are not stored, it returns an empty subject. The bool is then true only if no rule selects by pod or
+// container, so that the subject is not needed.
 func (f *Faults) cachedSubjectOrNotNeeded(id string) (subject callSubject, knownOrNotNeeded bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -132,8 +132,8 @@ func (r *Runtime) PortForward(ctx context.Context, req runtime.PortForwardReques
 	return err
 }
 
-// echoPortForward writes the bytes that it reads from conn back to conn until conn ends, and closes conn. It
-// returns an error, and echoes nothing, if the sandbox is unknown or not ready or if the runtime is not ready.
+// echoPortForward reads bytes from conn and writes them back to conn until conn ends, and closes conn. It
+// returns an error and echoes nothing if the sandbox is unknown or not ready, or if the runtime is not ready.
 func (r *Runtime) echoPortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	if _, err := r.m.lockIfReady(); err != nil {

@@ -105,8 +105,8 @@ func runCat(_ context.Context, p *Process) (code int32) {
 	return code
 }
 
-// absolutePath returns name if it is absolute, and name joined to the container's working directory if it is
-// relative.
+// absolutePath returns an absolute name unchanged. It joins a relative name to the container's working
+// directory.
 func (p *Process) absolutePath(name string) string {
 	if path.IsAbs(name) {
 		return name

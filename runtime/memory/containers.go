@@ -98,9 +98,10 @@ func (m *machine) sandboxForCreateLocked(req runtime.CreateContainerRequest) (*s
 	return s, nil
 }
 
-// applyScriptedFailureOrCheckImagesLocked returns an error, and counts a start of the container, if its script
-// says fail=create or fail=image. For another script it returns an error if the image of the container or of a
-// mount is absent, or if an image mount is invalid.
+// applyScriptedFailureOrCheckImagesLocked applies the container's script to the creation of a container. If the
+// script says fail=create or fail=image, it counts a start of the container and returns an error. For another
+// script it returns an error if the image of the container or of a mount is absent, or if an image mount is
+// invalid.
 func (m *machine) applyScriptedFailureOrCheckImagesLocked(req runtime.CreateContainerRequest, run Run) error {
 	switch run.Fail {
 	case FailCreate:

@@ -34,9 +34,9 @@ func (r *Runtime) attachToCommand(ctx context.Context, c *container, tty bool, s
 	return nil
 }
 
-// joinOrOpenSession adds a client to the attach session of a container, or opens a session if there is none.
-// startCommand is nil if the session existed. If it is not nil, the caller must call it after the client has
-// joined.
+// joinOrOpenSession adds a client to the attach session of a container, and opens a session if there is none.
+// startCommand is nil if the session existed. If a session was opened, the caller must call startCommand after
+// the client has joined.
 func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool, command Command) (t *attachSession, startCommand func()) {
 	ctx, cancel := executor.WithCancel(executor.Detach(ctx))
 	inner, con := console.Open(ctx, r.consoleConfig(c, console.Config{TTY: tty, Many: true, StaysOpen: !c.spec.stdinOnce}))
@@ -54,7 +54,7 @@ func (r *Runtime) joinOrOpenSession(ctx context.Context, c *container, tty bool,
 	return t, func() {
 		con.StartProcess(func() {
 			code, err := r.runSessionCommand(ctx, inner, c, tty, con, command)
-			r.exitContainerAfterSession(c, t, code, err)
+			r.endSessionAndExitUnlessError(c, t, code, err)
 		})
 	}
 }
@@ -88,10 +88,10 @@ func (r *Runtime) leaveSessionAndStopIfLast(ctx context.Context, c *container, t
 	return failed
 }
 
-// exitContainerAfterSession ends an attach session and makes a running container exit with the exit code of its
-// interactive command. If err is not nil, because all clients detached or the command panicked, the container
-// continues to run. A panic is stored for the clients of the session.
-func (r *Runtime) exitContainerAfterSession(c *container, t *attachSession, code int32, err error) {
+// endSessionAndExitUnlessError ends an attach session. If err is nil, a running container exits with the exit
+// code of its interactive command. If err is not nil, because all clients detached or the command panicked, the
+// container continues to run. A panic is stored for the clients of the session.
+func (r *Runtime) endSessionAndExitUnlessError(c *container, t *attachSession, code int32, err error) {
 	now := r.m.lockAndPublish()
 	defer r.m.unlockAndSignal()
 	if c.ensureExtras().session == t {

@@ -19,8 +19,8 @@ func (r *Runtime) RunHandler(ctx context.Context, req runtime.RunHandlerRequest)
 }
 
 // answerHandlerCall counts a probe or hook call, waits as long as the scripted answer takes, and returns the
-// answer's result. An answer of kind hang waits until ctx ends. It returns an error if the purpose is unknown,
-// or if the container does not run or exits while the call waits.
+// answer's result. An answer of kind hang waits until ctx ends. It returns an error if the purpose is unknown.
+// It also returns an error if the container does not run, or exits while the call waits.
 func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerRequest) (runtime.RunHandlerResult, error) {
 	c, a, until, err := r.m.countCallAndChooseAnswer(req)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *Runtime) pullImage(_ context.Context, req runtime.PullImageRequest) (st
 }
 
 // imageStatus returns a present image. It returns ErrNotFound if the image is absent, or if the container's
-// script says fail=image, and ErrNotReady if the runtime is not ready.
+// script says fail=image. It returns ErrNotReady if the runtime is not ready.
 func (r *Runtime) imageStatus(_ context.Context, req runtime.ImageStatusRequest) (runtime.Image, error) {
 	m := r.m
 	if _, err := m.lockIfReady(); err != nil {

@@ -32,8 +32,8 @@ func (r *Runtime) ReadLog(ctx context.Context, req runtime.ReadLogRequest, w io.
 	return err
 }
 
-// readLog writes the log lines of a container, as far as they are printed, to w. If the request says follow, it
-// also waits for new lines until the container exits or is removed, or ctx ends.
+// readLog writes to w the log lines that a container has printed until now. If the request says follow, it then
+// writes new lines until the container exits or is removed, or ctx ends.
 func (r *Runtime) readLog(ctx context.Context, req runtime.ReadLogRequest, w io.Writer) error {
 	l, err := r.m.openLogReader(req, r.executor.NewEvent())
 	if err != nil {

@@ -340,9 +340,9 @@ func (r *Runtime) waitWhileState(ctx context.Context, c *container, state runtim
 	return err
 }
 
-// waitWhileStateUntil waits until a container leaves a state or is removed, or until a deadline passes; zero is
-// no deadline. It returns true if the container stayed in the state until the deadline. If both happen at the
-// same time, it returns false.
+// waitWhileStateUntil waits until a container leaves a state, is removed, or a deadline passes. A zero deadline
+// is no deadline. It returns true if the container stayed in the state until the deadline. It returns false if
+// the container leaves the state at the deadline.
 func (r *Runtime) waitWhileStateUntil(ctx context.Context, c *container, state runtime.State, deadline time.Time) (stayed bool, err error) {
 	changed := r.executor.NewEvent()
 	r.m.lockAndPublish()

@@ -190,8 +190,8 @@ func (r *Run) parsePrint(key, value string) (err error) {
 	return err
 }
 
-// parseReason returns value if it is one word of letters and digits that begins with a letter, and an error if
-// it is not.
+// parseReason returns value if it is one word of letters and digits that begins with a letter. It returns an
+// error for any other value.
 func parseReason(value string) (string, error) {
 	for i, c := range value {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

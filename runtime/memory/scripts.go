@@ -62,9 +62,9 @@ func (f Selector) Matches(ref runtime.PodRef, container string) bool {
 		(f.Container == "" || f.Container == container)
 }
 
-// findScriptLocked returns the script of a container from the newest matching SetScript call, or else from the
-// first annotation map that has one. It returns false if there is none, and an error if the script in the
-// annotation is faulty.
+// findScriptLocked returns the script of a container. It uses the newest matching SetScript call. Without one
+// it uses the first annotation map that has a script. It returns false if there is none, and an error if the
+// script in the annotation is faulty.
 func (m *machine) findScriptLocked(ref runtime.PodRef, container string, annotations ...map[string]string) (Script, bool, error) {
 	for i := len(m.mu.scriptRules) - 1; i >= 0; i-- {
 		if a := m.mu.scriptRules[i]; a.selector.Matches(ref, container) {

@@ -18,9 +18,9 @@ const (
 // traps. Case.Run then runs the case again with a longer delay.
 type retryWithLongerDelay struct{}
 
-// panicToRetryIfTrapsUnset panics, so that the case runs again with a longer trapDelay. It does so only if
-// withoutTraps is true (a container exited as if it had no signal traps), a container has not confirmed its
-// traps, and trapDelay is below WaitTimeout.
+// panicToRetryIfTrapsUnset panics, so that the case runs again with a longer trapDelay. It panics only if three
+// conditions hold: withoutTraps is true (a container exited as if it had no signal traps), a container has not
+// confirmed its traps, and trapDelay is below WaitTimeout.
 func (b *bench) panicToRetryIfTrapsUnset(withoutTraps bool) {
 	if withoutTraps && b.trapsUnconfirmed.Load() && b.trapDelay < b.h.WaitTimeout {
 		panic(retryWithLongerDelay{})

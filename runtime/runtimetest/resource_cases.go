@@ -42,8 +42,8 @@ func checkStatsOfRunning(b *bench) {
 	}
 }
 
-// requireStatsNotDecreased fails the case if the stats now lack CPU time or memory. If before has CPU stats, it
-// also fails the case if now is not measured later or shows less CPU time. It returns now.
+// requireStatsNotDecreased fails the case if now lacks CPU time or memory. If before has CPU stats, it also
+// fails the case if now was not measured later, or shows less CPU time. It returns now.
 func (b *bench) requireStatsNotDecreased(before, now runtime.ContainerStats) runtime.ContainerStats {
 	b.Helper()
 	b.Check(now.CPU != nil && now.CPU.UsageCoreNanoSeconds != nil, "PodStats has no CPU time of a running container")

@@ -68,7 +68,8 @@ func ListedItems(buf []Item, pod *runtime.Pod) []Item {
 	return sortAndDedup(buf, start)
 }
 
-// sandboxItem returns the sandbox's ID with state Running if the sandbox is ready, and Exited if it is not.
+// sandboxItem returns the ID and the state of a sandbox. The state is Running for a ready sandbox and Exited
+// for any other.
 func sandboxItem(s *runtime.Sandbox) Item {
 	if s.Ready {
 		return Item{s.ID, Running}

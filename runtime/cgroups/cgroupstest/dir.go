@@ -280,8 +280,9 @@ func (d *Dir) mountInfo() string {
 	return text
 }
 
-// mountOf returns the mount point that contains a cgroup, or "" if none does.
-func (d *Dir) mountOf(name string) string {
+// nearestMountAbove returns the mount point that contains a cgroup: the cgroup itself or its nearest ancestor
+// that is mounted. It returns "" if none is mounted. The root is not searched.
+func (d *Dir) nearestMountAbove(name string) string {
 	for ; name != "/"; name = path.Dir(name) {
 		if _, ok := d.mounts[name]; ok {
 			return name

@@ -48,7 +48,7 @@ func (d *Dir) addFiles(name string) {
 			}
 		}
 	}
-	if controller := d.mounts[d.mountOf(name)]; controller != "" {
+	if controller := d.mounts[d.nearestMountAbove(name)]; controller != "" {
 		add(filesOnV1[controller])
 		return
 	}
@@ -208,7 +208,7 @@ func (d *Dir) writeBandwidth(dir, file, text string) error {
 	files := d.groups[dir].files
 	before := files[file]
 	files[file] = text
-	if d.checkQuotas(d.mountOf(dir), math.Inf(1)) != nil {
+	if d.checkQuotas(d.nearestMountAbove(dir), math.Inf(1)) != nil {
 		files[file] = before
 		return syscall.EINVAL
 	}
@@ -325,9 +325,9 @@ func (d *Dir) enableControllers(dir, text string) error {
 
 // killProcesses ends the processes in a cgroup and below, in every hierarchy.
 func (d *Dir) killProcesses(dir string) {
-	below := strings.TrimPrefix(dir, d.mountOf(dir))
+	below := strings.TrimPrefix(dir, d.nearestMountAbove(dir))
 	for name, g := range d.groups {
-		if rest := strings.TrimPrefix(name, d.mountOf(name)); rest == below || strings.HasPrefix(rest, below+"/") {
+		if rest := strings.TrimPrefix(name, d.nearestMountAbove(name)); rest == below || strings.HasPrefix(rest, below+"/") {
 			g.processes = nil
 		}
 	}

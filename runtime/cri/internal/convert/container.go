@@ -291,7 +291,8 @@ func Resources(r runtime.Resources) *cri.LinuxContainerResources {
 }
 
 // memoryPlusSwapLimit returns the sum of a memory and a swap limit, because the swap limit of CRI includes
-// memory. It returns zero if the swap limit is zero (not set), and Unlimited if one of them is negative.
+// memory. It returns zero if the swap limit is zero (not set). It returns Unlimited if one of the limits is
+// negative.
 func memoryPlusSwapLimit(memory, swap int64) int64 {
 	if swap == 0 {
 		return 0

@@ -97,7 +97,8 @@ func toCRINamespaces(n runtime.Namespaces) *cri.NamespaceOption {
 	return out
 }
 
-// nodeModeIf returns the namespace mode NODE if host is true, and the mode in otherwise if host is false.
+// nodeModeIf returns the namespace mode NODE if host is true. If host is false, it returns the mode in the
+// parameter otherwise.
 func nodeModeIf(host bool, otherwise cri.NamespaceMode) cri.NamespaceMode {
 	if host {
 		return cri.NamespaceMode_NODE

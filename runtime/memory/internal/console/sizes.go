@@ -52,9 +52,9 @@ func (s *terminalSize) decrementSizeSources() {
 	s.changed.Signal()
 }
 
-// waitForSize returns the current terminal size, and waits if no client has reported one yet. With onlyNew it
-// waits for a size that no earlier call with onlyNew has returned. It returns false if no client reports sizes
-// any longer, or if ctx ends.
+// waitForSize returns the current terminal size. If no client has reported a size yet, it waits for one. With
+// onlyNew it waits for a size that no earlier call with onlyNew has returned. It returns false if ctx ends, or
+// if no client reports sizes any longer.
 func (s *terminalSize) waitForSize(ctx context.Context, onlyNew bool) (runtime.TerminalSize, bool) {
 	for {
 		s.mu.Lock()

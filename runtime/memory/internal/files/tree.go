@@ -154,9 +154,10 @@ func pathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// createNode creates a directory, or an empty file that replaces an existing one. An existing directory stays.
-// It creates missing parent directories. It returns an error if the name is too long or the tree is full, or if
-// a file and a directory conflict.
+// createNode creates a directory or an empty file, and missing parent directories. An empty file replaces an
+// existing file. An existing directory stays. It returns an error if the name is too long, or if the tree is
+// full. It also returns an error if a file has the name of a new directory, or a directory the name of the new
+// file.
 func (t *Tree) createNode(name string, template node) (*node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,17 +168,18 @@ func (t *Tree) createNode(name string, template node) (*node, error) {
 		if i == 0 || name[i] != '/' {
 			continue
 		}
-		if _, err := t.createNodeLocked(name[:i], node{dir: true, mode: 0o755, modified: template.modified}); err != nil {
+		if _, err := t.createDirOrReplaceFileLocked(name[:i], node{dir: true, mode: 0o755, modified: template.modified}); err != nil {
 			return nil, err
 		}
 	}
-	return t.createNodeLocked(name, template)
+	return t.createDirOrReplaceFileLocked(name, template)
 }
 
-// createNodeLocked creates a directory, or an empty file that replaces an existing one, without its parent
-// directories. An existing directory is returned unchanged. It returns an error if the tree is full, or if a
-// file would replace a directory or a directory a file.
-func (t *Tree) createNodeLocked(name string, template node) (*node, error) {
+// createDirOrReplaceFileLocked creates a directory or an empty file. It does not create or check the parent
+// directories. An empty file replaces an existing file. An existing directory is returned unchanged. It returns
+// an error if a file has the name of the new directory, if a directory has the name of the new file, or if the
+// tree has no room.
+func (t *Tree) createDirOrReplaceFileLocked(name string, template node) (*node, error) {
 	n := t.mu.nodes[name]
 	switch {
 	case n == nil && len(t.mu.nodes) >= MaxTreeFiles:
