@@ -55,7 +55,7 @@ func prepareNewObject(o Object) {
 func (a *Admin) Get(_ context.Context, o Object) (Object, error) {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	stored, err := a.s.getLocked(keyOfObject(o))
+	stored, err := a.s.storedObjectOrNotFoundLocked(keyOfObject(o))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func restoreSpec(before, after Object) {
 // resets, in the copy, the fields that the request must not change. A bound pod cannot be moved to another
 // node.
 func (s *Server) updateObjectLocked(o Object, restoreFields func(before, after Object)) (Object, error) {
-	before, err := s.getLocked(keyOfObject(o))
+	before, err := s.storedObjectOrNotFoundLocked(keyOfObject(o))
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) updateObjectLocked(o Object, restoreFields func(before, after O
 func (a *Admin) Delete(_ context.Context, o Object, gracePeriodSeconds *int64) error {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	stored, err := a.s.getLocked(keyOfObject(o))
+	stored, err := a.s.storedObjectOrNotFoundLocked(keyOfObject(o))
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ func editObject[T any, P interface {
 }](a *Admin, k objectKey, edit func(*T)) error {
 	a.s.mu.Lock()
 	defer a.s.mu.Unlock()
-	before, err := a.s.getLocked(k)
+	before, err := a.s.storedObjectOrNotFoundLocked(k)
 	if err != nil {
 		return err
 	}

@@ -112,8 +112,9 @@ func (b *bench) createPod(short string, edits ...func(*v1.Pod)) *v1.Pod {
 	return pod
 }
 
-// bindToOtherNode is an edit for createPod. It binds the pod to another node.
-func (b *bench) bindToOtherNode(pod *v1.Pod) { pod.Spec.NodeName = b.h.Node + "-other" }
+// setNodeNameToOtherNode sets spec.nodeName of a pod to the name of another node. Tests pass it to createPod,
+// which calls it before it creates the pod.
+func (b *bench) setNodeNameToOtherNode(pod *v1.Pod) { pod.Spec.NodeName = b.h.Node + "-other" }
 
 // registerNode creates the Node object as the node, after the edits, or fails the case.
 func (b *bench) registerNode(edits ...func(*v1.Node)) *v1.Node {

@@ -31,7 +31,7 @@ func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.Persi
 		if err := c.c.checkReferencedLocked(r, claimNamesOf); err != nil {
 			return nil, err
 		}
-		o, err := c.c.s.getLocked(objectKey{r.Resource, namespace, name})
+		o, err := c.c.s.storedObjectOrNotFoundLocked(objectKey{r.Resource, namespace, name})
 		if err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (c claims) GetClaim(ctx context.Context, namespace, name string) (*v1.Persi
 func (c claims) GetVolume(ctx context.Context, name string) (*v1.PersistentVolume, error) {
 	r := Request{Verb: "get", Resource: "persistentvolumes", Name: name}
 	return doRequest(ctx, c.c, r, func() (*v1.PersistentVolume, error) {
-		o, err := c.c.s.getLocked(objectKey{r.Resource, "", name})
+		o, err := c.c.s.storedObjectOrNotFoundLocked(objectKey{r.Resource, "", name})
 		if err != nil {
 			return nil, c.c.newNodeAuthorizerError(r.Resource, name)
 		}

@@ -27,7 +27,7 @@ func (e events) CreateEvent(ctx context.Context, event *v1.Event) (*v1.Event, er
 func (e events) PatchEvent(ctx context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
 	r := Request{Verb: "patch", Resource: "events", Namespace: namespace, Name: name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, e.c, r, func() (*v1.Event, error) {
-		o, err := e.c.s.getLocked(objectKey{"events", namespace, name})
+		o, err := e.c.s.storedObjectOrNotFoundLocked(objectKey{"events", namespace, name})
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (t tokens) CreateToken(ctx context.Context, namespace, account string, requ
 		if err := t.admitTokenRequestLocked(namespace, account, &request.Spec); err != nil {
 			return nil, err
 		}
-		sa, err := t.c.s.getLocked(objectKey{"serviceaccounts", namespace, account})
+		sa, err := t.c.s.storedObjectOrNotFoundLocked(objectKey{"serviceaccounts", namespace, account})
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (t tokens) admitTokenRequestLocked(namespace, account string, spec *authent
 	if ref.UID == "" {
 		return refuse("requested token with a pod binding without a uid")
 	}
-	o, err := t.c.s.getLocked(podKey(namespace, ref.Name))
+	o, err := t.c.s.storedObjectOrNotFoundLocked(podKey(namespace, ref.Name))
 	if err != nil {
 		return err
 	}

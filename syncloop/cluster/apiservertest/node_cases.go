@@ -68,7 +68,7 @@ func mirrorRefused(b *bench) {
 		"of another UID":         func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "00000000-1111-2222-3333-444444444444" },
 		"of another owner":       func(pod *v1.Pod) { pod.OwnerReferences[0].Name = "other" },
 		"without a controller":   func(pod *v1.Pod) { pod.OwnerReferences[0].Controller = nil },
-		"bound elsewhere":        b.bindToOtherNode,
+		"bound elsewhere":        b.setNodeNameToOtherNode,
 		"with a service account": func(pod *v1.Pod) { pod.Spec.ServiceAccountName = "default" },
 		"with a secret":          func(pod *v1.Pod) { withVolume(pod, v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "s"}}) },
 		"with a config map":      func(pod *v1.Pod) { withConfigMap(pod, "c") },

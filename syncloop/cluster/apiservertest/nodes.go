@@ -19,7 +19,7 @@ type nodes struct{ c *Client }
 
 // hasUIDOfNodeLocked reports whether an owner reference has the UID of this node's Node object.
 func (c *Client) hasUIDOfNodeLocked(ref metav1.OwnerReference) bool {
-	node, err := c.s.getLocked(objectKey{"nodes", "", c.node})
+	node, err := c.s.storedObjectOrNotFoundLocked(objectKey{"nodes", "", c.node})
 	return err == nil && node.GetUID() == ref.UID
 }
 
@@ -36,7 +36,7 @@ func (n nodes) Get(ctx context.Context, name string) (*v1.Node, error) {
 		if err := n.c.requireThisNode(name); err != nil {
 			return nil, err
 		}
-		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
+		o, err := n.c.s.storedObjectOrNotFoundLocked(objectKey{"nodes", "", name})
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (n nodes) PatchStatus(ctx context.Context, name string, patch []byte) (*v1.
 func (n nodes) patchNode(ctx context.Context, resource, name string, patch []byte, restoreFields func(before, after *v1.Node)) (*v1.Node, error) {
 	r := Request{Verb: "patch", Resource: resource, Name: name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, n.c, r, func() (*v1.Node, error) {
-		o, err := n.c.s.getLocked(objectKey{"nodes", "", name})
+		o, err := n.c.s.storedObjectOrNotFoundLocked(objectKey{"nodes", "", name})
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func (l leases) Get(ctx context.Context, name string) (*coordinationv1.Lease, er
 		if err := l.requireLeaseOfThisNode(name); err != nil {
 			return nil, err
 		}
-		o, err := l.c.s.getLocked(objectKey{"leases", leaseNamespace, name})
+		o, err := l.c.s.storedObjectOrNotFoundLocked(objectKey{"leases", leaseNamespace, name})
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) (*coord
 		if err := l.requireLeaseOfThisNode(lease.Name); err != nil {
 			return nil, err
 		}
-		o, err := l.c.s.getLocked(keyOfObject(lease))
+		o, err := l.c.s.storedObjectOrNotFoundLocked(keyOfObject(lease))
 		switch {
 		case err != nil && lease.UID != "":
 			return nil, apierrors.NewConflict(groupResource("leases"), lease.Name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: ", lease.UID))

@@ -101,7 +101,7 @@ func objectUnrelated(b *bench) {
 
 func objectForeign(b *bench) {
 	object := b.createConfigMap("1")
-	b.createPod("a", b.bindToOtherNode, func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
+	b.createPod("a", b.setNodeNameToOtherNode, func(pod *v1.Pod) { withConfigMap(pod, object.Name) })
 	_, err := b.h.Server.Objects().ConfigMap(b.h.Namespace, object.Name).List(b.ctx, "")
 	b.requireReason(err, "List", metav1.StatusReasonForbidden)
 }
@@ -184,7 +184,7 @@ func tokenBound(b *bench) {
 func tokenRefused(b *bench) {
 	tokenBound(b)
 	pod := b.createPod("b", func(pod *v1.Pod) { withToken(pod, "vault") })
-	other := b.createPod("other", b.bindToOtherNode, func(pod *v1.Pod) { withToken(pod, "vault") })
+	other := b.createPod("other", b.setNodeNameToOtherNode, func(pod *v1.Pod) { withToken(pod, "vault") })
 	for what, request := range map[string]*authenticationv1.TokenRequest{
 		"of another node's pod": newTokenRequest(other, "vault"),
 		"of another audience":   newTokenRequest(pod, "bank"),

@@ -31,7 +31,7 @@ var podCases = []Case{
 }
 
 func podGet(b *bench) {
-	own, other := b.createPod("own"), b.createPod("other", b.bindToOtherNode)
+	own, other := b.createPod("own"), b.createPod("other", b.setNodeNameToOtherNode)
 	b.retryUntilAllowed("Get", func() error {
 		got, err := b.h.Server.Pods().Get(b.ctx, own.Namespace, own.Name)
 		b.Check(err != nil || got.UID == own.UID && got.ResourceVersion == own.ResourceVersion, "it is another pod")
@@ -99,7 +99,7 @@ func statusMissing(b *bench) {
 }
 
 func statusForeign(b *bench) {
-	_, err := b.patchStatus(b.createPod("a", b.bindToOtherNode), `{"phase":"Running"}`)
+	_, err := b.patchStatus(b.createPod("a", b.setNodeNameToOtherNode), `{"phase":"Running"}`)
 	b.requireReason(err, "the patch", metav1.StatusReasonForbidden)
 }
 
@@ -303,7 +303,7 @@ func deleteUID(b *bench) {
 }
 
 func deleteForeign(b *bench) {
-	pod := b.createPod("a", b.bindToOtherNode)
+	pod := b.createPod("a", b.setNodeNameToOtherNode)
 	b.createPod("own")
 	zero := int64(0)
 	b.requireReason(b.h.Server.Pods().Delete(b.ctx, podRef(pod), &zero), "Delete of another node's pod", metav1.StatusReasonForbidden)

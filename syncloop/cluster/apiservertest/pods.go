@@ -37,7 +37,7 @@ func (p pods) Get(ctx context.Context, namespace, name string) (*v1.Pod, error) 
 // getPodOfNodeLocked returns a stored pod that is bound to this node. It returns NotFound if the pod does not
 // exist, and a Forbidden error for a pod of another node.
 func (p pods) getPodOfNodeLocked(namespace, name string) (*v1.Pod, error) {
-	o, err := p.c.s.getLocked(podKey(namespace, name))
+	o, err := p.c.s.storedObjectOrNotFoundLocked(podKey(namespace, name))
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func storeCreated[T Object](s *Server, o T) (T, error) {
 func (p pods) PatchStatus(ctx context.Context, ref apiserver.PodRef, patch []byte) (*v1.Pod, error) {
 	r := Request{Verb: "patch", Resource: "pods/status", Namespace: ref.Namespace, Name: ref.Name, Keys: patchFieldPaths(patch), Body: patch}
 	return doRequest(ctx, p.c, r, func() (*v1.Pod, error) {
-		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
+		o, err := p.c.s.storedObjectOrNotFoundLocked(podKey(ref.Namespace, ref.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +110,7 @@ func (c *Client) admitPodStatus(before, after *v1.Pod) error {
 // updatePodLocked checks the metadata of a changed pod, completes and validates its status, and stores the pod.
 // It returns the stored pod.
 func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
-	if err := checkAndPreserveMetadata(before, after); err != nil {
+	if err := refuseConflictOrPreserveMetadata(before, after); err != nil {
 		return nil, err
 	}
 	if err := completeAndValidatePodStatus(before, after); err != nil {
@@ -125,7 +125,7 @@ func (s *Server) updatePodLocked(before, after *v1.Pod) (*v1.Pod, error) {
 
 func (p pods) Delete(ctx context.Context, ref apiserver.PodRef, gracePeriodSeconds *int64) error {
 	_, err := doRequest(ctx, p.c, Request{Verb: "delete", Resource: "pods", Namespace: ref.Namespace, Name: ref.Name}, func() (struct{}, error) {
-		o, err := p.c.s.getLocked(podKey(ref.Namespace, ref.Name))
+		o, err := p.c.s.storedObjectOrNotFoundLocked(podKey(ref.Namespace, ref.Name))
 		if err != nil {
 			return struct{}{}, err
 		}

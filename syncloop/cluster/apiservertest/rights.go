@@ -143,7 +143,7 @@ func (c *Client) admitMirrorPodLocked(pod *v1.Pod) error {
 	case refs[0].BlockOwnerDeletion != nil && *refs[0].BlockOwnerDeletion:
 		why = "must not set blockOwnerDeletion on an owner reference"
 	case !c.hasUIDOfNodeLocked(refs[0]):
-		if _, err := c.s.getLocked(objectKey{"nodes", "", c.node}); err != nil {
+		if _, err := c.s.storedObjectOrNotFoundLocked(objectKey{"nodes", "", c.node}); err != nil {
 			return err
 		}
 		why = "can only create mirror pods with an owner reference of its UID"

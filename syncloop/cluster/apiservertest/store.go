@@ -142,8 +142,9 @@ func (s *Server) appendAndQueueChangeLocked(k objectKey, before, after Object) {
 	}
 }
 
-// getLocked returns the stored object, or a NotFound error. The caller must not change the object.
-func (s *Server) getLocked(k objectKey) (Object, error) {
+// storedObjectOrNotFoundLocked returns the stored object itself, not a copy. The caller must not change the
+// object. It returns a NotFound error if the object does not exist.
+func (s *Server) storedObjectOrNotFoundLocked(k objectKey) (Object, error) {
 	o, ok := s.mu.objects[k]
 	if !ok {
 		return nil, apierrors.NewNotFound(groupResource(k.resource), k.name)
@@ -216,7 +217,7 @@ func (s *Server) storeLocked(k objectKey, before, after Object) {
 // period nor finalizers left, it is removed instead.
 func (s *Server) updateOrRemoveLocked(before, after Object) (Object, error) {
 	k := keyOfObject(before)
-	if err := checkAndPreserveMetadata(before, after); err != nil {
+	if err := refuseConflictOrPreserveMetadata(before, after); err != nil {
 		return nil, err
 	}
 	after.SetResourceVersion(before.GetResourceVersion())
@@ -245,10 +246,10 @@ func (s *Server) removeLocked(k objectKey) {
 	s.appendAndQueueChangeLocked(k, from, nil)
 }
 
-// checkAndPreserveMetadata refuses an update with another UID, another resource version, or a new finalizer on
-// an object that is being deleted. It then copies from before to after the metadata that an update must not
-// change.
-func checkAndPreserveMetadata(before, after Object) error {
+// refuseConflictOrPreserveMetadata returns an error for an update with another UID, another resource version,
+// or a new finalizer on an object that is being deleted. For any other update it copies from before to after
+// the metadata that an update must not change, such as the creation time, and returns nil.
+func refuseConflictOrPreserveMetadata(before, after Object) error {
 	resource := groupResource(resourceOf(before))
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
 		return apierrors.NewConflict(resource, before.GetName(),

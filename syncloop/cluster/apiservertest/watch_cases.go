@@ -30,7 +30,7 @@ func listPods(b *bench) {
 	l, err := b.h.Server.PodFeed().List(b.ctx, "")
 	b.Must(err, "List")
 	b.Check(len(l.Items) == 0 && isNewerVersion(l.ResourceVersion, "0"), "%d pods at version %q", len(l.Items), l.ResourceVersion)
-	b.createPod("other", b.bindToOtherNode)
+	b.createPod("other", b.setNodeNameToOtherNode)
 	own := b.createPod("own")
 	l, err = b.h.Server.PodFeed().List(b.ctx, "")
 	b.Must(err, "List")
@@ -99,7 +99,7 @@ func watchResume(b *bench) {
 func watchOwn(b *bench) {
 	w := startWatch(b, b.h.Server.PodFeed(), apiserver.WatchOptions{SendInitialEvents: true})
 	w.readInitialEvents()
-	b.createPod("other", b.bindToOtherNode)
+	b.createPod("other", b.setNodeNameToOtherNode)
 	b.createPod("own")
 	w.requireEvents("ADDED " + b.objectName("own"))
 }

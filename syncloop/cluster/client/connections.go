@@ -111,7 +111,7 @@ func newConnections(cfg *rest.Config, token *tokenFile, responseTimeout time.Dur
 	if cfg.Proxy != nil {
 		proxy = cfg.Proxy
 	}
-	certificates := newCertFilesIfReadable(cfg, settings)
+	certificates := newCertAndCAFilesIfAnyReadable(cfg, settings)
 	c := &connections{files: certificates, token: token, newPool: func() *pool {
 		t := &http.Transport{
 			Proxy: proxy, DialContext: dial, TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: responseTimeout,

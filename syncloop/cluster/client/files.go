@@ -27,9 +27,10 @@ type certFiles struct {
 	authorities               *x509.CertPool
 }
 
-// newCertFilesIfReadable returns the certificate files of a configuration after it has read them. It returns
-// nil if the configuration contains the certificates inline, or if no file can be read.
-func newCertFilesIfReadable(cfg *rest.Config, settings *transport.Config) *certFiles {
+// newCertAndCAFilesIfAnyReadable returns the client certificate, key and CA files of a configuration after it
+// has read them. It leaves out files whose content the configuration contains inline. It returns nil if there
+// are no files, or if no file can be read.
+func newCertAndCAFilesIfAnyReadable(cfg *rest.Config, settings *transport.Config) *certFiles {
 	f := &certFiles{}
 	if settings.TLS.ReloadTLSFiles {
 		f.cert, f.key = settings.TLS.CertFile, settings.TLS.KeyFile

@@ -142,9 +142,10 @@ func (f *Follower[T]) Objects() ([]T, bool) {
 	return f.mu.machine.Objects()
 }
 
-// takeChanges returns the changes since its last call. known is false if the single changes are unknown, as at
-// first and after a list. The caller then calls Objects.
-func (f *Follower[T]) takeChanges() (changes []follow.Change[T], known bool) {
+// takeChangesUnlessOnlyListKnown returns the changes since its last call. known is false for the first call and
+// after a list from the server, because the server then sent only objects, not changes. The caller then calls
+// Objects to read all objects.
+func (f *Follower[T]) takeChangesUnlessOnlyListKnown() (changes []follow.Change[T], known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.machine.Take()

@@ -118,7 +118,7 @@ func (p *Pods) publishChanges(ctx context.Context, sink source.Sink) error {
 	p.published = false
 	single, _ := sink.(source.ChangeSink)
 	for {
-		changes, known := p.follower.takeChanges() // Before Objects: a change in between is seen twice, and the second time it is no change.
+		changes, known := p.follower.takeChangesUnlessOnlyListKnown() // Before Objects: a change in between is seen twice, and the second time it is no change.
 		if known && single != nil && p.published {
 			p.applyChanges(changes, single)
 		} else if pods, ok := p.follower.Objects(); ok {

@@ -292,8 +292,11 @@ func (r *Reconciler) reconcileName(ctx context.Context, fullName string) {
 	r.scheduleNextCheckAfterAction(ctx, fullName, n, action, err)
 }
 
-// scheduleNextCheckAfterAction schedules the next check of a static pod name after an action: after a backoff
-// if the action has failed, which it logs, and otherwise when the watch should have shown the action.
+// scheduleNextCheckAfterAction schedules the next check of a static pod's name after an action on its mirror
+// pod. After a failed action it logs a warning, unless ctx has ended, and the next check follows after a
+// backoff that grows with each failure. After a successful action the next check follows when the watch should
+// have shown the action. That time grows if the same action is repeated. After a creation it also counts the
+// creation for the backoff of the next creation.
 func (r *Reconciler) scheduleNextCheckAfterAction(ctx context.Context, fullName string, n *nameState, action Action, err error) {
 	now := r.executor.Now()
 	if err != nil && ctx.Err() == nil {

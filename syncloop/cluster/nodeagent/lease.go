@@ -35,8 +35,10 @@ func (a *Agent) runLeaseLoop(ctx context.Context) {
 	}
 }
 
-// renewLease renews the node's lease. If it knows no lease, it reads the lease first, reports another holder,
-// and creates the lease if the server has none. It does nothing without a Node object.
+// renewLease renews the Lease of the node. If the agent has no Lease object, it first reads the Lease from the
+// server, and creates it if the server has none. If the Lease that it has read names another holder, it logs an
+// error, calls Hooks.OtherHolder, and takes the Lease over. Without a Node object it does nothing and returns
+// nil.
 func (a *Agent) renewLease(ctx context.Context) error {
 	a.mu.Lock()
 	node, known := a.mu.node, a.mu.lease

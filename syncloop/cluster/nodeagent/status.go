@@ -126,7 +126,7 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 	node, err := a.cfg.Server.Nodes().Create(ctx, want)
 	switch {
 	case a.reportResult(err) == nil:
-		a.storeRegisteredNode(node, begun)
+		a.storeNodeAndRecordFirstRegistration(node, begun)
 		a.recordEvents(nodestatus.Events(&v1.Node{}, node), node)
 		a.storeSentStatus(node, want.Status)
 	case isExistingOrForbidden(err):
@@ -164,13 +164,14 @@ func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts node
 		}
 	}
 	a.forgetSentAndReportReplacement(node)
-	a.storeRegisteredNode(node, begun)
+	a.storeNodeAndRecordFirstRegistration(node, begun)
 	return a.patchStatus(ctx, nil, nodestatus.Status(&node.Status, facts))
 }
 
-// storeRegisteredNode stores the Node object that the agent has created or adopted, and its UID. At the first
-// registration it also records the event Starting.
-func (a *Agent) storeRegisteredNode(node *v1.Node, readAt time.Time) {
+// storeNodeAndRecordFirstRegistration stores the Node object that the agent has created or adopted, its UID,
+// and the current time as the time of registration. At the first registration it also records the event
+// Starting.
+func (a *Agent) storeNodeAndRecordFirstRegistration(node *v1.Node, readAt time.Time) {
 	a.mu.Lock()
 	first := a.mu.ours == ""
 	a.mu.ours, a.mu.since = node.UID, a.executor.Now()

@@ -129,7 +129,7 @@ func (s *Claims) readAndCheckVolume(ctx context.Context, pod *v1.Pod, v *v1.Volu
 	if err == nil {
 		b.volume, b.pod, b.exclusive = volume.Name, pod.Namespace+"/"+pod.Name, slices.Contains(volume.Spec.AccessModes, v1.ReadWriteOncePod)
 		b.source = volume.Spec.PersistentVolumeSource
-		err = checkVolumeUsable(claim, volume)
+		err = checkVolumeBoundWithAbsoluteHostPath(claim, volume)
 	}
 	if err == nil && volume.Spec.NodeAffinity != nil {
 		err = s.checkNodeAffinity(ctx, volume.Spec.NodeAffinity.Required)
@@ -164,9 +164,9 @@ func claimProblem(pod *v1.Pod, v *v1.Volume, claim *v1.PersistentVolumeClaim) st
 	return ""
 }
 
-// checkVolumeUsable returns an error if the persistent volume is bound to another claim, is neither hostPath
-// nor local, or has a relative path.
-func checkVolumeUsable(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
+// checkVolumeBoundWithAbsoluteHostPath returns an error if the persistent volume is not bound to the claim, if
+// it is neither hostPath nor local, or if its path is not absolute.
+func checkVolumeBoundWithAbsoluteHostPath(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
 	var at string
 	switch source := &volume.Spec.PersistentVolumeSource; {
 	case volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.UID != claim.UID:

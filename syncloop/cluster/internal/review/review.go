@@ -109,7 +109,7 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	if known, ok := r.tokens.get(key, r.executor.Now()); ok {
 		return known.user, known.ok, nil
 	}
-	answer, err := requestReview(request.Context(), r, r.cfg.Reviews.CreateTokenReview, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
+	answer, err := requestReviewWithRetries(request.Context(), r, r.cfg.Reviews.CreateTokenReview, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
 	if err != nil {
 		return user, false, fmt.Errorf("review: token: %w", err)
 	}
@@ -173,7 +173,7 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 	if known, ok := r.decisions.get(string(question), r.executor.Now()); ok {
 		return known.allowed, known.reason, nil
 	}
-	answer, err := requestReview(ctx, r, r.cfg.Reviews.CreateSubjectAccessReview, &authorizationv1.SubjectAccessReview{Spec: spec})
+	answer, err := requestReviewWithRetries(ctx, r, r.cfg.Reviews.CreateSubjectAccessReview, &authorizationv1.SubjectAccessReview{Spec: spec})
 	if err != nil {
 		return false, "", fmt.Errorf("review: access: %w", err)
 	}
@@ -188,9 +188,10 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 	return known.allowed, known.reason, nil
 }
 
-// requestReview sends a review and returns the response. It retries an error that another attempt may change,
-// up to a number of attempts with growing pauses.
-func requestReview[T any](ctx context.Context, r *Reviewer, review func(context.Context, T) (T, error), question T) (answer T, err error) {
+// requestReviewWithRetries sends a review and returns the response. It repeats a review after a transient
+// error, with growing pauses, until it has made a fixed number of attempts. It returns any other error at once.
+// If ctx ends during a pause, it returns the last error.
+func requestReviewWithRetries[T any](ctx context.Context, r *Reviewer, review func(context.Context, T) (T, error), question T) (answer T, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
 		answer, err = review(ctx, question)

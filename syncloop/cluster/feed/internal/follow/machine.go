@@ -228,7 +228,7 @@ func (m *Machine[T]) Ended(err error, now time.Time) {
 	}
 	m.chooseActionAfterWatchError(err, !m.awaitsInitialEvents && (lived || m.events > 0 && m.shortStreamCount <= maxShortStreams))
 	if m.do == Watch && !m.awaitsInitialEvents && m.events == 0 && now.Sub(m.began) >= silentStreamDuration {
-		m.setNextToFullRead()
+		m.setNextToInitialWatchOrList()
 	}
 }
 
@@ -246,23 +246,23 @@ func (m *Machine[T]) chooseActionAfterWatchError(err error, worked bool) {
 	answered := apierrors.ReasonForError(err) != metav1.StatusReasonUnknown
 	switch {
 	case isVersionLost(err) && !m.awaitsInitialEvents:
-		m.setNextToFullRead()
+		m.setNextToInitialWatchOrList()
 		if m.historyLost {
 			m.scheduleRetry(err, m.do)
 		}
 		m.historyLost = true
 	case m.awaitsInitialEvents && m.isInitialEventsUnsupported(err):
 		m.initialEventsUnsupported = true
-		m.setNextToFullRead()
+		m.setNextToInitialWatchOrList()
 	case !answered && worked:
 		m.do = Watch // The connection was closed, regularly or not.
 	case answered && !m.awaitsInitialEvents && apierrors.IsInternalError(err):
-		m.setNextToFullRead()
+		m.setNextToInitialWatchOrList()
 		m.scheduleRetry(err, m.do)
 	default:
 		m.scheduleRetry(err, Watch)
 		if m.unreachable { // The next server process may have other data.
-			m.setNextToFullRead()
+			m.setNextToInitialWatchOrList()
 			m.next, m.do = m.do, Wait
 		}
 	}
@@ -280,9 +280,9 @@ func (m *Machine[T]) isInitialEventsUnsupported(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// setNextToFullRead makes a read of the whole collection the next action: a watch with initial events, or a list if
-// the server does not support these.
-func (m *Machine[T]) setNextToFullRead() {
+// setNextToInitialWatchOrList makes a read of the whole collection the next action. The action is a watch with
+// initial events. It is a list if the server does not support initial events.
+func (m *Machine[T]) setNextToInitialWatchOrList() {
 	if m.do, m.awaitsInitialEvents = Watch, true; m.initialEventsUnsupported {
 		m.do, m.awaitsInitialEvents = List, false
 	}
