@@ -206,9 +206,10 @@ func (p *unstartedPods) recordAndPublishRejection(pod *v1.Pod, result PodAdmitRe
 	p.config.Rejected(pod, result.Reason, result.Message)
 }
 
-// storeRejectionAndPublishStatus stores that a pod is rejected, ends its wait for admission if it waits,
-// publishes the given terminal status, and saves it for the next agent. While an earlier pod with the same UID
-// terminates, the status is published later, unless a status of this pod was published before.
+// storeRejectionAndPublishStatus stores that a pod is rejected, and ends its wait for admission if it waits. It
+// publishes the given terminal status, and saves it for the next process. While an earlier pod with the same
+// UID terminates, it publishes the status later. It publishes at once even then if a status of this pod was
+// published before.
 func (p *unstartedPods) storeRejectionAndPublishStatus(pod *v1.Pod, status v1.PodStatus) {
 	w := p.readRecord(pod.UID).waiter
 	own := w != nil && w.published
@@ -225,9 +226,10 @@ func (p *unstartedPods) storeRejectionAndPublishStatus(pod *v1.Pod, status v1.Po
 	p.publishOrHoldStatus(pod, status)
 }
 
-// isActiveNotRejectedOrWaiting returns false if the pod was rejected or waits for admission, or if its status
-// is terminal and it has no worker (HC-7). It also returns false if its worker reports that all containers have
-// stopped, unless a newer pod with the same UID starts afterwards and was not evicted.
+// isActiveNotRejectedOrWaiting reports whether a pod may use resources of the node. It returns false if the pod
+// was rejected or waits for admission, or if its status is terminal and it has no worker (HC-7). It also
+// returns false if its worker reports that all containers have stopped. That last rule does not apply if a
+// newer pod with the same UID, which was not evicted, starts afterwards.
 func (s *podStates) isActiveNotRejectedOrWaiting(pod *v1.Pod) bool {
 	if s.isRejectedOrWaiting(pod.UID) {
 		return false

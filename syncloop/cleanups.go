@@ -45,7 +45,7 @@ func (h *Handlers) HandlePodCleanups(context.Context) error {
 	c.startMissingWorkers()
 	c.startWorkersOfRunningWaitingPods()
 	c.killDeletedTerminalPods()
-	c.killOrphans()
+	c.killOrphansUnlessDeferred()
 	c.killAndReaddStaticPodsWithoutName()
 	c.clearStaleHadWorker()
 	if all {
@@ -129,9 +129,10 @@ func (c *cleanup) killDeletedTerminalPods() {
 	}
 }
 
-// killOrphans kills each running pod that has no worker and should not run. While a source may still name a pod
-// of an earlier agent, it defers the kill of that pod, unless the pod blocks another pod (B-132, HC-9).
-func (c *cleanup) killOrphans() {
+// killOrphansUnlessDeferred kills each orphan: a pod that may run in the runtime, has no worker and should not
+// run. It defers the kill while a source may still name a pod that an earlier process of the agent started. It
+// does not defer the kill of a pod whose name or host port a desired pod needs. (B-132, HC-9)
+func (c *cleanup) killOrphansUnlessDeferred() {
 	for i := range c.running {
 		if pod := &c.running[i]; pod.MayRun() && c.isOrphan(pod) && !c.deferKillIfInGrace(pod) {
 			c.killOrphan(pod)
@@ -140,8 +141,9 @@ func (c *cleanup) killOrphans() {
 }
 
 // isOrphan reports whether a pod of the runtime has no worker and should not run. A desired pod should not run
-// if it was rejected, waits, or has a terminal status. Another pod should not run if all its possible sources
-// have delivered their pods without it, or if another static pod has its full name.
+// if it was rejected, waits for admission, or has a terminal status. Another pod should not run if all its
+// possible sources have delivered their pods without it. It should also not run if another static pod has its
+// full name.
 func (o *orphans) isOrphan(pod *runtime.Pod) bool {
 	if o.config.Workers.View(pod.UID).Known {
 		return false

@@ -120,16 +120,17 @@ func (d *Deadlines) updateQueueAndTerminateDuePods() (next time.Time, hasNext bo
 // queueAtDeadlineOrRemove queues a pod at the time of its active deadline. It removes the pod from the queue if
 // it has no deadline to wait for, for example because it has not started or terminates.
 func (d *Deadlines) queueAtDeadlineOrRemove(uid types.UID) {
-	if _, at, ok := d.findDeadline(uid); ok {
+	if _, at, ok := d.findDeadlineOfActivePod(uid); ok {
 		d.queue.EnqueueAt(uid, at)
 		return
 	}
 	d.queue.Remove(uid)
 }
 
-// findDeadline returns a desired pod and the time of its active deadline. It returns false if the pod has no
-// deadline, no worker or no start time, is terminating, or has a terminal or finished status (AD-1).
-func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
+// findDeadlineOfActivePod returns a desired pod and the time of its active deadline. ok is false if the pod is
+// not desired, or has no activeDeadlineSeconds, no worker or no start time in its status. ok is also false if
+// the pod's termination was requested, if its phase is Failed or Succeeded, or if its worker has terminated it.
+func (d *Deadlines) findDeadlineOfActivePod(uid types.UID) (pod *v1.Pod, at time.Time, ok bool) {
 	pod, ok = d.config.Desired.GetPodByUID(uid)
 	if !ok || pod.Spec.ActiveDeadlineSeconds == nil {
 		return nil, time.Time{}, false
@@ -146,9 +147,9 @@ func (d *Deadlines) findDeadline(uid types.UID) (pod *v1.Pod, at time.Time, ok b
 }
 
 // terminateIfDue records an event and kills the pod if its active deadline has passed. If the deadline is
-// later, it queues the pod again; if the pod has none, it does nothing.
+// later, it queues the pod again. Without a deadline it does nothing.
 func (d *Deadlines) terminateIfDue(uid types.UID) {
-	pod, at, ok := d.findDeadline(uid)
+	pod, at, ok := d.findDeadlineOfActivePod(uid)
 	if !ok {
 		return
 	}

@@ -102,8 +102,8 @@ var (
 	errRuns       = errors.New("syncloop: the pod was removed and still runs")
 )
 
-// checkNotRunning returns an error if the pod runs and has no worker, or if the runtime has not been listed
-// yet.
+// checkNotRunning returns an error if the pod runs in the runtime and has no worker. It also returns an error
+// if the runtime has not been listed yet.
 func (v nodeView) checkNotRunning(uid types.UID) error {
 	if seen, _ := v.config.Runtime.Healthy(); !seen {
 		return errUnobserved

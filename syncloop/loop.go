@@ -123,7 +123,7 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	defer l.endStepAndReleaseFlushes(flushes)
 	l.handleUpdates(ctx, l.config.Updates.TakeAll(nil))
 	l.changed = l.changes.TakeAll(l.changed[:0])
-	l.handleRuntimeChanges(ctx, l.changed)
+	l.requestHousekeepingAndSyncChangedPods(ctx, l.changed)
 	l.storeProbeResultsAndSyncPods(ctx)
 	l.requested = l.syncRequests.TakeAll(l.requested[:0])
 	for _, request := range l.requested {
@@ -350,9 +350,9 @@ func (l *Loop) callHandler(ctx context.Context, call string, handler func(contex
 	}
 }
 
-// handleRuntimeChanges requests housekeeping for each change in the runtime, and syncs the changed pod if it is
-// desired. A pod whose only change is a removed container is not synced (SL-9).
-func (l *Loop) handleRuntimeChanges(ctx context.Context, changed []pleg.Change) {
+// requestHousekeepingAndSyncChangedPods requests housekeeping for each change in the runtime. It syncs the
+// changed pod if the pod is desired. It does not sync a pod whose only change is a removed container. (SL-9)
+func (l *Loop) requestHousekeepingAndSyncChangedPods(ctx context.Context, changed []pleg.Change) {
 	for _, c := range changed {
 		l.markHousekeepingNeeded()
 		if pod, ok := l.config.Desired.GetPodByUID(c.UID); ok && c.Events != pleg.ContainerRemoved {

@@ -173,9 +173,9 @@ func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.Cl
 // from the spec.
 var shownWithoutDetails = &runtime.Pod{}
 
-// lastShownPod returns a pod as the runtime listed it last. If the stored listing has no details of the pod, it
-// reads the newest one, and returns a pod with only the UID if that does not list it. It returns nil if the pod
-// was not running in the stored listing.
+// lastShownPod returns a pod as the runtime listed it last. It returns nil if the pod was not running in the
+// stored listing. If that listing has no details of the pod, it reads the newest listing. If the newest listing
+// lacks the pod, it returns a pod with only the UID.
 func (s *podStates) lastShownPod(uid types.UID) *runtime.Pod {
 	if seen := s.readRecord(uid).shown; seen != shownWithoutDetails {
 		return seen
@@ -207,8 +207,8 @@ func (s *podStates) allocationPodOfOrphan(pod *runtime.Pod) allocation.Pod {
 }
 
 // podFromRuntime returns a v1.Pod for a pod of the runtime, with its running containers, its source annotation
-// and its first start time. Its phase is Running if a container runs; it is Unknown if none does, because the
-// runtime does not know the restart policy.
+// and its first start time. The phase is Running if a container runs. If none runs, the phase is Unknown,
+// because the runtime does not know the restart policy.
 func podFromRuntime(pod *runtime.Pod) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}, Status: v1.PodStatus{Phase: v1.PodUnknown}}
 	for _, c := range pod.Containers {

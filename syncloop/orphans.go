@@ -60,9 +60,9 @@ func (o *orphans) possibleSources(pod *runtime.Pod) []string {
 	return owners
 }
 
-// maySourceStillNamePod reports whether a source may still name a running pod that an earlier agent has
-// started. It returns false if the UID had a worker of this process, or if the orphan grace of all its possible
-// sources is over.
+// maySourceStillNamePod reports whether a source may still name a running pod that an earlier process of the
+// agent started. It returns false if the UID had a worker of this process. It also returns false if the orphan
+// grace (the time in which sources may deliver their pods) of all its possible sources is over.
 func (o *orphans) maySourceStillNamePod(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false

@@ -145,8 +145,9 @@ func (p *unstartedPods) storeAndPublishWaiting(pod *v1.Pod, effect allocation.Ef
 	p.publishWaiting(w)
 }
 
-// waitingReason returns the status reason of a waiting pod: Unschedulable if the node is full, the reason of
-// the handler that lets the pod wait, or AdmissionDeferred if neither applies.
+// waitingReason returns the status reason of a pod that waits for admission. The reason is Unschedulable if the
+// node is full. If a handler lets the pod wait, it is the reason of that handler. If neither applies, it is
+// AdmissionDeferred.
 func waitingReason(answer allocation.Answer) string {
 	switch {
 	case answer.WaitsWhenFull:

@@ -62,9 +62,9 @@ func (t *Table) Answer(id, revision uint64, a Answer, now time.Time, effects []E
 	return t.decideUntilHandlerNeeded(now, effects)
 }
 
-// decideUntilHandlerNeeded decides about the new pods and then, if a review is in progress, about the waiting
-// pods. It appends the effect of each decision. If the answer of an admission handler is needed, it appends an
-// Ask effect and returns; while such an answer is outstanding, it does nothing.
+// decideUntilHandlerNeeded decides about the new pods and appends the effect of each decision. During a review
+// it then also decides about the waiting pods. If it needs the answer of an admission handler, it appends an
+// Ask effect and returns. While such an answer is outstanding, it does nothing.
 func (t *Table) decideUntilHandlerNeeded(now time.Time, effects []Effect) []Effect {
 	if t.open != nil && t.open.revision != t.revision {
 		t.open = nil // Every answer may have changed.

@@ -198,8 +198,9 @@ func (d *decision) startBlockerSearch() {
 	d.step, d.candidateIndex, d.removed = searchBlockers, 0, d.candidates[:1]
 }
 
-// handleConfirmBlockers handles the answer to "does the pod fit while one of the found blockers still runs?".
-// If yes, that blocker is dropped; if not, it is kept. After the last blocker the decision is complete.
+// handleConfirmBlockers handles the answer to the question "does the pod fit while one of the found blockers
+// still runs?". With the answer yes, the blocker that still runs is dropped. With the answer no, it is kept.
+// After the last blocker the decision is complete.
 func (d *decision) handleConfirmBlockers(a Answer) {
 	if uid := d.removed[d.candidateIndex]; a.Admit {
 		d.removed = slices.Delete(slices.Clone(d.removed), d.candidateIndex, d.candidateIndex+1)

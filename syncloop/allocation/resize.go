@@ -129,9 +129,9 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 	return effects
 }
 
-// decideResize decides about the resize request of one pod. If it is accepted, the pod counts with the new
-// resources and loses the request; if a resource decreases, all deferred requests are decided again. It appends
-// an effect if the request is accepted, or if its state or reason has changed.
+// decideResize decides about the resize request of one pod. An accepted request makes the pod count with the
+// new resources and is then deleted. If a resource decreases, it also decides all deferred requests again. It
+// appends an effect if the request is accepted, or if its state or reason has changed.
 func (t *Table) decideResize(uid types.UID, request *resize, effects []Effect) []Effect {
 	state, answer := t.checkResize(uid, request)
 	if state == NoResize {

@@ -165,7 +165,7 @@ func (t *Table) dropIfEmpty(uid types.UID, r *record) {
 }
 
 // setState sets the state of the newest pod with a UID and clears what else was stored about that pod. w is the
-// waiting entry, or nil. The record is created if it is missing, and deleted if it is empty afterwards.
+// waiting entry, or nil. A missing record is created. A record that is empty afterwards is deleted.
 func (t *Table) setState(uid types.UID, state State, w *waiter) {
 	r := t.ensureRecord(uid)
 	*r.newestIncarnation() = incarnation{state: state, wait: w}
@@ -363,8 +363,8 @@ func (t *Table) recordChange(uid types.UID, parts uint8) {
 	}
 }
 
-// waitRank returns the rank of a pod in the order of the waiting pods, the highest first. The rank is the
-// priority if pods may wait on a full node, and equal for all pods if not.
+// waitRank returns the rank of a pod in the order of the waiting pods; the highest rank comes first. If pods
+// may wait on a full node, the rank is the priority. If not, all pods have the same rank.
 func (t *Table) waitRank(pod *Pod) int32 { return Rank(pod.Priority, t.waitWhenFull) }
 
 // Rank returns the rank of a pod with this priority among the waiting pods of a table with this WaitWhenFull.

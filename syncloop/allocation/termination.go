@@ -114,8 +114,8 @@ func (t *Table) Observe(uid types.UID, o Observed, now time.Time, podWithClaims 
 }
 
 // startTermination stores that a pod of the UID terminates, and counts its claims as terminating. If the record
-// had another pod, that pod becomes the successor. If it was the terminating pod itself, the pod counts twice
-// until the caller calls Remove.
+// had another pod, that pod becomes the successor. If the record had the same pod, the pod counts twice until
+// the caller calls Remove.
 func (t *Table) startTermination(uid types.UID, r *record, termination Termination) {
 	if r.current.state != Terminating {
 		r.current.resize = nil // A terminating pod is not resized.

@@ -168,9 +168,9 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 // minKept is the number of pods for which an empty list keeps its memory.
 const minKept = 64
 
-// ensureLedger returns the set of pods to which a pod is added: the admitted pods if waits is false, and the
-// waiting pods of this rank if waits is true. A rank is a position in the order of the waiting pods, such as
-// their priority. The set of a rank is created if it is missing.
+// ensureLedger returns the set of pods to which a pod is added. That is the set of admitted pods if waits is
+// false, and the set of waiting pods of this rank if waits is true. A rank is a position in the order of the
+// waiting pods, such as their priority. A missing set of a rank is created.
 func (u *Usage) ensureLedger(waits bool, rank int32) *ledger {
 	if !waits {
 		return &u.admitted

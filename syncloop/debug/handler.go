@@ -126,8 +126,9 @@ func routes(config Config) []route {
 	return append(all, indexRoutes(config, all)...)
 }
 
-// healthAndMetricsRoutes returns the routes of health and metrics, which show no spec of a pod. It leaves out metrics
-// that the Config does not have.
+// healthAndMetricsRoutes returns the routes /healthz, /readyz, /metrics and /metrics/resource. It leaves out a
+// metrics route whose handler is not in the Config. These routes show no spec of a pod, so the caller can serve
+// them to more clients than the other routes.
 func healthAndMetricsRoutes(config Config) []route {
 	all := []route{
 		{"GET /healthz", addManifestFaultsIfVerbose(config, healthHandler(config.Health))},

@@ -105,7 +105,7 @@ func New(config Config) (*Recorder, error) {
 // Event implements runtime.EventRecorder. It accepts a *v1.Pod, a *v1.Node or a *v1.ObjectReference, and drops
 // an event about any other object.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
-	ref, err := objectReference(object)
+	ref, err := referenceToPodOrNode(object)
 	if err != nil {
 		r.cfg.Log.Error("an event was dropped", "reason", reason, "message", message, "err", err)
 		return
@@ -142,9 +142,9 @@ func (r *Recorder) logDropped(e *v1.Event, err error) {
 	}
 }
 
-// objectReference returns the reference of an event to a pod or a node, or a copy of a given reference. Any
-// other object is an error.
-func objectReference(object k8sruntime.Object) (v1.ObjectReference, error) {
+// referenceToPodOrNode returns the reference of an event to a pod or a node. If the object is an
+// ObjectReference, it returns a copy. It returns an error for any other object and for a nil pointer.
+func referenceToPodOrNode(object k8sruntime.Object) (v1.ObjectReference, error) {
 	ref := v1.ObjectReference{APIVersion: "v1"}
 	var meta metav1.Object
 	switch o := object.(type) {

@@ -118,7 +118,7 @@ func (p Policy) Decide(h History, o Observations, pods []Pod, now time.Time) Dec
 	acting := s.findActingThresholds()
 	s.setConditions()
 	if !s.evictPodsOverLocalLimits() && !s.waitsForVictim(acting) && len(acting) > 0 {
-		s.reclaimOrEvict(acting[0])
+		s.decideReclaimThenEviction(acting[0])
 	}
 	if len(s.decision.Reclaim) == 0 {
 		s.next.reclaimedFor = ""
@@ -187,10 +187,10 @@ func (s *pass) findUnobservedSignals() {
 func (s *pass) findActingThresholds() (acting []Threshold) {
 	for _, t := range s.policy.Thresholds {
 		o, observed := s.freshObservation(t.Signal)
-		since, wasMet := s.last.metSince[t.historyKey()]
-		if observed && !t.isMet(o, false) && (!s.last.acted[t.historyKey()] || !t.isMet(o, true)) {
-			delete(s.next.metSince, t.historyKey())
-			delete(s.next.acted, t.historyKey())
+		since, wasMet := s.last.metSince[t.historyKeyWithoutValue()]
+		if observed && !t.isMet(o, false) && (!s.last.acted[t.historyKeyWithoutValue()] || !t.isMet(o, true)) {
+			delete(s.next.metSince, t.historyKeyWithoutValue())
+			delete(s.next.acted, t.historyKeyWithoutValue())
 			continue
 		}
 		if !observed && !wasMet {
@@ -199,7 +199,7 @@ func (s *pass) findActingThresholds() (acting []Threshold) {
 		if !wasMet {
 			since = s.now
 		}
-		s.next.metSince[t.historyKey()] = since
+		s.next.metSince[t.historyKeyWithoutValue()] = since
 		s.next.pressureAt[t.Signal.Condition()] = s.now
 		if !observed {
 			continue
@@ -208,7 +208,7 @@ func (s *pass) findActingThresholds() (acting []Threshold) {
 			s.wakeAt(since.Add(t.Grace))
 			continue
 		}
-		s.next.acted[t.historyKey()] = true
+		s.next.acted[t.historyKeyWithoutValue()] = true
 		if o.Time.After(s.last.observedAt[t.Signal]) {
 			acting = append(acting, t)
 		}
@@ -250,9 +250,11 @@ func (s *pass) waitsForVictim(acting []Threshold) bool {
 	return true
 }
 
-// reclaimOrEvict decides for one threshold: the first pass reclaims if something can be reclaimed for the signal,
-// the next one evicts a pod.
-func (s *pass) reclaimOrEvict(t Threshold) {
+// decideReclaimThenEviction decides what to do for one threshold. If something can be reclaimed for its signal,
+// and the last pass did not reclaim for the same file system, it decides to reclaim. If not, it decides to
+// evict the first pod in the ranking that may be evicted. It evicts no pod if a pod that ranks before is about
+// to stop, or if no pod may be evicted.
+func (s *pass) decideReclaimThenEviction(t Threshold) {
 	reclaimed := s.last.reclaimedFor != "" && sharesFilesystem(s.last.reclaimedFor, t.Signal, s.observed.Layout)
 	if kinds := reclaimKinds(t.Signal, s.observed.Layout); len(kinds) > 0 && !reclaimed {
 		s.decision.Acting, s.decision.Reclaim, s.decision.NextAt = &t, kinds, s.now

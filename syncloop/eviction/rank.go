@@ -20,7 +20,7 @@ func Rank(s Signal, layout Layout, pods []Pod) []int {
 	ranks := make([]rank, len(pods))
 	order := make([]int, len(pods))
 	for i := range pods {
-		ranks[i], order[i] = rankOf(s, layout, &pods[i]), i
+		ranks[i], order[i] = evictionRank(s, layout, &pods[i]), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(ranks[a].compare(ranks[b]), comparePodNames(&pods[a], &pods[b]))
@@ -48,8 +48,11 @@ func (r rank) compare(other rank) int {
 		cmp.Compare(known(r.unknown), known(other.unknown)), cmp.Compare(other.excess, r.excess))
 }
 
-// rankOf returns the rank of a pod for a signal.
-func rankOf(s Signal, layout Layout, p *Pod) rank {
+// evictionRank returns the rank of a pod for a signal, which decides the order of eviction. Pods without
+// measured usage come first, then pods that use more than they request, then all others. For processes this
+// class is the same for all pods. Within a class the rank compares the priority and then the usage above the
+// request.
+func evictionRank(s Signal, layout Layout, p *Pod) rank {
 	r := rank{priority: p.priority, unknown: !p.Usage.Measured}
 	resource := s.Resource()
 	if resource == ResourcePIDs {

@@ -68,8 +68,10 @@ type Threshold struct {
 // IsSoft reports whether the threshold acts only after its grace period.
 func (t Threshold) IsSoft() bool { return t.Grace > 0 }
 
-// historyKey returns the key of the threshold in a History. A signal has at most one hard and one soft threshold.
-func (t Threshold) historyKey() thresholdKey { return thresholdKey{t.Signal, t.IsSoft()} }
+// historyKeyWithoutValue returns the key of the threshold in a History: the signal, and whether the threshold
+// is hard or soft. The value is not in the key, so a threshold with a changed value keeps its history. A signal
+// has at most one hard and one soft threshold.
+func (t Threshold) historyKeyWithoutValue() thresholdKey { return thresholdKey{t.Signal, t.IsSoft()} }
 
 // isMet reports whether an observed value is below the threshold; with unresolved, below its value plus its
 // MinReclaim.

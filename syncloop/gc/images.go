@@ -118,7 +118,7 @@ func (i *Images) Changed() {
 // change, and every Period while that may have a result. The end of ctx does not cancel a removal
 // that was sent. A second call returns runtime.ErrSecondRun.
 func (i *Images) Run(ctx context.Context) error {
-	if err := i.once.checkFirstRun(); err != nil {
+	if err := i.once.markRunOrRefuseSecond(); err != nil {
 		return err
 	}
 	i.Changed() // A former agent may have left unused images.

@@ -109,7 +109,7 @@ func (l *Logs) Changed() { l.wake.Signal() }
 // last rotation has been completed or undone. While no container runs, it waits for Changed. A
 // second call returns runtime.ErrSecondRun.
 func (l *Logs) Run(ctx context.Context) error {
-	if err := l.once.checkFirstRun(); err != nil {
+	if err := l.once.markRunOrRefuseSecond(); err != nil {
 		return err
 	}
 	defer l.group.Wait()

@@ -79,7 +79,7 @@ func (p *Pods) Run(ctx context.Context) error {
 // Step processes every pod that is due, several concurrently, and returns after them.
 func (p *Pods) Step(ctx context.Context) {
 	p.retryQueue.attemptDuePods(ctx, p.config.MaxRemovals, func(ctx context.Context, uid types.UID) attemptResult {
-		err := p.removePodIfStopped(ctx, uid)
+		err := p.removeSandboxesUnlessPodMayRun(ctx, uid)
 		if errors.Is(err, errPodRuns) {
 			return attemptResult{nextAttempt: p.executor.Now().Add(p.config.Retry)}
 		}
@@ -87,10 +87,10 @@ func (p *Pods) Step(ctx context.Context) {
 	})
 }
 
-// removePodIfStopped removes the sandboxes of a stopped pod, the oldest first, and then calls Removed. It stops
-// if Removable returns false. If the pod may still run, it removes nothing and returns errPodRuns, so that the
-// pod is checked again.
-func (p *Pods) removePodIfStopped(ctx context.Context, uid types.UID) error {
+// removeSandboxesUnlessPodMayRun removes the sandboxes of a stopped pod, the oldest first, and then calls
+// Config.Removed. If Config.Removable returns false or ctx has ended, it stops and returns nil. If the pod may
+// still run and is removable, it removes nothing and returns errPodRuns, so that the pod is checked again.
+func (p *Pods) removeSandboxesUnlessPodMayRun(ctx context.Context, uid types.UID) error {
 	status, err := p.podStatus(ctx, uid)
 	if err != nil {
 		return err

@@ -101,8 +101,8 @@ func (t *retryQueue) markWaitingUnlessQueued(uid types.UID) (marked bool) {
 // runOnce detects a second call of Run.
 type runOnce struct{ ran atomic.Bool }
 
-// checkFirstRun returns nil for the first call and ErrSecondRun for each later one.
-func (o *runOnce) checkFirstRun() error {
+// markRunOrRefuseSecond returns nil for the first call. It returns ErrSecondRun for each later call.
+func (o *runOnce) markRunOrRefuseSecond() error {
 	if o.ran.Swap(true) {
 		return fmt.Errorf("gc: %w", runtime.ErrSecondRun)
 	}
@@ -112,7 +112,7 @@ func (o *runOnce) checkFirstRun() error {
 // runStepWhenDue calls step at once, and again whenever a pod is due or added, until ctx ends. A second call of
 // runStepWhenDue returns ErrSecondRun.
 func (t *retryQueue) runStepWhenDue(ctx context.Context, step func(context.Context)) error {
-	if err := t.once.checkFirstRun(); err != nil {
+	if err := t.once.markRunOrRefuseSecond(); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {

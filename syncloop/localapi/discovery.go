@@ -80,13 +80,14 @@ func (h *router) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 		}
 		sendJSON(w, http.StatusOK, list)
 	default:
-		serveGroupDiscovery(w, path, groups)
+		serveDiscoveryOfOneGroup(w, path, groups)
 	}
 }
 
-// serveGroupDiscovery sends the versions of one group, or the resources of one version of a group, or a 404 for
-// any other path.
-func serveGroupDiscovery(w http.ResponseWriter, path string, groups []groupVersionResources) {
+// serveDiscoveryOfOneGroup answers a discovery request for one API group. For the path of a group it sends the
+// versions of the group. For the path of a version it sends the resources of that version. For any other path
+// it sends a 404.
+func serveDiscoveryOfOneGroup(w http.ResponseWriter, path string, groups []groupVersionResources) {
 	for i := range groups {
 		g := &groups[i]
 		switch path {

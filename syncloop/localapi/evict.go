@@ -25,7 +25,7 @@ func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t targ
 	}
 	q, err := p.newWriteRequest(w, r, t)
 	if err == nil {
-		_, err = q.callRecoveringPanic(q.deleteEvictedPod)
+		_, err = q.callRecoveringPanic(q.decodeEvictionAndStartPodDeletion)
 	}
 	if err != nil {
 		sendError(w, err)
@@ -35,9 +35,10 @@ func (p *podWriter) serveEviction(w http.ResponseWriter, r *http.Request, t targ
 	sendJSON(w, http.StatusCreated, done)
 }
 
-// deleteEvictedPod decodes the Eviction in the body and starts the deletion of its pod. The names in the
-// Eviction and in the URL must match.
-func (q *writeRequest) deleteEvictedPod() (*v1.Pod, error) {
+// decodeEvictionAndStartPodDeletion serves a request to the eviction subresource. It decodes the Eviction in
+// the body, starts the deletion of its pod, and returns the result of startDeletion. It returns an error if the
+// body is no Eviction, or if a name in it differs from the name in the URL.
+func (q *writeRequest) decodeEvictionAndStartPodDeletion() (*v1.Pod, error) {
 	var e policyv1.Eviction
 	if err := q.codec.decode(q.body, q.isStrict(), evictionKind, &e); err != nil {
 		return nil, err

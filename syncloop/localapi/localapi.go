@@ -115,7 +115,7 @@ func New(config Config) (*API, error) {
 	router := &router{
 		backend: b, writer: &podWriter{b, pods}, watches: &watchServer{ended: b.ended}, streamer: streamer, metrics: &metricsServer{b}, reviewer: &reviewer{b},
 	}
-	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restoreSavedPods()
+	return &API{backend: b, router: router, node: &nodeObjects{b}, pods: pods}, pods.restoreReadableAndAcceptedPods()
 }
 
 // Ready is closed when the node has reported every desired pod to Run. Until then requests for objects are answered with

@@ -163,10 +163,12 @@ func (s *podStore) copyRecordsInState(state created.State) map[types.UID]record 
 	return found
 }
 
-// restoreSavedPods applies to the node each pod that an earlier process has saved, with the current node name,
-// and shows it to clients. It only logs an error for a pod that the node refuses. If no pod is lost, it calls
-// SetComplete of the Writer. It returns an error if only one of Config.Writer and Config.Saved is set.
-func (s *podStore) restoreSavedPods() error {
+// restoreReadableAndAcceptedPods applies to the node each pod that an earlier process has saved, with the
+// current node name, and shows the pod to clients. It logs an error for a pod that the node refuses, and
+// continues. If a saved pod was unreadable or refused, it does not call SetComplete of the Writer, so that the
+// node keeps the containers and volumes of unknown pods. It returns an error only if just one of Config.Writer
+// and Config.Saved is set. Without both it does nothing.
+func (s *podStore) restoreReadableAndAcceptedPods() error {
 	if (s.config.Writer == nil) != (s.config.Saved == nil) {
 		return errors.New("localapi: Config.Writer and Saved go together")
 	}

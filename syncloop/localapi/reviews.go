@@ -54,7 +54,7 @@ func (v *reviewer) reviewAccess(w http.ResponseWriter, r *http.Request, _ authen
 	if v.readReview(w, r, authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), review) {
 		review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: v.isAllowed(&review.Spec)}
 		if !review.Status.Allowed {
-			review.Status.Reason = v.denialReason(review.Spec.ResourceAttributes)
+			review.Status.Reason = v.reasonForDeniedAction(review.Spec.ResourceAttributes)
 		}
 		sendJSON(w, http.StatusCreated, review)
 	}
@@ -128,9 +128,10 @@ func (v *reviewer) resourceVerbs(attributes *authorizationv1.ResourceAttributes)
 	return nil
 }
 
-// denialReason returns why the API does not allow an action. The reason is that the API is read-only if there
-// is no Writer and the action writes a pod, and otherwise that the API does not serve the action.
-func (v *reviewer) denialReason(attributes *authorizationv1.ResourceAttributes) string {
+// reasonForDeniedAction returns the reason that a review gives for an action that the API does not allow. The
+// reason is reasonReadOnly if the action writes a pod and Config.Writer is nil. For any other action the reason
+// is reasonNotServed.
+func (v *reviewer) reasonForDeniedAction(attributes *authorizationv1.ResourceAttributes) string {
 	if attributes != nil && v.config.Writer == nil && attributes.Group == "" && attributes.Resource == "pods" && slices.Contains(append([]string{"", evictionSubresource}, writableSubresources...), attributes.Subresource) && slices.Contains(podWriteVerbs, attributes.Verb) {
 		return reasonReadOnly
 	}

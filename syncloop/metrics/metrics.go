@@ -98,7 +98,7 @@ func (m *Metrics) instrumentParts(p *node.Hooks) {
 	p.Syncer.ActionDone = chainHooks(p.Syncer.ActionDone, m.recordAction)
 	p.Syncer.OOMKilled = chainHooks(p.Syncer.OOMKilled, m.actions.countOOMKill)
 	p.Syncer.RestartDelayed = chainHooks(p.Syncer.RestartDelayed, m.actions.countCrashLoopWait)
-	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.recordImagePull)
+	p.Syncer.ImagePulled = chainHooks(p.Syncer.ImagePulled, m.observePullAndStoreSpanForStart)
 	p.Images.Pulled = chainHooks(p.Images.Pulled, m.actions.countPull)
 	p.Evictor.Evicted = chainHooks(p.Evictor.Evicted, m.actions.countEviction)
 	p.Loop.Cleanup = chainHooks2(p.Loop.Cleanup, m.loop.recordHousekeeping)

@@ -32,9 +32,9 @@ func newStartMetrics(f *factory) startMetrics {
 	}
 }
 
-// recordImagePull adds the duration of a successful pull to a histogram. For a tracked pod whose start has not
-// been measured it also stores the time span of the pull.
-func (m *Metrics) recordImagePull(p podsync.ImagePull) {
+// observePullAndStoreSpanForStart adds the duration of a successful image pull to a histogram. For a tracked
+// pod whose start has not been measured it also stores the time span of the pull.
+func (m *Metrics) observePullAndStoreSpanForStart(p podsync.ImagePull) {
 	now := m.clock.Now()
 	observeDuration(m.starts.pull.WithLabelValues(imageSizeLabel(p.SizeBytes)), p.Waited)
 	m.pods.callWithTrackedPod(p.UID, func(one *pod) {

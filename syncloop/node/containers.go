@@ -241,16 +241,16 @@ func (c *Containers) explainStoppedContainer(id string, err error) error {
 	for _, pod := range c.pleg.Pods() {
 		for _, one := range pod.Containers {
 			if one.ID == id {
-				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.describeWaitingReason(pod.UID, one.Name), runtime.ErrWrongState)
+				return fmt.Errorf("node: container %q of pod %s/%s does not run%s: %w", one.Name, pod.Namespace, pod.Name, c.appendableWaitingReason(pod.UID, one.Name), runtime.ErrWrongState)
 			}
 		}
 	}
 	return err
 }
 
-// describeWaitingReason returns the waiting reason of a container as text that begins with a comma. It returns
-// "" if the container does not wait.
-func (c *Containers) describeWaitingReason(uid types.UID, name string) (text string) {
+// appendableWaitingReason returns the text ", it waits (Reason)" for a container that waits. The caller appends
+// it to another message. It returns "" if the container does not wait.
+func (c *Containers) appendableWaitingReason(uid types.UID, name string) (text string) {
 	c.status.ReadPodStatus(uid, func(s *v1.PodStatus) {
 		for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses) {
 			if c.Name == name && c.State.Waiting != nil {

@@ -54,7 +54,7 @@ func (n *Node) WatchFrom(ctx context.Context, version uint64, options ListOption
 		if version == 0 && !r.yieldExistingPods(options, match, yield) {
 			return
 		}
-		for r.yieldChanges(match, yield) && r.event.Wait(ctx) == nil {
+		for r.yieldChangesOrErrExpired(match, yield) && r.event.Wait(ctx) == nil {
 		}
 	}
 }
@@ -83,10 +83,10 @@ func (r *reader) yieldExistingPods(options ListOptions, match func(*v1.Pod) bool
 	return true
 }
 
-// yieldChanges yields an event for each pod change that match selects and that is newer than the version of the
-// reader, and advances that version. It returns false if yield returns false. If some of the newer changes are
-// no longer stored, it yields ErrExpired and returns false.
-func (r *reader) yieldChanges(match func(*v1.Pod) bool, yield func(Event, error) bool) (continues bool) {
+// yieldChangesOrErrExpired yields an event for each pod change that is newer than the version of the reader and
+// that match selects. It advances that version. It returns false if yield returns false. If some of the newer
+// changes are no longer stored, it yields ErrExpired and returns false.
+func (r *reader) yieldChangesOrErrExpired(match func(*v1.Pod) bool, yield func(Event, error) bool) (continues bool) {
 	changes, ok := r.feed.changesSince(r.view, r.version)
 	if !ok {
 		yield(Event{}, ErrExpired)

@@ -202,9 +202,9 @@ func (h *historyStore) copyHistoryToFacts(uid types.UID, f *explain.Facts) {
 	}
 }
 
-// uidsByName returns the UIDs of all pods in the history that were desired under a name. The pod that was
-// created last comes first.
-func (h *historyStore) uidsByName(namespace, name string) []types.UID {
+// uidsByNameNewestFirst returns the UIDs of all pods in the history that were desired under a name. The pod
+// that was created last comes first.
+func (h *historyStore) uidsByNameNewestFirst(namespace, name string) []types.UID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var found []*v1.Pod

@@ -102,7 +102,7 @@ func (h Hooks) senderHooks(n *Node) status.SenderHooks {
 // function and then the hook of the Config. Panics are reported to the guard.
 func (h Hooks) plegHooks(n *Node) pleg.Hooks {
 	return pleg.Hooks{
-		Relisted: chainHooks(n.recordRelistAndRequestHousekeeping, h.PLEG.Relisted), Inspected: chainHooks(n.wakeWorkerAfterInspection, h.PLEG.Inspected),
+		Relisted: chainHooks(n.recordRelistAndRequestHousekeeping, h.PLEG.Relisted), Inspected: chainHooks(n.passInspectionToWorkerSyncerAndRotator, h.PLEG.Inspected),
 		StreamEnded: h.PLEG.StreamEnded, Panicked: n.guard.RecordPanic,
 	}
 }

@@ -85,7 +85,7 @@ func (v *podsView) findUIDsByName(namespace, name string) []types.UID {
 	for _, pod := range v.manager.GetPodsOfName(namespace, name) {
 		uids = append(uids, pod.UID)
 	}
-	uids = append(uids, v.history.uidsByName(namespace, name)...)
+	uids = append(uids, v.history.uidsByNameNewestFirst(namespace, name)...)
 	for _, pod := range v.pleg.Pods() {
 		if pod.Namespace == namespace && pod.Name == name {
 			uids = append(uids, pod.UID)

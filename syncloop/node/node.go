@@ -188,9 +188,9 @@ func (n *Node) recordRelistAndRequestHousekeeping(r pleg.Relisting) {
 	}
 }
 
-// wakeWorkerAfterInspection wakes the worker of an inspected pod and the log rotator. If the inspection
-// succeeded and the PodSyncer is a PodObserver, it also passes the observed status to the PodSyncer.
-func (n *Node) wakeWorkerAfterInspection(i pleg.Inspection) {
+// passInspectionToWorkerSyncerAndRotator wakes the worker of an inspected pod and the log rotator. If the
+// inspection succeeded and the PodSyncer is a PodObserver, it also passes the observed status to the PodSyncer.
+func (n *Node) passInspectionToWorkerSyncerAndRotator(i pleg.Inspection) {
 	n.workers.Observed(i.UID, i.Err)
 	if o, ok := n.syncer.(PodObserver); ok && i.Err == nil {
 		if status, err := n.pleg.Get(i.UID); err == nil && status != nil {

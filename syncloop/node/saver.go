@@ -210,7 +210,7 @@ func (s *saver) applyDueChanges(evenIfNotDue bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch left := s.hasFailedLocked(); {
+	switch left := s.hasFailedChangeLocked(); {
 	case !left:
 		s.mu.backoff, s.mu.due = backoff.State{}, time.Time{}
 	case retriesFailed && !failed: // The failed changes were added meanwhile.
@@ -221,8 +221,8 @@ func (s *saver) applyDueChanges(evenIfNotDue bool) {
 	}
 }
 
-// hasFailedLocked reports whether a pending change has failed and waits for a retry.
-func (s *saver) hasFailedLocked() bool {
+// hasFailedChangeLocked reports whether at least one pending change has failed and waits for a retry.
+func (s *saver) hasFailedChangeLocked() bool {
 	for _, p := range s.mu.pending {
 		if p.failed {
 			return true

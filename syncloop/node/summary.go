@@ -48,14 +48,15 @@ func Summarize(pod *v1.Pod, terminating bool) Summary {
 	initializing, ready := s.addInitContainers(pod, initialized)
 	ready += s.addRegularContainers(pod, initializing && !initialized)
 	s.Ready = fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers)+countSidecars(pod))
-	if (terminating || pod.DeletionTimestamp != nil) && (hasRunningContainer(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
+	if (terminating || pod.DeletionTimestamp != nil) && (hasRunningInitOrRegularContainer(pod) || !podstatus.IsTerminal(pod.Status.Phase)) {
 		s.Status = "Terminating"
 	}
 	return s
 }
 
-// hasRunningContainer reports whether the status has a running init or regular container.
-func hasRunningContainer(pod *v1.Pod) bool {
+// hasRunningInitOrRegularContainer reports whether the status of a pod has a running init or regular container.
+// Ephemeral containers do not count.
+func hasRunningInitOrRegularContainer(pod *v1.Pod) bool {
 	running := func(c v1.ContainerStatus) bool { return c.State.Running != nil }
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, running) || slices.ContainsFunc(pod.Status.ContainerStatuses, running)
 }

@@ -15,12 +15,12 @@ var (
 	waits = func(reason string) v1.ContainerState {
 		return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
 	}
-	ended               = func(t v1.ContainerStateTerminated) v1.ContainerState { return v1.ContainerState{Terminated: &t} }
-	hasRunningContainer = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
-	ok                  = ended(v1.ContainerStateTerminated{Reason: "Completed"})
-	bad                 = ended(v1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"})
-	creating            = waits("ContainerCreating")
-	after               = waits("PodInitializing")
+	ended                            = func(t v1.ContainerStateTerminated) v1.ContainerState { return v1.ContainerState{Terminated: &t} }
+	hasRunningInitOrRegularContainer = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
+	ok                               = ended(v1.ContainerStateTerminated{Reason: "Completed"})
+	bad                              = ended(v1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"})
+	creating                         = waits("ContainerCreating")
+	after                            = waits("PodInitializing")
 )
 
 // con is a container: its state, whether it is ready and started, its restarts,
@@ -82,7 +82,7 @@ func (l look) pod() *v1.Pod {
 
 // TestSummarize: the words that kubectl get pods has for a pod.
 func TestSummarize(t *testing.T) {
-	up, warm := con{state: hasRunningContainer, ready: true}, con{state: hasRunningContainer}
+	up, warm := con{state: hasRunningInitOrRegularContainer, ready: true}, con{state: hasRunningInitOrRegularContainer}
 	side := func(c con) con { c.sidecar = true; return c }
 	again := func(c con, n int32) con { c.restarts = n; return c }
 	for name, c := range map[string]struct {
@@ -110,8 +110,8 @@ func TestSummarize(t *testing.T) {
 		"a signal without a reason":        {look{phase: v1.PodFailed, initialized: true, regular: []con{{state: ended(v1.ContainerStateTerminated{ExitCode: 137, Signal: 9})}}}, "0/1 Signal:9"},
 		"evicted":                          {look{phase: v1.PodFailed, reason: "Evicted", initialized: true, regular: []con{{state: bad}}}, "0/1 Evicted"},
 
-		"first init step":             {look{phase: v1.PodPending, init: []con{{state: hasRunningContainer}, {state: after}}, regular: []con{{state: after}}}, "0/1 Init:0/2"},
-		"second init step":            {look{phase: v1.PodPending, init: []con{{state: ok}, {state: hasRunningContainer}}, regular: []con{{state: after}}}, "0/1 Init:1/2"},
+		"first init step":             {look{phase: v1.PodPending, init: []con{{state: hasRunningInitOrRegularContainer}, {state: after}}, regular: []con{{state: after}}}, "0/1 Init:0/2"},
+		"second init step":            {look{phase: v1.PodPending, init: []con{{state: ok}, {state: hasRunningInitOrRegularContainer}}, regular: []con{{state: after}}}, "0/1 Init:1/2"},
 		"init steps are over":         {look{phase: v1.PodPending, initialized: true, init: []con{{state: ok}, {state: ok}}, regular: []con{{state: after}}}, "0/1 PodInitializing"},
 		"init step fails":             {look{phase: v1.PodPending, init: []con{{state: bad}, {state: after}}, regular: []con{{state: after}}}, "0/1 Init:Error"},
 		"init step fails with a code": {look{phase: v1.PodPending, init: []con{{state: ended(v1.ContainerStateTerminated{ExitCode: 3})}}, regular: []con{{state: after}}}, "0/1 Init:ExitCode:3"},
@@ -120,13 +120,13 @@ func TestSummarize(t *testing.T) {
 		"init step without image":     {look{phase: v1.PodPending, init: []con{{state: ok}, {state: waits("ImagePullBackOff")}}, regular: []con{{state: after}}}, "0/1 Init:ImagePullBackOff"},
 
 		"sidecar starts":          {look{phase: v1.PodPending, init: []con{side(warm), {state: after}}, regular: []con{{state: after}}}, "0/2 Init:0/2"},
-		"after a sidecar":         {look{phase: v1.PodPending, init: []con{side(up), {state: hasRunningContainer}}, regular: []con{{state: after}}}, "1/2 Init:1/2"},
+		"after a sidecar":         {look{phase: v1.PodPending, init: []con{side(up), {state: hasRunningInitOrRegularContainer}}, regular: []con{{state: after}}}, "1/2 Init:1/2"},
 		"sidecars count as ready": {look{phase: v1.PodRunning, initialized: true, ready: true, init: []con{side(up), {state: ok}, side(up)}, regular: []con{up}}, "3/3 Running"},
 		"a sidecar crashes later": {look{phase: v1.PodRunning, initialized: true, init: []con{side(con{state: waits("CrashLoopBackOff"), restarts: 5})}, regular: []con{up}}, "1/2 CrashLoopBackOff, 5 restarts"},
 
 		"terminating, says its worker": {look{phase: v1.PodRunning, initialized: true, ready: true, regular: []con{up}, worker: true}, "1/1 Terminating"},
 		"terminating, says the API":    {look{phase: v1.PodRunning, initialized: true, regular: []con{warm}, deleted: true}, "0/1 Terminating"},
-		"terminating before all":       {look{phase: v1.PodPending, init: []con{{state: hasRunningContainer}}, regular: []con{{state: after}}, worker: true}, "0/1 Terminating"},
+		"terminating before all":       {look{phase: v1.PodPending, init: []con{{state: hasRunningInitOrRegularContainer}}, regular: []con{{state: after}}, worker: true}, "0/1 Terminating"},
 		"ended, and deleted":           {look{phase: v1.PodSucceeded, initialized: true, regular: []con{{state: ok}}, deleted: true}, "0/1 Completed"},
 	} {
 		t.Run(name, func(t *testing.T) {

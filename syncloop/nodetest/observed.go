@@ -90,14 +90,15 @@ func makeAndRecordErrorCall[Q any](ctx context.Context, o *recordingRuntime, ver
 	return err
 }
 
-// makeAndRecordSimpleCall calls f, a function of the inner runtime without a request, and records and checks
-// the call in the trace. If the simulated node crashes before or after the call, the error is the crash.
-func makeAndRecordSimpleCall[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
+// makeAndRecordCallOrReturnCrash calls f, a function of the inner runtime that takes only a context. It records
+// the call in the trace, which checks it. If the simulated node crashes before or after the call, the result is
+// empty and the error is the crash.
+func makeAndRecordCallOrReturnCrash[R any](ctx context.Context, o *recordingRuntime, verb string, f func(context.Context) (R, error)) (R, error) {
 	return makeAndRecordCall(ctx, o, verb, any(nil), func(ctx context.Context, _ any) (R, error) { return f(ctx) })
 }
 
 func (o *recordingRuntime) ListPods(ctx context.Context) ([]runtime.Pod, error) {
-	return makeAndRecordSimpleCall(ctx, o, "ListPods", o.inner.ListPods)
+	return makeAndRecordCallOrReturnCrash(ctx, o, "ListPods", o.inner.ListPods)
 }
 
 func (o *recordingRuntime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
@@ -141,7 +142,7 @@ func (o *recordingRuntime) ImageStatus(ctx context.Context, req runtime.ImageSta
 }
 
 func (o *recordingRuntime) ListImages(ctx context.Context) ([]runtime.Image, error) {
-	return makeAndRecordSimpleCall(ctx, o, "ListImages", o.inner.ListImages)
+	return makeAndRecordCallOrReturnCrash(ctx, o, "ListImages", o.inner.ListImages)
 }
 
 func (o *recordingRuntime) RemoveImage(ctx context.Context, req runtime.RemoveImageRequest) error {
@@ -150,12 +151,12 @@ func (o *recordingRuntime) RemoveImage(ctx context.Context, req runtime.RemoveIm
 
 // RuntimeStatus implements runtime.StatusReporter.
 func (r recordingRoles) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, error) {
-	return makeAndRecordSimpleCall(ctx, r.o, "RuntimeStatus", r.innerFeatures().StatusReporter.RuntimeStatus)
+	return makeAndRecordCallOrReturnCrash(ctx, r.o, "RuntimeStatus", r.innerFeatures().StatusReporter.RuntimeStatus)
 }
 
 // ImageFilesystem implements runtime.ImageFilesystem.
 func (r recordingRoles) ImageFilesystem(ctx context.Context) (runtime.FilesystemUsage, error) {
-	return makeAndRecordSimpleCall(ctx, r.o, "ImageFilesystem", r.innerFeatures().ImageFilesystem.ImageFilesystem)
+	return makeAndRecordCallOrReturnCrash(ctx, r.o, "ImageFilesystem", r.innerFeatures().ImageFilesystem.ImageFilesystem)
 }
 
 // ReopenContainerLog implements runtime.LogReopener.

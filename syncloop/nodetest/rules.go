@@ -45,9 +45,10 @@ type containerKey struct {
 	sandbox     string // set for ordinary init containers, which run again in a new sandbox
 }
 
-// resetForNextNode stores the time of a crash or stop, and deletes the state that the next node does not have:
-// called preStop hooks, first stops, rejected pods, grace periods and failed stops.
-func (r *rules) resetForNextNode(now time.Time) {
+// storeCrashTimeAndResetForNextNode stores now as the time at which the simulated node crashed or stopped. It
+// deletes the state that the next node does not have: the preStop hooks that were called, the time of the first
+// stop call for each container, the rejected pods, the grace periods and the failed stops.
+func (r *rules) storeCrashTimeAndResetForNextNode(now time.Time) {
 	r.crashedAt = now
 	clear(r.calledPreStops)
 	clear(r.firstStops)

@@ -133,7 +133,7 @@ func (tr *trace) recordStopAndResetChecks() {
 func (tr *trace) checkSharedAndResetForNextNodeLocked() {
 	tr.checkAndClearSharedLocked()
 	clear(tr.mu.lastStates)
-	tr.mu.rules.resetForNextNode(tr.now())
+	tr.mu.rules.storeCrashTimeAndResetForNextNode(tr.now())
 }
 
 // addLine adds a line with the present time to the transcript of a pod.

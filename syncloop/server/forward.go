@@ -110,7 +110,7 @@ func (f *forwarder) addStreamToPair(stream httpstream.Stream, now time.Time) (*s
 			f.sendErrorAndCloseStreams(p, fmt.Errorf("the client did not open the other stream of the connection"))
 		}
 	}
-	kind, id := stream.Headers().Get(v1.StreamType), requestID(stream)
+	kind, id := stream.Headers().Get(v1.StreamType), requestIDSharedByStreamPair(stream)
 	port, err := strconv.ParseUint(stream.Headers().Get(v1.PortHeader), 10, 16)
 	p := f.pairs[id]
 	if p == nil {
@@ -136,9 +136,11 @@ func (f *forwarder) addStreamToPair(stream httpstream.Stream, now time.Time) (*s
 	return p, uint16(port)
 }
 
-// requestID returns the ID that the two streams of one forwarded connection share. An old client sends no ID
-// but opens the error stream first, so its data stream has the next stream ID.
-func requestID(stream httpstream.Stream) string {
+// requestIDSharedByStreamPair returns the ID that the data stream and the error stream of one forwarded
+// connection share. It is the ID in the header of the stream. An old client sends no such header, and opens the
+// error stream before the data stream. For the error stream of such a client the ID is the stream's own number.
+// For the data stream it is the number of the error stream, which is lower by 2.
+func requestIDSharedByStreamPair(stream httpstream.Stream) string {
 	if id := stream.Headers().Get(v1.PortForwardRequestIDHeader); id != "" {
 		return id
 	}

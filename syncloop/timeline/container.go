@@ -34,10 +34,10 @@ type backoff struct{ at, until time.Time }
 func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.position = place
 	if s.Last != nil {
-		c.addOrUpdateRun(at, s.Last, s.Restarts-1)
+		c.addRunOrStoreEndOfKnownRun(at, s.Last, s.Restarts-1)
 	}
 	if s.Run != nil {
-		c.addOrUpdateRun(at, s.Run, s.Restarts)
+		c.addRunOrStoreEndOfKnownRun(at, s.Run, s.Restarts)
 	}
 	if s.Run == nil || s.Run.Ended {
 		for _, r := range c.runs {
@@ -49,9 +49,10 @@ func (c *container) addStatus(at time.Time, place int, s *Container) {
 	c.openOrCloseWaitBar(at, s)
 }
 
-// addOrUpdateRun adds a run from a status, or stores the end of a known run. Runs with the same start time are
-// the same run. A run that could not be started has no times, and its restart count identifies it.
-func (c *container) addOrUpdateRun(at time.Time, r *Run, restarts int32) {
+// addRunOrStoreEndOfKnownRun adds a run from a status, or stores the end of a known run. Runs with the same
+// start time are the same run. A run that could not be started has no times, and its restart count identifies
+// it. A run that is known and has not ended changes nothing.
+func (c *container) addRunOrStoreEndOfKnownRun(at time.Time, r *Run, restarts int32) {
 	known := *r
 	if known.Ended && known.FinishedAt.IsZero() {
 		known.FinishedAt = at

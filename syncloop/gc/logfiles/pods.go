@@ -101,17 +101,18 @@ func (d *Dir) removeRecordedDirsAndLinksIfGone(ctx context.Context, uid types.UI
 	found, err := d.recordsOfUID(uid)
 	for _, r := range found {
 		if err == nil {
-			err = d.removeRecordedDirAndLinksIfGone(ctx, r, isGone)
+			err = d.removeDirRecordAndDeadLinksIfGone(ctx, r, isGone)
 		}
 	}
 	return err
 }
 
-// removeRecordedDirAndLinksIfGone removes one recorded log directory, its record and the links to logs that do
-// not exist any longer, if isGone returns true. If it is not certain that this node created the directory, only
-// the record is removed. If the root of the directory does not exist, it does not call isGone. The record stays
-// if SetUp has created the directory again meanwhile.
-func (d *Dir) removeRecordedDirAndLinksIfGone(ctx context.Context, r directoryRecord, isGone func(types.UID) bool) error {
+// removeDirRecordAndDeadLinksIfGone removes one recorded log directory of a pod, its record, and all links to
+// logs that do not exist any longer. If isGone returns false for the pod, it removes nothing. If it is not
+// certain that this node created the directory, it removes only the record. If the directory's root (the folder
+// of all pods' logs) does not exist, it removes the record and the links without calling isGone. It keeps the
+// record if SetUp has created the directory again meanwhile.
+func (d *Dir) removeDirRecordAndDeadLinksIfGone(ctx context.Context, r directoryRecord, isGone func(types.UID) bool) error {
 	root, err := openDirectory(r.Root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

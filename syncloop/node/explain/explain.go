@@ -50,7 +50,7 @@ func (f *Facts) describeState(containers []Container) (sentence string, waits []
 	phase := string(f.phaseOrPending())
 	switch {
 	case f.isRejected():
-		return phase + ": " + f.describeRejection(), nil
+		return phase + ": " + f.sentenceOfRejectedPod(), nil
 	case !f.OrphanUntil.IsZero():
 		waits = []string{f.describeOrphan()}
 		return "Running: " + waits[0], waits

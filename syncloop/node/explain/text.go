@@ -81,7 +81,7 @@ func (e Explanation) String() string {
 	}
 	e.writeSectionIfAny(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
 	e.writeSectionIfAny(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].format(e.At) })
-	e.writeSectionIfAny(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].format(e.At) })
+	e.writeSectionIfAny(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].formatResultAndDuration(e.At) })
 	e.writeSectionIfAny(&b, "conditions", len(e.Conditions), func(i int) string {
 		c := e.Conditions[i]
 		return strings.TrimSuffix(joinReasonAndMessage(fmt.Sprintf("%s is %s %s", c.Type, c.Status, c.Reason), c.Message), " ")
@@ -142,9 +142,10 @@ func (c *Container) format(now time.Time) string {
 	return s
 }
 
-// format returns the line about a probe result in the page of an Explanation. It says for how long the probe
-// has had this result.
-func (p *Probe) format(now time.Time) string {
+// formatResultAndDuration returns the line about a probe result in the page of an Explanation. It contains the
+// kind, the container, whether the probe succeeds or fails, for how long it has had this result, and the
+// message. A result without a time has no duration.
+func (p *Probe) formatResultAndDuration(now time.Time) string {
 	verdict := "fails"
 	if p.Success {
 		verdict = "succeeds"

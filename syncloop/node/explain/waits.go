@@ -20,8 +20,9 @@ func (f *Facts) isRejected() bool {
 	return f.Desired && !f.Worker.Known && f.Status.Phase == v1.PodFailed && f.Status.Reason != ""
 }
 
-// describeRejection returns a sentence with the reason for which admission has rejected the pod.
-func (f *Facts) describeRejection() string {
+// sentenceOfRejectedPod returns the sentence about a pod that admission has rejected, with the reason and
+// message of the pod's status. The caller has checked that the pod was rejected.
+func (f *Facts) sentenceOfRejectedPod() string {
 	return "the node has rejected it, and does not try again: " + joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 }
 
