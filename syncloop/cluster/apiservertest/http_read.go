@@ -18,7 +18,7 @@ import (
 
 // serveGet sends one object.
 func (h *httpRequest) serveGet() error {
-	o, err := doRequest(h.Context(), h.c, h.newRequest("get"), func() (Object, error) { return h.s.getLocked(h.objectKey()) })
+	o, err := doRequest(h.Context(), h.c, h.newRequest("get"), func() (Object, error) { return h.s.storedObjectOrNotFoundLocked(h.objectKey()) })
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func (h *httpRequest) servePatch() error {
 		r.Keys = patchFieldPaths(patch)
 	}
 	out, err := doRequest(h.Context(), h.c, r, func() (Object, error) {
-		before, err := h.s.getLocked(h.objectKey())
+		before, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +233,7 @@ func (h *httpRequest) serveDelete() error {
 		options.GracePeriodSeconds = &seconds
 	}
 	_, err := doRequest(h.Context(), h.c, h.newRequest("delete"), func() (struct{}, error) {
-		o, err := h.s.getLocked(h.objectKey())
+		o, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -304,7 +304,7 @@ func (h *httpRequest) serveBinding() error {
 		return err
 	}
 	_, err := doRequest(h.Context(), h.c, h.newRequest("create"), func() (struct{}, error) {
-		o, err := h.s.getLocked(h.objectKey())
+		o, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
 		if err != nil {
 			return struct{}{}, err
 		}
@@ -344,7 +344,7 @@ func (h *httpRequest) serveEviction() error {
 		eviction.DeleteOptions = &metav1.DeleteOptions{}
 	}
 	_, err := doRequest(h.Context(), h.c, h.newRequest("create"), func() (struct{}, error) {
-		o, err := h.s.getLocked(h.objectKey())
+		o, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
 		if err != nil {
 			return struct{}{}, err
 		}
