@@ -39,9 +39,9 @@ func main() {
 	}
 }
 
-// compareOrRecord reads results from standard input. If record is true, it writes them to the file. Else it
-// prints each recorded figure beside the new one, and returns a fault for each figure that is too large or
-// missing.
+// compareOrRecord reads benchmark results from standard input. If record is true, it writes them to the file
+// and compares nothing. If record is false, it prints each recorded figure beside the new one, and returns a
+// fault for each figure that is too large or missing.
 func compareOrRecord(file string, record bool) (faults []string, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -141,17 +141,17 @@ func (h *guardedHandler) Handle(ctx context.Context, r slog.Record) (err error) 
 
 // WithAttrs implements slog.Handler.
 func (h *guardedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return h.derive(func() slog.Handler { return h.inner.WithAttrs(attrs) })
+	return h.deriveOrSelfAfterPanic(func() slog.Handler { return h.inner.WithAttrs(attrs) })
 }
 
 // WithGroup implements slog.Handler.
 func (h *guardedHandler) WithGroup(name string) slog.Handler {
-	return h.derive(func() slog.Handler { return h.inner.WithGroup(name) })
+	return h.deriveOrSelfAfterPanic(func() slog.Handler { return h.inner.WithGroup(name) })
 }
 
-// derive returns a guardedHandler around the handler that deriveInner returns. It returns h itself if
-// deriveInner panics.
-func (h *guardedHandler) derive(deriveInner func() slog.Handler) (derived slog.Handler) {
+// deriveOrSelfAfterPanic returns a guardedHandler around the handler that deriveInner returns. If deriveInner
+// panics, it returns h itself.
+func (h *guardedHandler) deriveOrSelfAfterPanic(deriveInner func() slog.Handler) (derived slog.Handler) {
 	derived = h
 	defer h.recoverAndCountPanic(new(error))
 	return &guardedHandler{deriveInner(), h.guard}

@@ -137,9 +137,9 @@ func (g *Guard) RecordPanic(call string, err error) {
 	g.callOnPanic(call, err)
 }
 
-// storeAndCountPanic counts a panic of a call and stores its error and time. It returns true for the first
-// panic of the call, and for a panic that comes UnhealthyPeriod or more after the last; then the count begins
-// again.
+// storeAndCountPanic counts a panic of a guarded call and stores its error and time. It returns true for the
+// first panic of the call. If UnhealthyPeriod or more has passed since the last panic, the count begins again
+// and it also returns true. For any other panic it returns false.
 func (g *Guard) storeAndCountPanic(call string, err error) (firstInPeriod bool) {
 	now := g.clock.Now()
 	g.mu.Lock()

@@ -42,7 +42,7 @@ func (f *File) Full() bool { return f.memoryExceeded }
 // Check compares a document of the file with a Go type. Every unknown field and every value of a wrong kind is a fault.
 func (f *File) Check(doc *Value, t reflect.Type) Faults {
 	s := newSchema(doc, f)
-	s.checkValue(doc, t, nil)
+	s.dropFaultyPartsOfValue(doc, t, nil)
 	return s.allFaults()
 }
 
@@ -51,7 +51,7 @@ func (f *File) Check(doc *Value, t reflect.Type) Faults {
 // nothing missing. A document for which the memory does not suffice is not decoded at all.
 func (f *File) Decode(doc *Value, to any) (missing []*Path, faults Faults) {
 	s := newSchema(doc, f)
-	clean := s.checkValue(doc, reflect.TypeOf(to), nil)
+	clean := s.dropFaultyPartsOfValue(doc, reflect.TypeOf(to), nil)
 	if clean == nil || f.memoryExceeded {
 		return []*Path{nil}, s.allFaults()
 	}

@@ -137,8 +137,8 @@ func (r *jsonReader) nextToken() (json.Token, error) {
 	return token, err
 }
 
-// toUnexpectedEOF replaces io.EOF by errUnexpectedEOF. Between two documents io.EOF is the regular end of the
-// file; inside a value it is a fault.
+// toUnexpectedEOF replaces io.EOF by errUnexpectedEOF and returns any other error unchanged. Inside a value
+// io.EOF is a fault. Between two documents it is the regular end of the file.
 func toUnexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errUnexpectedEOF

@@ -69,7 +69,7 @@ func (s *schema) addMissing(at *Path) (alwaysNil *Value) {
 const maxMissing = 1000
 
 // reserveMemoryOrAddFault adds bytes to the memory that the values of the file need, and returns true if the
-// sum is within the bound. The first time that the sum exceeds the bound it adds a fault.
+// sum is within the bound. If the sum exceeds the bound, it returns false. The first time it also adds a fault.
 func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) (withinBound bool) {
 	if s.file.memoryExceeded {
 		return false
@@ -83,10 +83,10 @@ func (s *schema) reserveMemoryOrAddFault(at *Path, bytes int64) (withinBound boo
 	return false
 }
 
-// checkValue compares v with type t and returns v without its faulty parts, for which it adds faults. It
-// returns nil if nothing of v can be used. A null is valid for every type, because it means that a field is not
-// set.
-func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) (usable *Value) {
+// dropFaultyPartsOfValue compares v with type t and returns v without its faulty parts. It adds a fault for
+// each of them. It returns nil if nothing of v can be used. A null is valid for every type, because it says
+// that a field is not set.
+func (s *schema) dropFaultyPartsOfValue(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.unreadable {
 		return s.addMissing(at) // The reader has reported the fault.
 	}
@@ -107,19 +107,19 @@ func (s *schema) checkValue(v *Value, t reflect.Type, at *Path) (usable *Value) 
 	}
 	switch t.Kind() {
 	case reflect.Struct:
-		return s.checkStruct(v, t, at)
+		return s.dropFaultyAndUnknownFields(v, t, at)
 	case reflect.Map:
-		return s.checkMap(v, t, at)
+		return s.dropFaultyMapValues(v, t, at)
 	case reflect.Slice:
 		return s.checkBase64OrReplaceFaultyItems(v, t, at)
 	case reflect.String:
-		return s.checkText(v, at)
+		return s.textOrConvertedIfLoose(v, at)
 	case reflect.Bool:
 		if v.Kind != Boolean {
 			return s.addTypeFault(at, v, "true or false")
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return s.checkInt(v, t.Bits(), at)
+		return s.integerOrAddFault(v, t.Bits(), at)
 	case reflect.Float32, reflect.Float64:
 		if v.Kind != Number {
 			return s.addTypeFault(at, v, "a number")
@@ -157,10 +157,10 @@ func (s *schema) checkByUnmarshaling(v *Value, t reflect.Type, at *Path) (usable
 	return v
 }
 
-// checkStruct checks each field of an object against the fields of a struct, and returns the object without
-// faulty and unknown fields. An unknown field adds a fault, in lenient files too if a newer API version has the
-// field, because it may restrict the pod.
-func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) (usable *Value) {
+// dropFaultyAndUnknownFields checks each field of an object against the fields of a struct. It returns the
+// object without faulty and unknown fields. An unknown field adds a fault in a strict file. In a lenient file
+// it adds a fault only if a newer API version has the field, because such a field may restrict the pod.
+func (s *schema) dropFaultyAndUnknownFields(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
 	}
@@ -173,7 +173,7 @@ func (s *schema) checkStruct(v *Value, t reflect.Type, at *Path) (usable *Value)
 			}
 		}
 		if ft, ok := known[f.Name]; ok {
-			return s.checkValue(f.Value, ft, at.Field(f.Name))
+			return s.dropFaultyPartsOfValue(f.Value, ft, at.Field(f.Name))
 		}
 		hint := ""
 		if suggested, ok := fieldIgnoringCase(f.Name, known); ok {
@@ -219,9 +219,9 @@ func fieldIgnoringCase(name string, known map[string]reflect.Type) (match string
 	return "", false
 }
 
-// checkMap checks the values of an object against the element type of a map, and returns the object without
-// faulty values. If v is no object, it adds a fault and returns nil.
-func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) (usable *Value) {
+// dropFaultyMapValues checks the values of an object against the element type of a map. It returns the object
+// without faulty values. If v is no object, it adds a fault and returns nil.
+func (s *schema) dropFaultyMapValues(v *Value, t reflect.Type, at *Path) (usable *Value) {
 	if v.Kind != Object {
 		return s.addTypeFault(at, v, "an object")
 	}
@@ -231,7 +231,7 @@ func (s *schema) checkMap(v *Value, t reflect.Type, at *Path) (usable *Value) {
 		if !s.reserveMemoryOrAddFault(at, entry+int64(len(f.Name))) {
 			return nil
 		}
-		return s.checkValue(f.Value, t.Elem(), at)
+		return s.dropFaultyPartsOfValue(f.Value, t.Elem(), at)
 	})
 }
 
@@ -252,7 +252,7 @@ func (s *schema) checkBase64OrReplaceFaultyItems(v *Value, t reflect.Type, at *P
 	items := make([]*Value, 0, len(v.Items))
 	same := true
 	for i, item := range v.Items {
-		clean := s.checkItem(item, t.Elem(), at.At(i))
+		clean := s.replaceFaultyItemByNull(item, t.Elem(), at.At(i))
 		if s.file.memoryExceeded {
 			return nil
 		}
@@ -265,9 +265,9 @@ func (s *schema) checkBase64OrReplaceFaultyItems(v *Value, t reflect.Type, at *P
 	return (&Value{Kind: List, Line: v.Line, Items: items}).computeTotals()
 }
 
-// checkItem checks an item of a list, which must not be null. It returns a null in place of a faulty item, so
-// that the other items keep their indexes.
-func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) (usable *Value) {
+// replaceFaultyItemByNull checks an item of a list, which must not be null. It returns a null in place of a
+// faulty item, so that the other items keep their indexes.
+func (s *schema) replaceFaultyItemByNull(item *Value, t reflect.Type, at *Path) (usable *Value) {
 	null := (&Value{Line: item.Line}).computeTotals()
 	if item.Kind == Null && !item.unreadable {
 		s.addTypeFault(at, item, "a value (a list has no empty items)")
@@ -276,15 +276,15 @@ func (s *schema) checkItem(item *Value, t reflect.Type, at *Path) (usable *Value
 	if !s.reserveMemoryOrAddFault(at, int64(t.Size())) {
 		return null
 	}
-	if clean := s.checkValue(item, t, at); clean != nil {
+	if clean := s.dropFaultyPartsOfValue(item, t, at); clean != nil {
 		return clean
 	}
 	return null
 }
 
-// checkText returns the value if it is a string. If the file is Loose, it converts a boolean or a number to a
-// string. For any other value it adds a fault and returns nil.
-func (s *schema) checkText(v *Value, at *Path) (usable *Value) {
+// textOrConvertedIfLoose returns the value if it is a string. If the file is Loose, it converts a boolean or a
+// number to a string. For any other value it adds a fault and returns nil.
+func (s *schema) textOrConvertedIfLoose(v *Value, at *Path) (usable *Value) {
 	switch v.Kind {
 	case Text:
 		return v
@@ -297,9 +297,9 @@ func (s *schema) checkText(v *Value, at *Path) (usable *Value) {
 	return s.addTypeFault(at, v, "a string")
 }
 
-// checkInt returns the value if it is an integer that fits into the number of bits. If not, it adds a fault and
-// returns nil.
-func (s *schema) checkInt(v *Value, bits int, at *Path) (usable *Value) {
+// integerOrAddFault returns the value if it is an integer that fits into the number of bits. For any other
+// value it adds a fault and returns nil.
+func (s *schema) integerOrAddFault(v *Value, bits int, at *Path) (usable *Value) {
 	if v.Kind != Number {
 		return s.addTypeFault(at, v, "a whole number")
 	}

@@ -47,7 +47,8 @@ func (c *Containerd) networkConfig() string {
 ]}`, c.bridge, c.bridge, c.filePath("leases"), 128+n%100, n/100%256)
 }
 
-// chooseSnapshotter returns "overlayfs" if it can mount an overlay in the directory, and "native" otherwise.
+// chooseSnapshotter returns "overlayfs" if it can mount an overlay in the directory. If it cannot, it returns
+// "native".
 func chooseSnapshotter(dir string) string {
 	at := filepath.Join(dir, "overlay")
 	for _, part := range []string{"lower", "upper", "work", "merged"} {

@@ -101,7 +101,7 @@ func (c *Context) Cancel(err error) {
 	if unlink != nil {
 		unlink()
 	}
-	c.parentLink.withdraw()
+	c.parentLink.withdrawUnlessRun()
 	if alone {
 		return
 	}
@@ -174,7 +174,7 @@ func (c *Context) AfterFunc(f func()) (stop func() bool) {
 		go f()
 		return func() bool { return false }
 	}
-	return cb.withdraw
+	return cb.withdrawUnlessRun
 }
 
 // addCallback adds a callback, which runs when the context ends, and returns true. It returns false if the
@@ -216,9 +216,9 @@ type callback struct {
 	prev, next *callback
 }
 
-// withdraw removes the callback from the list of its context, so that it never runs. It returns false if the
-// callback has already run or was never added.
-func (cb *callback) withdraw() (withdrawn bool) {
+// withdrawUnlessRun removes the callback from the list of its context, so that it never runs. It returns false
+// if the callback has already run or was never added.
+func (cb *callback) withdrawUnlessRun() (withdrawn bool) {
 	if cb.owner == nil {
 		return false
 	}

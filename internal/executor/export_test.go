@@ -29,9 +29,9 @@ func (r *Runners) Parked() int {
 func PendingRoom(n int) (length, room int) {
 	var q fifo
 	for range n {
-		q.push(func() {})
+		q.appendAndCompactIfNeeded(func() {})
 		if q.len() > 10 {
-			q.pop()
+			q.removeOldestOrNil()
 		}
 	}
 	return q.len(), cap(q.functions)

@@ -143,7 +143,8 @@ type eachCall struct {
 	panicked *Panicked
 }
 
-// callRemaining calls f for the next index until no index is left. It recovers panics of f.
+// callRemaining calls f for the next index until no index is left. It recovers each panic of f and continues
+// with the next index.
 func (e *eachCall) callRemaining() {
 	for i, ok := e.takeNextIndex(); ok; i, ok = e.takeNextIndex() {
 		e.callAndRecover(i)

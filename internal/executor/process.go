@@ -92,8 +92,9 @@ func (p *Process) unwindCoroutine(c *coroutine) {
 	c.stop()
 }
 
-// removeEndedCoroutine removes an ended coroutine from the running ones. If no coroutine is running now, it
-// also stops those that are kept for reuse, because nothing else marks the end of a process.
+// removeEndedCoroutine removes an ended coroutine from the running coroutines of its process. If the process
+// then runs no coroutine, it also stops the coroutines that are kept for reuse, because nothing else marks the
+// end of a process.
 func (p *Process) removeEndedCoroutine(c *coroutine) {
 	last := len(p.running) - 1
 	p.running[c.index] = p.running[last]

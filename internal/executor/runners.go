@@ -55,7 +55,7 @@ func (r *Runners) Go(f func()) {
 		return
 	}
 	r.mu.Lock()
-	r.mu.pending.push(f)
+	r.mu.pending.appendAndCompactIfNeeded(f)
 	start, wake := r.recordStartIfNeededLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
@@ -128,7 +128,7 @@ func (r *Runners) popFunctionAndStartNext(started bool) func() {
 	if started {
 		r.mu.starting = false
 	}
-	f := r.mu.pending.pop()
+	f := r.mu.pending.removeOldestOrNil()
 	start, wake := r.recordStartIfNeededLocked()
 	r.mu.Unlock()
 	r.wakeOrStart(start, wake)
@@ -164,7 +164,7 @@ func (r *Runners) endUnusedAndResetTimer() {
 	closeWakeChannels(unused)
 }
 
-// removeParkedLocked removes the first n goroutines from the parked ones and returns their wake channels. If no
+// removeParkedLocked removes the n goroutines that were parked first and returns their wake channels. If no
 // parked goroutine is left, it stops the timer that calls endUnusedAndResetTimer.
 func (r *Runners) removeParkedLocked(n int) []chan struct{} {
 	removed := append([]chan struct{}(nil), r.mu.parked[:n]...)
@@ -195,9 +195,9 @@ type fifo struct {
 // len returns the number of functions in the queue.
 func (q *fifo) len() int { return len(q.functions) - q.first }
 
-// push appends a function to the queue. If more than half of a full buffer is unused, it first moves the
-// functions to the front, so that a queue that is never empty does not grow.
-func (q *fifo) push(f func()) {
+// appendAndCompactIfNeeded appends a function to the queue. If more than half of a full buffer is unused, it
+// first moves the functions to the front, so that a queue that is never empty does not grow.
+func (q *fifo) appendAndCompactIfNeeded(f func()) {
 	if len(q.functions) == cap(q.functions) && q.first > len(q.functions)/2 {
 		n := copy(q.functions, q.functions[q.first:])
 		clear(q.functions[n:])
@@ -206,8 +206,8 @@ func (q *fifo) push(f func()) {
 	q.functions = append(q.functions, f)
 }
 
-// pop removes and returns the oldest function. It returns nil if the queue is empty.
-func (q *fifo) pop() func() {
+// removeOldestOrNil removes and returns the oldest function. It returns nil if the queue is empty.
+func (q *fifo) removeOldestOrNil() func() {
 	if q.len() == 0 {
 		return nil
 	}

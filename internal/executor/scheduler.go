@@ -174,7 +174,8 @@ func (s *Scheduler) resumeCoroutine(c *coroutine) {
 	_, alive = c.next()
 }
 
-// unwindCrashedProcesses makes all coroutines return in the processes that one of their own coroutines has crashed.
+// unwindCrashedProcesses makes all coroutines return in each process that was crashed by one of its own
+// coroutines.
 func (s *Scheduler) unwindCrashedProcesses() {
 	for len(s.crashedProcesses) > 0 {
 		p := s.crashedProcesses[0]
@@ -220,7 +221,7 @@ func (s *Scheduler) wakeOnContextEnd(c *coroutine, ctx context.Context) {
 // stopWatchingContext removes the callback, or ends the polling, with which c waits for the end of its context.
 func (s *Scheduler) stopWatchingContext(c *coroutine) {
 	c.ctx = nil
-	c.end.withdraw()
+	c.end.withdrawUnlessRun()
 	c.end = callback{}
 	if i := slices.Index(s.pollingContext, c); i >= 0 {
 		s.pollingContext = slices.Delete(s.pollingContext, i, i+1)

@@ -237,7 +237,7 @@ func (r *findings) reportHiddenTypes(h Codebase, p *Package, f *File, types map[
 
 // reportHiddenType reports a syntax node that names a type of an internal package or one of types, the
 // unexported types of the package. For a field it searches the type of the field. It returns true if
-// ast.Inspect shall also visit the children of the node.
+// ast.Inspect shall also visit the children of the node, and false if not.
 func (r *findings) reportHiddenType(h Codebase, p *Package, f *File, types map[string]bool, name string, node ast.Node) (visitChildren bool) {
 	text := ""
 	switch n := node.(type) {

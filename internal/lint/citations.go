@@ -98,7 +98,7 @@ func findCitations(m *Module, p *Package) ([]Citation, error) {
 		}
 		out = append(out, findIDsCitedInFile(m, f, string(source))...)
 	}
-	stories, err := findTestdataCitations(m, p)
+	stories, err := findIDsCitedInTestdata(m, p)
 	return append(out, stories...), err
 }
 
@@ -142,9 +142,9 @@ func testNamesByLine(m *Module, f *File) map[int]string {
 	return out
 }
 
-// findTestdataCitations returns the citations in the files under a package's testdata directory, which may be
-// missing. It also searches the names of the files; an id in a name is a citation in line 1.
-func findTestdataCitations(m *Module, p *Package) ([]Citation, error) {
+// findIDsCitedInTestdata returns each mention of a rule's ID in the files under a package's testdata directory,
+// which may be missing. It also searches the names of the files. An ID in a name counts as a mention in line 1.
+func findIDsCitedInTestdata(m *Module, p *Package) ([]Citation, error) {
 	root := filepath.Join(m.Root, p.Dir)
 	var out []Citation
 	err := filepath.WalkDir(filepath.Join(root, "testdata"), func(name string, entry fs.DirEntry, err error) error {

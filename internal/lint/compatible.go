@@ -57,9 +57,9 @@ func UnexplainedChanges(changes []string, changelog string) (unexplained []strin
 	return unexplained
 }
 
-// textBeforeFirstRelease returns the text of a change log before the heading of its first released version, so
-// with the section Unreleased. Each run of white space becomes one space. It returns the whole text if no
-// version is released.
+// textBeforeFirstRelease returns the text of a change log before the heading of its first released version.
+// This text includes the section Unreleased. Each run of white space becomes one space. It returns the whole
+// text if no version is released.
 func textBeforeFirstRelease(changelog string) string {
 	text := "\n" + changelog
 	for i := strings.Index(text, "\n## ["); i >= 0; {

@@ -69,9 +69,9 @@ func checkRowsAndMainMarksOfPackages(r *findings, h Codebase) {
 	}
 }
 
-// checkLayers reports imports within the module that point to the same or a higher layer and that
-// Codebase.Stairs does not list. It also reports stairs that no import uses. Tests are exempt.
-func checkLayers(r *findings, h Codebase) {
+// checkImportsPointToLowerLayers reports imports within the module that point to the same or a higher layer and
+// that Codebase.Stairs does not list. It also reports an entry of Stairs that no import uses. Tests are exempt.
+func checkImportsPointToLowerLayers(r *findings, h Codebase) {
 	used := map[Stair]bool{}
 	for _, p := range r.m.Packages {
 		from, ok := h.findRow(p.Dir)

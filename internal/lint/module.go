@@ -144,7 +144,7 @@ func (f *File) resolveSelector(e ast.Node) (pkg, name string) {
 	return p, s.Sel.Name
 }
 
-// productionFiles returns the files of a package that are not tests.
+// productionFiles returns the Go files of a package that are not test files.
 func (p *Package) productionFiles() []*File { return p.filesByKind(false) }
 
 // testFiles returns the test files of a package.
@@ -200,7 +200,7 @@ func allRules() map[string]func(*findings, Codebase) {
 	return map[string]func(*findings, Codebase){
 		"toplevel":    checkTopLevelEntries,
 		"table":       checkRowsAndMainMarksOfPackages,
-		"layer":       checkLayers,
+		"layer":       checkImportsPointToLowerLayers,
 		"importer":    checkSoleImporters,
 		"pure":        checkPurePackages,
 		"words":       checkTypeOnlyPackagesRunNothing,

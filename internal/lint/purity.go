@@ -69,9 +69,9 @@ func checkPassivePackages(r *findings, h Codebase) {
 	})
 }
 
-// checkShellsUseExecutor reports goroutines, channels, timers and waiting in a shell (a package that runs
-// goroutines) if they do not use internal/executor, as a simulation could not control them. It also reports
-// sources of randomness other than rand.Float64.
+// checkShellsUseExecutor checks each shell, a package that runs goroutines. It reports goroutines, channels,
+// timers and waiting that do not use internal/executor, because a simulation could not control them. It also
+// reports sources of randomness other than rand.Float64.
 func checkShellsUseExecutor(r *findings, h Codebase) {
 	visitProductionNodes(r, h, []Mark{Shell}, func(f *File, n ast.Node) {
 		r.reportIfGoStatement(f, n, "fork by Executor.Go, a executor.Group or executor.Each, or a simulation cannot drive it")

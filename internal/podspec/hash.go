@@ -136,7 +136,7 @@ func (h hashSum) addInt(n int) hashSum { return h.addString(strconv.Itoa(n)) }
 func (h hashSum) String() string { return strconv.FormatUint(uint64(h), 16) }
 
 // recordedHashDiffers reports whether the recorded hash has the prefix version and another value than h. It
-// returns false for an empty or invalid hash, and for a hash with another prefix: such a hash does not show
+// returns false for an empty or invalid hash, and for a hash with another prefix. Such a hash does not prove
 // that the fields have changed, so it must not restart a container.
 func (h hashSum) recordedHashDiffers(version, recorded string) bool {
 	digits, ok := strings.CutPrefix(recorded, version)

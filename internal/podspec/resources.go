@@ -124,7 +124,7 @@ func replaceWithPodLevel(total, podLevel v1.ResourceList) {
 	}
 }
 
-// addResources adds the quantities of more to total, which it changes. It does not change more.
+// addResources adds the quantities of more to total. It changes total in place and does not change more.
 func addResources(total, more v1.ResourceList) {
 	for name, q := range more {
 		if sum, ok := total[name]; ok {

@@ -140,7 +140,7 @@ var cases = []Case{
 	{"same", "The same calls give the same results, in the same order.", func(b *testCase) {
 		other := b.factory()
 		for n, c := range randomCalls(2, 50, 2000) {
-			mine, theirs := c.apply(b.queue), c.apply(other)
+			mine, theirs := c.makeCallOnQueue(b.queue), c.makeCallOnQueue(other)
 			if !slices.Equal(mine, theirs) {
 				b.Failf("call %d: GetWork is %q on one queue and %q on another with the same calls", n, mine, theirs)
 			}
@@ -170,9 +170,9 @@ func randomCalls(seed uint64, pods, calls int) []call {
 	return list
 }
 
-// apply makes the call on the queue: EnqueueAt, Remove or GetWork. It returns the result of GetWork, and nil
-// for the others.
-func (c call) apply(q workqueue.WorkQueue) []types.UID {
+// makeCallOnQueue makes the call on the queue: EnqueueAt, Remove or GetWork. It returns the result of GetWork,
+// and nil for the other methods.
+func (c call) makeCallOnQueue(q workqueue.WorkQueue) []types.UID {
 	switch c.kind {
 	case 3:
 		q.Remove(c.uid)
@@ -190,7 +190,7 @@ type model map[types.UID]time.Time
 // applyAndCompare makes call number n on the queue and on the model, and fails the test if their results of
 // GetWork, Due or Next differ.
 func (m model) applyAndCompare(b *testCase, n int, c call) {
-	got := slices.Sorted(slices.Values(c.apply(b.queue)))
+	got := slices.Sorted(slices.Values(c.makeCallOnQueue(b.queue)))
 	var want []types.UID
 	switch c.kind {
 	case 3:
@@ -207,7 +207,7 @@ func (m model) applyAndCompare(b *testCase, n int, c call) {
 	if due, ok := b.queue.Due(c.uid); ok != want1 || !due.Equal(wantDue) {
 		b.Failf("call %d: Due(%s) is %s, %t, want %s, %t", n, c.uid, due, ok, wantDue, want1)
 	}
-	wantNext, want2 := m.earliest()
+	wantNext, want2 := m.earliestDueTime()
 	if next, ok := b.queue.Next(); ok != want2 || ok && !next.Equal(wantNext) {
 		b.Failf("call %d: Next is %s, %t, want %s, %t", n, next, ok, wantNext, want2)
 	}
@@ -225,8 +225,8 @@ func (m model) getWork(now time.Time) (due []types.UID) {
 	return due
 }
 
-// earliest returns the earliest due time in the model. ok is false if the model is empty.
-func (m model) earliest() (next time.Time, ok bool) {
+// earliestDueTime returns the earliest due time in the model. ok is false if the model is empty.
+func (m model) earliestDueTime() (next time.Time, ok bool) {
 	for _, at := range m {
 		if !ok || at.Before(next) {
 			next, ok = at, true

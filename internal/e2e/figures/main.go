@@ -74,8 +74,8 @@ type run struct {
 // stopped unwinds what cannot go on.
 type stopped struct{}
 
-// measureSelectedPartsAndCleanUp starts the harness, measures the parts that r.parts names, prints the table,
-// and cleans up, also after a failure. It returns 1 if the run has failed, else 0.
+// measureSelectedPartsAndCleanUp starts the harness, measures the parts that r.parts names, prints the table
+// and cleans up. It also cleans up after a failure. It returns 1 if the run has failed, and 0 if not.
 func (r *run) measureSelectedPartsAndCleanUp() (status int) {
 	defer func() {
 		if status = 0; r.failed {
