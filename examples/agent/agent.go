@@ -66,8 +66,8 @@ type podView interface {
 }
 
 // newAgent returns an agent with a node that does not run yet. It locks the state directory if one is set, adds
-// the pods of "agent run" to the node, and opens all listeners. After an error it closes the listeners and
-// unlocks the directory.
+// the pods of the command "agent run" to the node, and opens all listeners. After an error it closes the
+// listeners and unlocks the directory.
 func newAgent(o options, stdout, stderr io.Writer) (_ *agent, err error) {
 	a := &agent{options: o, view: newRowPrinter(stdout)}
 	defer func() {
@@ -172,7 +172,7 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	defer end()
 	defer a.startServers()()
 	defer a.startLocalAPI()()
-	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.containerKind(), "manifests", a.manifestsText(), "listen", a.portAddress(), "socket", a.local.String())
+	a.log.Info("the agent runs", "node", a.nodeName, "containers", a.simulatedOrReal(), "manifests", a.manifestsText(), "listen", a.portAddress(), "socket", a.local.String())
 	a.logConfigWarnings(a.warnings)
 	defer a.reloadOnSIGHUP(ctx)()
 	ended, shown := make(chan error, 1), make(chan struct{})
@@ -201,9 +201,9 @@ func (a *agent) runUntilStopped(signals <-chan os.Signal) error {
 	return a.cancelAndWaitForView(err, end, shown)
 }
 
-// containerKind returns "simulated" for the in-memory runtime, which runs no program of an image, and "real"
-// for any other runtime.
-func (o *options) containerKind() string {
+// simulatedOrReal returns which kind of containers the runtime has. It returns "simulated" for the in-memory
+// runtime, which runs no program of an image, and "real" for any other runtime.
+func (o *options) simulatedOrReal() string {
 	if o.runtime == "memory" {
 		return "simulated"
 	}

@@ -75,7 +75,7 @@ func (r *request) selectFlags(names string) (chosen flagSet) {
 		{name: "raw", description: "do not escape control characters on a terminal (false)", set: boolFlag(&r.raw)},
 	}
 	for name := range strings.FieldsSeq(names) {
-		chosen = append(chosen, *all.lookup(name))
+		chosen = append(chosen, *all.flagWithNameOrAlias(name))
 	}
 	return chosen
 }

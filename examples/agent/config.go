@@ -63,7 +63,7 @@ func (o *options) applyConfigFile(flags flagSet, path string, usesCRI func(setti
 		if slices.Contains([]string{"manifests", "resolv-conf", "log-dir"}, s.flag) && s.value != "" && !filepath.IsAbs(s.value) {
 			s.value = filepath.Join(filepath.Dir(path), s.value) // As the kubelet does.
 		}
-		if err := flags.lookup(s.flag).set(s.value); err != nil {
+		if err := flags.flagWithNameOrAlias(s.flag).set(s.value); err != nil {
 			faults = append(faults, fmt.Errorf("--config %s: line %d: %s %q: %w", path, s.line, s.field, strings.TrimSpace(s.value), err))
 		}
 		o.setFlags[s.flag] = flagSource{s.value, s.field, s.line}
@@ -71,8 +71,9 @@ func (o *options) applyConfigFile(flags flagSet, path string, usesCRI func(setti
 	return errors.Join(faults...)
 }
 
-// flagName returns the name of a flag, or the field of the configuration file that set it.
-func (o *options) flagName(flag string) string {
+// dashedFlagOrConfigLine returns the name of a flag with its dashes, for messages. If the configuration file
+// has set the flag, it returns the file, the line and the field instead.
+func (o *options) dashedFlagOrConfigLine(flag string) string {
 	if at := o.setFlags[flag]; at.line > 0 {
 		return fmt.Sprintf("--config %s: line %d: %s", o.config, at.line, at.name)
 	}
@@ -192,8 +193,8 @@ const (
 )
 
 // rereadUntilStable reads a file until two reads in a row are equal, because half a file may be valid too. It
-// calls pause between the reads. It returns true also after maxRereads reads that differ, and false only if
-// pause returns false.
+// calls pause between the reads. It returns false only if pause returns false. After maxRereads reads that all
+// differ it returns true.
 func rereadUntilStable(read func() string, pause func() bool) (finished bool) {
 	before := read()
 	for range maxRereads {
@@ -209,9 +210,9 @@ func rereadUntilStable(read func() string, pause func() bool) (finished bool) {
 	return true
 }
 
-// replaceChangedSources creates the file source and the URL source from the latest options, and replaces each
-// for which a flag has changed. The node name, the state directory and the objects keep their old values. After
-// an error it replaces nothing.
+// replaceChangedSources creates the file source and the URL source again from the latest options. It replaces a
+// source only if a flag of that source has changed. The node name, the state directory and the objects keep
+// their old values. After an error it replaces nothing.
 func (a *agent) replaceChangedSources(latest *options, changed []string) error {
 	web := func(flag string) bool { return strings.HasPrefix(flag, "manifest-url") }
 	next := a.options

@@ -79,7 +79,7 @@ crashLoopBackOff: {maxContainerRestartPeriod: 30s}
 	for _, f := range new(kubeletConfig).flagSettings() {
 		known[f.field] = true
 		if f.flag != "" {
-			assert.NotNil(t, o.allFlags().lookup(f.flag), f.flag)
+			assert.NotNil(t, o.allFlags().flagWithNameOrAlias(f.flag), f.flag)
 		}
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[kubeletConfig]()) {

@@ -39,7 +39,8 @@ func runExec(ctx context.Context, r *request, stdout, stderr io.Writer) int {
 	return code
 }
 
-// parseExitCode parses the exit code of a command, which the agent sends after the output.
+// parseExitCode parses the exit code of a command, which the agent sends after the output. It returns an error
+// if text is no number.
 func parseExitCode(text string) (int, error) {
 	code, err := strconv.Atoi(text)
 	if err != nil {

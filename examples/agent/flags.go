@@ -97,7 +97,8 @@ func (o *options) timingFlags() flagSet {
 	}
 }
 
-// setAddress replaces the IP address on which the agent listens, and keeps the port.
+// setAddress replaces the IP address on which the agent listens, and keeps the port. It returns an error if s
+// is no IP address.
 func (o *options) setAddress(s string) error {
 	if net.ParseIP(s) == nil {
 		return errors.New("expected an address, as 127.0.0.1")
@@ -110,7 +111,8 @@ func (o *options) setAddress(s string) error {
 	return nil
 }
 
-// setPort replaces the port on which the agent listens, and keeps the address.
+// setPort replaces the port on which the agent listens, and keeps the address. It returns an error if s is no
+// number from 1 to 65535.
 func (o *options) setPort(s string) error {
 	if n, err := strconv.ParseUint(s, 10, 16); err != nil || n == 0 {
 		return errors.New("expected a port from 1 to 65535")
@@ -123,7 +125,8 @@ func (o *options) setPort(s string) error {
 	return nil
 }
 
-// setMaxPods parses and stores the maximum number of pods, from 1 to 1048576.
+// setMaxPods parses and stores the maximum number of pods. It returns an error if s is no number from 1 to
+// 1048576.
 func (o *options) setMaxPods(s string) (err error) {
 	if o.maxPods, err = strconv.Atoi(s); err != nil || o.maxPods < 1 || o.maxPods > 1<<20 {
 		o.maxPods = 0
@@ -147,7 +150,7 @@ const logLevels = "debug info warn error"
 // configuration file. The error has a line for each fault.
 func parseAgentOptions(args []string) (options, error) {
 	o := defaults()
-	line, err := o.allFlags().parse(args)
+	line, err := o.allFlags().parseWithoutSettingOptions(args)
 	if err == nil {
 		err = o.applyAgentCommandLine(line)
 	}
@@ -166,9 +169,9 @@ func (o *options) applyAgentCommandLine(line *commandLine) error {
 	return errors.Join(err, unknownWordErrors(words), errors.Join(o.resetOrReportConflictingFlags()...))
 }
 
-// applyCommandLine sets the options from the configuration file, from the flags of a command line, which
-// override the file, and then the defaults that depend on other options. It records in setFlags which flag or
-// field set each option.
+// applyCommandLine sets the options from the configuration file and then from the flags of a command line,
+// which override the file. At last it sets the defaults that depend on other options. It records in setFlags
+// which flag or field set each option.
 func (o *options) applyCommandLine(line *commandLine) error {
 	items := line.items
 	var faults []error

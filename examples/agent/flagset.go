@@ -50,8 +50,8 @@ func (f *cliFlag) dashedNames() []string {
 // flagSet is the list of flags of the agent, or of a command.
 type flagSet []cliFlag
 
-// lookup returns the flag with the name or alias, or nil.
-func (s flagSet) lookup(name string) *cliFlag {
+// flagWithNameOrAlias returns the flag that has the given name or alias. It returns nil if there is none.
+func (s flagSet) flagWithNameOrAlias(name string) *cliFlag {
 	for i := range s {
 		if s[i].name == name || slices.Contains(s[i].aliases, name) {
 			return &s[i]
@@ -124,8 +124,9 @@ func (s flagSet) declare(flags *pflag.FlagSet) *commandLine {
 	return l
 }
 
-// parse parses a command line without a command name. It sets no options; the caller applies the result.
-func (s flagSet) parse(args []string) (*commandLine, error) {
+// parseWithoutSettingOptions parses a command line without a command name. It sets no options; the caller
+// applies the result.
+func (s flagSet) parseWithoutSettingOptions(args []string) (*commandLine, error) {
 	l := s.declare(pflag.NewFlagSet("agent", pflag.ContinueOnError))
 	err := l.pflag.Parse(l.normalizeArgs(args))
 	l.splitArgs(l.pflag.Args(), l.pflag.ArgsLenAtDash())

@@ -164,7 +164,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 	return []fieldSetting{
 		text("staticPodPath", some(c.StaticPodPath != "", "manifests"), c.StaticPodPath),
 		text("staticPodURL", some(c.StaticPodURL != "", "manifest-url"), c.StaticPodURL),
-		text("staticPodURLHeader", "manifest-url-header", headerText(c.StaticPodURLHeader)),
+		text("staticPodURLHeader", "manifest-url-header", formatHeadersForFlag(c.StaticPodURLHeader)),
 		unlessZero("syncFrequency", "resync", c.SyncFrequency),
 		unlessZero("fileCheckFrequency", "manifest-period", c.FileCheckFrequency),
 		unlessZero("httpCheckFrequency", "manifest-url-period", c.HTTPCheckFrequency),
@@ -172,7 +172,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		unlessZero("port", "port", strconv.Itoa(int(c.Port))),
 		text("enableServer", some(c.EnableServer != nil && !*c.EnableServer, "listen"), ""),
 		unlessZero("maxPods", "max-pods", strconv.Itoa(int(c.MaxPods))),
-		text("registerWithTaints", some(len(c.RegisterWithTaints) > 0, "taints"), taintText(c.RegisterWithTaints)),
+		text("registerWithTaints", some(len(c.RegisterWithTaints) > 0, "taints"), formatTaintsForFlag(c.RegisterWithTaints)),
 		unlessZero("containerRuntimeEndpoint", "cri-endpoint", c.ContainerRuntimeEndpoint),
 		unlessZero("podLogsDir", "log-dir", c.PodLogsDir),
 		text("containerLogMaxSize", some(c.ContainerLogMaxSize != "", "log-max-size"), c.ContainerLogMaxSize),
@@ -225,8 +225,8 @@ func pairText(values map[string]string, separator string) string {
 	return strings.Join(texts, ",")
 }
 
-// taintText formats taints as the flag --taints expects them.
-func taintText(taints []v1.Taint) string {
+// formatTaintsForFlag formats taints as the flag --taints expects them.
+func formatTaintsForFlag(taints []v1.Taint) string {
 	var texts []string
 	for _, t := range taints {
 		pair := t.Key
@@ -238,10 +238,10 @@ func taintText(taints []v1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// headerText formats HTTP headers as the flag --manifest-url-header expects them, one per line, because values
-// may contain commas. It replaces a line break in a value by a carriage return, which the flag rejects, so that
-// it cannot start another header.
-func headerText(header map[string][]string) string {
+// formatHeadersForFlag formats HTTP headers as the flag --manifest-url-header expects them, one per line,
+// because values may contain commas. It replaces a line break in a value by a carriage return, which the flag
+// rejects. Such a value can therefore not start another header.
+func formatHeadersForFlag(header map[string][]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, value := range header[name] {

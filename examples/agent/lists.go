@@ -14,6 +14,7 @@ import (
 )
 
 // setCapacity parses NAME=QUANTITY pairs, separated by commas, and replaces the capacity of the node by them.
+// It returns an error for an invalid name, and for an invalid or negative quantity.
 func (o *options) setCapacity(s string) error {
 	o.capacity = v1.ResourceList{}
 	return parsePairs(s, "NAME=QUANTITY", func(name, value string) error {
@@ -29,7 +30,8 @@ func (o *options) setCapacity(s string) error {
 	})
 }
 
-// setLabels parses KEY=VALUE pairs, separated by commas, and replaces the labels of the node by them.
+// setLabels parses KEY=VALUE pairs, separated by commas, and replaces the labels of the node by them. It
+// returns an error for an invalid key or value.
 func (o *options) setLabels(s string) error {
 	o.labels = map[string]string{}
 	return parsePairs(s, "KEY=VALUE", func(key, value string) error {
@@ -45,7 +47,7 @@ func (o *options) setLabels(s string) error {
 }
 
 // setRuntimeClasses parses CLASS=HANDLER pairs, separated by commas. It replaces the map from RuntimeClass
-// names to handlers of the runtime by them.
+// names to handlers of the runtime by them. It returns an error for an invalid name of a class or handler.
 func (o *options) setRuntimeClasses(s string) error {
 	o.handlers = map[string]string{}
 	return parsePairs(s, "CLASS=HANDLER", func(class, handler string) error {
@@ -80,7 +82,8 @@ func parsePairs(s, syntax string, set func(name, value string) error) error {
 	return nil
 }
 
-// setClusterDNS parses and stores the IP addresses of the cluster's name servers.
+// setClusterDNS parses IP addresses, separated by commas, and stores them as the cluster's name servers. It
+// returns an error if one is no IP address.
 func (o *options) setClusterDNS(s string) error {
 	o.dns.ClusterDNS = nil
 	for address := range strings.SplitSeq(s, ",") {
@@ -92,7 +95,8 @@ func (o *options) setClusterDNS(s string) error {
 	return nil
 }
 
-// setClusterDomain checks and stores the DNS domain of the cluster, in lower case and without a final dot.
+// setClusterDomain stores the DNS domain of the cluster, in lower case and without a final dot. It returns an
+// error if s is no DNS name.
 func (o *options) setClusterDomain(s string) error {
 	o.dns.ClusterDomain = strings.ToLower(strings.TrimSuffix(s, "."))
 	if len(validation.IsDNS1123Subdomain(o.dns.ClusterDomain)) > 0 {

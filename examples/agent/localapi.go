@@ -130,8 +130,8 @@ func (a *agent) prepareLocalAPIIfSet(config *node.Config) error {
 	return err
 }
 
-// firstPort and ports define the range from which listenOnTokenPortOrAddress chooses: below the ephemeral ports of Linux, and above the
-// ports of services.
+// firstPort and ports define the range from which listenOnTokenPortOrAddress chooses: below the ephemeral ports
+// of Linux, and above the ports of services.
 const firstPort, ports = 20_000, 10_000
 
 // listenOnTokenPortOrAddress listens on an address. For the default address it derives the port from the token,
@@ -168,8 +168,9 @@ func (a *agent) newLocalAPI(config *node.Config, who server.Authenticator) (*loc
 }
 
 // loadOrCreateCredentials returns the credentials of the local API. They come from the state directory if one
-// is set, so that a kubeconfig stays valid. It creates new credentials if the file is missing or cannot be
-// used. changed reports whether an unusable file made it do so, so that clients need the new kubeconfig.
+// is set, so that a kubeconfig stays valid. If the file with the credentials is missing or cannot be used, it
+// creates new credentials. changed is true if the file exists and cannot be used, because clients then need the
+// new kubeconfig.
 func (a *agent) loadOrCreateCredentials() (secrets *localapi.Credentials, changed bool, err error) {
 	if a.stateDir == "" {
 		secrets, err = localapi.NewCredentials()

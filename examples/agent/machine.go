@@ -168,9 +168,9 @@ func (o *options) resetOrReportConflictingFlags() (faults []error) {
 	switch {
 	case low <= high:
 	case o.imageGC.LowThresholdPercent > 0:
-		faults = append(faults, fmt.Errorf("%s %d: expected at most --image-gc-high, which is %d", o.flagName("image-gc-low"), low, high))
+		faults = append(faults, fmt.Errorf("%s %d: expected at most --image-gc-high, which is %d", o.dashedFlagOrConfigLine("image-gc-low"), low, high))
 	default: // Otherwise the node would remove images that it needs next.
-		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.flagName("image-gc-high"), high, low))
+		faults = append(faults, fmt.Errorf("%s %d: expected at least --image-gc-low, which is %d", o.dashedFlagOrConfigLine("image-gc-high"), high, low))
 	}
 	if o.criEndpoint != "" && o.runtime != "cri" {
 		faults = append(faults, o.noEffectErrorOrWarn("cri-endpoint", "--runtime cri"))
@@ -200,7 +200,7 @@ func (o *options) resetOrReportConflictingFlags() (faults []error) {
 		faults = append(faults, o.noEffectErrorOrWarn("resolv-conf", "--runtime cri"))
 	}
 	if said := o.capacity.Pods().Value(); o.maxPods != 0 && said != 0 && said != int64(o.maxPods) {
-		faults = append(faults, fmt.Errorf("%s %d: --capacity says pods=%d", o.flagName("max-pods"), o.maxPods, said))
+		faults = append(faults, fmt.Errorf("%s %d: --capacity says pods=%d", o.dashedFlagOrConfigLine("max-pods"), o.maxPods, said))
 	}
 	if o.dns.ClusterDomain != "" && len(o.dns.ClusterDNS) == 0 {
 		faults = append(faults, o.noEffectErrorOrWarn("cluster-domain", "--cluster-dns"))
@@ -210,7 +210,7 @@ func (o *options) resetOrReportConflictingFlags() (faults []error) {
 }
 
 // setOrphanGrace parses and stores a duration. It stores -1 for 0, because -1 means "no grace" in the node's
-// configuration.
+// configuration. It returns an error if s is no duration or is negative.
 func (o *options) setOrphanGrace(s string) (err error) {
 	if o.orphanGrace, err = time.ParseDuration(s); err != nil || o.orphanGrace < 0 {
 		return errors.New("expected a duration, such as 30s or 2m, or 0 for none")
@@ -232,7 +232,7 @@ func (o *options) setMaxPulls(s string) error {
 }
 
 // setLogMaxSize parses and stores a size in bytes. It stores -1 for 0, because -1 means "no limit" in the
-// node's configuration.
+// node's configuration. It returns an error if s is no quantity or is negative.
 func (o *options) setLogMaxSize(s string) error {
 	q, err := podspec.ParseQuantity(s)
 	if err != nil || q.Sign() < 0 {
@@ -244,8 +244,8 @@ func (o *options) setLogMaxSize(s string) error {
 	return nil
 }
 
-// setLogMaxFiles parses and stores the number of log files per container, at least 2: the current log and an
-// older one.
+// setLogMaxFiles parses and stores the number of log files per container. It returns an error if s is no number
+// from 2, because there is always the current log and an older one.
 func (o *options) setLogMaxFiles(s string) (err error) {
 	if o.logMaxFiles, err = strconv.Atoi(s); err != nil || o.logMaxFiles < 2 {
 		return errors.New("expected a number from 2")

@@ -152,7 +152,7 @@ func TestUnit(t *testing.T) {
 	}
 	_, command, _ := strings.Cut(string(text), "\nExecStart=/usr/local/bin/podkeel ")
 	command, _, _ = strings.Cut(command, "\n")
-	line, err := (&options{}).allFlags().parse(strings.Fields(command))
+	line, err := (&options{}).allFlags().parseWithoutSettingOptions(strings.Fields(command))
 	require.NoError(t, err)
 	assert.Empty(t, line.args)
 	for _, one := range line.items {

@@ -145,7 +145,7 @@ func (o *options) setSocket(s string) (err error) {
 	return err
 }
 
-// setNodeName checks and stores the name of the node, in lower case.
+// setNodeName stores the name of the node in lower case. It returns an error if s is no DNS name.
 func (o *options) setNodeName(s string) error {
 	o.nodeName = strings.ToLower(s)
 	if len(validation.IsDNS1123Subdomain(o.nodeName)) > 0 {

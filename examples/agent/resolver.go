@@ -30,10 +30,10 @@ func (o *options) setResolverFile(path string) error {
 	return err
 }
 
-// newReaderOfResolverFileOrDefault returns a function that reads the file of --resolv-conf, or /etc/resolv.conf
-// without that flag; if that default file does not exist, the function returns an empty configuration. The node
-// calls it for each pod, because networks change. It returns nil if the flag is empty: the runtime then
-// decides.
+// newReaderOfResolverFileOrDefault returns a function that reads the resolver file. The node calls the function
+// for each pod, because networks change. Without the flag --resolv-conf the file is /etc/resolv.conf, and the
+// function returns an empty configuration if that file does not exist. If the flag is empty, it returns nil,
+// and the runtime chooses the configuration.
 func (o *options) newReaderOfResolverFileOrDefault() (func() (runtime.DNS, error), error) {
 	path, missing := defaultResolver, true
 	if o.resolver != nil {

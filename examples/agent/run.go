@@ -45,7 +45,7 @@ func (o *options) runCommandFlags() flagSet {
 		"log-level": "debug, info, warn or error (warn)",
 		"state-dir": "directory for volumes, logs and statuses (none; with cri " + runStateDir + ")",
 	} {
-		flags.lookup(name).description = meaning
+		flags.flagWithNameOrAlias(name).description = meaning
 	}
 	return append(flags, cliFlag{name: "logs", description: "print the logs of containers, each line after [pod/POD/CONTAINER] (false)", set: boolFlag(&o.printLogs)})
 }

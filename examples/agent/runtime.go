@@ -88,7 +88,8 @@ func firstGlobalIPv4() []string {
 	return nil
 }
 
-// setNodeIPs parses and stores the IP addresses of the node, the primary one first.
+// setNodeIPs parses IP addresses, separated by commas, and stores them as the addresses of the node, the
+// primary one first. It returns an error if one is no IP address.
 func (o *options) setNodeIPs(s string) error {
 	o.nodeIPs = nil
 	for ip := range strings.SplitSeq(s, ",") {

@@ -125,9 +125,9 @@ func listenSocket(path string) (*socket, error) {
 	return s, nil
 }
 
-// createAndLockSocketDir creates a directory beside the path of a socket, which only this user can enter, and
-// locks it until lock is closed. So two agents cannot replace one socket at once. It returns errSocketTaken if
-// another agent holds the lock.
+// createAndLockSocketDir creates a directory beside the path of a socket, which only this user can enter. It
+// locks the directory until the caller closes lock, so that two agents cannot replace the same socket at once.
+// It returns errSocketTaken if another agent holds the lock.
 func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) {
 	name := fnv.New32a()
 	_, _ = name.Write([]byte(filepath.Base(path))) // Writing to a hash does not fail.
@@ -135,7 +135,7 @@ func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) 
 	const attempts = 10 // The agent that holds the lock removes the directory.
 	for range attempts {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", nil, withoutPath(err)
+			return "", nil, causeOfPathError(err)
 		}
 		if err := checkSocketDirPrivate(filepath.Join(dir, "s")); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -149,7 +149,7 @@ func createAndLockSocketDir(path string) (dir string, lock *os.File, err error) 
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return "", nil, withoutPath(err)
+			return "", nil, causeOfPathError(err)
 		}
 		claimed, err := lock.Stat()
 		if now, look := os.Lstat(dir); err == nil && look == nil && os.SameFile(claimed, now) {
@@ -168,7 +168,7 @@ func checkSocketFree(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return withoutPath(err)
+		return causeOfPathError(err)
 	case info.Mode()&fs.ModeSocket == 0:
 		return errors.New("the file is not a socket")
 	}
@@ -198,10 +198,10 @@ func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix
 func createPrivateSocketDir(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return withoutPath(err)
+		return causeOfPathError(err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return withoutPath(err)
+		return causeOfPathError(err)
 	}
 	return checkSocketDirPrivate(path)
 }
@@ -212,7 +212,7 @@ func checkSocketDirPrivate(path string) error {
 	info, err := os.Lstat(filepath.Dir(path))
 	switch {
 	case err != nil:
-		return withoutPath(err)
+		return causeOfPathError(err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", filepath.Dir(path))
 	case !isWritableOnlyByUserOrRoot(info):
@@ -221,9 +221,9 @@ func checkSocketDirPrivate(path string) error {
 	return nil
 }
 
-// withoutPath returns the cause in a PathError, without the path, because the caller names it. It returns any
-// other error unchanged.
-func withoutPath(err error) error {
+// causeOfPathError returns the cause in a PathError, without the path, because the caller names it. It returns
+// any other error unchanged.
+func causeOfPathError(err error) error {
 	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
 		return cause.Err
 	}

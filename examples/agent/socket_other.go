@@ -11,5 +11,5 @@ import (
 // isWritableOnlyByUserOrRoot returns true without a check: file permissions are not checked on this system.
 func isWritableOnlyByUserOrRoot(fs.FileInfo) bool { return true }
 
-// refusesConnections reports whether the error of a dial means that no process listens.
+// refusesConnections reports whether the error of a dial says that no process listens at the address.
 func refusesConnections(err error) bool { return !errors.Is(err, os.ErrDeadlineExceeded) }

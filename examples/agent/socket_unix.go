@@ -16,5 +16,5 @@ func isWritableOnlyByUserOrRoot(info fs.FileInfo) bool {
 	return ok && (int(stat.Uid) == os.Geteuid() || stat.Uid == 0) && info.Mode().Perm()&0o022 == 0
 }
 
-// refusesConnections reports whether the error of a dial means that no process listens.
+// refusesConnections reports whether the error of a dial says that no process listens at the address.
 func refusesConnections(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

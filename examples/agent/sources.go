@@ -127,7 +127,8 @@ func (o *options) setManifestURLHeader(s string) error {
 // not contain.
 func isInvalidHeaderRune(r rune) bool { return unicode.IsControl(r) && r != '\t' }
 
-// setManifestURLPeriod parses and stores a duration of at least a second.
+// setManifestURLPeriod parses and stores the period between two requests to the manifest URL. It returns an
+// error if s is no duration of at least a second.
 func (o *options) setManifestURLPeriod(s string) error {
 	if err := positiveDurationFlag(&o.urlPeriod)(s); err != nil || o.urlPeriod < time.Second {
 		return errors.New("expected a duration from 1s")

@@ -27,7 +27,7 @@ func TestStrict(t *testing.T) {
 		if strict {
 			args = append(args, "--strict")
 		}
-		line, err := o.allFlags().parse(args)
+		line, err := o.allFlags().parseWithoutSettingOptions(args)
 		require.NoError(t, err)
 		require.NoError(t, o.applyCommandLine(line))
 		var log strings.Builder

@@ -56,12 +56,13 @@ func (t *rowPrinter) printCells(cells []string) error {
 	return err
 }
 
-// drawUntilDone implements podView. It only waits, because storePodUnlessTerminated prints each line at once.
+// drawUntilDone implements podView. It draws nothing and only waits until it is done, because updatePod prints
+// each row at once.
 func (t *rowPrinter) drawUntilDone(ctx context.Context) { <-ctx.Done() }
 
-// storePodUnlessTerminated implements podView. It prints the row of the pod if it has changed, and the headings
-// before the first row. For a pod that is gone it prints the status Gone, unless another pod with its name is
-// in the table.
+// updatePod implements podView. It prints the row of a pod if the row has changed. For a pod that is gone it
+// prints a row with the status Gone, unless the table shows another pod with the same name. Before the first
+// row it prints the headings. It returns an error if the output fails.
 func (t *rowPrinter) updatePod(state node.PodState) error {
 	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {

@@ -29,8 +29,8 @@ func (c *fleetCounts) addNode(node *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-// addPod adds the restarts of a pod, and counts the pod as terminating if it is being deleted, else by its
-// phase. It also counts a running pod that is ready.
+// addPod adds a pod and its restarts to the counts. A pod that is being deleted counts as terminating. Any
+// other pod counts by its phase. A running pod that is ready also counts as ready.
 func (c *fleetCounts) addPod(pod *v1.Pod) {
 	for _, s := range pod.Status.ContainerStatuses {
 		c.restarts += int(s.RestartCount)

@@ -65,7 +65,7 @@ func (o *options) checkFlags() error {
 func (o *options) nodeName(i int) string { return fmt.Sprintf("%s-%d", o.prefix, i) }
 
 // addToCapacity parses resources such as cpu=8,memory=32Gi and stores them in the capacity of each node. It
-// keeps the resources that s does not name.
+// keeps the resources that s does not name. It returns an error for an invalid quantity or a missing name.
 func (o *options) addToCapacity(s string) error {
 	for one := range strings.SplitSeq(s, ",") {
 		key, value, _ := strings.Cut(one, "=")
