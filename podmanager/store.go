@@ -106,7 +106,7 @@ func (s *Store) SetPods(pods []*v1.Pod) {
 func (s *Store) replaceAll(pods []*v1.Pod) (names []string, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, pod := range slices.Concat(s.mu.pods.pods(), s.mu.mirrors.pods(), pods) {
+	for _, pod := range slices.Concat(s.mu.pods.podsInOrderOfArrival(), s.mu.mirrors.podsInOrderOfArrival(), pods) {
 		if pod != nil {
 			names = append(names, FullName(pod))
 		}
@@ -180,7 +180,7 @@ func (s *Store) GetPodAndMirrorPod(aPod *v1.Pod) (pod, mirror *v1.Pod, wasMirror
 func (s *Store) GetPods() []*v1.Pod {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.mu.pods.pods()
+	return s.mu.pods.podsInOrderOfArrival()
 }
 
 // GetPodsAndMirrorPods implements Manager.
@@ -192,7 +192,7 @@ func (s *Store) GetPodsAndMirrorPods() (pods, mirrors []*v1.Pod, orphanFullNames
 			orphanFullNames = append(orphanFullNames, FullName(e.pod))
 		}
 	}
-	return s.mu.pods.pods(), s.mu.mirrors.pods(), orphanFullNames
+	return s.mu.pods.podsInOrderOfArrival(), s.mu.mirrors.podsInOrderOfArrival(), orphanFullNames
 }
 
 // GetStaticPodToMirrorPodMap implements Manager.

@@ -35,7 +35,7 @@ func (s *Store) Subscribe(wake func()) Subscription {
 	sub := &subscription{store: s, names: dirty.New[struct{}](nil, wake)}
 	s.mu.Lock()
 	s.mu.subs = append(s.mu.subs, sub)
-	pods := append(s.mu.pods.pods(), s.mu.mirrors.pods()...)
+	pods := append(s.mu.pods.podsInOrderOfArrival(), s.mu.mirrors.podsInOrderOfArrival()...)
 	s.mu.Unlock()
 	for _, pod := range pods {
 		sub.names.Add(types.UID(FullName(pod)), struct{}{})

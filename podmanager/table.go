@@ -82,8 +82,8 @@ func (t *podTable) removePod(uid types.UID) {
 	t.removeFromOrder(e)
 }
 
-// removeFromName removes the entry from the list of pods with its namespace and name. If it was the last
-// arrived, the one before it takes its place.
+// removeFromName removes the entry from the list of pods with its namespace and name. If the entry was the last
+// to arrive, the entry that arrived before it takes its place.
 func (t *podTable) removeFromName(e *entry) {
 	newest := t.byName[e.key]
 	switch {
@@ -124,8 +124,8 @@ func (t *podTable) removeFromOrder(e *entry) {
 	}
 }
 
-// pods returns all pods of the table in order of arrival.
-func (t *podTable) pods() []*v1.Pod {
+// podsInOrderOfArrival returns all pods of the table in the order in which they arrived.
+func (t *podTable) podsInOrderOfArrival() []*v1.Pod {
 	all := make([]*v1.Pod, 0, len(t.byUID))
 	for e := t.first; e != nil; e = e.next {
 		all = append(all, e.pod)

@@ -36,8 +36,8 @@ type header struct {
 	PodHash   string    `json:"shape"`
 }
 
-// newHeader returns the header for the file of a pod: namespace, name, UID, the pod hash and the version of the
-// format.
+// newHeader returns the header for the checkpoint file of a pod: namespace, name, UID, the pod hash and the
+// version of the file format.
 func newHeader(pod *v1.Pod) header {
 	return header{Version: version, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, PodHash: podsync.PodHash(pod)}
 }
@@ -57,8 +57,8 @@ func (h *header) checkForFileName(name string) error {
 	return nil
 }
 
-// belongsTo reports whether the file belongs to this pod, and not to an earlier pod with the same UID: UID,
-// namespace, name and pod hash must match.
+// belongsTo reports whether a file belongs to this pod: the UID, namespace, name and pod hash in the header
+// must match. It returns false for the file of an earlier pod with the same UID.
 func (h *header) belongsTo(pod *v1.Pod) bool {
 	return h.UID == pod.UID && h.Namespace == pod.Namespace && h.Name == pod.Name && podsync.MatchesPodHash(pod, h.PodHash)
 }
@@ -172,9 +172,9 @@ const (
 	maxDamaged = 16
 )
 
-// renameIfDamaged renames a file if err says that it is damaged, so that no later start reads it. It returns
-// the new name and true. It leaves the file in place if keepDamaged is set or maxDamaged files were renamed
-// already.
+// renameIfDamaged renames a checkpoint file if err says that the file is damaged, so that no later process
+// reads it. It returns the new name and true. It keeps the old name and returns false if keepDamaged is set, if
+// maxDamaged files were renamed already, or if err says something else.
 func (c *fileFormat[T]) renameIfDamaged(root *os.Root, name string, err error) (aside string, moved bool) {
 	if damaged := (*damagedError)(nil); c.keepDamaged || !errors.As(err, &damaged) {
 		return "", false
@@ -239,8 +239,9 @@ func (s *fileStore[T]) takeReadValue(uid types.UID) *T {
 	return value
 }
 
-// writeFile writes the file of a pod atomically, with a checksum, and drops the value that was read at the
-// start. It returns when the file is complete on disk. It returns an error for an invalid UID.
+// writeFile writes the checkpoint file of a pod atomically, with a checksum. It also drops the value that was
+// read from the file at the start. It returns when the file is complete on disk. It returns an error for an
+// invalid UID.
 func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 	name, err := fileName(uid)
 	if err != nil {

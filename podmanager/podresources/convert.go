@@ -35,11 +35,12 @@ const (
 // math.MaxInt64.
 func MilliCPU(list v1.ResourceList) int64 {
 	q := list[v1.ResourceCPU]
-	return milliValue(&q)
+	return milliValueOrMax(&q)
 }
 
-// milliValue returns a quantity in thousandths, or math.MaxInt64 if it does not fit.
-func milliValue(q *resource.Quantity) int64 {
+// milliValueOrMax returns a quantity in thousandths. It returns math.MaxInt64 if the result does not fit into
+// an int64.
+func milliValueOrMax(q *resource.Quantity) int64 {
 	if q.Value() > maxMilliCPU {
 		return math.MaxInt64
 	}

@@ -112,8 +112,9 @@ type conclusion struct {
 }
 
 // setPhaseAndReason sets the phase, reason and message of the pod status from its container statuses. A
-// terminal phase in the pod's or the previous status stays. A pod that is not terminating and has lost its
-// sandbox becomes Succeeded or Failed where it would be Pending. An earlier reason of the same phase stays.
+// terminal phase in the previous status or in the pod stays. If a pod has lost its sandbox and is not
+// terminating, the phase is Succeeded or Failed where it would be Pending. An earlier reason of the same phase
+// stays.
 func (in *conclusion) setPhaseAndReason(s *v1.PodStatus) {
 	s.Phase = in.decidePhase(s)
 	switch {

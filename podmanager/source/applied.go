@@ -82,8 +82,8 @@ func (a *appliedPods) delete(uid types.UID) (found bool) {
 	return known
 }
 
-// list returns all pods in the order in which they were added.
-func (a *appliedPods) list() []*v1.Pod {
+// podsInOrderOfAddition returns all pods in the order in which they were added.
+func (a *appliedPods) podsInOrderOfAddition() []*v1.Pod {
 	all := slices.SortedFunc(maps.Values(a.pods), func(x, y placedPod) int { return cmp.Compare(x.place, y.place) })
 	pods := make([]*v1.Pod, 0, len(all))
 	for _, p := range all {

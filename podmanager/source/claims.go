@@ -22,9 +22,9 @@ type PodLocator interface {
 }
 
 // refusePodsWithForeignUIDs removes from changes the pods whose UID belongs to a pod of another source, and
-// stores them as refused. late are refused pods whose UIDs are free now; they are delivered after all changes.
-// fresh are the newly refused pods. If two sources add a UID at once, the API server's pod has precedence. The
-// caller holds m.taking.
+// stores these pods as refused. late are pods that were refused before and whose UIDs are free now; the caller
+// delivers them after all changes. fresh are the newly refused pods. If two sources add a UID at the same time,
+// the pod of the API server is used. The caller holds m.taking.
 func (m *Mux) refusePodsWithForeignUIDs(changes []merge.SourceChanges) (late []merge.SourceChanges, fresh []merge.Refused) {
 	complete := m.AllSeen() && !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isComplete() })
 	m.claims.Lock()

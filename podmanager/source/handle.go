@@ -198,7 +198,7 @@ func (h *Handle) callUnlocked(deliver func()) {
 func (h *Handle) takeNextDeliveryLocked() (deliver func()) {
 	if h.mu.whole {
 		h.mu.whole = false
-		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.list(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
+		sink, s := h.mu.sink, Snapshot{Pods: h.mu.pods.podsInOrderOfAddition(), Incomplete: h.mu.incomplete, Guarded: h.guarded}
 		if in, ok := sink.(*inbox); ok {
 			return func() { in.setSnapshotAndWake(s, true) } // The handle owns the pods.
 		}

@@ -87,8 +87,8 @@ func (in *inbox) hasDelivered() bool {
 	return in.mu.pods.HasSnapshot()
 }
 
-// isComplete reports whether the consumer has taken a snapshot of the source, and neither that one nor the
-// newest one is marked as incomplete.
+// isComplete reports whether the consumer has taken a snapshot of the source, and both that snapshot and the
+// newest snapshot are marked as complete.
 func (in *inbox) isComplete() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

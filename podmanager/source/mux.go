@@ -112,7 +112,8 @@ func (m *Mux) consumeUpdates(updates []podmanager.PodUpdate) (_ []podmanager.Pod
 }
 
 // appendUpdates appends the changes of a source to updates in this order: REMOVE, ADD, UPDATE, DELETE,
-// RECONCILE. It leaves out empty ones, except the ADD of the source's first snapshot (CF-3).
+// RECONCILE. It leaves out a kind without pods. It only keeps an empty ADD for the source's first snapshot
+// (CF-3).
 func appendUpdates(updates []podmanager.PodUpdate, source string, c merge.Changes) []podmanager.PodUpdate {
 	for _, u := range [...]podmanager.PodUpdate{
 		{Pods: c.Remove, Op: podmanager.REMOVE, Source: source},

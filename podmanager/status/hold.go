@@ -11,9 +11,10 @@ import (
 )
 
 // holdBackTerminalPhase replaces a terminal phase in an update by an earlier phase and returns true, as long as
-// Config.CouldRun says that containers of the pod could run. The earlier phase is the one last sent in this
-// status epoch, or else the phase in the pod object. If that is terminal too, or the pod is finished or
-// removed, it changes nothing (ST-17).
+// Config.CouldRun says that containers of the pod could run. The earlier phase is the phase that was sent last
+// in this status epoch (the life of the pod to which the status belongs). If none was sent, it is the phase in
+// the pod object. If that phase is terminal too, or the pod is finished or removed, it changes nothing and
+// returns false (ST-17).
 func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) (held bool) {
 	if u.Removed || u.Finished || !podstatus.IsTerminal(u.Status.Phase) || s.cfg.CouldRun == nil || !s.cfg.CouldRun(u.UID) {
 		return false
@@ -37,8 +38,8 @@ func (s *Sender) holdBackTerminalPhase(u *Update, known sentState) (held bool) {
 }
 
 // postponeOrDrop delays or drops a status that must not be sent now, frees the worker and returns true. It
-// returns false if the status must be sent now. stored is the status with its terminal phase; held says that u
-// does not show that phase; draining is the value from before the call of CouldRun.
+// returns false if the status must be sent now. stored is the stored status of the pod with its terminal phase.
+// held is true if u does not show that phase. draining is the value from before the call of CouldRun.
 func (s *Sender) postponeOrDrop(u Update, known sentState, stored v1.PodStatus, held, draining bool) (notSent bool) {
 	decision, until, deadline := outbox.Facts{
 		Held: held, Reported: known.version == u.Version && known.epoch == u.StatusEpoch,

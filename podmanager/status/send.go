@@ -30,13 +30,14 @@ func (s *Sender) queueUpdateUnlessSentLocked(u Update) {
 	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		return
 	}
-	s.mu.box.Put(u.UID, u, isUrgent(u, known))
+	s.mu.box.Put(u.UID, u, reachesTerminalOrChangesReady(u, known))
 }
 
-// isUrgent reports whether an update is sent before others: the pod has now reached a terminal phase, or its
-// condition Ready differs from the status that was last sent. If no status was sent (known is nil), the phase
-// must be terminal or Ready must be true. A removal is not urgent.
-func isUrgent(u Update, known *sentState) bool {
+// reachesTerminalOrChangesReady reports whether an update is urgent, so that it is sent before others. An
+// update is urgent if the pod has now reached a terminal phase, or if its condition Ready differs from the
+// status that was last sent. If no status was sent (known is nil), the phase must be terminal or Ready must be
+// true. A removal is not urgent.
+func reachesTerminalOrChangesReady(u Update, known *sentState) bool {
 	if u.Removed {
 		return false
 	}
@@ -129,10 +130,10 @@ func (s *Sender) callSink(ctx context.Context, u Update) (err error) {
 	return s.cfg.Sink.Send(ctx, u)
 }
 
-// rescheduleFailed queues a status again after an error of the sink, with a growing delay, frees the worker and
-// reports the failure. After Unavailable it delays all pods. After ErrNotYet it queues and reports nothing: the
-// status waits for a newer one or for Resend. isResend says that the failed send was a repeat, so that the next
-// one is too.
+// rescheduleFailed handles an error of the sink for a status. It queues the status again with a growing delay,
+// frees the worker and reports the failure. After Unavailable it delays the statuses of all pods. After
+// ErrNotYet it queues and reports nothing, because the status waits for a newer status or for Resend. isResend
+// says that the failed send was a repeat; the next send is then a repeat too.
 func (s *Sender) rescheduleFailed(u Update, err error, isResend bool) {
 	if errors.Is(err, ErrNotYet) {
 		s.freeWorkerAndUpdate(u.UID, func(b *outbox.Box[Update], _ time.Time) {

@@ -231,8 +231,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	return err
 }
 
-// sendRemaining sends until no status is left to send, for at most Drain. Then it returns an ErrUnsent with the
-// UIDs of the pods that are left. It ends all delays first.
+// sendRemaining ends all delays and sends until no status is left to send, for at most Drain. If statuses are
+// left after Drain, it returns an ErrUnsent with the UIDs of their pods.
 func (s *Sender) sendRemaining(sending context.Context, group *executor.Group, sub Subscription) error {
 	deadline := s.executor.Now().Add(s.cfg.Drain)
 	s.queueRequestedResends() // makeAllDue then includes the requests from before the end of ctx.

@@ -46,8 +46,8 @@ type Hooks struct {
 	Panicked func(call string, err error)
 }
 
-// containPanics wraps the log and the hooks Accepted, Unchanged and Refused, so that subscriptions get a status
-// also if one of these panics.
+// containPanics wraps the log and the hooks Accepted, Unchanged and Refused. If one of them panics, the
+// subscriptions still get the status.
 func (c *Config) containPanics() {
 	g := contain.New(contain.Config{Package: "status", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()
@@ -243,9 +243,9 @@ func (s *Store) RemoveOrphanedStatuses(keep map[types.UID]bool) {
 	}
 }
 
-// removeOrphans removes the statuses of the pods for which keep is not true. It returns them in the order of
-// UIDs, with the subscriptions to notify. It also stores their highest version and epoch, so that a later pod
-// gets higher ones.
+// removeOrphans removes the statuses of the pods for which keep does not return true. It returns them in the
+// order of UIDs, with the subscriptions to notify. It also stores their highest version and epoch, so that a
+// later pod gets higher ones.
 func (s *Store) removeOrphans(keep map[types.UID]bool) (removed []*entry, subs []*subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at
 	names, ports := map[string]*field.Path{}, map[string]*field.Path{}
 	for i := range spec.InitContainers {
 		c, at := &spec.InitContainers[i], at.Child("initContainers").Index(i)
-		f.checkContainer(c, volumes, names, at)
+		f.checkContainerAndStoreName(c, volumes, names, at)
 		f.checkOrdinaryInitContainer(c, at)
 		if podspec.IsSidecar(c) {
 			f.checkHostPorts(c, spec.HostNetwork, ports, at)
@@ -29,7 +29,7 @@ func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at
 	}
 	for i := range spec.Containers {
 		c, at := &spec.Containers[i], at.Child("containers").Index(i)
-		f.checkContainer(c, volumes, names, at)
+		f.checkContainerAndStoreName(c, volumes, names, at)
 		f.checkRestartRules(c, at)
 		f.checkHostPorts(c, spec.HostNetwork, ports, at)
 	}
@@ -43,7 +43,7 @@ func (f *findings) checkContainers(spec *v1.PodSpec, volumes map[string]bool, at
 // or a restart policy, and for a target container that targets (the other containers of the pod) does not have.
 func (f *findings) checkEphemeralContainer(e *v1.EphemeralContainer, targets map[string]*field.Path, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
 	c := v1.Container(e.EphemeralContainerCommon)
-	f.checkContainer(&c, volumes, names, at)
+	f.checkContainerAndStoreName(&c, volumes, names, at)
 	for _, field := range []struct {
 		name string
 		set  bool
@@ -66,9 +66,9 @@ func (f *findings) checkEphemeralContainer(e *v1.EphemeralContainer, targets map
 	}
 }
 
-// checkContainer checks the fields that containers of all kinds have. volumes has the names of the pod's
-// volumes. names has the path of the first container of each name; the container is added to it.
-func (f *findings) checkContainer(c *v1.Container, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
+// checkContainerAndStoreName checks the fields that containers of all kinds have. volumes has the names of the
+// pod's volumes. names has the path of the first container of each name; it adds the container's name to names.
+func (f *findings) checkContainerAndStoreName(c *v1.Container, volumes map[string]bool, names map[string]*field.Path, at *field.Path) {
 	f.requireName(at.Child("name"), c.Name, dnsLabelFormat)
 	if first, ok := names[c.Name]; ok && c.Name != "" {
 		f.addDuplicate(at.Child("name"), c.Name, "%s has the same name", first)
@@ -160,7 +160,7 @@ func (f *findings) checkPorts(ports []v1.ContainerPort, at *field.Path) {
 			continue
 		}
 		f.checkFormat(at.Child("name"), p.Name, portNameFormat)
-		f.checkUnique(at.Child("name"), p.Name, seen, i, "ports")
+		f.checkUniqueOrStoreName(at.Child("name"), p.Name, seen, i, "ports")
 	}
 }
 

@@ -30,8 +30,8 @@ func (f *findings) addError(kind field.ErrorType, at *field.Path, value any, for
 	}
 }
 
-// isFieldRead reports whether the value of a field could be read. It returns false also if a field around it or
-// inside it could not be read.
+// isFieldRead reports whether the value of a field could be read. It returns false if the field, a field around
+// it or a field inside it could not be read.
 func (f *findings) isFieldRead(at *field.Path) bool {
 	if len(f.unread) == 0 {
 		return true

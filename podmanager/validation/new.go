@@ -278,7 +278,7 @@ func isInvalidSysctlPart(part string) bool {
 }
 
 // sysctlNamespace returns the pod namespace to which a sysctl belongs: "net", "ipc", or "" for any other. The
-// separator of the name is '.' or '/', whichever is first; the other one is part of a name, as in
+// first '.' or '/' in the name is its separator. The other character is then part of a name, as in
 // net/ipv4/conf/eth0.1.
 func sysctlNamespace(name string) string {
 	if i := strings.IndexAny(name, "./"); i >= 0 && name[i] == '/' {

@@ -199,7 +199,7 @@ func (f *findings) checkResizePolicies(spec *v1.PodSpec, policies []v1.Container
 		at := at.Index(i)
 		checkOneOf(f, at.Child("resourceName"), p.ResourceName, v1.ResourceCPU, v1.ResourceMemory)
 		checkOneOf(f, at.Child("restartPolicy"), p.RestartPolicy, v1.NotRequired, v1.RestartContainer)
-		f.checkUnique(at.Child("resourceName"), string(p.ResourceName), seen, i, "resizePolicy")
+		f.checkUniqueOrStoreName(at.Child("resourceName"), string(p.ResourceName), seen, i, "resizePolicy")
 		if spec.RestartPolicy == v1.RestartPolicyNever && p.RestartPolicy == v1.RestartContainer {
 			f.onlyIfRead(field.NewPath("spec", "restartPolicy")).addInvalid(at.Child("restartPolicy"), string(p.RestartPolicy), "expected NotRequired in a pod with restartPolicy Never")
 		}

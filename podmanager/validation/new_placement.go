@@ -22,7 +22,7 @@ func (f *findings) checkPlacement(spec *v1.PodSpec, at *field.Path) {
 	for i, gate := range spec.SchedulingGates {
 		at := at.Child("schedulingGates").Index(i).Child("name")
 		f.requireName(at, gate.Name, qualifiedNameFormat)
-		f.checkUnique(at, gate.Name, seen, i, "schedulingGates")
+		f.checkUniqueOrStoreName(at, gate.Name, seen, i, "schedulingGates")
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil {
 		f.checkNodeAffinity(a.NodeAffinity, at.Child("affinity", "nodeAffinity"))

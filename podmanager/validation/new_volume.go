@@ -51,14 +51,15 @@ func (f *findings) checkKeyPaths(items []v1.KeyToPath, at *field.Path) {
 		f.requireValue(at.Child("key"), item.Key, "expected a key")
 		f.requireValue(at.Child("path"), item.Path, "expected a path in the volume")
 		f.checkSubPath(at.Child("path"), item.Path)
-		f.checkUnreserved(at.Child("path"), item.Path)
+		f.checkPathHasNoReservedPrefix(at.Child("path"), item.Path)
 		f.checkFileMode(at.Child("mode"), item.Mode)
 	}
 }
 
-// checkUnreserved adds an error for a path that begins with "..", because the node reserves such names for the
-// links with which it updates a volume. A path with an element ".." is left to checkSubPath.
-func (f *findings) checkUnreserved(at *field.Path, path string) {
+// checkPathHasNoReservedPrefix adds an error for a path that begins with "..", because the node reserves such
+// names for the symbolic links with which it updates a volume. It does not look for an element ".." later in
+// the path; checkSubPath does that.
+func (f *findings) checkPathHasNoReservedPrefix(at *field.Path, path string) {
 	if strings.HasPrefix(path, "..") && !hasParentElement(path) {
 		f.addInvalid(at, path, "expected a path that does not begin with '..'")
 	}
@@ -70,7 +71,7 @@ func (f *findings) checkUnreserved(at *field.Path, path string) {
 func (f *findings) checkDownwardFilesOfNewPod(files []v1.DownwardAPIVolumeFile, at *field.Path) {
 	for i, file := range files {
 		at := at.Index(i)
-		f.checkUnreserved(at.Child("path"), file.Path)
+		f.checkPathHasNoReservedPrefix(at.Child("path"), file.Path)
 		if r := file.ResourceFieldRef; r != nil {
 			f.requireValue(at.Child("resourceFieldRef", "containerName"), r.ContainerName, "expected the name of a container")
 			f.checkDivisor(r, at.Child("resourceFieldRef"))
@@ -136,7 +137,7 @@ func (f *findings) checkServiceAccountToken(spec *v1.PodSpec, t *v1.ServiceAccou
 	}
 	f.requireValue(at.Child("path"), t.Path, "expected a path in the volume")
 	f.checkSubPath(at.Child("path"), t.Path)
-	f.checkUnreserved(at.Child("path"), t.Path)
+	f.checkPathHasNoReservedPrefix(at.Child("path"), t.Path)
 	if spec.ServiceAccountName == "" {
 		f.onlyIfRead(field.NewPath("spec", "serviceAccountName")).addForbidden(at, "expected none without serviceAccountName")
 	}

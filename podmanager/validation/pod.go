@@ -203,7 +203,7 @@ func (f *findings) checkPodSecurityContext(s *v1.PodSecurityContext, at *field.P
 		} else if strings.ContainsFunc(sysctl.Name, func(r rune) bool { return r <= ' ' || r > '~' }) || strings.Contains(sysctl.Name, "..") {
 			f.addInvalid(at, sysctl.Name, "expected a name such as net.ipv4.ip_forward")
 		}
-		f.checkUnique(at, sysctl.Name, seen, i, "sysctls")
+		f.checkUniqueOrStoreName(at, sysctl.Name, seen, i, "sysctls")
 	}
 }
 
@@ -236,9 +236,9 @@ func (f *findings) checkLocalhostProfile(isTypeLocalhost bool, profile *string, 
 	}
 }
 
-// checkUnique adds an error if an earlier item of the list has the same name. A new name is stored in seen with
-// the item's index. An empty name is never a duplicate.
-func (f *findings) checkUnique(at *field.Path, name string, seen map[string]int, index int, list string) {
+// checkUniqueOrStoreName adds an error if an earlier item of the list has the same name. It stores a new name
+// in seen with the item's index. An empty name is never a duplicate.
+func (f *findings) checkUniqueOrStoreName(at *field.Path, name string, seen map[string]int, index int, list string) {
 	if first, ok := seen[name]; ok && name != "" {
 		f.addDuplicate(at, name, "%s[%d] has the same name", list, first)
 		return

@@ -57,8 +57,8 @@ func (f *referenceFindings) checkConfigMap(isReference bool, at *field.Path) {
 	f.forbidReference(isReference && !f.available.ConfigMaps, at, "a config map")
 }
 
-// checkSecret adds an error if isReference is true and the pod may not use secrets.
-func (f *referenceFindings) checkSecret(isReference bool, at *field.Path) {
+// checkMayUseSecret adds an error if isReference is true and the pod may not use secrets.
+func (f *referenceFindings) checkMayUseSecret(isReference bool, at *field.Path) {
 	f.forbidReference(isReference && !f.available.Secrets, at, "a secret")
 }
 
@@ -73,20 +73,20 @@ func (f *referenceFindings) checkContainerReferences(c *v1.Container, at *field.
 	for i, from := range c.EnvFrom {
 		at := at.Child("envFrom").Index(i)
 		f.checkConfigMap(from.ConfigMapRef != nil, at.Child("configMapRef"))
-		f.checkSecret(from.SecretRef != nil, at.Child("secretRef"))
+		f.checkMayUseSecret(from.SecretRef != nil, at.Child("secretRef"))
 	}
 	for i, e := range c.Env {
 		if from := e.ValueFrom; from != nil {
 			at := at.Child("env").Index(i).Child("valueFrom")
 			f.checkConfigMap(from.ConfigMapKeyRef != nil, at.Child("configMapKeyRef"))
-			f.checkSecret(from.SecretKeyRef != nil, at.Child("secretKeyRef"))
+			f.checkMayUseSecret(from.SecretKeyRef != nil, at.Child("secretKeyRef"))
 		}
 	}
 	f.forbidReference(len(c.Resources.Claims) > 0, at.Child("resources", "claims"), "resource claims")
 }
 
 func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.Path) {
-	f.checkSecret(v.Secret != nil, at.Child("secret"))
+	f.checkMayUseSecret(v.Secret != nil, at.Child("secret"))
 	f.checkConfigMap(v.ConfigMap != nil, at.Child("configMap"))
 	f.forbidReference(v.PersistentVolumeClaim != nil, at.Child("persistentVolumeClaim"), "a volume claim")
 	f.forbidReference(v.Ephemeral != nil, at.Child("ephemeral"), "a volume claim")
@@ -96,7 +96,7 @@ func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.
 	}
 	for i, s := range v.Projected.Sources {
 		at := at.Child("projected", "sources").Index(i)
-		f.checkSecret(s.Secret != nil, at.Child("secret"))
+		f.checkMayUseSecret(s.Secret != nil, at.Child("secret"))
 		f.checkConfigMap(s.ConfigMap != nil, at.Child("configMap"))
 		f.forbidReference(s.ServiceAccountToken != nil, at.Child("serviceAccountToken"), "a service account")
 		f.forbidReference(s.ClusterTrustBundle != nil, at.Child("clusterTrustBundle"), "a trust bundle")
@@ -105,7 +105,7 @@ func (f *referenceFindings) checkVolumeReferences(v *v1.VolumeSource, at *field.
 }
 
 // checkDriverReferences adds an error for each secret that a volume driver needs, and for the endpoints of
-// GlusterFS. It does so also if secrets are available.
+// GlusterFS. It adds these errors even if the pod may use secrets.
 func (f *referenceFindings) checkDriverReferences(v *v1.VolumeSource, at *field.Path) {
 	f.forbidReference(v.CSI != nil && v.CSI.NodePublishSecretRef != nil, at.Child("csi", "nodePublishSecretRef"), "a secret")
 	f.forbidReference(v.FlexVolume != nil && v.FlexVolume.SecretRef != nil, at.Child("flexVolume", "secretRef"), "a secret")

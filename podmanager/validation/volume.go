@@ -15,7 +15,7 @@ func (f *findings) checkVolumesAndCollectNames(volumes []v1.Volume, at *field.Pa
 	for i := range volumes {
 		v, at := &volumes[i], at.Index(i)
 		f.requireName(at.Child("name"), v.Name, dnsLabelFormat)
-		f.checkUnique(at.Child("name"), v.Name, seen, i, "volumes")
+		f.checkUniqueOrStoreName(at.Child("name"), v.Name, seen, i, "volumes")
 		names[v.Name] = true
 		f.requireExactlyOne(at, "a source", jsonNamesOfSetFields(v.VolumeSource))
 		f.checkVolume(&v.VolumeSource, at)

@@ -36,7 +36,7 @@ func Decode(data []byte) ([]*v1.Pod, error) {
 			break // The report is long enough.
 		}
 		validation.Default(d.pod)
-		faults = faults.appendBounded(d.locateErrors(d.validate(validation.ValidatePartial)))
+		faults = faults.appendBounded(d.locateErrors(d.validateDecodedFields(validation.ValidatePartial)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -90,7 +90,8 @@ func (g *faultCollector) addFaults(found document.Faults, pod string) {
 	g.faults, g.ignored = g.faults.appendBounded(wrong), g.ignored.appendBounded(ignored)
 }
 
-// isFull reports whether maxCollected faults are collected. Ignored fields do not count.
+// isFull reports whether maxCollected faults are stored, so that no more are added. Ignored fields do not
+// count.
 func (g *faultCollector) isFull() bool { return len(g.faults) >= maxCollected }
 
 // typeMeta identifies the kind of a document.
@@ -153,7 +154,7 @@ func checkKind(doc *document.Value) document.Faults {
 }
 
 // checkFieldText returns a fault if a field of the document is missing or is not the string wantText. The fault
-// says that expectedInFault was expected.
+// says that expectedInFault was expected. If the field has the text, it returns nil.
 func checkFieldText(doc *document.Value, field, wantText, expectedInFault string) document.Faults {
 	at := (*document.Path)(nil).Field(field)
 	reason := "missing"
@@ -202,9 +203,9 @@ func podName(doc *document.Value) string {
 // has accepted.
 type checkPod func(pod *v1.Pod, unread []string) field.ErrorList
 
-// validate returns the errors of check for the pod, except for the fields that could not be decoded. It also
-// rejects a deletionTimestamp and a mirror pod.
-func (d decodedPod) validate(check checkPod) field.ErrorList {
+// validateDecodedFields returns the errors of check for the pod, except errors about fields that could not be
+// decoded. It also adds an error if the pod has a deletionTimestamp or is a mirror pod.
+func (d decodedPod) validateDecodedFields(check checkPod) field.ErrorList {
 	unread := make([]string, 0, len(d.missing))
 	for _, m := range d.missing {
 		unread = append(unread, m.String())

@@ -67,7 +67,7 @@ func (s *Source) WatchWith(n *News) {
 
 // KeepAs saves the text of a file in a state directory, as an earlier process did.
 func KeepAs(state, path, text string) error {
-	return fileVersionStore(state, path).save("", []byte(text), true)
+	return fileVersionStore(state, path).saveAtomicallyIfDirSet("", []byte(text), true)
 }
 
 // ErrEditorsName is the fault of a file that is read although its name is ignored.

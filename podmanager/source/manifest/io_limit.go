@@ -41,9 +41,10 @@ func newIOLimit(limit time.Duration) *ioLimit {
 	return &ioLimit{limit: limit, pending: map[string]*pendingCall{}}
 }
 
-// runOne runs f in a goroutine and returns its result, or errTimeout after the time limit. If an earlier call
-// with this key has not returned, it does not run f and waits for that call instead.
-func (p *ioLimit) runOne(ctx context.Context, key string, f func() (any, error)) (any, error) {
+// runWithLimitUnlessPending runs f in a goroutine and returns its result. After the time limit it returns
+// errTimeout. If an earlier call with this key has not returned, it does not run f, and waits for the earlier
+// call instead.
+func (p *ioLimit) runWithLimitUnlessPending(ctx context.Context, key string, f func() (any, error)) (any, error) {
 	a := p.waitForCall(ctx, p.startCallUnlessPending(key, f))
 	return a.value, a.err
 }
@@ -93,9 +94,9 @@ func callRecovering(f func() (any, error)) (a callResult) {
 	return callResult{value, err}
 }
 
-// waitForCall returns the result of a call, errTimeout after the time limit, or the error of ctx. A call that
-// has timed out stays pending, and is not started again before it returns. Each timeout of a call that this
-// runEach started is counted.
+// waitForCall returns the result of a call. After the time limit it returns errTimeout, and after the end of
+// ctx the error of ctx. A call that has timed out stays pending, and no new call with its key starts before it
+// returns. It counts each timeout of a call that this runEach started.
 func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	select {
 	case a := <-c.result:
@@ -103,7 +104,7 @@ func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 		return a
 	default:
 	}
-	timer := time.NewTimer(p.remainingTime(c)) // The time of a call of an earlier batch is already over.
+	timer := time.NewTimer(p.remainingOrReducedLimit(c)) // The time of a call of an earlier batch is already over.
 	defer timer.Stop()
 	select {
 	case a := <-c.result:
@@ -119,10 +120,10 @@ func (p *ioLimit) waitForCall(ctx context.Context, c *pendingCall) callResult {
 	}
 }
 
-// remainingTime returns how much longer to wait for a call; it may be negative. If maxConcurrentCalls calls of
-// the present runEach have timed out, the time limit is reduced to a fiftieth: with the whole limit, a thousand
-// hung files would delay a good file by an hour.
-func (p *ioLimit) remainingTime(c *pendingCall) time.Duration {
+// remainingOrReducedLimit returns how much longer to wait for a call; the result may be negative. If
+// maxConcurrentCalls calls of the present runEach have timed out, the time limit is reduced to a fiftieth. With
+// the whole limit, a thousand files that block would delay a good file by an hour.
+func (p *ioLimit) remainingOrReducedLimit(c *pendingCall) time.Duration {
 	limit := p.limit
 	if p.timeouts >= maxConcurrentCalls {
 		limit /= 50

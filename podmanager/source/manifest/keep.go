@@ -71,9 +71,10 @@ func hexSHA256(text []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// load reads the saved version of the manifest. The body is nil if there is no directory or no saved file, or
-// if the file was saved for another URL. It returns an error if the file is damaged or cannot be read.
-func (k versionStore) load() (saved savedVersion, err error) {
+// loadUnlessSavedForOtherURL reads the saved version of the manifest. The body is nil if there is no directory
+// or no saved file, or if the file was saved for another URL. It returns an error if the file is damaged or
+// cannot be read.
+func (k versionStore) loadUnlessSavedForOtherURL() (saved savedVersion, err error) {
 	if k.dir == "" {
 		return savedVersion{}, nil
 	}
@@ -115,9 +116,10 @@ func (k versionStore) parseUnlessOtherURL(text []byte) (saved savedVersion, err 
 	return savedVersion{}, nil
 }
 
-// save replaces the saved version atomically: after a power failure the file has the old version or the new
-// one. It creates the directory if it is missing. If the store has no directory, it does nothing.
-func (k versionStore) save(etag string, body []byte, hasLegacyUIDs bool) error {
+// saveAtomicallyIfDirSet replaces the saved version of the manifest. After a power failure the file has either
+// the old version or the new one. It creates a missing directory. If the store has no directory, it does
+// nothing and returns nil.
+func (k versionStore) saveAtomicallyIfDirSet(etag string, body []byte, hasLegacyUIDs bool) error {
 	if k.dir == "" {
 		return nil
 	}
@@ -139,8 +141,8 @@ func (k versionStore) save(etag string, body []byte, hasLegacyUIDs bool) error {
 	return nil
 }
 
-// remove deletes the saved version. It is no error if there is none.
-func (k versionStore) remove() error {
+// removeSavedVersionIfAny deletes the saved version of the manifest. It returns nil if there is none.
+func (k versionStore) removeSavedVersionIfAny() error {
 	if err := os.Remove(filepath.Join(k.dir, k.name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -30,7 +30,7 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) (replaced bool) {
 	if s.cfg.StateDir == "" {
 		return false
 	}
-	kept, err := fileVersionStore(s.cfg.StateDir, f.path).load()
+	kept, err := fileVersionStore(s.cfg.StateDir, f.path).loadUnlessSavedForOtherURL()
 	restored := manifestFile{path: f.path}
 	if err == nil && kept.Body != nil {
 		restored.legacyUIDs = kept.UIDs == legacyUIDs
@@ -61,7 +61,7 @@ func (s *Source) hasSavedLegacyUIDs(path string, data any) bool {
 	if s.cfg.StateDir == "" || !bytes.Contains(text, []byte("PodList")) {
 		return false
 	}
-	saved, err := fileVersionStore(s.cfg.StateDir, path).load()
+	saved, err := fileVersionStore(s.cfg.StateDir, path).loadUnlessSavedForOtherURL()
 	return err == nil && saved.Body != nil && saved.UIDs == legacyUIDs
 }
 
@@ -173,9 +173,9 @@ func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
 	}
 	k := fileVersionStore(s.cfg.StateDir, path)
 	if len(f.pods) == 0 {
-		err = k.remove()
-	} else if was, broken := k.load(); broken != nil || was.Body == nil || sha256.Sum256(was.Body) != f.good {
-		err = k.save("", text, f.legacyUIDs)
+		err = k.removeSavedVersionIfAny()
+	} else if was, broken := k.loadUnlessSavedForOtherURL(); broken != nil || was.Body == nil || sha256.Sum256(was.Body) != f.good {
+		err = k.saveAtomicallyIfDirSet("", text, f.legacyUIDs)
 	}
 	if err != nil {
 		s.storeAndReportSaveError(path, err)

@@ -31,7 +31,7 @@ type listing struct {
 // long.
 func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	kind, limit := s.kind, s.cfg.MaxFiles // The call may outlive this scan.
-	got, err := s.io.runOne(ctx, "", func() (any, error) { return listManifestPaths(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
+	got, err := s.io.runWithLimitUnlessPending(ctx, "", func() (any, error) { return listManifestPaths(s.tree, s.cfg.Path, s.cfg.StateDir, kind, limit) })
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrListing, err)
 	}
@@ -40,10 +40,10 @@ func (s *Source) listFilesAndStoreKind(ctx context.Context) ([]string, error) {
 	return l.paths, nil
 }
 
-// listManifestPaths lists the configured path, which is a regular file or a directory. It returns the sorted
-// paths without hidden files and editors' files; it keeps such a file if an earlier version of this package has
-// read it. A path of another kind than earlierKind is an error, and so are more than maxNames names. If
-// earlierKind is a single file that was removed, the listing is empty.
+// listManifestPaths lists the configured path, which is a regular file or a directory, and returns sorted
+// paths. It leaves out hidden files and editors' files, except files that an earlier version of this package
+// has read. It returns an error for a path of another kind than earlierKind, and for more than maxNames names.
+// If earlierKind is a single file and that file was removed, the listing is empty.
 func listManifestPaths(tree fileTree, path, stateDir string, earlierKind pathKind, maxNames int) (listing, error) {
 	info, err := tree.stat()
 	if err != nil {

@@ -65,10 +65,10 @@ func (s *Source) saveAllUntilChange(ctx context.Context, w *pathWatch) (changed 
 		select {
 		case e := <-w.events():
 			if w.isRelevantAndUpdateState(e) {
-				return s.debounce(ctx, w, e) == nil
+				return s.waitForQuietPeriod(ctx, w, e) == nil
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, missedEvents) == nil
+			return s.waitForQuietPeriod(ctx, w, missedEvents) == nil
 		default:
 		}
 	}
@@ -94,10 +94,10 @@ func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error 
 			return nil
 		case e := <-w.events():
 			if w.isRelevantAndUpdateState(e) {
-				return s.debounce(ctx, w, e)
+				return s.waitForQuietPeriod(ctx, w, e)
 			}
 		case <-w.errors():
-			return s.debounce(ctx, w, missedEvents)
+			return s.waitForQuietPeriod(ctx, w, missedEvents)
 		}
 	}
 }
@@ -105,10 +105,10 @@ func (s *Source) waitForChangeOrPeriod(ctx context.Context, w *pathWatch) error 
 // missedEvents stands for lost events, probably after an overflow. Anything may have changed.
 var missedEvents = fsnotify.Event{Op: fsnotify.Rename}
 
-// debounce waits until no event has arrived for a quiet period, but no longer than maxDebounce. A second event
-// for one file, a rename, or an earlier change shortly before makes the quiet period longer. It returns an
-// error only if ctx is done.
-func (s *Source) debounce(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
+// waitForQuietPeriod waits until no event has arrived for a quiet period, but no longer than maxDebounce. A
+// second event for one file, a rename, or an earlier change shortly before makes the quiet period longer. It
+// returns an error only if ctx is done.
+func (s *Source) waitForQuietPeriod(ctx context.Context, w *pathWatch, event fsnotify.Event) error {
 	defer func() { s.lastDebounce = s.cfg.Clock.Now() }()
 	limit := s.cfg.Clock.NewTimer(maxDebounce)
 	defer limit.Stop()
@@ -131,8 +131,8 @@ type quietPeriod struct {
 	changed map[string]bool // the names that have changed meanwhile
 }
 
-// newQuietPeriod returns the period without events after which the files count as unchanged. It is longer if
-// recentChange is true, because another change happened shortly before.
+// newQuietPeriod returns for how long no event may arrive before the manifest files count as unchanged. The
+// period is longer if recentChange is true, because another change happened shortly before.
 func newQuietPeriod(longer bool) *quietPeriod {
 	p := &quietPeriod{length: shortPause, changed: map[string]bool{}}
 	if longer {
@@ -154,8 +154,8 @@ func (p *quietPeriod) extendForEvent(event fsnotify.Event) {
 }
 
 // waitForRelevantEvent waits for the next event that can concern a manifest. An error of the watch counts as
-// such an event. more is false if the channel calm or limit fires first or ctx is done; only ctx gives an
-// error.
+// such an event. more is false if the channel calm or limit fires first, or if ctx is done. It returns an error
+// only if ctx is done.
 func (s *Source) waitForRelevantEvent(ctx context.Context, w *pathWatch, calm, limit <-chan time.Time) (next fsnotify.Event, more bool, err error) {
 	for {
 		select {

@@ -72,7 +72,7 @@ var (
 func (s *Source) Locate(uid types.UID) (path string, found bool) { return s.faults.filePathOfPod(uid) }
 
 // Faults implements source.FaultReporter.
-func (s *Source) Faults() source.Faults { return s.faults.list() }
+func (s *Source) Faults() source.Faults { return s.faults.countAndFirstSortedFaults() }
 
 // FaultOf implements source.FaultReporter.
 func (s *Source) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.faultOfPod(uid) }
@@ -163,8 +163,9 @@ func (s *Source) forgetUnlistedFiles(listed []string) {
 }
 
 // buildSnapshotAndReportDuplicates returns the pods of all files in order of path. If two pods have the same
-// name or UID, it uses the pod of the first path and reports the other, also if the other ran before, so that a
-// restart gives the same result (F8). A file whose pods are unknown makes the snapshot incomplete.
+// name or UID, it uses the pod with the first path and reports the other one as a fault. The order of path
+// decides even if the other pod ran before, so that a restart gives the same result (F8). If the pods of a file
+// are unknown, the snapshot is incomplete.
 func (s *Source) buildSnapshotAndReportDuplicates() source.Snapshot {
 	var snapshot source.Snapshot
 	owners, duplicates, paths := map[string]podOwner{}, map[faultKey]bool{}, map[types.UID]string{}

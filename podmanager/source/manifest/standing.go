@@ -110,9 +110,10 @@ func (s *activeFaults) storeAndReportIfNew(key faultKey, p Problem, pods []*v1.P
 	}
 }
 
-// storeAndReportFileFaults stores p as the fault of a file, or resolves that fault if the file is good. It logs
-// and reports p, if p is not nil. It also stores and reports or resolves the fault for ignored fields, and
-// reports new unusual priorities of the file's pods.
+// storeAndReportFileFaults updates the active faults of a manifest file. If the file is good, it resolves the
+// file's fault. If the file is not good, it stores p, if p is not nil, as the file's fault. It logs and reports
+// p in both cases. It also stores and reports, or resolves, the fault for ignored fields, and reports new
+// unusual priorities of the file's pods.
 func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
 	key := fileFaultKey(f.path)
 	switch {
@@ -169,8 +170,9 @@ func (s *activeFaults) keysOfKind(kind string) (all []faultKey) {
 	return all
 }
 
-// list returns the number of active faults and the first source.MaxFaults of them, sorted by path and reason.
-func (s *activeFaults) list() source.Faults {
+// countAndFirstSortedFaults returns the number of active faults and the first source.MaxFaults of them, sorted
+// by path and reason.
+func (s *activeFaults) countAndFirstSortedFaults() source.Faults {
 	var first []source.Fault
 	s.mu.Lock()
 	for _, one := range s.byKey {

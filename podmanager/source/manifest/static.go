@@ -71,7 +71,7 @@ func loadPodsWithCheck(check checkPod, data []byte, src manifestOrigin, availabl
 			break // The report is long enough.
 		}
 		validation.Default(d.pod)
-		errs := append(d.validate(check), validation.References(d.pod, available)...)
+		errs := append(d.validateDecodedFields(check), validation.References(d.pod, available)...)
 		if full := len(d.pod.Name) + 1 + len(src.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}

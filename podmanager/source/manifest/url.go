@@ -85,7 +85,7 @@ var (
 func (s *URLSource) Locate(types.UID) (path string, found bool) { return s.file.displayPath, true }
 
 // Faults implements source.FaultReporter.
-func (s *URLSource) Faults() source.Faults { return s.faults.list() }
+func (s *URLSource) Faults() source.Faults { return s.faults.countAndFirstSortedFaults() }
 
 // FaultOf implements source.FaultReporter.
 func (s *URLSource) FaultOf(uid types.UID) (source.Fault, bool) { return s.faults.faultOfPod(uid) }
@@ -118,31 +118,31 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	answer, body := s.fetcher.fetchManifest(deadline, s.state.ETag())
 	cancel()
 	if ctx.Err() != nil {
-		return s.snapshot(), ctx.Err()
+		return s.snapshotOfLastGoodAnswer(), ctx.Err()
 	}
 	meaning, err := s.state.HandleResponse(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
 		s.storeAndReportIfNew(fetchFault, err, s.file.pods)
-		return s.snapshot(), err
+		return s.snapshotOfLastGoodAnswer(), err
 	}
 	s.faults.resolveIfActive(fetchFault)
 	if meaning == poll.Changed {
 		s.parseAndSaveBody(body)
 	}
-	return s.snapshot(), nil
+	return s.snapshotOfLastGoodAnswer(), nil
 }
 
-// parseAndSaveBody parses the body of an answer, reports its faults, and saves the body if it is a new good
-// version or the last save failed. If it cannot be saved, that is reported and the ETag is forgotten, so that
-// the server sends the body again.
+// parseAndSaveBody parses the body of an answer and reports its faults. It saves the body if the body is a new
+// good version, or if the last save failed. If the save fails, it reports the error and forgets the ETag, so
+// that the server sends the body again.
 func (s *URLSource) parseAndSaveBody(body []byte) {
 	before := s.file.good
 	s.faults.storeAndReportFileFaults(&s.file, s.file.parseIfChanged(body, &s.fileConfig, maxMemory))
 	if s.file.state != stateGood || s.file.good == before && !s.unsaved {
 		return
 	}
-	err := s.store.save(s.state.ETag(), body, s.file.legacyUIDs)
+	err := s.store.saveAtomicallyIfDirSet(s.state.ETag(), body, s.file.legacyUIDs)
 	if s.unsaved = err != nil; s.unsaved {
 		s.state = poll.Resume("") // Without an ETag the server sends the body again, and it can be saved then.
 		s.storeAndReportIfNew(saveFault, fmt.Errorf("%w: %w", ErrKeep, err), nil)
@@ -159,7 +159,7 @@ func (s *URLSource) loadSavedAnswerOnce() {
 		return
 	}
 	s.loaded = true
-	saved, err := s.store.load()
+	saved, err := s.store.loadUnlessSavedForOtherURL()
 	if err == nil && saved.Body != nil {
 		s.file.legacyUIDs = saved.UIDs == legacyUIDs && bytes.Contains(saved.Body, []byte("PodList"))
 		if err = s.file.loadSavedVersion(saved.Body, &s.fileConfig, maxMemory); errors.Is(err, ErrEmpty) {
@@ -181,9 +181,9 @@ func (s *URLSource) loadSavedAnswerOnce() {
 // process.
 func (s *URLSource) hasAnswer() bool { return s.file.lastSeen != contentHash{} }
 
-// snapshot returns the pods of the last good answer. The snapshot is incomplete if there was an answer but
-// never a good one.
-func (s *URLSource) snapshot() source.Snapshot {
+// snapshotOfLastGoodAnswer returns the pods of the last good answer of the server. The snapshot is incomplete
+// if the server has answered but never with a good answer.
+func (s *URLSource) snapshotOfLastGoodAnswer() source.Snapshot {
 	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.lacksGoodVersion()}
 }
 
@@ -200,7 +200,7 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 		}
 	}
 	s.loadSavedAnswerOnce()
-	deliver(s.snapshot())
+	deliver(s.snapshotOfLastGoodAnswer())
 	for ctx.Err() == nil {
 		snapshot, err := s.Poll(ctx)
 		if err == nil {

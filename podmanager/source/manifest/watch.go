@@ -49,9 +49,9 @@ type watchState struct {
 	name   string      // the name in parent that leads to the directory
 }
 
-// pathWatchForKind returns the watch for the configured path: last, or a new one if last is nil or the path
-// turned out to be a single file. In the second case it closes last and watches the directory of the file,
-// because the file may be replaced. It returns nil for an fs.FS, which cannot be watched.
+// pathWatchForKind returns the watch for the configured path. That is last, or a new watch if last is nil. If
+// the path turned out to be a single file after last was created, it closes last and creates a watch of the
+// file's directory, because the file may be replaced. It returns nil for an fs.FS, which cannot be watched.
 func (s *Source) pathWatchForKind(last *pathWatch) *pathWatch {
 	switch {
 	case s.cfg.FS != nil:
@@ -93,7 +93,7 @@ func (s *Source) ensureWatch(ctx context.Context, w *pathWatch) error {
 		w.watcher = system
 	}
 	system, dir, on := w.watcher, w.dir, w.state // The call may outlive this one.
-	now, err := s.io.runOne(ctx, "\x00watch", func() (any, error) { return system.rewatchDirectory(dir, on), nil })
+	now, err := s.io.runWithLimitUnlessPending(ctx, "\x00watch", func() (any, error) { return system.rewatchDirectory(dir, on), nil })
 	if err != nil {
 		w.state = watchState{}
 		return err
@@ -166,8 +166,8 @@ func (w *pathWatch) events() <-chan fsnotify.Event {
 	return w.watcher.events
 }
 
-// errors returns the channel of errors of the watch, such as lost events. If nothing is watched it returns nil,
-// a channel that never becomes ready.
+// errors returns the channel on which the watch sends its errors, for example that the operating system has
+// dropped events. If nothing is watched, it returns nil, a channel that never becomes ready.
 func (w *pathWatch) errors() <-chan error {
 	if w == nil || w.watcher == nil {
 		return nil

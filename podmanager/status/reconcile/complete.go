@@ -25,9 +25,9 @@ func Complete(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 	normalizeForStorage(pod, status)
 }
 
-// keepTerminalPhase copies a terminal phase of old, with its reason and message, to status, so that a failure
-// never becomes a success and no later event is the reason. If old has no reason and message, it takes the ones
-// of the same phase in the API's status (PH-9, PH-10).
+// keepTerminalPhase copies a terminal phase in old, with its reason and message, to status. A failure thus
+// never becomes a success, and no later event becomes the reason. If old has no reason and message, it takes
+// the reason and message of the API's status, if that has the same phase (PH-9, PH-10).
 func keepTerminalPhase(pod *v1.Pod, old, status *v1.PodStatus) {
 	if !podstatus.IsTerminal(old.Phase) {
 		return
@@ -40,8 +40,8 @@ func keepTerminalPhase(pod *v1.Pod, old, status *v1.PodStatus) {
 }
 
 // setNotReadyIfTerminal makes the conditions ContainersReady and Ready false if the pod is in a terminal phase.
-// It leaves a status alone that has no container statuses if neither it nor old has these conditions, as for a
-// rejected pod (ST-18).
+// It does not add these conditions to a status without container statuses, as a rejected pod has, if neither
+// the status nor old has them (ST-18).
 func setNotReadyIfTerminal(old, status *v1.PodStatus) {
 	ready := func(c v1.PodCondition) bool { return c.Type == v1.PodReady || c.Type == v1.ContainersReady }
 	said := len(status.ContainerStatuses) > 0 || slices.ContainsFunc(old.Conditions, ready) || slices.ContainsFunc(status.Conditions, ready)
@@ -68,8 +68,8 @@ func setTransitionTimes(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// setStartTime sets the start time of status to the one of old. If old has none, status keeps its own, or gets
-// now (ST-5).
+// setStartTime sets the start time of status to the start time in old. If old has none, it keeps the start time
+// of status. If neither has one, it sets now (ST-5).
 func setStartTime(old, status *v1.PodStatus, now time.Time) {
 	switch {
 	case !old.StartTime.IsZero():
@@ -79,8 +79,8 @@ func setStartTime(old, status *v1.PodStatus, now time.Time) {
 	}
 }
 
-// setCondition replaces the condition of the same type, and keeps the observed generation of that one. If there
-// is none, it appends c.
+// setCondition replaces the condition of the same type by c, and keeps the observed generation of the replaced
+// condition. If there is no condition of that type, it appends c.
 func setCondition(status *v1.PodStatus, c v1.PodCondition) {
 	if old := podstatus.FindCondition(status.Conditions, c.Type); old != nil {
 		c.ObservedGeneration = old.ObservedGeneration

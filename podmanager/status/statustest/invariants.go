@@ -29,15 +29,15 @@ import (
 func CheckTransition(old, new *v1.PodStatus) error {
 	var faults []error
 	for _, list := range statusLists(new) {
-		faults = append(faults, checkTimes(list))
+		faults = append(faults, checkTerminationTimes(list))
 	}
 	if old != nil {
 		oldLists := statusLists(old)
 		for i, list := range statusLists(new) {
-			faults = append(faults, checkContainers(oldLists[i], list))
+			faults = append(faults, checkContainerTransitions(oldLists[i], list))
 		}
-		faults = append(faults, checkSidecars(old, new))
-		faults = append(faults, checkPhase(old, new), checkKeptTimes(old, new))
+		faults = append(faults, checkSidecarsStartedBeforeOthers(old, new))
+		faults = append(faults, checkTerminalPhaseKept(old, new), checkKeptTimes(old, new))
 	}
 	return joinFaults(faults...)
 }
@@ -54,8 +54,8 @@ func CheckTransition(old, new *v1.PodStatus) error {
 //     records may be lost.
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return joinFaults(
-		checkReady(pod, status),
-		checkReadiness(pod, status),
+		checkReadyConditionPossible(pod, status),
+		checkReadyContainersPossible(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
 			return neverRan(c) && !isSidecar(pod, c) || isFirstInitRun(pod, c)
 		}),
@@ -92,9 +92,9 @@ func statusLists(s *v1.PodStatus) [3][]v1.ContainerStatus {
 	return [3][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses}
 }
 
-// checkTimes returns an error for each termination, also a last one, that has a finish time and no start time,
-// or finished before it started.
-func checkTimes(list []v1.ContainerStatus) error {
+// checkTerminationTimes checks the times of each termination, also of last terminations. It returns an error
+// for each one that has a finish time and no start time, or finished before it started.
+func checkTerminationTimes(list []v1.ContainerStatus) error {
 	var faults []error
 	for i := range list {
 		for _, t := range []*v1.ContainerStateTerminated{list[i].State.Terminated, list[i].LastTerminationState.Terminated} {
@@ -160,10 +160,11 @@ func isSidecar(pod *v1.Pod, c *v1.ContainerStatus) bool {
 	return spec != nil && podspec.IsSidecar(spec)
 }
 
-// checkContainers returns an error for each container of old that has made an impossible change in new: it
-// disappeared, its restart count fell, it runs again after its termination under the same ID or with the same
-// count, or its termination is no longer shown. An assumed termination may be corrected.
-func checkContainers(old, new []v1.ContainerStatus) error {
+// checkContainerTransitions returns an error for each container of old that has made an impossible change in
+// new. Impossible changes are: it disappeared, its restart count fell, it runs again after its termination
+// under the same ID or with the same count, or its termination is no longer shown. A termination that was only
+// assumed may be corrected.
+func checkContainerTransitions(old, new []v1.ContainerStatus) error {
 	var faults []error
 	for i := range old {
 		before := &old[i]
@@ -195,10 +196,10 @@ func checkContainers(old, new []v1.ContainerStatus) error {
 // unknownExitReason is the reason of a container whose exit was not observed.
 const unknownExitReason = "ContainerStatusUnknown"
 
-// checkSidecars returns an error for each container that has run for the first time since old although a
-// sidecar before it, in its first run, has not started. A running init container with Started false is a
-// sidecar here.
-func checkSidecars(old, new *v1.PodStatus) error {
+// checkSidecarsStartedBeforeOthers returns an error for each container that has run for the first time since
+// old although a sidecar before it has not started. The sidecar must be in its first run. A running init
+// container with Started false counts as a sidecar here.
+func checkSidecarsStartedBeforeOthers(old, new *v1.PodStatus) error {
 	var faults []error
 	blocker := ""
 	check := func(list []v1.ContainerStatus, c *v1.ContainerStatus) {
@@ -210,7 +211,7 @@ func checkSidecars(old, new *v1.PodStatus) error {
 		c := &new.InitContainerStatuses[i]
 		check(old.InitContainerStatuses, c)
 		before := findStatus(old.InitContainerStatuses, c.Name)
-		if blocker == "" && before != nil && isStarting(before) && isStarting(c) && before.ContainerID == c.ContainerID {
+		if blocker == "" && before != nil && isInFirstRunAndNotStarted(before) && isInFirstRunAndNotStarted(c) && before.ContainerID == c.ContainerID {
 			blocker = c.Name
 		}
 	}
@@ -220,8 +221,9 @@ func checkSidecars(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// isStarting reports whether a container is in its first run and its status says that it has not started.
-func isStarting(c *v1.ContainerStatus) bool {
+// isInFirstRunAndNotStarted reports whether a container is in its first run and its status says that it has not
+// started.
+func isInFirstRunAndNotStarted(c *v1.ContainerStatus) bool {
 	return c.State.Running != nil && c.Started != nil && !*c.Started && c.RestartCount == 0 && c.LastTerminationState.Terminated == nil
 }
 
@@ -240,8 +242,8 @@ func hasTerminated(c *v1.ContainerStatus) bool {
 	return c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 }
 
-// checkPhase returns an error if old has a terminal phase and new has another phase.
-func checkPhase(old, new *v1.PodStatus) error {
+// checkTerminalPhaseKept returns an error if old has a terminal phase and new has another phase.
+func checkTerminalPhaseKept(old, new *v1.PodStatus) error {
 	if podstatus.IsTerminal(old.Phase) && new.Phase != old.Phase {
 		return fmt.Errorf("the phase went from %s to %s", old.Phase, new.Phase)
 	}
@@ -265,9 +267,10 @@ func checkKeptTimes(old, new *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReady returns an error for each reason why the pod cannot have the condition Ready that it has: its
-// phase, a container or sidecar that is not ready, a restart of all containers, or a closed readiness gate.
-func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
+// checkReadyConditionPossible checks the condition Ready of a pod that has it. It returns an error for each
+// reason why the pod cannot be ready: its phase, a container or sidecar that is not ready, a restart of all
+// containers, or a readiness gate that is not True.
+func checkReadyConditionPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	if !podstatus.IsConditionTrue(s.Conditions, v1.PodReady) {
 		return nil
 	}
@@ -299,9 +302,10 @@ func checkReady(pod *v1.Pod, s *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReadiness returns an error for each container that is marked as ready and cannot be: it does not run or
-// has not started, an ordinary init container has not succeeded, or it is an ephemeral container.
-func checkReadiness(pod *v1.Pod, s *v1.PodStatus) error {
+// checkReadyContainersPossible returns an error for each container that is marked as ready and cannot be. A
+// container cannot be ready if it does not run or has not started, if it is an ordinary init container that has
+// not succeeded, or if it is an ephemeral container.
+func checkReadyContainersPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	var faults []error
 	runs := func(c *v1.ContainerStatus) {
 		if c.Ready && (c.State.Running == nil || c.Started != nil && !*c.Started) {

@@ -58,10 +58,10 @@ var sinkCases = []sinkCase{
 	{"DifferentPodsAtOnce", checkConcurrentPods},
 	{"ThePodIsOnlyRead", checkPodUnchanged},
 	{"SendEndsWithItsContext", checkContextEnd},
-	{"WhoIsUnreachableIsAskedAgain", checkTrouble(Unreachable)},
-	{"WhoIsBusyIsAskedAgain", checkTrouble(Busy)},
-	{"ARefusalIsErrRefused", checkTrouble(Refuses)},
-	{"APodThatIsNotThereIsErrNotYet", checkTrouble(NotYet)},
+	{"WhoIsUnreachableIsAskedAgain", newTroubleCheck(Unreachable)},
+	{"WhoIsBusyIsAskedAgain", newTroubleCheck(Busy)},
+	{"ARefusalIsErrRefused", newTroubleCheck(Refuses)},
+	{"APodThatIsNotThereIsErrNotYet", newTroubleCheck(NotYet)},
 }
 
 // newUpdate returns an update as a Sender sends it, of a pod with one container, in status epoch 1.
@@ -109,8 +109,8 @@ func checkNewestStored(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 1, v1.PodPending), newUpdate("a", 2, v1.PodRunning), newUpdate("a", 5, v1.PodFailed))
 }
 
-// checkSameTwice sends one status twice, as a restarted agent does, and returns an error if the sink does not
-// have it then.
+// checkSameTwice sends the same status twice, as a restarted agent does. It returns an error if the sink does
+// not have the status afterwards.
 func checkSameTwice(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 3, v1.PodRunning), newUpdate("a", 3, v1.PodRunning))
 }
@@ -121,8 +121,9 @@ func checkVersionsRestart(ctx context.Context, s SinkUnderTest) error {
 	return sendAndCompare(ctx, s, newUpdate("a", 7, v1.PodRunning), newUpdate("a", 1, v1.PodFailed))
 }
 
-// checkNewEpoch sends a terminal phase and then Running in a new status epoch, which may leave a terminal
-// phase. It returns an error if the sink does not have Running then.
+// checkNewEpoch sends a terminal phase, and then Running in a new status epoch (the status of another pod with
+// the same UID). A new epoch may leave a terminal phase. It returns an error if the sink does not have Running
+// afterwards.
 func checkNewEpoch(ctx context.Context, s SinkUnderTest) error {
 	again := newUpdate("a", 3, v1.PodRunning)
 	again.StatusEpoch = 2

@@ -33,10 +33,10 @@ func (t Trouble) String() string {
 	return [...]string{"no trouble", "the destination is away", "the destination is busy", "the destination refuses", "the pod is not there yet"}[t]
 }
 
-// checkTrouble returns a check that makes the sink fail with trouble, sends a status, ends the trouble and
+// newTroubleCheck returns a check that makes the sink fail with trouble, sends a status, ends the trouble and
 // sends the status again. The first Send must return the matching error, and the second must store the status.
 // The check does nothing if the sink cannot have that trouble.
-func checkTrouble(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
+func newTroubleCheck(trouble Trouble) func(ctx context.Context, s SinkUnderTest) error {
 	return func(ctx context.Context, s SinkUnderTest) error {
 		if s.Trouble == nil || !s.Trouble(trouble) {
 			return nil

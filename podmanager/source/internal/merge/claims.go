@@ -177,7 +177,7 @@ func (f *filter) removeRefused(uid types.UID, source string) {
 func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
-			if f.isUIDFree(pod.UID) && f.isOwner(pod) {
+			if f.isUIDFree(pod.UID) && f.isOwnerOfDataOnNode(pod) {
 				f.holders[pod.UID] = holder{changes[i].Source, nameOf(pod)}
 			}
 		}
@@ -206,9 +206,9 @@ func (f *filter) isUIDFree(uid types.UID) bool {
 	return !held && !freed
 }
 
-// isOwner reports whether the containers or volumes that the node has under the pod's UID belong to a pod with
-// this namespace and name.
-func (f *filter) isOwner(pod *v1.Pod) bool {
+// isOwnerOfDataOnNode reports whether the containers or volumes that the node has under the pod's UID belong to
+// a pod with this namespace and name.
+func (f *filter) isOwnerOfDataOnNode(pod *v1.Pod) bool {
 	owner, known := f.owners[pod.UID]
 	return known && owner == nameOf(pod)
 }
@@ -224,8 +224,8 @@ func (f *filter) mayTakeUIDThatNoSourceHolds(pod *v1.Pod) bool {
 	return !known || owner == nameOf(pod)
 }
 
-// storeRefusedPod stores a pod as refused until its UID is free. It replaces the source's older pod under that
-// UID and keeps the time since when that one is refused.
+// storeRefusedPod stores a pod as refused until its UID is free. If the source already has a refused pod under
+// that UID, the new pod replaces the older one. It keeps the time since when the older pod is refused.
 func (f *filter) storeRefusedPod(source string, pod *v1.Pod) {
 	f.saveRefusedBeforeChange(pod.UID)
 	r := Refused{Source: source, Pod: pod, Since: f.now}
@@ -283,11 +283,12 @@ func (f *filter) addRefusedWithFreeUIDs(changes []SourceChanges) (late []SourceC
 	return late
 }
 
-// indexOfNextRefused returns the index, among the refused pods of a free UID, of the pod that may have it: the
-// pod that the node has data of, or else the first in the order of the sources. It returns -1 if none may.
+// indexOfNextRefused chooses one of the pods that were refused for a UID that is free now, and returns its
+// index. It prefers the pod of which the node has data. Without such a pod it takes the first pod, in the order
+// of the sources, that may have the UID. It returns -1 if none may.
 func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int {
 	all := f.refused[uid]
-	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwner(r.Pod) }); i >= 0 {
+	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwnerOfDataOnNode(r.Pod) }); i >= 0 {
 		return i
 	}
 	_, freed := f.freed[uid]

@@ -92,9 +92,9 @@ func isLocalAnnotation(key string) bool {
 	return key == SourceAnnotation || key == MirrorAnnotation || key == SeenAnnotation
 }
 
-// podWithAnnotations returns a shallow copy of the pod with its source and the time it was first seen as
-// annotations (see annotationsWithLocal). If the pod object has them already, it returns the pod itself (CF-7,
-// CF-8).
+// podWithAnnotations returns a shallow copy of the pod whose annotations contain its source and the time at
+// which it was first seen (see annotationsWithLocal). If the pod object has these annotations already, it
+// returns the pod itself (CF-7, CF-8).
 func (e entry) podWithAnnotations(source string) *v1.Pod {
 	if e.hasLocalAnnotations {
 		return e.pod
@@ -149,8 +149,8 @@ func newlyRejected(old, latest []Rejected) []Rejected {
 }
 
 // hasImmutableChange reports whether a spec field has changed that an API server never lets change. Such a pod
-// counts as another pod, because a running one could take over only part of the change. It returns false for a
-// pod with a deletion timestamp (F18).
+// counts as another pod, because a running pod could apply only part of the change. It returns false for a pod
+// with a deletion timestamp (F18).
 func hasImmutableChange(before, now *v1.Pod) bool {
 	if before == now || now.DeletionTimestamp != nil || equality.Semantic.DeepEqual(before.Spec, now.Spec) {
 		return false

@@ -121,8 +121,8 @@ func (b *Box[V]) queueDuePods(now time.Time) {
 	}
 }
 
-// popValidTicket removes tickets from the front of a queue, up to and with the first whose position is still
-// valid, and returns the pod of that one. It returns false if the queue has none.
+// popValidTicket removes tickets from the front of a queue until it has removed one whose position is still
+// valid, and returns the pod of this ticket. It returns false if the queue has no valid ticket.
 func (b *Box[V]) popValidTicket(queue *[]ticket) (uid types.UID, found bool) {
 	for len(*queue) > 0 {
 		t := (*queue)[0]

@@ -70,7 +70,7 @@ func (s *State) HasFailed() bool { return s.failures > 0 }
 
 // HandleResponse updates the state with a response. If the outcome is Unknown the error says why.
 func (s *State) HandleResponse(a Response) (Outcome, error) {
-	meaning, err := s.classify(a)
+	meaning, err := s.classifyByStatusAndETag(a)
 	if err != nil {
 		s.failures++
 		s.retryAfter = min(max(a.RetryAfter, 0), maxRetryAfter)
@@ -83,9 +83,9 @@ func (s *State) HandleResponse(a Response) (Outcome, error) {
 	return meaning, nil
 }
 
-// classify returns what a response says about the document: Changed for status 200, and Unchanged for status
-// 304 if the request had an ETag. Any other response is an error.
-func (s *State) classify(a Response) (Outcome, error) {
+// classifyByStatusAndETag returns what a response says about the document. Status 200 gives Changed. Status 304
+// gives Unchanged if the request had an ETag. It returns an error for any other response.
+func (s *State) classifyByStatusAndETag(a Response) (Outcome, error) {
 	switch {
 	case a.Err != nil:
 		return Unknown, a.Err
