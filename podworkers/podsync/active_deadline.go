@@ -9,8 +9,8 @@ import (
 )
 
 // isPastActiveDeadline reports whether the activeDeadlineSeconds of the pod are over at now. It returns false
-// if the pod has no such deadline. The Syncer starts nothing for such a pod, also after a restart of the agent
-// (P23).
+// if the pod has no such deadline. The Syncer starts nothing for a pod past its deadline, even after a restart
+// of the agent (P23).
 func isPastActiveDeadline(pod *v1.Pod, status *v1.PodStatus, now time.Time) bool {
 	at, ok := podspec.ActiveDeadline(pod, status)
 	return ok && !now.Before(at)

@@ -112,8 +112,9 @@ func (st *containerStart) callAugment(ctx context.Context) (additions Additions,
 	return additions, nil
 }
 
-// additionsFromRecords returns the Additions that a record of the container has, if it belongs to this pod.
-// It logs a stored value that cannot be read, and then Config.Augment is called again.
+// additionsFromRecords returns the Additions that an earlier container of this name in the current incarnation
+// of the pod has stored in an annotation. found is false if no container has them, and Config.Augment is then
+// called. It logs Additions that cannot be read and ignores them.
 func (st *containerStart) additionsFromRecords(name string) (additions Additions, found bool) {
 	for i := range st.status.Containers {
 		rec := &st.status.Containers[i]
@@ -237,7 +238,8 @@ func formatAdditions(a Additions) (string, error) {
 	return string(text), err
 }
 
-// parseAdditions returns the Additions that formatAdditions has written.
+// parseAdditions returns the Additions that formatAdditions has written. It returns an error if text is no
+// JSON, or has another version.
 func parseAdditions(text string) (a Additions, err error) {
 	var s storedAdditions
 	if err := json.Unmarshal([]byte(text), &s); err != nil {

@@ -35,21 +35,21 @@ func (w *statusWriter) statusesFromEarlierProcess() (before []v1.ContainerStatus
 		case sent == nil && state == nil:
 			continue
 		case sent == nil:
-			state.readiness().WriteTo(&c)
+			state.startedAndReadyValues().WriteTo(&c)
 		case state == nil:
 			podstatus.ReadinessOf(sent).WriteTo(&c)
 		case state.SavedAt.After(containersReadyTransitionTime(&w.pod.Status)):
-			podstatus.MergePublished(podstatus.ReadinessOf(sent), state.readiness()).WriteTo(&c)
+			podstatus.MergePublished(podstatus.ReadinessOf(sent), state.startedAndReadyValues()).WriteTo(&c)
 		default:
-			podstatus.MergePublished(state.readiness(), podstatus.ReadinessOf(sent)).WriteTo(&c)
+			podstatus.MergePublished(state.startedAndReadyValues(), podstatus.ReadinessOf(sent)).WriteTo(&c)
 		}
 		before = append(before, c)
 	}
 	return before
 }
 
-// readiness returns the Started and Ready values of a saved container state.
-func (s *ContainerState) readiness() podstatus.Readiness {
+// startedAndReadyValues returns the Started and Ready values of a saved container state.
+func (s *ContainerState) startedAndReadyValues() podstatus.Readiness {
 	return podstatus.Readiness{Started: s.Started, Ready: s.Ready}
 }
 

@@ -128,7 +128,7 @@ func (h hook) runHandler(ctx context.Context) error {
 	return h.sendHTTPGet(ctx)
 }
 
-// runHandlerInRuntime asks the runtime to run the handler of the hook. It returns a *hookFailure if the call
+// runHandlerInRuntime asks the runtime to run the handler of the hook. It returns a *hookFailure if the runtime
 // returns an error or the handler fails.
 func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRunner) error {
 	answer, err := runner.RunHandler(ctx, runtime.RunHandlerRequest{ContainerID: h.id, Purpose: h.purpose})
@@ -142,7 +142,8 @@ func (h hook) runHandlerInRuntime(ctx context.Context, runner runtime.HandlerRun
 }
 
 // execCommand runs the command of the hook in the container, without expanding variables. It returns a
-// *hookFailure if the runtime cannot run commands, the call fails, or the exit code is not 0.
+// *hookFailure if the runtime cannot run commands, if the runtime returns an error, or if the exit code is not
+// 0.
 func (h hook) execCommand(ctx context.Context) error {
 	execer := h.runtimeFeatures().Execer
 	if execer == nil {

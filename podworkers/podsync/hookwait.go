@@ -30,8 +30,8 @@ type hookWait struct {
 	missingBefore  bool               // the last observation did not show the container
 }
 
-// addWait adds a hook that a sync waits for, so that the exit of the container ends the wait. remove deletes it
-// again.
+// addWait adds a hook for which a sync waits, so that an exit of the container ends the wait. It returns
+// remove, which deletes the hook again.
 func (h *hookWaits) addWait(uid types.UID, w *hookWait) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -52,9 +52,9 @@ func (k *podKiller) newStopTarget(id, name, why string, grace lifecycle.Containe
 	return t
 }
 
-// killPod stops every container and then every sandbox of the pod's UID, also of former pods, and confirms with
-// the runtime that they have stopped. override, if set, replaces the grace period. Except after a cancellation,
-// the error has a retry time; the next call continues the stop.
+// killPod stops every container and then every sandbox of the pod's UID, including those of former pods. It
+// confirms with the runtime that they have stopped. override, if set, replaces the grace period. The error has
+// a retry time, except after a cancellation, and the next call continues the stop.
 func (k *podKiller) killPod(ctx context.Context, override lifecycle.Grace, why string) error {
 	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, override, why))
 }
@@ -84,9 +84,9 @@ func (k *podKiller) stopContainersAndSandboxes(ctx context.Context, override lif
 	return k.inspectAndConfirmStopped(ctx, targets, true)
 }
 
-// killContainers stops the containers of the steps at the same time and confirms that with the runtime. Except
-// after a cancellation, the error has a retry time. Before the stops it stores which containers are stopped for
-// their next attempt. Without steps it does nothing (TO-8).
+// killContainers stops the containers of the steps at the same time, and confirms with the runtime that they
+// have stopped. Before the stops it stores which containers are stopped for their next attempt. The error has a
+// retry time, except after a cancellation. Without steps it does nothing and returns nil (TO-8).
 func (k *podKiller) killContainers(ctx context.Context, steps []plan.Step) error {
 	if len(steps) == 0 {
 		return nil

@@ -80,10 +80,11 @@ type pullHistory struct {
 	recorded bool // an event was recorded for this back-off
 }
 
-// findOrCreateIncarnation returns the state of the current pod among several pods in turn with the same UID
-// (its incarnation), and counts the call. It creates the state for a new UID, for a new worker, and after the
-// previous pod has terminated. The first state in a process takes over existing runtime records, because they
-// may be of this pod. Each later one gets a number above the numbers in all records.
+// findOrCreateIncarnation returns the state of the current incarnation, and counts the call. An incarnation is
+// one of several pods that have the same UID one after the other. It creates the state for a new UID, for a new
+// worker, and after the previous pod has terminated. The first state in a process takes over the existing
+// containers in the runtime, because they may be of this pod. Each later state gets a number above the numbers
+// of all containers.
 func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *runtime.PodStatus) *incarnation {
 	uid, newestRecorded := pod.UID, plan.NewestIncarnation(status)
 	s.mu.Lock()
@@ -106,9 +107,10 @@ func (s *Syncer) findOrCreateIncarnation(pod *v1.Pod, worker uint64, status *run
 	return inc
 }
 
-// adoptOrOutnumberRecords sets the number of the pod's incarnation to newest, the highest number in the runtime
-// records, so that the pod owns these records. If they belong to a former pod with the same UID, it sets newest
-// + 1 instead and marks the stored status as possibly of that pod.
+// adoptOrOutnumberRecords sets the number of the pod's incarnation (its number among the pods that had this
+// UID). It sets the highest number of the UID's containers in the runtime, so that these containers belong to
+// this pod. If they belong to a former pod, it sets that number plus one, and marks the stored status as
+// possibly of the former pod.
 func (inc *incarnation) adoptOrOutnumberRecords(newest uint64, pod *v1.Pod, status *runtime.PodStatus) {
 	inc.number = max(newest, inc.number)
 	if inc.previousIncarnations > 0 || len(pod.Spec.Containers) > 0 && plan.BelongsToOtherPod(status, newest, pod) {

@@ -42,7 +42,7 @@ func (w *statusWriter) statusWithTerminationMessages(ctx context.Context) *runti
 			}
 			read[record.ID] = message
 		}
-		if text := w.oomText(record.ID); text != "" {
+		if text := w.textAboutKilledProcesses(record.ID); text != "" {
 			message = strings.TrimSuffix(joinMessages(text, message), ": ")
 		}
 		if message == "" {
@@ -109,7 +109,7 @@ func (w *statusWriter) hasUnreadMessage() bool {
 }
 
 // readMessageFromFile returns the last maxMessage bytes of the container's termination message file. It returns
-// "" if Config.Files is not set, or if the container mounts something else at that path.
+// "" if Config.Files is not set, or if the container mounts something else at the path of that file.
 func (w *statusWriter) readMessageFromFile(c *v1.Container, record *runtime.ContainerStatus) (string, error) {
 	if w.cfg.Files == nil || request.HasMountAt(c, request.TerminationMessagePath(c)) {
 		return "", nil
@@ -169,8 +169,9 @@ func validUTF8Tail(text []byte, limit int) string {
 	return strings.ToValidUTF8(string(text[max(len(text)-limit, 0):]), "")
 }
 
-// createTerminationLogMount creates the file for the termination message and returns its mount. It does nothing
-// and returns nil if Config.Files is not set, or if the container mounts something else at that path (KC-8).
+// createTerminationLogMount creates the file for the termination message of a container and returns its mount.
+// It returns nil and creates nothing if Config.Files is not set, or if the container mounts something else at
+// that path (KC-8).
 func (st *containerStart) createTerminationLogMount() ([]runtime.Mount, error) {
 	at := request.TerminationMessagePath(st.Container)
 	if st.cfg.Files == nil || request.HasMountAt(st.Container, at) {

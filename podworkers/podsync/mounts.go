@@ -54,9 +54,9 @@ func (p *syncPass) tearDownVolumes(ctx context.Context) error {
 }
 
 // createContainerMounts returns the mounts of the container: its volumes, the hosts file and the file for the
-// termination message. It creates both files, if Config.Files is set and the container does not mount something
-// else there. If a file belongs to a former pod with this UID, it removes the runtime records of that pod and
-// tries once more.
+// termination message. It creates both files if Config.Files is set. It leaves out a file where the container
+// mounts something else. If a file belongs to a former pod with this UID, it removes the containers and
+// sandboxes of that pod from the runtime and tries once more.
 func (st *containerStart) createContainerMounts(ctx context.Context, env *environ.Environment) (mounts []runtime.Mount, err error) {
 	if st.cfg.Volumes != nil && len(st.Container.VolumeMounts) > 0 {
 		if mounts, err = st.cfg.Volumes.Mounts(ctx, st.pod, st.Container, env.Expand); err != nil {

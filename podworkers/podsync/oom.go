@@ -88,7 +88,8 @@ func (w *statusWriter) readOOM() {
 	}
 }
 
-// readOOMCounters calls Config.Cgroups, which may panic.
+// readOOMCounters calls Config.Cgroups and returns the result. It recovers a panic of the call and returns it
+// as an error.
 func (w *statusWriter) readOOMCounters() (snapshot plan.OOMSnapshot, err error) {
 	if fault := w.guard.Call("Cgroups.ReadOOM", func() { snapshot, err = w.oomReader.ReadOOM(w.pod.UID) }); fault != nil {
 		return plan.OOMSnapshot{}, fault
@@ -195,9 +196,9 @@ func (o *oomState) addReport(r plan.OOMReport) {
 	o.reports[r.ID] = r
 }
 
-// oomText returns the text about killed processes for the termination message of a container. It returns
-// "" if no kill was reported.
-func (w *statusWriter) oomText(id string) string {
+// textAboutKilledProcesses returns the text about killed processes for the termination message of a container.
+// It returns "" if no kill was reported.
+func (w *statusWriter) textAboutKilledProcesses(id string) string {
 	o := w.incarnation.oom
 	if o == nil {
 		return ""

@@ -35,8 +35,8 @@ func newStopQueue(exec executor.Executor, targets []stopTarget, wholePod bool) *
 }
 
 // waitForTurn waits until all containers that must stop before this one have stopped, but not longer than the
-// deadline; the deadline is no error. A failed stop counts as stopped. The returned context names the
-// containers that stopped in time, for the simulated executor (TO-5).
+// deadline. It returns no error at the deadline. A failed stop counts as stopped. The returned context names
+// the containers that stopped in time, for the simulated executor (TO-5).
 func (k *podKiller) waitForTurn(ctx context.Context, q *stopQueue, index int, deadline time.Time) (context.Context, error) {
 	if len(q.predecessors[index]) == 0 {
 		return ctx, nil

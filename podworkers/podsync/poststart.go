@@ -86,9 +86,9 @@ func (w *statusWriter) hideIDsWithPendingPostStart(status *v1.PodStatus) *v1.Pod
 	return &hidden
 }
 
-// stopContainersWithPendingPostStart stops each container whose postStart hook has begun and not succeeded,
-// because the hook was cancelled or an earlier stop failed. It also stores that they are stopped for their next
-// attempt. An earlier process of the agent leaves no such information (KC-6).
+// stopContainersWithPendingPostStart stops each container whose postStart hook has begun and not succeeded.
+// Such a hook was cancelled, or an earlier stop after its failure failed. It also stores that these containers
+// are stopped for their next attempt. It does not know the hooks of an earlier process of the agent (KC-6).
 func (k *podKiller) stopContainersWithPendingPostStart(ctx context.Context) error {
 	var targets []stopTarget
 	for i := range k.status.Containers {

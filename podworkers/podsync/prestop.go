@@ -8,10 +8,10 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// runPreStopAndStop runs the preStop hook of the container and then calls stop. It only calls stop if there is
-// no hook, the hook has begun before, or the grace period is over. A failed hook does not prevent the stop. At
-// the end of the grace period it calls stop although the handler still runs, for at most minGracePeriod longer
-// (KC-12).
+// runPreStopAndStop runs the preStop hook of the container and then calls stop. It runs no hook if there is
+// none, if the hook has begun before, or if the grace period is over. A failed hook does not prevent the stop.
+// If the handler still runs at the end of the grace period, it calls stop at that time; the handler may run at
+// most minGracePeriod longer (KC-12).
 func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) error {
 	if t.PreStop == nil || t.stop.HookBegun || !t.executor.Now().Before(t.stop.By) {
 		return stop()
@@ -48,8 +48,8 @@ func (t *stopTarget) runPreStopAndStop(ctx context.Context, stop func() error) e
 	return err
 }
 
-// runPreStopAndRecord runs the preStop hook, or waits for it if another goroutine runs it. If the hook fails,
-// it records a Warning event and returns nil. An error means that the call was cancelled.
+// runPreStopAndRecord runs the preStop hook, or waits for the hook if another goroutine runs it. If the hook
+// fails, it records a Warning event and returns nil. It returns an error only if the call was cancelled.
 func (h hook) runPreStopAndRecord(ctx context.Context) error {
 	err := h.runHookAndReport(ctx, RunPreStopHook)
 	failed, ok := contain.AsType[*hookFailure](err)

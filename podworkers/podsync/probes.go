@@ -8,9 +8,9 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// addPodToProber adds the pod to the prober, if the pod has probes. In the first sync of a pod it first passes
-// the prober the published status or, if none is stored, the values of an earlier process. So a container that
-// was ready before a restart of the agent stays ready (PR-5).
+// addPodToProber adds the pod to the prober if the pod has probes. In the first sync of a pod it first passes
+// the published status to the prober. If none is stored, it passes the values of an earlier process. A
+// container that was ready before a restart of the agent therefore stays ready (PR-5).
 func (p *podSync) addPodToProber() {
 	if !request.HasProbes(p.pod) {
 		return

@@ -14,11 +14,12 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// resizeContainersAndCgroup gives the running containers and the cgroup of the pod the resources of the spec. The cgroup first gets
-// the larger of the old and the new values, then the containers are updated, and then the cgroup gets the new
-// values. At each moment the pod has at least the resources of its containers: cgroup v1 refuses a container with
-// more. A pod without UpdateContainer steps gets the new values at once. If a container cannot be updated, or only
-// later, the cgroup keeps the larger values until a later sync. Only cgroupErr prevents starts.
+// resizeContainersAndCgroup gives the running containers and the cgroup of the pod the resources of the spec.
+// It works in three steps: the cgroup gets the larger of the old and the new values, the containers are
+// updated, and the cgroup gets the new values. The pod thus always has at least the resources of its
+// containers, because cgroup v1 refuses a container with more. A pod without UpdateContainer steps gets the new
+// values at once. If a container is not updated in this sync, the cgroup keeps the larger values until a later
+// sync. Only cgroupErr prevents starts.
 func (p *podSync) resizeContainersAndCgroup(ctx context.Context, decision *plan.Decision) (cgroupErr, resizeErr error) {
 	if firstStepWithOp(decision.Steps, plan.UpdateContainer) != nil {
 		if _, err := p.setUpCgroup(ctx, decision.RaisedPod(p.pod, false)); err != nil {

@@ -26,8 +26,9 @@ type Resolver struct {
 	ReadHost func() (runtime.DNS, error)
 }
 
-// hostDNSFor returns the resolver configuration of the host: from ReadHost if that is set and the pod uses the
-// host's DNS, and from the field Host in all other cases.
+// hostDNSFor returns the resolver configuration of the host for a pod. If the pod uses the host's DNS and
+// ReadHost is set, it returns the result of ReadHost. In all other cases it returns the field Host. It returns
+// an error if ReadHost fails.
 func (r *Resolver) hostDNSFor(pod *v1.Pod) (runtime.DNS, error) {
 	if r.ReadHost == nil || !request.UsesHostDNS(pod) {
 		return r.Host, nil

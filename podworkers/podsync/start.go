@@ -94,8 +94,8 @@ func formatAttemptTime(at time.Time) string {
 }
 
 // pullCreateAndStart starts the container and runs its postStart hook. If the decision chose a container that
-// was created earlier, it starts that one. If not, it removes containers that were created and never started,
-// pulls the images and creates a new container.
+// was created earlier, it starts that container. In any other case it removes containers that were created and
+// never started, pulls the images and creates a new container.
 func (st *containerStart) pullCreateAndStart(ctx context.Context) error {
 	c := st.Container
 	if rec := st.createdContainerToReuse(); rec != nil {
@@ -157,8 +157,8 @@ func (st *containerStart) startCreatedAndRunPostStart(ctx context.Context, conta
 	return st.runPostStart(ctx, containerID)
 }
 
-// linkContainerLog creates a link to the log of a container, if Config.Logs is a LogLinker. A failure is only
-// logged.
+// linkContainerLog creates a symbolic link to the log of a container if Config.Logs is a LogLinker. It only
+// logs a failure.
 func (p *podStarter) linkContainerLog(container, id string, attempt uint32) {
 	linker, ok := p.cfg.Logs.(LogLinker)
 	if !ok {
@@ -179,9 +179,9 @@ func (st *containerStart) createdContainerToReuse() *runtime.ContainerStatus {
 	return nil
 }
 
-// setAttemptFromLogsIfZero sets an attempt of 0 to the next number after the newest log of the container. So a
-// runtime that has lost its records does not write two attempts into one log. It does nothing without
-// Config.Logs. A failure is only logged (KC-2).
+// setAttemptFromLogsIfZero changes an attempt of 0 to the next number after the newest log of the container. A
+// runtime that has forgotten the earlier attempts therefore does not write two attempts into one log. It does
+// nothing without Config.Logs. It only logs a failure (KC-2).
 func (st *containerStart) setAttemptFromLogsIfZero() {
 	if st.cfg.Logs == nil || st.Attempt > 0 {
 		return
@@ -219,8 +219,8 @@ func (p *podStarter) removeCreatedContainersAndConfirm(ctx context.Context, ids 
 }
 
 // createContainer creates a container in the runtime and records the event Created or Failed. If the runtime
-// does not support the process namespace of another container, it creates the container without that. If the
-// container exists although the call failed, the error asks for an immediate retry.
+// does not support the process namespace of another container, it creates the container without that namespace.
+// If the call fails and the container exists all the same, the error asks for an immediate retry.
 func (st *containerStart) createContainer(ctx context.Context, req runtime.CreateContainerRequest) (id string, err error) {
 	err = st.callRuntimeUncancelled(ctx, func(ctx context.Context) (err error) {
 		id, err = st.cfg.Runtime.CreateContainer(ctx, req)
@@ -249,9 +249,9 @@ func (st *containerStart) createWithoutPIDTarget(ctx context.Context, req runtim
 	return id, err
 }
 
-// addRetryNowIfCreated inspects the pod after a failed creation. If a container or sandbox matches, only the
-// reply of the runtime was lost, and err is returned with a request for an immediate retry. In all other cases,
-// also after a failed inspection, err is returned unchanged.
+// addRetryNowIfCreated inspects the pod after a failed creation. If a matching container or sandbox exists, the
+// runtime has created it and only its reply did not arrive. It then returns err with a request for an immediate
+// retry. In all other cases, also after a failed inspection, it returns err unchanged.
 func (p *podStarter) addRetryNowIfCreated(ctx context.Context, err error, isContainer func(*runtime.ContainerStatus) bool, isSandbox func(*runtime.SandboxStatus) bool) error {
 	if ctx.Err() != nil || errors.Is(err, runtime.ErrExists) || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrNetworkNotReady) {
 		return err // The caller handles each of these.

@@ -114,8 +114,8 @@ func (p *podStarter) createLogDirectory() error {
 }
 
 // inspectIfPodIPsNeeded inspects the pod after its sandbox was created, if the hosts file or a container needs
-// the pod addresses, and uses the new runtime status for the rest of the sync. It does nothing for a pod in the
-// host network.
+// the pod addresses. It uses the new runtime status for the rest of the sync. For a pod in the host network it
+// does nothing. It returns an error if the inspection fails.
 func (p *podStarter) inspectIfPodIPsNeeded(ctx context.Context) error {
 	if p.pod.Spec.HostNetwork || p.cfg.Files == nil && !request.NeedsPodIPs(p.pod) {
 		return nil

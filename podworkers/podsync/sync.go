@@ -124,9 +124,9 @@ func (p *podSync) restartAfterContainersRemoved(ctx context.Context) error {
 	return p.executeDecision(ctx, &decision, decision.Starts(p.pod))
 }
 
-// inspectAgainIfContainerMissing inspects the pod again, and uses the new status, if the runtime status lacks a
-// container that was published as running. One status without the container is not enough to start it a second
-// time.
+// inspectAgainIfContainerMissing inspects the pod again if the runtime status lacks a container that was
+// published as running, and uses the new status for the sync. One status without the container is not enough to
+// start the container a second time. It returns an error if the inspection fails or the status store panics.
 func (p *podSync) inspectAgainIfContainerMissing(ctx context.Context) error {
 	vanished := false
 	p.readPublishedStatus(func(old *v1.PodStatus) {
@@ -169,8 +169,8 @@ func (p *podStarter) checkRuntimeReadyOrRecordEvent(ctx context.Context) error {
 }
 
 // createSandbox creates the next sandbox of the pod and returns its ID. It stores the attempt and the result in
-// the memory of the pod, and records a Warning event if the creation fails. If a ready sandbox exists although
-// the call failed, the error asks for an immediate retry.
+// the memory of the pod. If the creation fails, it records a Warning event. If a ready sandbox exists all the
+// same, the error asks for an immediate retry.
 func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

@@ -54,12 +54,12 @@ func (g *Getter) Get(ctx context.Context, url string, header http.Header) error 
 	if err != nil {
 		return err
 	}
-	err = g.send(req)
+	err = g.sendAndDiscardPartOfBody(req)
 	if req.URL.Scheme == "https" && errors.Is(err, http.ErrSchemeMismatch) {
 		plain := req.Clone(ctx)
 		plain.URL.Scheme = "http"
 		plain.Header.Del("Authorization")
-		err = g.send(plain)
+		err = g.sendAndDiscardPartOfBody(plain)
 	}
 	return err
 }
@@ -84,9 +84,9 @@ func (g *Getter) newRequest(ctx context.Context, url string, header http.Header)
 	return req, nil
 }
 
-// send sends a request and returns an error if no response arrives. It reads and discards a part of the body,
-// so that a server with a short body can finish, and ignores errors of that.
-func (g *Getter) send(req *http.Request) error {
+// sendAndDiscardPartOfBody sends a request and returns an error if no response arrives. It reads and discards a
+// part of the body, so that a server with a short body can finish. It ignores errors of this read.
+func (g *Getter) sendAndDiscardPartOfBody(req *http.Request) error {
 	response, err := g.client.Do(req)
 	if err != nil {
 		return fmt.Errorf("hookhttp: %w", err)

@@ -110,9 +110,9 @@ const (
 	actionReturn
 )
 
-// nextActionReservingCall returns what a caller of a shared pull does next: return the result, wait, or call
-// the runtime. Before it returns actionPull it stores that the call is in progress, so that no other caller
-// makes it. Only the first caller calls the runtime.
+// nextActionReservingCall returns what a caller of a shared image pull does next: return the result, wait, or
+// call the runtime. Only the caller that joined the pull first may call the runtime. Before it returns
+// actionPull, it stores that the runtime is being called, so that no other caller does so.
 func (m *Manager) nextActionReservingCall(pull *sharedPull, caller *pullCaller) callerAction {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,9 +188,9 @@ func (m *Manager) storePullResultAndWakeCallers(pull *sharedPull, result Pulled,
 	signalCallers(wake)
 }
 
-// leavePull removes a caller from a pull that has no result yet. If it was the first caller, it wakes the next
-// one, who continues the pull. If no caller is left, it deletes the pull and takes the next pulls from the
-// queue.
+// leavePull removes a caller from a shared image pull that has no result yet. If it was the first caller, it
+// wakes the next caller, who continues the pull. If no caller is left, it deletes the pull and starts the next
+// pulls from the queue.
 func (m *Manager) leavePull(pull *sharedPull, caller *pullCaller) {
 	now := m.executor.Now()
 	m.mu.Lock()

@@ -42,8 +42,8 @@ type compactMemory struct {
 	restart *restartState // nil: the restartState is empty
 }
 
-// compact returns a containerMemory in its compact form. The restart state is nil there if it is empty.
-func compact(p *containerMemory) *compactMemory {
+// toCompactMemory returns a containerMemory in its compact form. An empty restart state is nil in that form.
+func toCompactMemory(p *containerMemory) *compactMemory {
 	s := &compactMemory{start: p.start, created: p.created, spec: p.spec}
 	if p.restartState != (restartState{}) {
 		own := p.restartState
@@ -157,8 +157,9 @@ func (t *memoryTree) forEach(yield func(string, *compactMemory) bool) (completed
 	return t == nil || t.left.forEach(yield) && yield(t.name, t.memory) && t.right.forEach(yield)
 }
 
-// all returns an iterator over the container names and their compact memories, in the order of names.
-func (t *memoryTree) all() iter.Seq2[string, *compactMemory] {
+// iterateInOrderOfNames returns an iterator over the container names and their compact memories, in the order
+// of names.
+func (t *memoryTree) iterateInOrderOfNames() iter.Seq2[string, *compactMemory] {
 	return func(yield func(string, *compactMemory) bool) { t.forEach(yield) }
 }
 

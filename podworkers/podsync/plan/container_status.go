@@ -67,7 +67,7 @@ func buildContainerStatuses(in *StatusInput, x *containerRecords, first, n int, 
 	var d statusBuilder
 	statuses := podspec.StatusIndex(old)
 	for i := range list {
-		d.build(in, x, first+i, statuses.Find(x.nameAt(first+i), i))
+		d.buildWithoutProbeResults(in, x, first+i, statuses.Find(x.nameAt(first+i), i))
 		d.writeTo(&list[i], &room[i])
 	}
 	if first == x.regular {
@@ -93,7 +93,7 @@ func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old 
 		if its == nil || first != x.regular && its != &old[i] {
 			return false
 		}
-		d.build(in, x, first+i, its)
+		d.buildWithoutProbeResults(in, x, first+i, its)
 		if !d.equalsPublished() {
 			return false
 		}
@@ -101,9 +101,9 @@ func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old 
 	return true
 }
 
-// build computes the status of the container at a position of the spec into the builder, without probe results.
-// old is the published status of the container, or nil.
-func (s *statusBuilder) build(in *StatusInput, x *containerRecords, place int, old *v1.ContainerStatus) {
+// buildWithoutProbeResults computes the status of the container at a position of the spec, and stores it in the
+// builder. It does not apply probe results. old is the published status of the container, or nil.
+func (s *statusBuilder) buildWithoutProbeResults(in *StatusInput, x *containerRecords, place int, old *v1.ContainerStatus) {
 	s.statusFields = statusFields{old: old}
 	s.setSpec(&in.Pod.Spec, x, place)
 	is, before := x.recordsAt(place)
@@ -188,8 +188,9 @@ func (s *statusBuilder) setAssumedSuccess(in *StatusInput, before *runtime.Conta
 	s.carryRestartsAndLastTermination()
 }
 
-// laterTermination returns the termination to show as the last one. It is end, the termination of the previous
-// record before, unless the published status shows the termination of a later attempt whose record is lost.
+// laterTermination returns the termination to show as the last one. That is end, the termination of the attempt
+// that the runtime shows before the newest. If the published status shows the termination of a later attempt
+// that the runtime has lost, it returns the published one.
 func (s *statusBuilder) laterTermination(before *runtime.ContainerStatus, end v1.ContainerStateTerminated) v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || !isOlderThanPublished(before, old) {
@@ -271,8 +272,9 @@ func (s *statusBuilder) hasPublishedRun() bool {
 	return s.old != nil && (s.old.State.Waiting == nil || s.old.LastTerminationState.Terminated != nil)
 }
 
-// setRestartingAll sets the state to waiting for a container whose record was removed because all containers of
-// the pod restart. It raises the restart count, unless the published status already shows this restart (CS-14).
+// setRestartingAll sets the state of a container to waiting. The container was removed from the runtime because
+// all containers of the pod restart. It raises the restart count, unless the published status already shows
+// this restart (CS-14).
 func (s *statusBuilder) setRestartingAll() {
 	s.restarts = s.old.RestartCount
 	if last := s.old.LastTerminationState.Terminated; s.old.State.Waiting == nil || last == nil || last.Reason != reasonRestartingAll {
@@ -290,7 +292,7 @@ func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.Co
 	if s.state != stateTerminated || s.role != regular || podstatus.MayRestart(in.Pod, s.spec, s.terminated.ExitCode) {
 		return
 	}
-	if in.Memory.isStoppedForNextAttempt(s.spec.Name, s.terminated.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isEnding() {
+	if in.Memory.isStoppedForNextAttempt(s.spec.Name, s.terminated.ContainerID) && podstatus.MayRestart(in.Pod, s.spec, exitUnknown) && !in.isTerminatingTerminatedOrDeleted() {
 		s.replaced = true
 		s.setLastTermination(s.terminated)
 		s.setWaiting(podstatus.ReasonContainerCreating, "")
@@ -306,8 +308,9 @@ func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.Co
 }
 
 // showWaitingReason shows a container as waiting, with the reason of its last failed start, if the executor
-// will start it again. Its termination then becomes the last one. It does nothing if no such reason is stored,
-// for a terminal pod, and for an init container that has succeeded (CS-7, CS-8).
+// will start it again. The termination of the container then becomes the last termination. It does nothing if
+// no such reason is stored, if the pod is terminal, or if the container is an init container that has succeeded
+// (CS-7, CS-8).
 func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason := in.Memory.WaitingReason(s.spec.Name)
 	if reason == (Reason{}) || in.Terminal || !s.willStart(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.hasSucceeded() {
@@ -319,9 +322,9 @@ func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.Containe
 	s.setWaiting(podstatus.Reason(reason.Reason), reason.Message)
 }
 
-// willStart reports whether the executor will start the container, given its newest record or nil. It is false
-// for a deleted pod, and for an ephemeral container that has run (CA-6). The restart policy decides after an
-// exit, also after one that only the published status shows.
+// willStart reports whether the executor will start the container. rec is the newest attempt that the runtime
+// shows, or nil. It returns false for a deleted pod, and for an ephemeral container that has run (CA-6). After
+// an exit the restart policy decides, even if only the published status shows the exit.
 func (s *statusBuilder) willStart(pod *v1.Pod, rec *runtime.ContainerStatus) bool {
 	if s.role == ephemeral && (s.state == stateTerminated || rec != nil && rec.State != runtime.StateCreated) {
 		return false

@@ -163,8 +163,8 @@ func (d *decision) addStopAfterFailedProbe(rec *runtime.ContainerStatus, probe *
 }
 
 // newStart returns the step that starts the next attempt at a container, with the end of its crash-loop delay.
-// The step lists containers that were created and not started, and the one of them that may be started instead
-// of a new one.
+// The step lists the containers that were created and not started. It also names the container in this list
+// that may be started instead of a new one, if there is any.
 func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 	d.readPublishedOnce()
 	s := Held{Step: Step{

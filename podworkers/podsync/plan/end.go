@@ -34,9 +34,9 @@ func isPublishedSuccess(old *v1.ContainerStatus) bool {
 // incrementRestartCount returns count plus one, or count if it is already the largest int32.
 func incrementRestartCount(count int32) int32 { return count + int32(min(math.MaxInt32-count, 1)) }
 
-// terminationFromRecord returns the termination state for the record of an exited container. It replaces a
-// missing time by the other one, and a start time after the exit by the exit time. A missing reason becomes
-// Completed or Error.
+// terminationFromRecord returns the termination state for a container that the runtime reports as exited. If
+// the start or the exit time is missing, it uses the other time for both. It replaces a start time after the
+// exit by the exit time. A missing reason becomes Completed or Error.
 func terminationFromRecord(rec *runtime.ContainerStatus, id string) v1.ContainerStateTerminated {
 	finished := rec.FinishedAt
 	if finished.IsZero() {
@@ -63,8 +63,8 @@ func terminationFromRecord(rec *runtime.ContainerStatus, id string) v1.Container
 	}
 }
 
-// truncateToSeconds returns a time without its fraction of a second, as in a published status. So both can be
-// compared (ST-7).
+// truncateToSeconds returns a time without its fraction of a second. A published status has such times, so that
+// both can be compared (ST-7).
 func truncateToSeconds(t time.Time) metav1.Time {
 	if t.Nanosecond() != 0 {
 		t = t.Truncate(time.Second)

@@ -6,9 +6,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podstatus"
 )
 
-// addEphemeralStarts adds a start step for each ephemeral container that has not run, unless the pod is being
-// deleted. A container that was created and not started has not run. Without any record, the container also
-// counts as run if the published status shows that it was created (CA-6).
+// addEphemeralStarts adds a start step for each ephemeral container that has not run. It adds none if the pod
+// is being deleted. A container that was only created has not run. If the runtime does not show the container,
+// the published status decides: the container counts as run if it was created (CA-6).
 func (d *decision) addEphemeralStarts() {
 	if d.Pod.DeletionTimestamp != nil {
 		return

@@ -124,8 +124,8 @@ func (x *recordIndex) linkRecord(e *containerEntry, position int) {
 	e.last = at
 }
 
-// nextLink returns a pointer to the link of a record in the linked list. Positions in the list are one higher
-// than in the slice, because zero means the end.
+// nextLink returns a pointer to the position of the next runtime container in a linked list. Positions in the
+// list are one higher than in the slice, because zero means the end.
 func (x *recordIndex) nextLink(positionPlusOne int32) *int32 {
 	if x.followMany != nil {
 		return &x.followMany[positionPlusOne-1]
@@ -179,9 +179,9 @@ func replaceIfNewer(have **runtime.ContainerStatus, rec *runtime.ContainerStatus
 	}
 }
 
-// hasFinishedContainer reports whether any container has run and may not run again. A container that is not in
-// the spec counts too if the restart policy of the pod is Never. For a lost record the published status
-// decides.
+// hasFinishedContainer reports whether any container has run and may not run again. If the restart policy of
+// the pod is Never, a container that is not in the spec counts too. For a container that the runtime has lost
+// the published status decides.
 func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
 	if x.hasUnknownContainer && pod.Spec.RestartPolicy == v1.RestartPolicyNever {
 		return true
@@ -221,9 +221,8 @@ func (x *recordIndex) restartExitCode(rec *runtime.ContainerStatus) int32 {
 	return x.containerMemories.restartExitCode(rec.Name, rec.ID, exitCodeOrUnknown(rec))
 }
 
-// readPublished stores in each entry the published status of its container, and whether the record of the
-// published attempt is lost. It also sets restartingAll if a published exit triggered a restart of all
-// containers.
+// readPublished stores in each entry the published status of its container, and whether the runtime has lost
+// the published attempt. It also sets restartingAll if a published exit triggered a restart of all containers.
 func (x *recordIndex) readPublished(s *v1.PodStatus) {
 	for _, statuses := range [...][]v1.ContainerStatus{
 		s.ContainerStatuses, s.InitContainerStatuses, s.EphemeralContainerStatuses,

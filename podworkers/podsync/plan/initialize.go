@@ -11,8 +11,8 @@ import (
 )
 
 // decideInitContainers decides about the init containers, from the last one to the first, and reports whether
-// the pod is initialized. Only records in the current sandbox count. The last init container with such a record
-// shows how far the initialization is; before it only sidecars are checked (CA-8).
+// the pod is initialized. Only containers in the current sandbox count. The last init container that has run
+// there shows how far the initialization is; before it only sidecars are checked (CA-8).
 func (d *decision) decideInitContainers() (isInitialized bool) {
 	all := d.Pod.Spec.InitContainers
 	if len(all) == 0 {

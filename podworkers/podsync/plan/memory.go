@@ -240,7 +240,7 @@ func (m Memory) ReplacedContainers(seen *runtime.PodStatus, incarnation uint64) 
 // clearReplacedAfterLaterRun clears, for each container, the ID of the attempt that was stopped for the next
 // attempt, as soon as a later attempt runs or has run.
 func (m *Memory) clearReplacedAfterLaterRun(seen *runtime.PodStatus) {
-	for name, past := range m.containers.all() {
+	for name, past := range m.containers.iterateInOrderOfNames() {
 		if id := past.replacedID(); id != "" && hasLaterAttemptRunOrExited(seen, m.incarnation, name, id) {
 			*m = m.withReplacedID(name, "")
 		}
@@ -273,7 +273,7 @@ func hasLaterAttemptRunOrExited(seen *runtime.PodStatus, incarnation uint64, nam
 
 // setContainer stores the memory of one container. It changes this Memory, but no copy of it.
 func (m *Memory) setContainer(container string, p containerMemory) {
-	m.containers = m.containers.withContainer(container, compact(&p))
+	m.containers = m.containers.withContainer(container, toCompactMemory(&p))
 }
 
 // lastAttemptEnd returns the latest of three times: the last exit, the last failed start and the last begin of

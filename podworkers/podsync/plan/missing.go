@@ -41,9 +41,9 @@ func lostContainerTermination(id string) v1.ContainerStateTerminated {
 	}
 }
 
-// finalTermination returns the termination of a container without a record if the container may not run again.
-// It returns nil if the container may run again, is being started, or has never run. Init containers always run
-// again (CS-5).
+// finalTermination returns the termination of a container that the runtime does not show, if the container may
+// not run again. It returns nil if the container may run again, is being started, or has never run. Init
+// containers always run again (CS-5).
 func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerminated {
 	old := s.old
 	if old == nil || in.starting.Find(s.spec.Name, 0) != nil {
@@ -65,7 +65,7 @@ func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerm
 		return end
 	case regular:
 		code := in.Memory.containers.restartExitCode(s.spec.Name, end.ContainerID, end.ExitCode)
-		startsInNewSandbox := in.sandboxes.replaceReason != "" && !in.isEnding() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
+		startsInNewSandbox := in.sandboxes.replaceReason != "" && !in.isTerminatingTerminatedOrDeleted() && podstatus.MayRestartInNewSandbox(in.Pod, s.spec, code)
 		if !startsInNewSandbox && end.Reason != reasonRestartingAll && !podstatus.MayRestart(in.Pod, s.spec, code) {
 			return end
 		}
@@ -85,9 +85,10 @@ func (s *statusBuilder) keepPublishedWithTermination(end v1.ContainerStateTermin
 	}
 }
 
-// carryRestartsAndLastTermination keeps published values that the records no longer show: the restart count
-// never decreases, and a published termination whose record is lost becomes the last termination and raises the
-// count. A termination that is the current state does not become the last one too.
+// carryRestartsAndLastTermination keeps published values that the runtime no longer shows. The restart count
+// never decreases. A published termination of an attempt that the runtime has lost becomes the last termination
+// and raises the restart count. If that termination is already the current state, it does not also become the
+// last termination.
 func (s *statusBuilder) carryRestartsAndLastTermination() {
 	old := s.old
 	if old == nil {

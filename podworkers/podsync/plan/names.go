@@ -31,18 +31,18 @@ func (n *nameIndex) addSpecNames(s *v1.PodSpec) {
 		n.manyNames, n.places = make([]string, all), make(map[string]int, all)
 	}
 	for i := range s.InitContainers {
-		n.add(s.InitContainers[i].Name)
+		n.appendNameAndNoteDuplicate(s.InitContainers[i].Name)
 	}
 	for i := range s.Containers {
-		n.add(s.Containers[i].Name)
+		n.appendNameAndNoteDuplicate(s.Containers[i].Name)
 	}
 	for i := range s.EphemeralContainers {
-		n.add(s.EphemeralContainers[i].Name)
+		n.appendNameAndNoteDuplicate(s.EphemeralContainers[i].Name)
 	}
 }
 
-// add appends a name at the next position. It notes whether the name occurs twice.
-func (n *nameIndex) add(name string) {
+// appendNameAndNoteDuplicate appends a name at the next position. It stores whether a name occurs twice.
+func (n *nameIndex) appendNameAndNoteDuplicate(name string) {
 	i := n.count
 	n.count++
 	if n.places == nil {

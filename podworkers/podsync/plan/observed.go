@@ -12,8 +12,8 @@ import (
 // podstatus.Conclude needs besides the container statuses in s.
 func (in *StatusInput) buildObserved(s *v1.PodStatus) podstatus.Observed {
 	o := podstatus.Observed{
-		SandboxReady: in.sandboxes.replaceReason == "", SandboxMessage: in.sandboxes.replaceReason.conditionMessage(),
-		SandboxLost: in.sandboxes.replaceReason != "" && !in.isEnding() && isSandboxLost(in),
+		SandboxReady: in.sandboxes.replaceReason == "", SandboxMessage: in.sandboxes.replaceReason.messageOfSandboxReplacement(),
+		SandboxLost: in.sandboxes.replaceReason != "" && !in.isTerminatingTerminatedOrDeleted() && isSandboxLost(in),
 		Ending:      in.Ending, Terminated: in.Terminal, Static: in.Static,
 		RestartingAll: in.restartingAll,
 	}
@@ -205,17 +205,17 @@ func (in *StatusInput) isStarting(status *v1.ContainerStatus) bool {
 // loss of the sandbox may have caused the exit. It returns false if the pod terminates or the policy allows no
 // start in a new sandbox.
 func (w *sandboxProgress) isInterruptedInit(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return w.in.sandboxes.replaceReason != "" && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
+	return w.in.sandboxes.replaceReason != "" && !w.in.isTerminatingTerminatedOrDeleted() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
 // restartsInNewSandbox reports whether a failed regular container starts again because it ran in an older
 // sandbox. It returns false if the pod terminates or the policy allows no start in a new sandbox.
 func (w *sandboxProgress) restartsInNewSandbox(place int, c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return end.ExitCode != 0 && w.isInOlderSandbox(place) && !w.in.isEnding() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
+	return end.ExitCode != 0 && w.isInOlderSandbox(place) && !w.in.isTerminatingTerminatedOrDeleted() && podstatus.MayRestartInNewSandbox(w.in.Pod, c, end.ExitCode)
 }
 
 // restartsAfterStopForNextAttempt reports whether the executor stopped a container for its next attempt, and
 // the restart policy allows a restart after a failure. It returns false if the pod terminates.
 func (w *sandboxProgress) restartsAfterStopForNextAttempt(c *v1.Container, end *v1.ContainerStateTerminated) bool {
-	return !w.in.isEnding() && w.in.Memory.isStoppedForNextAttempt(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
+	return !w.in.isTerminatingTerminatedOrDeleted() && w.in.Memory.isStoppedForNextAttempt(c.Name, end.ContainerID) && podstatus.MayRestart(w.in.Pod, c, exitUnknown)
 }

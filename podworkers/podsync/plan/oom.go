@@ -138,10 +138,10 @@ func killsOutside(before, after OOMSnapshot) increase {
 	return kills
 }
 
-// victimsOfRemoved returns the containers without a cgroup that have lost processes, and how many each
-// has lost. kills is the number of killed processes in removed cgroups. A single victim has lost all of
-// them. For several victims the number is 0, which means unknown. neverReached means that the limit of
-// the pod was never reached.
+// victimsOfRemoved returns the containers without a cgroup that have lost processes, and how many each has
+// lost. kills is the number of killed processes in removed cgroups. If only one container is a victim, it has
+// lost all of them. For several victims the number is 0, which means unknown. neverReached means that the limit
+// of the pod was never reached.
 func victimsOfRemoved(removed []OOMContainer, kills increase, neverReached bool) (victims []OOMContainer, each int64) {
 	if !kills.known {
 		return selectOOM(removed, func(c OOMContainer) bool { return c.ReportedOOM && (c.Killed || neverReached) }), 0
@@ -172,10 +172,12 @@ func selectOOM(containers []OOMContainer, match func(OOMContainer) bool) (select
 	return selected
 }
 
-// limitReached returns the limit that killed processes of a container. The kernel compares the limit of
-// the container first and then the limit of the pod. A container without a limit of its own has the limit
-// of the pod in its cgroup too, so reaching that one means that the pod needs more. own is unknown if the cgroup was removed. Then a
-// container with a limit has reached it unless the pod has.
+// limitReached returns which memory limit killed the processes of a container: the limit of the container, or
+// the limit of the pod. The kernel compares the limit of the container first. A container without a limit of
+// its own has the limit of the pod in its cgroup too. If it reaches that limit, the pod needs more. own is
+// unknown if the cgroup was removed. A container with a limit then counts as having reached its own limit,
+// unless the pod has reached its limit. The result is OOMLimitNode if neither limit was reached, and
+// OOMLimitUnknown if the counter of the pod is unknown.
 func limitReached(pod, own increase, c OOMContainer) OOMLimit {
 	switch {
 	case own.n > 0 && c.HasLimit:

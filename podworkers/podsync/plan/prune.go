@@ -14,9 +14,9 @@ func (d *decision) addFormerSandboxRemovals() {
 	}
 }
 
-// isFormerSandboxNeeded reports whether a sandbox of a former pod with the same UID must stay: a container in
-// it may run, or it has the highest attempt of a container. Without that record the attempt numbers would start
-// over.
+// isFormerSandboxNeeded reports whether a sandbox of a former pod with the same UID must stay. It must stay if
+// a container in it may run, or if it has the highest attempt of a container. Without that attempt the attempt
+// numbers would start over.
 func (d *decision) isFormerSandboxNeeded(sandbox string) bool {
 	if hasRunningContainer(d.Runtime, sandbox) {
 		return true

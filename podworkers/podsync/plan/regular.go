@@ -17,8 +17,8 @@ const (
 )
 
 // decideRegularContainers decides about the regular containers of an initialized pod. If none runs or will run,
-// it stops the whole pod. If the last ones are stopping, it drops the starts of init containers, so that no
-// sidecar starts (CA-20).
+// it stops the whole pod. If the last ones are stopping, it removes the starts of init containers from the
+// decision, so that no sidecar starts (CA-20).
 func (d *decision) decideRegularContainers() {
 	best := outcomeStopped
 	for i := range d.Pod.Spec.Containers {
@@ -59,10 +59,10 @@ func (d *decision) decideRegularContainer(i int) regularOutcome {
 	return outcomeAlive
 }
 
-// decideRunningContainer stops a running container, and adds its next start, if its name or image has changed,
-// its resize requires a restart, or its liveness or startup probe has failed (CA-17). Within its crash-loop delay
-// a container with another name or image keeps running. There is no next start for a deleted pod, or after a
-// failed probe if the policy is Never. A failed readiness probe does nothing (CA-19).
+// decideRunningContainer stops a running container and adds its next start in three cases: its name or image
+// has changed, its resize requires a restart, or its liveness or startup probe has failed (CA-17). Within its
+// crash-loop delay a container with another name or image keeps running. It adds no next start for a deleted
+// pod, or after a failed probe if the restart policy is Never. A failed readiness probe does nothing (CA-19).
 func (d *decision) decideRunningContainer(i int, c *v1.Container, rec *runtime.ContainerStatus) regularOutcome {
 	verdict := d.Probed[rec.ID]
 	why, again := WhySpecChanged, true

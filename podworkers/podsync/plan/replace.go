@@ -32,10 +32,11 @@ func (d *decision) planSandboxReplacement() {
 	}
 }
 
-// containersForNewSandbox returns the positions of the regular containers that would start in a new sandbox.
-// worthwhile reports whether they justify the new sandbox. A container that has run starts if its policy allows
-// that in a new sandbox. One that has not run also starts, but does not justify a sandbox if the policy is
-// Never, another container has finished for good and the pod does not restart all containers (CA-3 to CA-5).
+// containersForNewSandbox returns the positions of the regular containers that would start in a new sandbox,
+// and whether they justify the new sandbox (worthwhile). A container that has run starts if its restart policy
+// allows that in a new sandbox. A container that has not run also starts. It does not justify a sandbox if
+// three conditions hold: the policy is Never, another container has finished for good, and the pod does not
+// restart all containers (CA-3 to CA-5).
 func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwhile bool) {
 	hasFinished := x.hasFinishedContainer(pod)
 	for i := range pod.Spec.Containers {
@@ -88,7 +89,7 @@ func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 
 // isPublishedAsDone reports whether the published status shows that a container has finished for good.
 // mayRestart decides whether a container may start again after an exit code. A container that is published as
-// running counts as exited with exitUnknown, because its record is lost.
+// running counts as exited with exitUnknown, because the runtime has lost it.
 func (x *recordIndex) isPublishedAsDone(e *containerEntry, pod *v1.Pod, c *v1.Container, mayRestart func(*v1.Pod, *v1.Container, int32) bool) bool {
 	switch {
 	case e.published == nil || e.isPublishedAsRestartingAll():

@@ -5,9 +5,9 @@ import (
 )
 
 // planRestartAll plans a restart of all containers if an exit matches a restart rule with the action
-// RestartAllContainers, and reports whether it did (CA-21). It returns false for a deleted pod. The records of
-// the init and regular containers are removed, those that match the rule last, so that an interrupted restart
-// continues.
+// RestartAllContainers, and returns true (CA-21). It adds removals of all init and regular containers. The
+// containers whose exit matches the rule are removed last, so that an interrupted restart continues. It returns
+// false for a deleted pod, and if no exit matches.
 func (d *decision) planRestartAll() (planned bool) {
 	if d.Pod.DeletionTimestamp != nil || !d.hasRestartAllCause() {
 		return false

@@ -188,9 +188,9 @@ func isDecrease(name v1.ResourceName, have, want *v1.ResourceRequirements) bool 
 	return willBeLimited && (!limited || next.Cmp(now) < 0)
 }
 
-// resourcesInForce returns the resources that a running container has: as the last UpdateContainer steps gave
-// them, or else as its published status shows them. The result is false if neither knows the container. published
-// may be nil. The lists must not be changed.
+// resourcesInForce returns the resources that a running container has. These are the resources of the last
+// UpdateContainer steps. Without such steps they are the resources in the published status, which may be nil.
+// The bool is false if neither shows the container. The caller must not change the lists.
 func resourcesInForce(published *v1.ContainerStatus, memory *memoryTree, name, id string) (have v1.ResourceRequirements, known bool) {
 	if updated := memory.findCompact(name).findUpdated(id); updated != nil {
 		return updated.resources, true
@@ -235,9 +235,9 @@ func (s *compactMemory) findUpdated(id string) *updatedResources {
 	return nil
 }
 
-// adoptResources returns the resources that a running container has according to the runtime. It returns want if
-// the runtime reports none, or reports the settings that follow from want. The runtime does not report a memory
-// request, so the result has the one of want.
+// adoptResources returns the resources that a running container has according to the runtime. It returns want
+// if the runtime reports none, or reports the settings that follow from want. The memory request in the result
+// is always the request in want, because the runtime does not report it.
 func adoptResources(c *v1.Container, want *v1.ResourceRequirements, actual *runtime.Resources) *v1.ResourceRequirements {
 	if actual == nil || actual.CPUShares == 0 {
 		return want
@@ -327,7 +327,7 @@ func (d *decision) isStopped(id string) bool {
 // UpdateContainer step the condition has the reason Error and the message of the error (RZ-46, RZ-47). It keeps
 // the generation of the condition in the pod.
 func (in *StatusInput) completeResizeConditions(status *v1.PodStatus) {
-	if in.isEnding() || IsTerminal(status.Phase) {
+	if in.isTerminatingTerminatedOrDeleted() || IsTerminal(status.Phase) {
 		removeConditions(status, v1.PodResizeInProgress, v1.PodResizePending)
 		return
 	}

@@ -31,8 +31,9 @@ func isRestartingAll(in *StatusInput) bool {
 	return !any && podstatus.IsConditionTrue(in.Old.Conditions, v1.AllContainersRestarting)
 }
 
-// isRecordOfOlderAttempt reports whether the newest record of a container is older than its published attempt,
-// whose record is lost. It returns false if no status of the container is published.
+// isRecordOfOlderAttempt reports whether the newest attempt that the runtime shows of a container is older than
+// the published attempt, which the runtime has lost. It returns false if no status of the container is
+// published.
 func isRecordOfOlderAttempt(published []podspec.Index[v1.ContainerStatus], name string, newest *runtime.ContainerStatus) bool {
 	for i := range published {
 		if old := published[i].Find(name, 0); old != nil {

@@ -16,9 +16,9 @@ type podSandboxes struct {
 	former        []string               // of another incarnation, not ready
 }
 
-// findPodSandboxes returns the current sandbox of a pod, its other sandboxes by what happens to them, and the
-// reason to replace the current one, or "". reportsAddresses means that the runtime reports sandbox addresses,
-// so that a missing address is a reason.
+// findPodSandboxes returns the current sandbox of a pod, its other sandboxes grouped by what happens to them,
+// and the reason to replace the current sandbox. The reason is "" if the current sandbox stays.
+// reportsAddresses says that the runtime reports sandbox addresses. Only then is a missing address a reason.
 func findPodSandboxes(pod *v1.Pod, st *runtime.PodStatus, incarnation uint64, reportsAddresses bool) podSandboxes {
 	p := podSandboxes{current: newestSandbox(st, incarnation)}
 	if p.current == nil {
@@ -107,8 +107,8 @@ func isNewerSandbox(sandbox, other *runtime.SandboxStatus) bool {
 	return sandbox.ID > other.ID
 }
 
-// nextSandboxAttempt returns one more than the highest attempt of all sandboxes, also of former pods with the
-// same UID. Without sandboxes it returns 0.
+// nextSandboxAttempt returns one more than the highest attempt of all sandboxes, including those of former pods
+// with the same UID. It returns 0 without sandboxes.
 func nextSandboxAttempt(st *runtime.PodStatus) uint32 {
 	var next uint32
 	for i := range st.Sandboxes {

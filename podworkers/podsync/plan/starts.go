@@ -35,7 +35,7 @@ func ProvesNotStarted(err error) bool {
 // far. From then on Decide and Status use each recorded start as if it were published. If such a
 // container has no record, the runtime has lost it.
 func (m Memory) RecordObservation() Memory {
-	for name, s := range m.containers.all() {
+	for name, s := range m.containers.iterateInOrderOfNames() {
 		if start := s.findUnpublishedStart(); start != nil && !start.observed {
 			past, seen := s.toContainerMemory(), *start
 			seen.observed = true
@@ -49,7 +49,7 @@ func (m Memory) RecordObservation() Memory {
 // HasUnpublishedStart reports whether a container was started whose start the published status does
 // not show. Only starts before the last RecordObservation count.
 func (m Memory) HasUnpublishedStart() bool {
-	for _, s := range m.containers.all() {
+	for _, s := range m.containers.iterateInOrderOfNames() {
 		if start := s.findUnpublishedStart(); start != nil && start.observed {
 			return true
 		}
@@ -109,8 +109,9 @@ func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 }
 
 // setRunningAndMoveTermination changes the status of a container to show this start as running, with unknown
-// readiness. A current termination becomes the last one. If the status already shows this container, as created,
-// its resources stay: an earlier agent may have created it before a resize.
+// readiness. A current termination becomes the last termination. If the status already shows this container as
+// created, its resources stay, because an earlier process of the agent may have created the container before a
+// resize.
 func (s *unpublishedStart) setRunningAndMoveTermination(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end

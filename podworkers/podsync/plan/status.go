@@ -154,8 +154,9 @@ func setStartTime(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// isEnding reports whether the pod is being terminated or has terminated, or has a deletion timestamp.
-func (in *StatusInput) isEnding() bool {
+// isTerminatingTerminatedOrDeleted reports whether the pod is being terminated or has terminated, or has a
+// deletion timestamp.
+func (in *StatusInput) isTerminatingTerminatedOrDeleted() bool {
 	return in.Ending || in.Terminal || in.Pod.DeletionTimestamp != nil
 }
 
@@ -202,9 +203,10 @@ func setAddresses(s *v1.PodStatus, in *StatusInput) {
 	}
 }
 
-// podIPs returns the addresses of the pod, at most one IPv4 and one IPv6, the family of the node first. In the
-// host network they are the published addresses and then the node's addresses. If there is no sandbox, or it is
-// not ready and has no address, the published addresses stay, so that clients still find the terminating pod.
+// podIPs returns the addresses of the pod: at most one IPv4 and one IPv6 address, the family of the node first.
+// In the host network these are the published addresses and then the node's addresses. If there is no sandbox,
+// or a sandbox that is not ready has no address, it returns the published addresses, so that clients still find
+// the terminating pod.
 func podIPs(in *StatusInput) []v1.PodIP {
 	sandbox := in.sandboxes.current
 	var ips []string

@@ -26,9 +26,9 @@ const (
 	WhyNoAddress Why = "sandbox has no address"
 )
 
-// conditionMessage returns the message of the condition PodReadyToStartContainers for a reason to replace the
-// sandbox. It returns "" for any other reason.
-func (w Why) conditionMessage() string {
+// messageOfSandboxReplacement returns the message of the condition PodReadyToStartContainers for a reason to
+// replace the sandbox. It returns "" for any other reason.
+func (w Why) messageOfSandboxReplacement() string {
 	switch w {
 	case WhyNoSandbox:
 		return podstatus.MessageNoSandbox

@@ -171,8 +171,8 @@ func makeAndOpenSubdir(parent *os.Root, names ...string) (*os.Root, error) {
 	return dir, nil
 }
 
-// makeDirIfMissing creates a directory if it does not exist. It returns an error if the name is a file or a
-// symbolic link.
+// makeDirIfMissing creates a directory if it does not exist. It returns an error if a file or a symbolic link
+// has the name.
 func makeDirIfMissing(dir *os.Root, name string, mode fs.FileMode) error {
 	err := dir.Mkdir(name, mode)
 	if !errors.Is(err, fs.ErrExist) {

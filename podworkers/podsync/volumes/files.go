@@ -31,9 +31,9 @@ const (
 	immutable = "..fixed-" // the prefix of a version whose objects are immutable
 )
 
-// writeVolumeFilesIfChanged writes the files of a volume into a new directory, and then switches the link to it
-// in one step, so that a reader sees all old files or all new ones. It writes no files if they have not
-// changed, are immutable, or come from newer objects than this call has.
+// writeVolumeFilesIfChanged writes the files of a volume into a new directory. It then changes the symbolic
+// link to the current directory in one step, so that a reader sees all old files or all new ones. It writes no
+// files if they have not changed, are immutable, or come from newer objects than this call has.
 func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume) error {
 	dir, err := s.openFilesDir(ctx, v)
 	if err != nil {
@@ -92,15 +92,15 @@ func (s *setUpCall) versionDirName(v *v1.Volume, files []volume.File, group int)
 		}
 	}
 	prefix := versions
-	if isImmutable(v, &s.objects) {
+	if areAllSourcesImmutable(v, &s.objects) {
 		prefix = immutable
 	}
 	return prefix + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// isImmutable reports whether all sources of a volume are ConfigMaps and Secrets that exist and are immutable.
-// It returns false if the volume has no such source, or also downward API items or tokens.
-func isImmutable(v *v1.Volume, objects *environ.Objects) bool {
+// areAllSourcesImmutable reports whether all sources of a volume are ConfigMaps and Secrets that exist and are
+// immutable. It returns false if the volume has no such source, or if it also has downward API items or tokens.
+func areAllSourcesImmutable(v *v1.Volume, objects *environ.Objects) bool {
 	of := v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{*v}}}
 	needs := volume.ObjectRefs(&of)
 	for _, n := range needs {
@@ -191,8 +191,8 @@ func replaceSymlink(ctx context.Context, dir *os.Root, target, name string) erro
 	return dir.Rename(linkMade, name)
 }
 
-// linkFilesAndRemoveOld creates a link at the top of the volume for each top-level file or directory of the
-// current version. It deletes everything else in the volume, including older versions.
+// linkFilesAndRemoveOld creates a symbolic link at the top of the volume for each top-level file or directory
+// of the current version. It deletes everything else in the volume, including older versions.
 func linkFilesAndRemoveOld(ctx context.Context, dir *os.Root, currentVersion string, files []volume.File) error {
 	visible := map[string]bool{dataLink: true, currentVersion: true}
 	for _, f := range files {
@@ -267,8 +267,9 @@ func openOrReplaceOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed
 var errDamagedOwnerFile = errors.New("it is damaged: expected the namespace and the name of a pod, as default/web; the volumes stay as they are until it is mended or removed")
 
 // readOwner returns the "namespace/name" in the owner file of a pod's directory. It returns "" if the file does
-// not exist, or has only the beginning of expectedOwner because a write was interrupted. Any other content that
-// is not a pod name is an error, so that the data of a running pod are not discarded.
+// not exist. It also returns "" if the file has only the beginning of expectedOwner, because a write was
+// interrupted. It returns an error for any other content that is no pod name, so that the data of a running pod
+// are not discarded.
 func readOwner(dir *os.Root, expectedOwner string) (string, error) {
 	const longest = 1024 // Both names together have 317 bytes at most.
 	f, err := osfile.OpenFile(dir, ownerFile, os.O_RDONLY, 0)

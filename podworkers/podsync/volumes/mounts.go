@@ -103,8 +103,8 @@ func (d *Dir) bindMountHostPathSubPath(pod *v1.Pod, c *v1.Container, m *volume.M
 }
 
 // pathInCurrentVersion returns the path of sub in the directory of the current version of a volume's files. It
-// returns an error if sub does not exist there. Only the agent writes there, so sub cannot be a link of a
-// container.
+// returns an error if sub does not exist in that directory. Only the agent writes there, so no container can
+// have made sub a symbolic link.
 func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 	current, err := dir.Readlink(dataLink)
 	if err != nil {
@@ -115,7 +115,7 @@ func pathInCurrentVersion(dir *os.Root, sub string) (string, error) {
 }
 
 // bindMountSubPath bind-mounts part, the opened subPath of a volume, at a path of the agent, and returns that
-// path. If a container replaces the file in the volume later, the mount does not change. The caller holds the
+// path. The mount does not change if a container later replaces the file in the volume. The caller holds the
 // lock of the UID.
 func (d *Dir) bindMountSubPath(pod *v1.Pod, c *v1.Container, m *volume.Mount, part *os.File) (string, error) {
 	info, err := part.Stat()
@@ -171,8 +171,8 @@ func openOrMakeSubPath(dir *os.Root, sub string) (*os.File, error) {
 	return nil, err
 }
 
-// resolveFinalLinks returns the path to which sub leads after the symbolic links at its end are followed. A
-// link out of the directory, and too many links, are errors.
+// resolveFinalLinks returns the path to which sub leads after the symbolic links at its end are followed. It
+// returns an error for a link out of the directory, and for too many links.
 func resolveFinalLinks(dir *os.Root, sub string) (string, error) {
 	const longest = 40
 	for range longest {

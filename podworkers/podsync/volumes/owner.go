@@ -25,8 +25,8 @@ const (
 const longestPath = 4096
 
 // giveTreeToGroup sets the group and the group permissions of a directory on the host and of everything in it,
-// except mounted file systems. It does nothing if the directory itself already has them. The directory is
-// changed last, so that an interrupted call is repeated.
+// except mounted file systems. If the directory itself already has them, it does nothing. It changes the
+// directory last, so that the next call repeats an interrupted one.
 func giveTreeToGroup(ctx context.Context, path string, group int) error {
 	root, err := osfile.OpenDir(path)
 	if err != nil {

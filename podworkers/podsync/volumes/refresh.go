@@ -86,8 +86,8 @@ func (d *Dir) Refresh(ctx context.Context, pod *v1.Pod) error {
 // replace at the same time, because it holds no lock.
 const mostReplacements = 10
 
-// hasVolumeFiles reports whether a SetUp, also of an earlier agent, has written the files of a configMap,
-// secret, downwardAPI or projected volume of the pod to disk.
+// hasVolumeFiles reports whether the files of a configMap, secret, downwardAPI or projected volume of the pod
+// are on disk. A SetUp of this process or an earlier one has then written them.
 func (d *Dir) hasVolumeFiles(pod *v1.Pod) (bool, error) {
 	volumes, err := d.openPodSubdir(pod.UID, volumesDir)
 	for range mostReplacements {

@@ -211,7 +211,8 @@ func (r *resolution) setVariablesOfEnvFrom(source *v1.EnvFromSource) error {
 	return nil
 }
 
-// resolveValueFrom returns the value of a valueFrom. found is false if an optional reference has no value.
+// resolveValueFrom returns the value of a valueFrom. found is false if an optional reference has no value. It
+// returns an error if a required value is missing or invalid, or if valueFrom has no source.
 func (r *resolution) resolveValueFrom(from *v1.EnvVarSource) (value string, found bool, err error) {
 	switch {
 	case from.FieldRef != nil:

@@ -52,8 +52,9 @@ func volumeAndPathOfFileKey(ref *v1.FileKeySelector) FileRef {
 }
 
 // valueOfFileKey returns the value of a fileKeyRef from a file that the caller has read before. found is false
-// if the key is missing and optional. An empty value counts as missing. As in the kubelet, a missing file is
-// always an error. A missing key is always an error if the file was too long to be read completely.
+// if the key is missing and optional. An empty value counts as missing. It returns an error for a missing file,
+// as the kubelet does, even if the key is optional. It also returns an error for a missing key in a file that
+// was too long to be read completely.
 func (r *resolution) valueOfFileKey(ref *v1.FileKeySelector) (value string, found bool, err error) {
 	need := volumeAndPathOfFileKey(ref)
 	file, read := r.Files[need]

@@ -14,9 +14,10 @@ import (
 // apiServerService is the name of the API server's service. Its variables are in every container.
 const apiServerService = "kubernetes"
 
-// setServiceVariables sets the variables of the services that have a cluster IP: the services in the pod's
-// namespace, unless enableServiceLinks is false, and the service "kubernetes" in the namespace default. A
-// service in the pod's namespace takes precedence over that one.
+// setServiceVariables sets the variables of the services that have a cluster IP. These are the services in the
+// pod's namespace and the service "kubernetes" in the namespace default. If enableServiceLinks is false, it
+// leaves out the services in the pod's namespace. If the pod's namespace also has a service "kubernetes", that
+// service takes precedence.
 func (r *resolution) setServiceVariables() error {
 	chosen := map[string]*v1.Service{}
 	links := r.Pod.Spec.EnableServiceLinks

@@ -175,9 +175,9 @@ func (t *Table) NextDue() (next time.Time) {
 	return next
 }
 
-// dueAt returns the time from which a refresh of the pod's files may begin. It is later than the planned time
-// while a SetUp of the volumes runs. Zero means that no refresh is planned, or that one is running or a
-// TearDown has begun.
+// dueAt returns the time from which a refresh of the pod's volume files may begin. While a SetUp of the volumes
+// runs, that time is later than the planned time. It returns zero if no refresh is planned, if a refresh is
+// running, or if a TearDown has begun.
 func (p *podState) dueAt() time.Time {
 	switch hangs := p.setUpBegan.Add(SetUpGrace); {
 	case p.refreshing || p.state == TearingDown:

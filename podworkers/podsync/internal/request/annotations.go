@@ -18,27 +18,28 @@ var annotationsWithoutEffect = map[string]string{
 	"security.alpha.kubernetes.io/unsafe-sysctls": "it has had no effect since Kubernetes 1.11: set spec.securityContext.sysctls",
 }
 
-// checkAnnotations adds to ignored each annotation of the pod that has no effect on this node: annotations of a
-// known list, and seccomp or AppArmor annotations with an invalid or overridden profile.
-func (u *unsupportedFields) checkAnnotations() {
+// ignoreAnnotationsWithoutEffect adds to ignored each annotation of the pod that has no effect on this node.
+// These are the annotations of a known list, and seccomp or AppArmor annotations with an invalid or overridden
+// profile.
+func (u *unsupportedFields) ignoreAnnotationsWithoutEffect() {
 	for _, key := range slices.Sorted(maps.Keys(u.checkedPod.Annotations)) {
 		why, known := annotationsWithoutEffect[key]
 		u.ignoreIf(known, annotationPath(key), why)
 		if name, ok := strings.CutPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); ok {
-			u.checkAppArmorAnnotation(key, name)
+			u.ignoreAppArmorAnnotationIfUnused(key, name)
 		}
 	}
 	for _, key := range podspec.SeccompAnnotations(u.checkedPod) {
-		u.checkSeccompAnnotation(key)
+		u.ignoreSeccompAnnotationIfUnused(key)
 	}
 }
 
 // annotationPath returns "metadata.annotations[key]", the field path of an annotation for messages.
 func annotationPath(key string) string { return "metadata.annotations[" + key + "]" }
 
-// checkAppArmorAnnotation adds an AppArmor annotation to ignored if the pod has no container with the name in
-// its key. It also adds the annotation if its value is neither empty nor a valid profile.
-func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
+// ignoreAppArmorAnnotationIfUnused adds an AppArmor annotation to ignored if the pod has no container with the
+// name in its key. It also adds the annotation if its value is neither empty nor a valid profile.
+func (u *unsupportedFields) ignoreAppArmorAnnotationIfUnused(key, name string) {
 	value := u.checkedPod.Annotations[key]
 	c := podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)
 	switch {
@@ -49,9 +50,9 @@ func (u *unsupportedFields) checkAppArmorAnnotation(key, name string) {
 	}
 }
 
-// checkSeccompAnnotation adds a seccomp annotation to ignored if its value is not a valid profile, or if the
-// pod or container runs with another profile.
-func (u *unsupportedFields) checkSeccompAnnotation(key string) {
+// ignoreSeccompAnnotationIfUnused adds a seccomp annotation to ignored if its value is not a valid profile. It
+// also adds the annotation if the pod or container runs with another profile.
+func (u *unsupportedFields) ignoreSeccompAnnotationIfUnused(key string) {
 	var c *v1.Container
 	if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
 		c = podspec.FindContainer(podspec.AllAndEphemeralContainers(u.checkedPod), name)

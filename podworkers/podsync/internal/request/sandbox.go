@@ -64,8 +64,8 @@ func sysctlsOf(own *v1.PodSecurityContext) map[string]string {
 }
 
 // requestsAndHostPortsAnnotation returns the value of the sandbox annotation with the pod's resource requests
-// and host ports, from which a restarted agent knows them. It returns "" if the value is too long; such an
-// agent then assumes that the pod has none.
+// and host ports. A restarted agent reads them from it. It returns "" if the value is too long. A restarted
+// agent then assumes that the pod has no requests and host ports.
 func requestsAndHostPortsAnnotation(pod *v1.Pod) string {
 	text := podspec.ClaimForPod(pod).AnnotationValue()
 	if len(text) > stopAnnotationLimit {

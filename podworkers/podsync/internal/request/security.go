@@ -107,8 +107,8 @@ func NeedsImageUser(pod *v1.Pod, c *v1.Container) bool {
 	return mustRunAsNonRoot(pod, c) || out.Group != nil && out.User == nil
 }
 
-// imageUser returns the user of an image as a number in id or, if it is not numeric, as a name with a nil id. A
-// group after ":" is left out. An image without a user runs as 0.
+// imageUser returns the user of an image. A numeric user is returned in id. Any other user is returned as a
+// name with a nil id. It leaves out a group after ":". An image without a user runs as 0.
 func imageUser(image Image) (id *int64, name string) {
 	name, _, _ = strings.Cut(image.User, ":")
 	if name == "" {

@@ -51,16 +51,16 @@ func Unsupported(pod *v1.Pod, features Features) (rejected, ignored []Problem) {
 	u.checkPodSpec()
 	u.checkImageVolumes()
 	u.checkPodSecurity(pod.Spec.SecurityContext)
-	u.checkAnnotations()
+	u.ignoreAnnotationsWithoutEffect()
 	for i := range pod.Spec.InitContainers {
-		u.checkContainer(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
+		u.rejectOrIgnoreContainerFields(fmt.Sprintf("spec.initContainers[%d]", i), &pod.Spec.InitContainers[i])
 	}
 	for i := range pod.Spec.Containers {
-		u.checkContainer(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
+		u.rejectOrIgnoreContainerFields(fmt.Sprintf("spec.containers[%d]", i), &pod.Spec.Containers[i])
 	}
 	for i := range pod.Spec.EphemeralContainers {
 		c := (*v1.Container)(&pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
-		u.checkContainer(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
+		u.rejectOrIgnoreContainerFields(fmt.Sprintf("spec.ephemeralContainers[%d]", i), c)
 	}
 	return u.rejected, u.ignored
 }
@@ -186,14 +186,14 @@ func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	u.ignoreIf(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")
 }
 
-// checkContainer adds the unsupported fields of a container, including its probes, hooks and environment, to
-// rejected or ignored. field is the path of the container.
-func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
+// rejectOrIgnoreContainerFields adds the unsupported fields of a container, including its probes, hooks and
+// environment, to rejected or ignored. field is the path of the container.
+func (u *unsupportedFields) rejectOrIgnoreContainerFields(field string, c *v1.Container) {
 	field += "."
-	u.checkProbe(field+"livenessProbe", c.LivenessProbe)
-	u.checkProbe(field+"readinessProbe", c.ReadinessProbe)
-	u.checkProbe(field+"startupProbe", c.StartupProbe)
-	u.checkHooks(field+"lifecycle.", c.Lifecycle)
+	u.rejectUnsupportedProbe(field+"livenessProbe", c.LivenessProbe)
+	u.rejectUnsupportedProbe(field+"readinessProbe", c.ReadinessProbe)
+	u.rejectUnsupportedProbe(field+"startupProbe", c.StartupProbe)
+	u.rejectUnsupportedHooks(field+"lifecycle.", c.Lifecycle)
 	u.rejectIf(len(c.VolumeMounts) > 0 && !u.features.Volumes, field+"volumeMounts", "volumes are not mounted")
 	u.rejectIf(len(c.VolumeDevices) > 0, field+"volumeDevices", "block volumes are not known")
 	u.rejectIf(len(c.Resources.Claims) > 0, field+"resources.claims", "resources are not claimed")
@@ -202,17 +202,17 @@ func (u *unsupportedFields) checkContainer(field string, c *v1.Container) {
 		field+"terminationMessagePath", "termination messages are not read")
 	u.ignoreIf(c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && !u.features.Logs,
 		field+"terminationMessagePolicy", "the runtime keeps no logs that could be read")
-	u.checkEnvironment(field, c)
+	u.rejectUnresolvableVariables(field, c)
 	if s := c.SecurityContext; s != nil {
 		u.rejectIf(s.WindowsOptions != nil, field+"securityContext.windowsOptions", "Windows containers are not run")
 		u.rejectIf(s.ProcMount != nil && *s.ProcMount != v1.DefaultProcMount, field+"securityContext.procMount", "only Default is known")
 	}
 }
 
-// checkProbe adds a probe to rejected if the agent cannot make it. That is the case for every probe if the
-// agent makes no probes at all, and for an exec or gRPC probe if the agent cannot make such probes. It does
-// nothing if p is nil.
-func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
+// rejectUnsupportedProbe adds a probe to rejected if the agent cannot make it. That is the case for every probe
+// if the agent makes no probes at all, and for an exec or gRPC probe if the agent cannot make such probes. It
+// does nothing if p is nil.
+func (u *unsupportedFields) rejectUnsupportedProbe(field string, p *v1.Probe) {
 	switch {
 	case p == nil:
 	case !u.features.Probes:
@@ -224,17 +224,18 @@ func (u *unsupportedFields) checkProbe(field string, p *v1.Probe) {
 	}
 }
 
-// checkHooks adds the postStart hook and the preStop hook to rejected, if their kinds are not supported.
-func (u *unsupportedFields) checkHooks(field string, l *v1.Lifecycle) {
+// rejectUnsupportedHooks adds the postStart hook and the preStop hook to rejected if their kinds are not
+// supported.
+func (u *unsupportedFields) rejectUnsupportedHooks(field string, l *v1.Lifecycle) {
 	if l != nil {
-		u.checkHook(field+"postStart", l.PostStart)
-		u.checkHook(field+"preStop", l.PreStop)
+		u.rejectUnsupportedHook(field+"postStart", l.PostStart)
+		u.rejectUnsupportedHook(field+"preStop", l.PreStop)
 	}
 }
 
-// checkHook adds a hook to rejected if the hook is an exec or HTTP hook and the agent cannot run such hooks. It
-// always rejects a tcpSocket hook, and does nothing if h is nil.
-func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
+// rejectUnsupportedHook adds a hook to rejected if the agent cannot run it. That is the case for every
+// tcpSocket hook, and for an exec or HTTP hook if the agent cannot run such hooks. It does nothing if h is nil.
+func (u *unsupportedFields) rejectUnsupportedHook(field string, h *v1.LifecycleHandler) {
 	switch {
 	case h == nil:
 	case h.Exec != nil:
@@ -246,9 +247,9 @@ func (u *unsupportedFields) checkHook(field string, h *v1.LifecycleHandler) {
 	}
 }
 
-// checkEnvironment adds to rejected the environment variables of a container that can never be resolved, and
-// fileKeyRefs if files in volumes are not read.
-func (u *unsupportedFields) checkEnvironment(field string, c *v1.Container) {
+// rejectUnresolvableVariables adds to rejected the environment variables of a container that can never be
+// resolved. It also adds fileKeyRefs if files in volumes are not read.
+func (u *unsupportedFields) rejectUnresolvableVariables(field string, c *v1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		u.rejectIf(from != nil && from.FileKeyRef != nil && !u.features.VolumeFiles, fmt.Sprintf("%senv[%d].valueFrom.fileKeyRef", field, i), "files in volumes are not read")

@@ -233,9 +233,10 @@ func (w *fileCollector) addObjectKeys(ref environ.ObjectRef, exists bool, data m
 	return nil
 }
 
-// addToken adds the file of a service account token. With an fsGroup only the owner and, once the file is
-// written, that group may read it. Without an fsGroup, if all containers run as one user, only that user owns
-// and reads it. In all other cases the file has the default mode (VC-20). A missing token is an error.
+// addToken adds the file of a service account token to the files of a volume. With an fsGroup only the owner
+// and that group may read the file; the group is set when the file is written. Without an fsGroup, if all
+// containers run as the same user, that user owns the file and only that user may read it. In all other cases
+// the file has the default mode (VC-20). It returns an error if the token is missing.
 func (w *fileCollector) addToken(s v1.VolumeProjection) error {
 	const private = 0o600
 	token, ok := w.objects.Tokens[tokenRefOf(s)]

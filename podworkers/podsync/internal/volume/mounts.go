@@ -61,8 +61,9 @@ func convertMount(pod *v1.Pod, m *v1.VolumeMount, expand func(string) (string, e
 	return out, nil
 }
 
-// resolveSubPath returns the cleaned subPath of a volumeMount or, if set, its subPathExpr with the references
-// expanded. It returns "." if neither is set.
+// resolveSubPath returns the cleaned path within the volume for a volumeMount. The path is the subPath or, if
+// it is set, the subPathExpr with its references expanded. It returns "." if neither is set. It returns an
+// error for an invalid path, and for a reference without a value.
 func resolveSubPath(m *v1.VolumeMount, expand func(string) (string, error)) (string, error) {
 	if m.SubPathExpr == "" {
 		p, err := CleanSubPath(m.SubPath)

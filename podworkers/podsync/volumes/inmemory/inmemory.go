@@ -83,7 +83,7 @@ func (v *Volumes) Problems(pod *v1.Pod) []podsync.Problem {
 
 // SetUp implements podsync.Volumes. It checks that the files of the volumes could be written.
 func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
-	if err := v.checkFiles(ctx, pod); err != nil {
+	if err := v.checkVolumesCanBeSetUp(ctx, pod); err != nil {
 		return err
 	}
 	v.mu.Lock()
@@ -92,9 +92,10 @@ func (v *Volumes) SetUp(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// checkFiles returns an error if the volumes of the pod could not be set up: a ConfigMap, Secret, token or
-// claim is missing, a huge page size is invalid, or the files cannot be built. It writes nothing.
-func (v *Volumes) checkFiles(ctx context.Context, pod *v1.Pod) error {
+// checkVolumesCanBeSetUp returns an error if the volumes of the pod could not be set up. That is the case if a
+// ConfigMap, Secret, token or claim is missing, if a huge page size is invalid, or if the files cannot be
+// built. It writes nothing.
+func (v *Volumes) checkVolumesCanBeSetUp(ctx context.Context, pod *v1.Pod) error {
 	objects, err := find.FindObjects(ctx, v.cfg.Objects, pod.Namespace, volume.ObjectRefs(pod))
 	if err == nil {
 		err = find.FindTokens(ctx, v.cfg.Tokens, pod, volume.TokenRefs(pod), &objects)
@@ -127,7 +128,7 @@ func (v *Volumes) Refresh(ctx context.Context, pod *v1.Pod) error {
 	if !up {
 		return nil
 	}
-	return v.checkFiles(ctx, pod)
+	return v.checkVolumesCanBeSetUp(ctx, pod)
 }
 
 // Mounts implements podsync.Volumes.
