@@ -53,9 +53,9 @@ type retryTimes struct {
 // hundred thousand pods must not keep its memory for ever.
 const maxReusedEffects = 1024
 
-// applyEffectsLocked applies the collected effects of the lifecycle table and then empties their list. It
-// changes the pod records and the work queue, and collects in act what must be done without the lock. times may
-// be nil if no retry is among the effects.
+// applyEffectsLocked applies the effects that the lifecycle table has requested, and then empties their list.
+// It changes the pod records and the work queue. It adds to act what must be done without the lock. times may
+// be nil if no effect is a retry.
 func (w *Workers) applyEffectsLocked(act *actions, times *retryTimes) {
 	for i := range w.mu.effects {
 		switch e := &w.mu.effects[i]; e.Op {
@@ -129,8 +129,8 @@ func (w *Workers) enqueueRetryLocked(act *actions, e *lifecycle.Effect, times *r
 	}
 }
 
-// addPhaseHookAndClearFinishedLocked collects in act the call of Hooks.Phase, if that hook is set. For a pod
-// that enters the phase Finished it also clears the pod objects in the record.
+// addPhaseHookAndClearFinishedLocked adds to act the call of Hooks.Phase, if that hook is set; the call follows
+// without the lock. For a pod that enters the phase Finished it also clears the pod objects in the record.
 func (w *Workers) addPhaseHookAndClearFinishedLocked(act *actions, e *lifecycle.Effect) {
 	if e.Phase == lifecycle.Finished {
 		r := w.getOrInitRecordLocked(e.Ref)
@@ -142,8 +142,8 @@ func (w *Workers) addPhaseHookAndClearFinishedLocked(act *actions, e *lifecycle.
 	}
 }
 
-// addKillResolutionLocked removes the Completion of a kill from the pending kills, and collects in act the call
-// that resolves it.
+// addKillResolutionLocked removes the Completion of a kill from the pending kills. It adds to act the call that
+// resolves the Completion without the lock.
 func (w *Workers) addKillResolutionLocked(act *actions, e *lifecycle.Effect) {
 	a := act.addAction(e.Op)
 	a.completion, a.resolution = w.mu.kills[e.Ticket], e.Resolution
@@ -175,8 +175,8 @@ func completionError(resolution lifecycle.Resolution) error {
 	return ErrStopped
 }
 
-// performActions performs the collected actions in order, and then wakes Run if act.signalTimer is set. The
-// caller must not hold the lock.
+// performActions performs in order the actions in act, which were added while the lock was held. It then wakes
+// Run if act.signalTimer is set. The caller must not hold the lock.
 func (w *Workers) performActions(act *actions) {
 	w.performSideEffectUnlocked(&act.first)
 	for i := range act.more {

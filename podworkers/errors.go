@@ -79,20 +79,20 @@ func (e *retryError) Unwrap() error { return e.err }
 // RetryAt returns the time of the retry. Callers find the method in a tree of errors.
 func (e *retryError) RetryAt() time.Time { return e.at }
 
-// isTransient reports whether an error in the tree is runtime.ErrExists: the runtime still works on an earlier
-// call for the same container attempt, and its reply was lost. It ignores errors that are marked with Terminal,
-// RetryAfter or RetryAt.
-func isTransient(err error) bool {
+// isExistsErrorUnlessMarked reports whether an error in the tree of errors is runtime.ErrExists. The runtime
+// then still works on an earlier call for the same container attempt, whose reply did not arrive. It ignores
+// errors that are marked with Terminal, RetryAfter or RetryAt.
+func isExistsErrorUnlessMarked(err error) bool {
 	switch err.(type) {
 	case *retryError, *terminalError:
 		return false
 	}
 	parts := contain.ErrorParts(err)
-	return slices.ContainsFunc(parts, isTransient) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
+	return slices.ContainsFunc(parts, isExistsErrorUnlessMarked) || len(parts) == 0 && errors.Is(err, runtime.ErrExists)
 }
 
-// isTerminal reports whether every branch of the error (each joined error) is marked with Terminal.
-func isTerminal(err error) bool {
+// isEveryBranchTerminal reports whether every branch of the error (each joined error) is marked with Terminal.
+func isEveryBranchTerminal(err error) bool {
 	return allBranchesMarked(err, func(err error) bool { _, ok := err.(*terminalError); return ok })
 }
 

@@ -35,9 +35,9 @@ func newSlots(t executor.Executor, limit int) *slots {
 	return s
 }
 
-// acquire takes a free slot, or waits in a first-in-first-out queue until it gets one. It returns an error only
-// if ctx is done before.
-func (s *slots) acquire(ctx context.Context) error {
+// takeSlotOrWaitInQueue takes a free slot, or waits in a first-in-first-out queue until it gets one. It returns
+// an error only if ctx is done before.
+func (s *slots) takeSlotOrWaitInQueue(ctx context.Context) error {
 	s.mu.Lock()
 	if s.mu.free > 0 {
 		s.mu.free--
@@ -64,12 +64,13 @@ func (s *slots) leaveQueueOrRelease(element *list.Element, self *waiter) {
 	}
 	s.mu.Unlock()
 	if granted {
-		s.release()
+		s.freeSlotOrGiveToNext()
 	}
 }
 
-// release gives a slot to the call that has waited longest. If no call waits, the slot becomes free.
-func (s *slots) release() {
+// freeSlotOrGiveToNext gives a slot to the worker's call that has waited longest. If no call waits, the slot
+// becomes free.
+func (s *slots) freeSlotOrGiveToNext() {
 	s.mu.Lock()
 	first := s.mu.queue.Front()
 	if first == nil {
@@ -105,8 +106,8 @@ func (l *slotLease) acquireInitial(ctx context.Context) error {
 	return l.acquireUnlessHeld(ctx)
 }
 
-// releaseForGood releases the slot at the end of the call. Later attempts to acquire a slot for this call keep
-// none.
+// releaseForGood releases the slot that a worker's call holds, at the end of the call. A later attempt to
+// acquire a slot for this call keeps none.
 func (l *slotLease) releaseForGood() {
 	if l.slots == nil {
 		return
@@ -142,21 +143,21 @@ func (l *slotLease) releaseWhile(ctx context.Context, wait func()) {
 	wait()
 }
 
-// releaseSlot releases the call's slot, if the call holds one.
+// releaseSlot releases the slot that a worker's call holds. It does nothing if the call holds none.
 func (l *slotLease) releaseSlot() {
 	l.mu.Lock()
 	held := l.mu.held
 	l.mu.held = false
 	l.mu.Unlock()
 	if held {
-		l.slots.release()
+		l.slots.freeSlotOrGiveToNext()
 	}
 }
 
-// acquireUnlessHeld waits for a slot and keeps it for the call. It releases the new slot at once if the call
-// holds one already or has ended. It returns an error only if ctx is done before.
+// acquireUnlessHeld waits for a slot and keeps it for a worker's call. If the call already holds a slot or has
+// ended, it releases the new slot at once. It returns an error only if ctx is done before.
 func (l *slotLease) acquireUnlessHeld(ctx context.Context) error {
-	if err := l.slots.acquire(ctx); err != nil {
+	if err := l.slots.takeSlotOrWaitInQueue(ctx); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -164,7 +165,7 @@ func (l *slotLease) acquireUnlessHeld(ctx context.Context) error {
 	l.mu.held = l.mu.held || needed
 	l.mu.Unlock()
 	if !needed {
-		l.slots.release()
+		l.slots.freeSlotOrGiveToNext()
 	}
 	return nil
 }

@@ -23,10 +23,10 @@ type StabilityReporter interface {
 	IsStable(ctx context.Context, pod *v1.Pod, podStatus *runtime.PodStatus) bool
 }
 
-// isStable calls Config.Stability and returns its result: true means that a sync of the job's pod has nothing
-// to do. It returns false if Stability is not set, if the call panics, or if the lifecycle table needs no such
-// check now. result is the result of the syncer's call, or zero before that call.
-func (w *Workers) isStable(j *job, result lifecycle.Result) bool {
+// isSyncUnneededByStability calls Config.Stability and returns its result; true says that a sync of the job's
+// pod has nothing to do. It returns false if Stability is not set, if Stability panics, or if the lifecycle
+// table needs no such check now. result is the result of the syncer's call, or zero before that call.
+func (w *Workers) isSyncUnneededByStability(j *job, result lifecycle.Result) bool {
 	return w.config.Stability != nil && j.ShouldCheckStable(result) && contain.CallOrDefault(w.guard, "Stability.IsStable", false, func() bool {
 		return w.config.Stability.IsStable(j.ctx, j.pod, j.status)
 	})

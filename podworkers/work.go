@@ -115,10 +115,10 @@ type callOutcome struct {
 	exactRetryAt time.Time // for FailedRetryAt: the retry is not delayed by jitter beyond this time; zero: none
 }
 
-// runJob calls Hooks.Syncing (for SyncPod and SyncTerminatingPod only), waits for a fresh runtime status and
-// for a slot, calls the syncer and returns the result. If Config.Stability reports before that call that
-// nothing is to do, it skips the slot and the call. In that case, and if Stability reports so after the call,
-// the result is Stable.
+// runJob runs one call of the syncer for a pod. It calls Hooks.Syncing (for SyncPod and SyncTerminatingPod
+// only), waits for a fresh runtime status and for a slot, calls the syncer and returns the result. If
+// Config.Stability reports before the call that nothing is to do, it skips the slot and the call, and the
+// result is Stable. The result is also Stable if Stability reports so after the call.
 func (w *Workers) runJob(j *job) callOutcome {
 	j.step.Store(uint32(AwaitingStatus))
 	if w.config.Hooks.Syncing != nil && (j.Kind == lifecycle.SyncPod || j.Kind == lifecycle.SyncTerminatingPod) {
@@ -126,7 +126,7 @@ func (w *Workers) runJob(j *job) callOutcome {
 	}
 	status, err := w.waitForFreshStatus(j)
 	j.status = status
-	if err == nil && w.isStable(j, 0) {
+	if err == nil && w.isSyncUnneededByStability(j, 0) {
 		return callOutcome{result: lifecycle.Stable}
 	}
 	if err == nil {
@@ -139,7 +139,7 @@ func (w *Workers) runJob(j *job) callOutcome {
 	terminal, err := w.callSyncerUnlessCancelled(j, status)
 	j.ctx.slot.releaseForGood()
 	o := classifyResult(j, terminal, err)
-	if w.isStable(j, o.result) {
+	if w.isSyncUnneededByStability(j, o.result) {
 		o.result = lifecycle.Stable
 	}
 	return o
@@ -190,8 +190,8 @@ func statusOrEmpty(status *runtime.PodStatus, j *job) *runtime.PodStatus {
 }
 
 // callSyncerUnlessCancelled calls the syncer, logs its error and calls Hooks.Synced if that hook is set. If the
-// job was cancelled while it waited, it only returns an error. Before the call it yields to the executor, so
-// that other pods run in a simulation.
+// job was cancelled while it waited, it only returns an error. Before it calls the syncer, it lets the executor
+// run other goroutines, so that other pods run in a simulation.
 func (w *Workers) callSyncerUnlessCancelled(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	err = w.executor.Sleep(j.ctx, 0)
 	if err == nil {
@@ -216,8 +216,8 @@ func (w *Workers) callSyncerUnlessCancelled(j *job, status *runtime.PodStatus) (
 	return terminal, err
 }
 
-// callSyncer calls the method of the syncer that the job is for. terminal is the result of SyncPod, and false
-// for other methods. A panic becomes an error of this call (I50).
+// callSyncer calls the syncer's method for the job. terminal is the result of SyncPod, and false for other
+// methods. If the syncer panics, it returns the panic as an error (I50).
 func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -237,8 +237,8 @@ func (w *Workers) callSyncer(j *job, status *runtime.PodStatus) (terminal bool, 
 	return false, w.config.Syncer.SyncTerminatedPod(j.ctx, j.pod, status)
 }
 
-// logSyncError logs the error of a call, unless the job was interrupted. If the error only requests a later
-// retry, the level is debug, otherwise error.
+// logSyncError logs the error of a syncer's call, unless the job was interrupted. The level is debug for an
+// error that only requests a later retry. For any other error the level is error.
 func (w *Workers) logSyncError(j *job, err error) {
 	if j.isInterrupted(err) {
 		return
@@ -277,13 +277,13 @@ func classifyResult(j *job, terminal bool, err error) callOutcome {
 		return callOutcome{result: lifecycle.Succeeded}
 	case errors.Is(err, context.Canceled) || j.ctx.Err() != nil && errors.Is(err, j.ctx.Err()):
 		return callOutcome{result: lifecycle.Cancelled}
-	case errors.Is(err, runtime.ErrNetworkNotReady) || isTransient(err):
+	case errors.Is(err, runtime.ErrNetworkNotReady) || isExistsErrorUnlessMarked(err):
 		return callOutcome{result: lifecycle.FailedTransient}
-	case errors.Is(err, runtime.ErrNotReady) && !isTerminal(err):
+	case errors.Is(err, runtime.ErrNotReady) && !isEveryBranchTerminal(err):
 		return callOutcome{result: lifecycle.FailedRuntimeUnavailable, retryAt: at}
 	case asked:
 		return callOutcome{result: lifecycle.FailedRetryAt, retryAt: at, exactRetryAt: earliestExactRetryTime(err)}
-	case isTerminal(err):
+	case isEveryBranchTerminal(err):
 		return callOutcome{result: lifecycle.FailedFinally}
 	}
 	return callOutcome{result: lifecycle.Failed}
@@ -325,8 +325,8 @@ func (w *Workers) finishJob(j *job, outcome callOutcome) (continues bool) {
 	return continues
 }
 
-// removeWakeEffectLocked removes OpWake for the pod from the collected effects, because the pod's worker still
-// runs and can go on itself. It returns false if there was none.
+// removeWakeEffectLocked removes OpWake for the pod from the effects that the lifecycle table has requested,
+// because the pod's worker still runs and can continue by itself. It returns false if there was no such effect.
 func (w *Workers) removeWakeEffectLocked(ref lifecycle.Ref) (found bool) {
 	for i := range w.mu.effects {
 		if e := &w.mu.effects[i]; e.Op == lifecycle.OpWake && e.Ref == ref {

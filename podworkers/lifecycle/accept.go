@@ -228,7 +228,7 @@ func (t *Table) scheduleWork(r *record, cancelRunning bool, out *Effects) {
 		t.finishPod(r, finishedWithoutStart, out)
 	case r.activity.isRunning():
 		if cancelRunning {
-			emit(out, OpCancel, r)
+			appendEffect(out, OpCancel, r)
 		}
 	case r.pending && t.holdsFullNameIfNeeded(r):
 		t.wakeIdleWorker(r, out)

@@ -50,8 +50,8 @@ func (t *Table) violatedInvariant(r *record, inNameQueue bool) string {
 		return "it waits after a failure but has no retry"
 	case r.runtimeChanged && !r.activity.isRunning():
 		return "a change in the runtime was not compared"
-	case r.activity.isRunning() && !r.stage.mayStillRunCall(r.activity.kind()):
-		return "I2, I4: " + r.activity.kind().String() + " must not run"
+	case r.activity.isRunning() && !r.stage.mayStillRunCall(r.activity.calledSyncerMethod()):
+		return "I2, I4: " + r.activity.calledSyncerMethod().String() + " must not run"
 	case r.activity.isRunning() && !has(flagStarted):
 		return "a call runs but the pod never started"
 	case r.activity == ready && !t.holdsFullNameIfNeeded(r):
@@ -91,9 +91,9 @@ func (s Stage) mayStillRunCall(k Kind) bool {
 	}
 }
 
-// checkNameQueue returns an error if the queue of static pods with one full name is inconsistent: a broken
-// link, a wrong tail, or a syncing pod that has started although it is not the first. It adds the slots (record
-// numbers) of the queue to seen.
+// checkNameQueue returns an error if the queue of static pods with one full name is inconsistent. That is the
+// case if the linked list is broken, if its tail is wrong, or if a syncing pod has started although it is not
+// the first. It adds the slots (record numbers) of the queue to seen.
 func (t *Table) checkNameQueue(name string, queue nameQueue, seen map[uint32]bool) error {
 	before := uint32(0)
 	for slot := queue.head; slot != 0; slot = t.slots.at(slot).next {

@@ -10,11 +10,11 @@ import (
 // not running, for example if it belongs to an earlier incarnation. The effects wake the pod if
 // more work is due at once, or enqueue its retry, or finish it.
 func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) bool {
-	r := t.slots.lookup(ref)
+	r := t.slots.recordOrNilIfStale(ref)
 	if r == nil || r.incarnation != incarnation || !r.activity.isRunning() {
 		return false
 	}
-	kind := r.activity.kind()
+	kind := r.activity.calledSyncerMethod()
 	r.activity, r.stable = idle, result == Stable
 	if result != FailedRuntimeUnavailable {
 		r.wokenByRuntime = false
@@ -33,15 +33,15 @@ func (t *Table) Done(ref Ref, incarnation uint64, result Result, out *Effects) b
 	return true
 }
 
-// isFailureNotCancelled reports whether the call returned an error and was not cancelled.
+// isFailureNotCancelled reports whether the syncer's call returned an error and was not cancelled.
 func (r Result) isFailureNotCancelled() bool { return !r.OK() && r != Cancelled }
 
 // OK reports whether the call returned no error.
 func (r Result) OK() bool { return r == Succeeded || r == Completed || r == Stable }
 
-// backoffClass returns the class of the delay before the pod's next call, if the pod stays in its stage. A
-// cancelled call has the class Failed. A SyncPod with the result FailedFinally waits for the next resync; a
-// termination with that result is retried as Failed.
+// backoffClass returns the class of the delay before the pod's next call if the pod stays in its stage. A
+// cancelled call has the class Failed. After the result FailedFinally a SyncPod waits for the next resync, but
+// a termination is retried with the class Failed.
 func (r Result) backoffClass(k Kind) backoff.Class {
 	switch {
 	case r == Stable && k == SyncPod:
@@ -105,9 +105,9 @@ func (t *Table) finishTermination(r *record, out *Effects) {
 	t.leaveNameQueueAndWakeNext(r, out)
 }
 
-// promoteSuccessorOrForget resolves the tickets of a pod that only the runtime knew, after its containers were
-// stopped. The pod needs no cleanup: the pod that waits under the same UID takes over the record at once, or
-// the record is deleted if none waits.
+// promoteSuccessorOrForget ends the record of a pod that only the runtime knew, after its containers were
+// stopped. Such a pod needs no cleanup. It resolves the pod's tickets (its pending kills). If a pod waits under
+// the same UID, that pod takes over the record at once. If none waits, it deletes the record.
 func (t *Table) promoteSuccessorOrForget(r *record, out *Effects) {
 	t.resolveTickets(r, Stopped, out)
 	if r.successor() != nil {

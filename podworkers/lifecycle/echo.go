@@ -12,13 +12,14 @@ func (r *record) mayHaveCausedChange() bool {
 	return !r.pending && (r.activity.isRunning() || r.activity == idle && r.failed)
 }
 
-// emitCompareIfRuntimeChanged emits OpCompare if the last call has failed, the pod is idle, and the runtime has
-// shown a change since that call started. OpCompare makes the caller check whether the change can be the call's
-// own. runtimeChanged is cleared, so it is emitted once per change.
+// emitCompareIfRuntimeChanged emits OpCompare under three conditions: the pod's last call has failed, the pod
+// is idle, and the runtime has shown a change since that call started. OpCompare makes the caller check whether
+// the failed call itself can have made the change. It clears runtimeChanged, so that it emits OpCompare once
+// per change.
 func (t *Table) emitCompareIfRuntimeChanged(r *record, out *Effects) {
 	if r.runtimeChanged && r.failed && r.activity == idle {
 		r.runtimeChanged = false
-		emit(out, OpCompare, r)
+		appendEffect(out, OpCompare, r)
 	}
 }
 
@@ -26,7 +27,7 @@ func (t *Table) emitCompareIfRuntimeChanged(r *record, out *Effects) {
 // the runtime shows a change that the failed call cannot have caused. It does nothing for a pod
 // that does not wait after a failure, for a stale Ref and for an earlier incarnation.
 func (t *Table) EndBackoff(ref Ref, incarnation uint64, out *Effects) {
-	r := t.slots.lookup(ref)
+	r := t.slots.recordOrNilIfStale(ref)
 	if r == nil || r.incarnation != incarnation || !r.failed || r.activity != idle || t.shutDown {
 		return
 	}

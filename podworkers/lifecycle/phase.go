@@ -99,8 +99,9 @@ func runningActivity(k Kind) activity { return running + activity(k) }
 // isRunning reports whether a worker is calling the syncer for the pod.
 func (a activity) isRunning() bool { return a > ready }
 
-// kind returns the syncer's method that the worker is calling. It is valid only if isRunning.
-func (a activity) kind() Kind { return Kind(a - running) }
+// calledSyncerMethod returns the syncer's method that the worker is calling. The result has no meaning unless
+// isRunning returns true.
+func (a activity) calledSyncerMethod() Kind { return Kind(a - running) }
 
 // stickyFlags are facts about one incarnation that stay true once they are true.
 type stickyFlags uint8

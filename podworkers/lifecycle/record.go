@@ -90,8 +90,9 @@ const slabChunkSize = 32
 // at returns the record with the number slot. It panics if that number was never allocated.
 func (s *slab) at(slot uint32) *record { return &s.chunks[slot/slabChunkSize][slot%slabChunkSize] }
 
-// allocate returns an empty record: a freed one if there is any, else a new one.
-func (s *slab) allocate() *record {
+// allocateOrReuseRecord returns an empty record. It reuses a freed record if there is any, and allocates a new
+// one if not.
+func (s *slab) allocateOrReuseRecord() *record {
 	if s.firstFree != 0 {
 		r := s.at(s.firstFree)
 		s.firstFree, r.next = r.next, 0
@@ -106,15 +107,16 @@ func (s *slab) allocate() *record {
 	return r
 }
 
-// free clears a record and puts it into the list of free records. It changes the version, so that every
-// existing Ref to the record becomes stale.
-func (s *slab) free(r *record) {
+// freeAndInvalidateRefs clears a record and puts it into the list of free records. It changes the version of
+// the record, so that recordOrNilIfStale returns nil for every existing Ref to it.
+func (s *slab) freeAndInvalidateRefs(r *record) {
 	*r = record{slot: r.slot, version: r.version + 1, next: s.firstFree}
 	s.firstFree = r.slot
 }
 
-// lookup returns the record that a Ref identifies, or nil if the Ref is stale.
-func (s *slab) lookup(ref Ref) *record {
+// recordOrNilIfStale returns the record that a Ref identifies. It returns nil if the record was freed since the
+// Ref was made.
+func (s *slab) recordOrNilIfStale(ref Ref) *record {
 	if ref.slot == 0 || ref.slot > s.highestUsed {
 		return nil
 	}

@@ -41,9 +41,9 @@ func RuntimeChange(before, now *runtime.PodStatus) string {
 	return describeSandboxChange(before, now)
 }
 
-// describeContainerChange describes the change of a container from old to c, or returns the empty string if
-// there is none. A nil old means that the container is new. A new container that was only created, and one that
-// still is, is no change.
+// describeContainerChange describes the change of a container from old to c. A nil old says that the container
+// is new. It returns "" if there is no change. A container that was only created counts as no change, whether
+// it is new or was already created before.
 func describeContainerChange(old, c *runtime.ContainerStatus) string {
 	switch {
 	case c.State == runtime.StateCreated && (old == nil || old.State == runtime.StateCreated):

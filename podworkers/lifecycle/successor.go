@@ -32,7 +32,7 @@ func (r *record) belongsToSuccessor(u *Update) bool {
 }
 
 // storeOrStartSuccessor stores the update as the pod that waits under r's UID. If r is finished, that pod takes
-// over the record at once. An eviction of a pod that already waits is kept, unless the update is a create.
+// over the record at once. If a waiting pod was evicted, the eviction stays unless the update is a create.
 func (t *Table) storeOrStartSuccessor(r *record, u *Update, out *Effects) {
 	t.generation++
 	var next successor
@@ -46,10 +46,10 @@ func (t *Table) storeOrStartSuccessor(r *record, u *Update, out *Effects) {
 	}
 }
 
-// evictSuccessorIfRequested marks the pod that waits under r's UID as evicted, and returns true, if the update
-// is an eviction and its pod is neither deleted nor terminal. It keeps the shorter of two kill grace periods.
-// The evicted pod stays desired: when it takes over the record it terminates at once, so it starts no
-// container.
+// evictSuccessorIfRequested marks the pod that waits under r's UID as evicted and returns true. It does so only
+// if the update is an eviction and the update's pod is neither deleted nor terminal. Of two grace periods of
+// kills it keeps the shorter one. The evicted pod stays desired. When it takes over the record, it terminates
+// at once, so that it starts no container.
 func (r *record) evictSuccessorIfRequested(u *Update) (evicted bool) {
 	next := r.successor()
 	if next == nil || u.Type != SyncPodKill || !u.Kill.Evict || u.Facts.Deleted || u.Facts.TerminalPhase {
@@ -66,7 +66,7 @@ func (t *Table) discardSuccessor(r *record, out *Effects) {
 		return
 	}
 	r.cold.next = successor{}
-	emit(out, OpDiscard, r)
+	appendEffect(out, OpDiscard, r)
 }
 
 // promoteSuccessor turns the record of a pod that has terminated into the record of the pod that waits under
@@ -78,7 +78,7 @@ func (t *Table) promoteSuccessor(r *record, out *Effects) {
 	x := r.cold
 	x.reset()
 	*r = record{uid: r.uid, slot: r.slot, version: r.version, cold: x, desiredEpoch: r.desiredEpoch, incarnation: r.incarnation + 1}
-	emit(out, OpPromote, r)
+	appendEffect(out, OpPromote, r)
 	t.storeFixedFactsAndQueueStatic(r, &next.facts)
 	t.storeGraceAndSource(r, &next.facts)
 	r.generation, r.reason, r.pending = next.generation, SyncPodCreate, true

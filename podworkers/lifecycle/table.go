@@ -92,7 +92,7 @@ func (t *Table) findRecord(uid types.UID) *record {
 // addRecord adds an empty record for an unknown pod. Its incarnation, the number that distinguishes pods with
 // the same UID, is higher than the number of every forgotten record, so that no earlier pod of the UID had it.
 func (t *Table) addRecord(uid types.UID) *record {
-	r := t.slots.allocate()
+	r := t.slots.allocateOrReuseRecord()
 	r.uid = uid
 	r.incarnation = t.highestForgottenIncarnation + 1
 	t.byUID[uid] = r.slot
@@ -105,14 +105,14 @@ func (t *Table) forgetRecord(r *record, resolution Resolution, out *Effects) {
 	t.resolveTickets(r, resolution, out)
 	t.leaveNameQueueAndWakeNext(r, out)
 	t.removeRetry(r, out)
-	emit(out, OpForget, r)
+	appendEffect(out, OpForget, r)
 	t.highestForgottenIncarnation = max(t.highestForgottenIncarnation, r.incarnation)
 	if r.cold != nil {
 		t.freeColdFields = append(t.freeColdFields, r.cold)
 		r.cold.reset()
 	}
 	delete(t.byUID, r.uid)
-	t.slots.free(r)
+	t.slots.freeAndInvalidateRefs(r)
 }
 
 // getOrAddSource returns the index in t.sources, plus one, of the source with that name. It appends the source
@@ -132,21 +132,21 @@ func (t *Table) getOrAddSource(sourceName string) uint32 {
 func (t *Table) wakeIdleWorker(r *record, out *Effects) {
 	if r.activity == idle {
 		r.activity, r.failed, r.runtimeChanged = ready, false, false
-		emit(out, OpWake, r)
+		appendEffect(out, OpWake, r)
 	}
 }
 
 // enqueueRetry emits OpRequeue, so that the caller syncs the pod again after the delay of the class.
 func (t *Table) enqueueRetry(r *record, class backoff.Class, out *Effects) {
 	r.inWorkQueue = true
-	emit(out, OpRequeue, r).Class = class
+	appendEffect(out, OpRequeue, r).Class = class
 }
 
 // removeRetry emits OpUnqueue if the pod has an entry in the work queue, so that the caller deletes that entry.
 func (t *Table) removeRetry(r *record, out *Effects) {
 	if r.inWorkQueue {
 		r.inWorkQueue = false
-		emit(out, OpUnqueue, r)
+		appendEffect(out, OpUnqueue, r)
 	}
 }
 
@@ -158,12 +158,13 @@ func (t *Table) moveStage(r *record, cause transition, out *Effects) (phaseChang
 	if r.stage.Phase() == before {
 		return false
 	}
-	emit(out, OpPhase, r).Phase = r.stage.Phase()
+	appendEffect(out, OpPhase, r).Phase = r.stage.Phase()
 	return true
 }
 
-// emit appends an effect about r to out. It returns the effect, so that the caller can set its other fields.
-func emit(out *Effects, op Op, r *record) *Effect {
+// appendEffect appends an effect about r to out. It returns the effect, so that the caller can set its other
+// fields.
+func appendEffect(out *Effects, op Op, r *record) *Effect {
 	*out = append(*out, Effect{Op: op, Ref: r.ref(), UID: r.uid, Incarnation: r.incarnation})
 	return &(*out)[len(*out)-1]
 }

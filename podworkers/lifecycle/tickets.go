@@ -19,6 +19,6 @@ func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 
 // emitResolve appends the effect that resolves one ticket, the number of a kill, to out.
 func emitResolve(out *Effects, r *record, ticket Ticket, resolution Resolution) {
-	e := emit(out, OpResolve, r)
+	e := appendEffect(out, OpResolve, r)
 	e.Ticket, e.Resolution = ticket, resolution
 }

@@ -90,7 +90,7 @@ func (r Result) String() string { return enumName(resultNames[:], int(r)) }
 // false if there is nothing to do: the wake-up is stale, another worker took the work, or the table
 // is shut down. The work counts as running until Done, so the calls of one pod never overlap.
 func (t *Table) StartPodSync(ref Ref) (Work, bool) {
-	r := t.slots.lookup(ref)
+	r := t.slots.recordOrNilIfStale(ref)
 	if r == nil || r.activity != ready || t.shutDown {
 		return Work{}, false
 	}

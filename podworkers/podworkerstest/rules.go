@@ -200,9 +200,9 @@ func (c *checker) checkAndRecordCallBegin(e Event) {
 	}
 }
 
-// callHasAllUpdates reports whether the call certainly has the content of all updates. An update that arrived
-// while the call waited for a status or a slot may have been too late. If there was exactly one update and the
-// call has its type and version, the call was made for it.
+// callHasAllUpdates reports whether the worker's call certainly has the content of all updates. An update that
+// arrived while the call waited for a status or a slot may have been too late. If there was exactly one update
+// and the call has its type and version, the update was in time.
 func (h *history) callHasAllUpdates(e Event) bool {
 	if h.newUpdates == 1 && !h.mayOweCall {
 		return e.Method == lifecycle.SyncPod && e.Type == h.lastUpdateType && e.Version == h.lastVersion

@@ -38,8 +38,9 @@ type attempt struct {
 	ctx executor.Context
 }
 
-// cancel cancels the context of the attempt's checks. The result of the attempt is then dropped.
-func (a *attempt) cancel() { a.ctx.Cancel(context.Canceled) }
+// cancelChecksAndDropResult cancels the context of the attempt's checks. The Prober then drops the result of
+// the attempt.
+func (a *attempt) cancelChecksAndDropResult() { a.ctx.Cancel(context.Canceled) }
 
 // checkAnswer is the result of one check. The last check of an attempt decides.
 type checkAnswer struct {
@@ -80,17 +81,18 @@ func (p *Prober) beginNextAttempt(ctx context.Context, now time.Time) *attempt {
 func (p *Prober) runAttempt(a *attempt) {
 	answer := p.checkWithRetries(a)
 	ended := a.ctx.Err() != nil
-	a.cancel()
+	a.cancelChecksAndDropResult()
 	p.finishAttemptAndReport(a, answer, ended)
 }
 
-// checkWithRetries repeats the check of an attempt until it has a result, at most maxChecksPerAttempt times. It
-// does not repeat a check after a panic or after the attempt is cancelled (PR-20).
+// checkWithRetries repeats the check of an attempt until the check returns a result and no error, at most
+// maxChecksPerAttempt times. It does not repeat a check after a panic, or after the attempt is cancelled
+// (PR-20).
 func (p *Prober) checkWithRetries(a *attempt) checkAnswer {
 	var last checkAnswer
 	for range maxChecksPerAttempt {
 		var panicked bool
-		last, panicked = p.checkOnce(a)
+		last, panicked = p.makeCheckWithinTimeout(a)
 		if last.err == nil || panicked || a.ctx.Err() != nil {
 			break
 		}
@@ -98,9 +100,9 @@ func (p *Prober) checkWithRetries(a *attempt) checkAnswer {
 	return last
 }
 
-// checkOnce makes one check within the timeout of the probe. A check that reaches the timeout has failed. A
-// panic of the Checker becomes an error, and panicked is true.
-func (p *Prober) checkOnce(a *attempt) (ans checkAnswer, panicked bool) {
+// makeCheckWithinTimeout makes one check within the timeout of the probe. A check that reaches the timeout has
+// failed. A panic of the Checker becomes an error, and panicked is true.
+func (p *Prober) makeCheckWithinTimeout(a *attempt) (ans checkAnswer, panicked bool) {
 	ctx, cancel := p.executor.WithDeadline(&a.ctx, p.executor.Now().Add(a.request.Timeout))
 	defer cancel()
 	defer func() {
@@ -175,8 +177,8 @@ func (p *Prober) applyAnswerAndPlanNextLocked(a *attempt, ans checkAnswer, isCan
 	p.queueResultsAndRescheduleLocked(c, changes, ans.message)
 }
 
-// recordWarning records a Warning event for the container of an attempt. It removes ": " at the end of the
-// message, which is left if the last argument is empty.
+// recordWarning records a Warning event for the container of a probe attempt. If the message ends in ": ",
+// because the last argument is empty, it removes this end.
 func (p *Prober) recordWarning(a *attempt, reason, format string, args ...any) {
 	message := strings.TrimSuffix(fmt.Sprintf(format, args...), ": ")
 	p.cfg.Recorder.Event(podmanager.Reference(a.pod, a.request.Container), v1.EventTypeWarning, reason, message)

@@ -63,7 +63,7 @@ type Hooks struct {
 }
 
 // wrapForPanics wraps the log, the recorder and the functions of the Config, so that a panic in one does not
-// stop the Prober. It does not wrap the Checker, whose panics checkOnce turns into errors.
+// stop the Prober. It does not wrap the Checker, whose panics makeCheckWithinTimeout turns into errors.
 func (c *Config) wrapForPanics() *contain.Guard {
 	g := contain.New(contain.Config{Package: "prober", Clock: c.Clock, Log: c.Log, OnPanic: c.Hooks.Panicked})
 	c.Log = g.Log()

@@ -33,9 +33,9 @@ func (s *schedule) remove(p *probe) {
 	}
 }
 
-// first returns the probe with the earliest due time, which stays in the schedule. It returns nil if the
-// schedule is empty.
-func (s *schedule) first() *probe {
+// earliestDueProbe returns the probe with the earliest due time, which stays in the schedule. It returns nil if
+// the schedule is empty.
+func (s *schedule) earliestDueProbe() *probe {
 	if len(s.probes) == 0 {
 		return nil
 	}

@@ -256,7 +256,7 @@ func (p *Prober) removePodLocked(uid types.UID) {
 func (p *Prober) abandonAttemptsAndQueueCancelsLocked(c *container, kinds ...verdict.Kind) {
 	for _, k := range kinds {
 		if probe := c.probes[k]; probe != nil && probe.running != nil {
-			p.mu.cancels = append(p.mu.cancels, probe.running.cancel)
+			p.mu.cancels = append(p.mu.cancels, probe.running.cancelChecksAndDropResult)
 			probe.running = nil
 			c.state.AbandonAttempt(k)
 		}
@@ -301,8 +301,8 @@ func (p *Prober) unlockAndDeliverResults() {
 	p.results.deliverAll(p.deliverResult)
 }
 
-// unlockCancelAndWake releases the lock and calls the collected cancel functions. It wakes the loop if a probe
-// is due before the time for which the loop waits.
+// unlockCancelAndWake releases the lock and calls the cancel functions of attempts that were added while the
+// lock was held. It wakes the loop if a probe is due before the time for which the loop waits.
 func (p *Prober) unlockCancelAndWake() {
 	next, ok := p.nextDueLocked()
 	wake := ok && p.mu.waiting && (p.mu.until.IsZero() || next.Before(p.mu.until))

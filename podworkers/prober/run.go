@@ -135,9 +135,9 @@ func (p *Prober) detectAndReportSuspension(now time.Time) {
 	p.reportSuspension(gap)
 }
 
-// skipTicksAfterSuspensionLocked compares now with the planned wake-up of the loop. If it is later by more than
-// minSuspension, the process was suspended: then it skips the missed ticks of all probes, because they would
-// all run at once. It returns the length of the suspension, or 0 (F78).
+// skipTicksAfterSuspensionLocked compares now with the planned wake-up of the loop. If now is later by more
+// than minSuspension, the process was suspended. It then skips the missed ticks of all probes, because they
+// would all run at once. It returns the length of the suspension, or 0 if there was none (F78).
 func (p *Prober) skipTicksAfterSuspensionLocked(now time.Time) time.Duration {
 	if !p.mu.waiting || p.mu.until.IsZero() {
 		return 0
@@ -198,7 +198,7 @@ func (p *Prober) firstStartableLocked() *probe {
 	if len(p.mu.attempts) >= p.cfg.MaxProbes {
 		return nil
 	}
-	fast, slow := p.mu.fast.first(), p.mu.slow.first()
+	fast, slow := p.mu.fast.earliestDueProbe(), p.mu.slow.earliestDueProbe()
 	if p.mu.runSlow >= max(p.cfg.MaxProbes/2, 1) {
 		slow = nil
 	}

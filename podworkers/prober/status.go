@@ -75,8 +75,8 @@ func (o *resultQueue) add(r Result) {
 	o.mu.waiting = append(o.mu.waiting, r)
 }
 
-// deliverAll calls handle for each queued result in order, until the queue is empty. It returns at once if
-// another caller is delivering; that caller then delivers them.
+// deliverAll calls handle for each queued result in order, until the queue is empty. If another caller delivers
+// at the moment, it returns at once, and that caller delivers the results.
 func (o *resultQueue) deliverAll(handle func(Result)) {
 	for mine := false; ; mine = true {
 		r, ok := o.takeNextUnlessBusy(mine)

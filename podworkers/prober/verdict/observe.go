@@ -46,10 +46,11 @@ func (c *Container) resetForNewContainer(f Facts, now time.Time) {
 	}
 }
 
-// initialVerdict returns the verdict of a probe before its first result in a container: Success for liveness
-// and for a stopped probe, Failure for readiness, Unknown for startup and for a missing probe (PR-2). The
-// published Started, and the published Ready of a container that started well before this process, give
-// Success. So a restart of the agent makes no pod unready (PR-5).
+// initialVerdict returns the verdict of a probe before its first result in a container. It is Success for
+// liveness and for a stopped probe, Failure for readiness, and Unknown for startup and for a missing probe
+// (PR-2). If the published status says Started, the startup verdict is Success. If it says Ready and the
+// container started well before this process, the readiness verdict is Success. A restart of the agent
+// therefore makes no pod unready (PR-5).
 func (c *Container) initialVerdict(k Kind, f Facts) Value {
 	p := &c.probes[k]
 	old := !f.StartedAt.IsZero() && f.StartedAt.Add(publishedReadinessAge).Before(c.agentStart)
@@ -66,9 +67,9 @@ func (c *Container) initialVerdict(k Kind, f Facts) Value {
 	return Unknown
 }
 
-// firstDue returns the time of the first attempt of a probe: the start of the container plus the initial delay,
-// but not before now (PR-9). If the process is younger than one period and the container is older than the
-// process, the wait is at least a random part of the period (PR-3).
+// firstDue returns the time of the first attempt of a probe. That is the start of the container plus the
+// initial delay, but not before now (PR-9). If the process is younger than one period and the container is
+// older than the process, the first attempt comes no earlier than a random part of the period from now (PR-3).
 func (c *Container) firstDue(p *probe, now time.Time) time.Time {
 	// A clock that was set back must not make this longer than it is.
 	wait := min(c.startedAt.Add(p.spec.InitialDelay).Sub(now), p.spec.InitialDelay)
