@@ -58,7 +58,7 @@ func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (comple
 		return false
 	}
 	if err == nil {
-		err = checkStatus(status, r.uid)
+		err = checkStatusBelongsToPod(status, r.uid)
 	}
 	if err != nil {
 		err = fmt.Errorf("pleg: inspect: %w", err)
@@ -67,8 +67,9 @@ func (p *PLEG) inspectPod(ctx context.Context, r *record, number uint64) (comple
 	return true
 }
 
-// checkStatus returns an error if the runtime's answer is nil or belongs to another pod (F62).
-func checkStatus(status *runtime.PodStatus, uid types.UID) error {
+// checkStatusBelongsToPod returns an error if the runtime returned no status for a pod, or the status of a pod
+// with another UID (F62).
+func checkStatusBelongsToPod(status *runtime.PodStatus, uid types.UID) error {
 	switch {
 	case status == nil:
 		return errors.New("the runtime returned neither a status nor an error")

@@ -30,7 +30,7 @@ func inspected(t *table, status *runtime.PodStatus) {
 }
 
 func podUIDs(t *table) (uids []types.UID) {
-	for _, p := range t.currentPods() {
+	for _, p := range t.listedPodsWithLaterInspections() {
 		uids = append(uids, p.UID)
 	}
 	return uids
@@ -44,7 +44,7 @@ func TestPods_ShowWhatWasInspectedSince(t *testing.T) {
 
 	ready := runtime.SandboxStatus{Sandbox: runtime.Sandbox{ID: "s", Ready: true}}
 	inspected(tab, &runtime.PodStatus{UID: "b", Name: "bee", Sandboxes: []runtime.SandboxStatus{ready}})
-	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.currentPods(),
+	assert.Equal(t, []runtime.Pod{{UID: "b", Name: "bee", Sandboxes: []runtime.Sandbox{ready.Sandbox}}}, tab.listedPodsWithLaterInspections(),
 		"a was looked at and is gone, b has a sandbox now")
 
 	a := tab.records["a"]

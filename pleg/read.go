@@ -110,13 +110,13 @@ func (p *PLEG) removeWaiter(uid types.UID, w *waiter) {
 func (p *PLEG) Pods() []runtime.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.table.currentPods()
+	return p.mu.table.listedPodsWithLaterInspections()
 }
 
-// currentPods returns the pods of the newest listing, updated with the inspections that began later. With a
-// working event stream, listings are half a minute apart, and housekeeping must not use the old list. The
-// result is cached until the next successful inspection or listing.
-func (t *table) currentPods() []runtime.Pod {
+// listedPodsWithLaterInspections returns the pods of the newest listing, updated with the inspections that
+// began later. With a working event stream, listings are half a minute apart, and housekeeping must not use the
+// old list. The result is cached until the next successful inspection or listing.
+func (t *table) listedPodsWithLaterInspections() []runtime.Pod {
 	if t.newestInspection <= t.listNumber {
 		return t.list
 	}

@@ -83,7 +83,7 @@ func (p *PLEG) beginDueListAndRetries(now time.Time) (shouldList bool, nextRun t
 	return shouldList, nextRun
 }
 
-// earlierTime returns the earlier of two times. A zero a stands for never, so b is returned.
+// earlierTime returns the earlier of two times. If a is zero, which stands for never, it returns b.
 func earlierTime(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
@@ -181,7 +181,7 @@ func (r *listSchedule) isStreamSufficient(now time.Time) bool {
 	return r.streamOpen && (r.eventReceived || now.Sub(r.streamOpenedAt) >= streamTrustedAfter) && r.err == nil && r.number > r.streamListMark
 }
 
-// recordListBeginAndCancelExtraList records that a listing is in flight since now.
+// recordListBegin records that a listing of the runtime is in progress since now.
 func (r *listSchedule) recordListBegin(now time.Time) { r.inFlight, r.began = true, now }
 
 // recordSuccess records a successful listing, which began at began, ended at now and has the given sequence

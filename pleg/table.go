@@ -45,7 +45,7 @@ type table struct {
 	listNumber       uint64 // of the newest listing that succeeded; 0: none
 	list             []runtime.Pod
 	newestInspection uint64        // number of the newest inspection that succeeded
-	merged           []runtime.Pod // cache of currentPods; nil: it must be computed
+	merged           []runtime.Pod // cache of listedPodsWithLaterInspections; nil: it must be computed
 	records          map[types.UID]*record
 
 	queue      []*record // pending inspections, first come first served
@@ -357,8 +357,9 @@ func (r *record) takeSatisfiedWaiters() []*waiter {
 	return awake
 }
 
-// scheduleRetry adds a pod to the retry queue, unless it is in that queue or queued for inspection already. All
-// pods in the retry queue are inspected together, at the latest retryDelay after the first was added.
+// scheduleRetry adds a pod to the retry queue. It does nothing if the pod is already in that queue or queued
+// for inspection. All pods in the retry queue are inspected together, no later than retryDelay after the first
+// of them was added.
 func (t *table) scheduleRetry(r *record, now time.Time) {
 	if r.inRetryQueue || r.queued {
 		return

@@ -87,9 +87,9 @@ func (t *table) requestInspectionOrExtraList(uid types.UID, now time.Time) {
 	t.requestByEventRateLimited(r, now)
 }
 
-// recordUnknownPodInspected records that a pod that only a runtime event had named is inspected, and sets the
-// pause before the next such inspection. found reports whether the pod exists. For other pods it does nothing.
-// A failed inspection is repeated, so it is called only after a successful one.
+// recordUnknownPodInspected records the inspection of a pod that only a runtime event had named, and sets the
+// pause before the next such inspection. found says whether the runtime has the pod. For any other pod it does
+// nothing. The caller calls it only after a successful inspection, because a failed one is repeated.
 func (t *table) recordUnknownPodInspected(r *record, found bool, now time.Time) {
 	if !r.isUnknownPod {
 		return

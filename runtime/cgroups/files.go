@@ -82,7 +82,7 @@ func (h HostFiles) ReadFile(name string) ([]byte, error) {
 	defer root.Close()
 	f, err := root.Open(relativePath(name))
 	if err != nil {
-		return nil, withPath(name, err)
+		return nil, replacePathInError(name, err)
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFileBytes))
@@ -111,11 +111,12 @@ func (h HostFiles) ReadDir(name string) ([]string, error) {
 // inParent opens the parent directory of a path without following a symbolic link, and calls use with the directory
 // and the last element of the path. The error has the whole path.
 func (h HostFiles) inParent(name string, use func(parent *os.Root, base string) error) error {
-	return withPath(name, h.openParent(name, use))
+	return replacePathInError(name, h.openParent(name, use))
 }
 
-// withPath replaces the path in an error: below an os.Root it is only the last part, with a dot for each step.
-func withPath(name string, err error) error {
+// replacePathInError replaces the path in an error by name. Without this, an error below an os.Root has only
+// the last part of the path, with a dot for each step. An error without a path is returned unchanged.
+func replacePathInError(name string, err error) error {
 	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
 		return &fs.PathError{Op: cause.Op, Path: name, Err: cause.Err}
 	}

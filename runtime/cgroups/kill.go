@@ -40,10 +40,11 @@ func (h HostFiles) KillProcesses(dir string) error {
 	if isGone(err) {
 		return nil
 	}
-	return withPath(path.Join(dir, processesFile), err)
+	return replacePathInError(path.Join(dir, processesFile), err)
 }
 
-// readMembers returns the IDs of the processes in one cgroup. It follows no symbolic link.
+// readMembers returns the IDs of the processes in one cgroup, without those in its child cgroups. It follows no
+// symbolic link.
 func (h HostFiles) readMembers(dir string) (pids []int, err error) {
 	err = h.openParent(path.Join(dir, processesFile), func(parent *os.Root, base string) error {
 		f, err := osfile.OpenFile(parent, base, os.O_RDONLY, 0)

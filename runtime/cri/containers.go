@@ -54,8 +54,8 @@ func (r *Runtime) CreateContainer(ctx context.Context, req runtime.CreateContain
 }
 
 // checkAndAdaptContainerRequest returns ErrUnsupported for a request that the runtime would silently ignore or
-// misinterpret. If the runtime cannot make mounts read-only recursively, it turns that option off in mounts for
-// which it is optional; for a mount that requires it, it returns ErrUnsupported.
+// misinterpret. If the runtime cannot make mounts read-only recursively, it turns that option off in mounts
+// that allow this. For a mount that requires the option it returns ErrUnsupported.
 func (r *Runtime) checkAndAdaptContainerRequest(ctx context.Context, req *runtime.CreateContainerRequest, handler string) error {
 	if _, ok := convert.StopSignal(req.StopSignal); !ok {
 		return fmt.Errorf("cri: %w: stop signal %q", runtime.ErrUnsupported, req.StopSignal)
@@ -209,9 +209,9 @@ func (r *Runtime) StopContainer(ctx context.Context, req runtime.StopContainerRe
 }
 
 // waitForSlotAndStopContainer waits until the queue of the sandbox admits one more concurrent stop, and then
-// calls StopContainer. It returns an error if ctx ends first or the call fails.
+// calls StopContainer of the runtime. It returns an error if ctx ends first or StopContainer fails.
 func (r *Runtime) waitForSlotAndStopContainer(ctx context.Context, sandbox, id string, grace time.Duration) error {
-	leave, err := r.containerStops.acquire(ctx, sandbox)
+	leave, err := r.containerStops.waitUntilStopMayBegin(ctx, sandbox)
 	if err != nil {
 		return fmt.Errorf("cri: StopContainer: %w", err)
 	}

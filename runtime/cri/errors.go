@@ -23,9 +23,9 @@ var (
 	ErrMalformed = errors.New("cri: malformed response")
 )
 
-// translateError translates a gRPC error to an error of package runtime. If the caller's context has ended, it
-// returns the context's error. A timeout of this package or a lost connection gives ErrNotReady; whether the
-// call took effect is then unknown. It returns nil for nil.
+// translateError translates a gRPC error to an error of package runtime. It returns nil for nil. If the
+// caller's context has ended, it returns the context's error. For a timeout of this package or a broken
+// connection it returns ErrNotReady; it is then unknown whether the runtime has made the call.
 func (r *Runtime) translateError(ctx context.Context, verb string, err error) error {
 	if err == nil {
 		return nil
@@ -90,9 +90,9 @@ func isContextOrReadinessOrUnsupportedError(ctx context.Context, err error) bool
 	return ctx.Err() != nil || errors.Is(err, runtime.ErrNotReady) || errors.Is(err, runtime.ErrUnsupported)
 }
 
-// isNameReserved reports whether a create call failed because another call in progress has reserved the name.
-// It compares the error text of containerd, which has no code for this. If that text ever changes, the caller
-// gets the plain error and still repeats the same attempt (F56).
+// isNameReserved reports whether a create call failed because another create call in progress has reserved the
+// name. It compares the error text of containerd, because containerd has no error code for this case. If that
+// text ever changes, it returns false, and the caller still repeats the same attempt (F56).
 func isNameReserved(err error) bool {
 	f, ok := contain.AsType[*callError](err)
 	return ok && f.status.Code() == codes.Unknown && strings.Contains(f.status.Message(), " is reserved for ")

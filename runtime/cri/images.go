@@ -91,7 +91,7 @@ func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
 // containers of all owners. Lists do not show image mounts, so it reads the status of each
 // container. A container that is removed meanwhile is ignored.
 func (r *Runtime) ListUsedImages(ctx context.Context) ([]string, error) {
-	if err := r.checkReady(ctx); err != nil {
+	if err := r.checkReadyIgnoringNetwork(ctx); err != nil {
 		return nil, err
 	}
 	list, err := r.listContainers(ctx, &cri.ContainerFilter{})

@@ -55,7 +55,7 @@ func (r *Runtime) listRecordsIfReady(ctx context.Context, uid types.UID) (*owned
 	executor.Each(r.executor, 0, 3, func(i int) {
 		switch i {
 		case 0:
-			errs[i] = r.checkReady(ctx)
+			errs[i] = r.checkReadyIgnoringNetwork(ctx)
 		case 1:
 			l.sandboxes, errs[i] = r.listSandboxes(ctx, &cri.PodSandboxFilter{LabelSelector: labels})
 		case 2:
@@ -70,9 +70,9 @@ func (r *Runtime) listRecordsIfReady(ctx context.Context, uid types.UID) (*owned
 	return &l, nil
 }
 
-// checkReady returns ErrNotReady if the runtime reports that it is not ready. A network that is not ready gives
-// no error, because lists do not need it.
-func (r *Runtime) checkReady(ctx context.Context) error {
+// checkReadyIgnoringNetwork returns ErrNotReady if the runtime reports that it is not ready. A network that is
+// not ready gives no error, because lists do not need it.
+func (r *Runtime) checkReadyIgnoringNetwork(ctx context.Context) error {
 	st, err := r.RuntimeStatus(ctx)
 	if err == nil && !st.RuntimeReady {
 		err = fmt.Errorf("cri: %w: %s", runtime.ErrNotReady, st.RuntimeMessage)

@@ -31,7 +31,7 @@ func newSandboxStopPace(limit time.Duration) stopPace { return stopPace{slots: 1
 
 // sandboxQueue is the queue of stops of one sandbox, as a plain value.
 //
-//	enqueue ──▶ waiting ──tryAcquireAndWakeNext──▶ holders ──remove, or maxHold is over──▶ (removed)
+//	enqueue ──▶ waiting ──tryAcquireAndWakeNext──▶ holders ──removeWaitingOrRunningStop, or maxHold is over──▶ (removed)
 type sandboxQueue struct {
 	stopPace
 	holders []slotHolder
@@ -64,8 +64,8 @@ func (l *sandboxQueue) tryAcquire(stopNumber uint64, now time.Time) (ok bool, ne
 	return true, time.Time{}
 }
 
-// remove removes a stop call from the sandbox's queue, or from its running calls.
-func (l *sandboxQueue) remove(stopNumber uint64) {
+// removeWaitingOrRunningStop removes a stop call from the sandbox's queue, or from its running calls.
+func (l *sandboxQueue) removeWaitingOrRunningStop(stopNumber uint64) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(w uint64) bool { return w == stopNumber })
 	l.holders = slices.DeleteFunc(l.holders, func(p slotHolder) bool { return p.stop == stopNumber })
 }
@@ -86,9 +86,9 @@ type stopQueue struct {
 	}
 }
 
-// acquire waits until a stop call for a sandbox may begin. The caller must call leave after the stop call has
-// returned. It returns an error if ctx ends first; leave is then nil and need not be called.
-func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), err error) {
+// waitUntilStopMayBegin waits until a stop call for a sandbox may begin. The caller must call leave after the
+// stop call has returned. It returns an error if ctx ends first; leave is then nil.
+func (q *stopQueue) waitUntilStopMayBegin(ctx context.Context, sandbox string) (leave func(), err error) {
 	stop, wake := q.enqueue(sandbox)
 	leave = func() { q.releaseAndWakeNext(sandbox, stop) }
 	for {
@@ -108,8 +108,8 @@ func (q *stopQueue) acquire(ctx context.Context, sandbox string) (leave func(), 
 	}
 }
 
-// enqueue adds a new stop call to the queue of a sandbox, which it creates if missing. It returns the number of
-// the stop call, and the event that is signalled when the call becomes first.
+// enqueue adds a new stop call to the queue of a sandbox. It creates a missing queue. It returns the number of
+// the stop call, and the event that is signalled when the call becomes first in the queue.
 func (q *stopQueue) enqueue(sandbox string) (stop uint64, wake executor.Event) {
 	wake = q.executor.NewEvent()
 	q.mu.Lock()
@@ -154,7 +154,7 @@ func (q *stopQueue) releaseAndWakeNext(sandbox string, stopNumber uint64) {
 	var first executor.Event
 	delete(q.mu.wake, stopNumber)
 	if l := q.mu.lanes[sandbox]; l != nil { // The queue may already be deleted because all its slots had expired.
-		l.remove(stopNumber)
+		l.removeWaitingOrRunningStop(stopNumber)
 		first = q.firstWaiterLocked(l)
 		if l.isEmpty() {
 			delete(q.mu.lanes, sandbox)

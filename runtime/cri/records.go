@@ -55,8 +55,8 @@ func (k *recordCache) getUnlessRemoved(id string) (cachedRecord, bool) {
 	return r, ok && !r.removed
 }
 
-// podUID returns the pod UID of a cached sandbox or container, also of a removed one. It returns an empty UID
-// if the ID is not cached.
+// podUID returns the pod UID of a cached sandbox or container, even of a removed one. It returns "" if the ID
+// is not cached.
 func (k *recordCache) podUID(id string) types.UID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,8 +105,8 @@ func (k *recordCache) updateFromListAndDropMissing(l *ownedRecords) {
 	}
 }
 
-// addOrMarkListedLocked adds a listed sandbox or container to the cache unless it is cached, and records that
-// the last list contained it. An entry that was recorded as removed stays so, because the list may be older
+// addOrMarkListedLocked adds a listed sandbox or container to the cache if it is not cached, and records that
+// the last list contained it. An entry that was marked as removed stays marked, because the list may be older
 // than the removal.
 func (k *recordCache) addOrMarkListedLocked(id string, newRecord func() cachedRecord) {
 	r, ok := k.known[id]

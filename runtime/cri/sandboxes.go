@@ -101,10 +101,11 @@ func (r *Runtime) StopSandbox(ctx context.Context, req runtime.StopSandboxReques
 	return errors.Join(errs[:]...)
 }
 
-// stopOrRemoveSandbox waits until no other stop or removal of the sandbox is in progress, and then makes the
-// CRI call f, which is StopPodSandbox or RemovePodSandbox.
+// stopOrRemoveSandbox waits until no other stop or removal of the sandbox is in progress. It then makes the CRI
+// call f, which is StopPodSandbox or RemovePodSandbox. It returns an error if ctx ends during the wait, or if f
+// fails.
 func stopOrRemoveSandbox[Q, R any](ctx context.Context, r *Runtime, id, verb string, f grpcMethod[Q, R], req Q) error {
-	leave, err := r.sandboxStops.acquire(ctx, id)
+	leave, err := r.sandboxStops.waitUntilStopMayBegin(ctx, id)
 	if err != nil {
 		return fmt.Errorf("cri: %s: %w", verb, err)
 	}

@@ -147,8 +147,8 @@ func runTar(_ context.Context, p *Process) int32 {
 	return p.printErrors(errors.New("only modes c and x, on the standard streams, are supported"))
 }
 
-// runTest implements "test -d", "test -f" and "test -e", which check a path: exit code 0 if the check holds,
-// else 1. Any other test succeeds.
+// runTest implements "test -d", "test -f" and "test -e", which check a path. The exit code is 0 if the check
+// holds, and 1 if not. Any other test gives exit code 0.
 func runTest(_ context.Context, p *Process) int32 {
 	if len(p.Args) != 3 || !slices.Contains([]string{"-d", "-f", "-e"}, p.Args[1]) {
 		return 0 // Any unknown command succeeds.

@@ -124,7 +124,7 @@ func (c *container) storeRunAndScheduleExit(now time.Time, run *Run) {
 func (c *container) exitOnTerm(now time.Time, grace time.Duration) {
 	switch {
 	case grace <= 0 || c.state(now) != runtime.StateRunning: // A container that does not run yet cannot handle signals.
-		c.kill(now)
+		c.exitKilledUnlessExitEarlier(now)
 	case c.run.IgnoreTerm:
 		c.scheduleExitIfEarlier(now.Add(grace), exitCodeKilled)
 	case c.run.Graceful:
@@ -134,9 +134,11 @@ func (c *container) exitOnTerm(now time.Time, grace time.Duration) {
 	}
 }
 
-// kill makes the container exit now with exit code 137, unless an exit at this or an earlier time is set. It
-// also cancels a delayed start.
-func (c *container) kill(now time.Time) { c.scheduleExitIfEarlier(now, exitCodeKilled) }
+// exitKilledUnlessExitEarlier makes the container exit now with exit code 137. It does not change an exit that
+// is set for this or an earlier time. It also cancels a delayed start.
+func (c *container) exitKilledUnlessExitEarlier(now time.Time) {
+	c.scheduleExitIfEarlier(now, exitCodeKilled)
+}
 
 // scheduleExitOfRun schedules an exit with the exit code, reason and message that the container's Run defines.
 // The caller passes a time before any exit that is already scheduled.

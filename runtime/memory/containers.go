@@ -228,8 +228,8 @@ func (m *machine) checkNotStoppedDuringStart(c *container) error {
 }
 
 // stopContainer simulates TERM for a running container and waits until the container has exited. A container in
-// its start delay is killed. One that has exited or was not started stays as it is. An unknown container gives
-// ErrNotFound.
+// its start delay is killed. A container that has exited or was not started does not change. It returns
+// ErrNotFound for an unknown container.
 func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

@@ -39,9 +39,9 @@ func (r *Runtime) answerHandlerCall(ctx context.Context, req runtime.RunHandlerR
 }
 
 // countCallAndChooseAnswer counts a RunHandler call and returns the running container and the answer that is
-// valid now. The returned time is when the call must return. A zero time means at once, or never for an answer
-// of kind hang. It returns an error, and counts nothing, if the container does not run or the purpose is
-// unknown.
+// valid now. It also returns the time at which the call must return. A zero time says that the call returns at
+// once, or never if the answer is of kind hang. If the container does not run or the purpose is unknown, it
+// returns an error and counts nothing.
 func (m *machine) countCallAndChooseAnswer(req runtime.RunHandlerRequest) (c *container, answer Answer, returnAt time.Time, err error) {
 	now, err := m.lockIfReady()
 	if err != nil {

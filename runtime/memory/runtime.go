@@ -288,8 +288,8 @@ func (m *machine) publishChangeLocked(p *pod, c *container, at time.Time) {
 type nothing struct{}
 
 // instrumentCall runs one method of the runtime interfaces, then calls the hooks and writes the debug log. A
-// simulation may crash the caller before the method, or after it: then the reply is lost. method is a method
-// expression because a method value would be allocated.
+// simulation may crash the caller before the method. It may also crash the caller after the method, so that the
+// caller does not get the result. method is a method expression because a method value would be allocated.
 func instrumentCall[Q, R any](ctx context.Context, r *Runtime, name string, req Q, method func(*Runtime, context.Context, Q) (R, error)) (R, error) {
 	began := r.m.clock.Now()
 	var res R

@@ -113,9 +113,9 @@ func ParseScript(text string) (Script, error) {
 	return s, nil
 }
 
-// parseRun parses the words of one start in a script. It returns an error if a word is unknown, invalid, or
-// repeated; print= may be repeated. Without run= the container runs forever, unless exit= is given: then it
-// exits at once. A container that runs forever and has exit= exits with that code on TERM.
+// parseRun parses the words of one start in a script. It returns an error if a word is unknown or invalid, or
+// if a word other than print= is repeated. Without run= and exit= the container runs forever. With only exit=
+// it exits at once. A container that runs forever and has exit= exits with that code on TERM.
 func parseRun(fields []string) (Run, error) {
 	if len(fields) == 0 {
 		return Run{}, errors.New("it is empty")

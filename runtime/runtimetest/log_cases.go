@@ -128,8 +128,8 @@ type followedLog struct {
 	err error // valid after the latch is open
 }
 
-// followLog starts a ReadLog call that follows a log in the background. It returns an object to which the call
-// adds the lines, and the error when it returns.
+// followLog starts in the background a ReadLog call that follows the log of a container. It returns an object
+// that gets each line, and the error when the call returns.
 func (b *bench) followLog(ctx context.Context, l runtime.LogReader, id string) *followedLog {
 	f := &followedLog{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {

@@ -12,8 +12,8 @@ type pendingStop struct {
 	err error // valid after the latch is open
 }
 
-// stopInBackgroundAndWaitBriefly starts a StopContainer call in the background and waits half a second, not for
-// its end. The result gets the call's error when the call returns.
+// stopInBackgroundAndWaitBriefly starts a StopContainer call in the background and waits half a second, but not
+// until the call returns. The result gets the error of the call later.
 func (b *bench) stopInBackgroundAndWaitBriefly(id string, grace time.Duration) *pendingStop {
 	s := &pendingStop{Latch: b.executor.NewLatch()}
 	b.background.Go(func() {

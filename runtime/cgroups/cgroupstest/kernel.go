@@ -98,7 +98,7 @@ func (d *Dir) writeFile(dir, file, text string) error {
 	if err == nil {
 		g.files[file] = after
 		if file == "memory.limit_in_bytes" || file == "memory.memsw.limit_in_bytes" {
-			if err = checkSwap(g); err != nil {
+			if err = checkSwapLimitCoversMemory(g); err != nil {
 				g.files[file] = before
 			}
 		}
@@ -180,8 +180,9 @@ func bandwidthAfterWrite(text string) (string, error) {
 	return quota + " " + period, nil
 }
 
-// checkSwap returns EINVAL if a cgroup of v1 has a memory limit above its limit of memory and swap together.
-func checkSwap(g *group) error {
+// checkSwapLimitCoversMemory returns EINVAL if a cgroup of v1 has a memory limit above its limit of memory and
+// swap together. It returns nil for any other cgroup.
+func checkSwapLimitCoversMemory(g *group) error {
 	total, ok := g.files["memory.memsw.limit_in_bytes"]
 	if !ok {
 		return nil
@@ -208,16 +209,16 @@ func (d *Dir) writeBandwidth(dir, file, text string) error {
 	files := d.groups[dir].files
 	before := files[file]
 	files[file] = text
-	if d.checkQuotas(d.nearestMountAbove(dir), math.Inf(1)) != nil {
+	if d.checkQuotasBelowWithinLimit(d.nearestMountAbove(dir), math.Inf(1)) != nil {
 		files[file] = before
 		return syscall.EINVAL
 	}
 	return nil
 }
 
-// checkQuotas returns an error if a cgroup below dir may use more CPU than limit or than its parent. A cgroup
-// without a quota may use as much as its parent.
-func (d *Dir) checkQuotas(dir string, limit float64) error {
+// checkQuotasBelowWithinLimit returns an error if a cgroup below dir may use more CPU than limit or than its
+// parent. A cgroup without a quota may use as much as its parent.
+func (d *Dir) checkQuotasBelowWithinLimit(dir string, limit float64) error {
 	for _, name := range d.childrenOf(dir) {
 		child := path.Join(dir, name)
 		ratio := quotaOf(d.groups[child].files)
@@ -227,7 +228,7 @@ func (d *Dir) checkQuotas(dir string, limit float64) error {
 		case ratio > limit:
 			return fmt.Errorf("%s may use %v CPUs, its parent %v", child, ratio, limit)
 		}
-		if err := d.checkQuotas(child, ratio); err != nil {
+		if err := d.checkQuotasBelowWithinLimit(child, ratio); err != nil {
 			return err
 		}
 	}
@@ -261,9 +262,9 @@ func memoryOf(files map[string]string) float64 {
 	return n
 }
 
-// checkMemory returns an error if a cgroup below dir has a larger memory limit than limit or its parent. A cgroup
-// without a limit may use as much as its parent.
-func (d *Dir) checkMemory(dir string, limit float64) error {
+// checkMemoryBelowWithinLimit returns an error if a cgroup below dir has a larger memory limit than limit or
+// its parent. A cgroup without a limit may use as much as its parent.
+func (d *Dir) checkMemoryBelowWithinLimit(dir string, limit float64) error {
 	for _, name := range d.childrenOf(dir) {
 		child := path.Join(dir, name)
 		bytes := memoryOf(d.groups[child].files)
@@ -273,7 +274,7 @@ func (d *Dir) checkMemory(dir string, limit float64) error {
 		case bytes > limit:
 			return fmt.Errorf("%s may use %v bytes, its parent %v", child, bytes, limit)
 		}
-		if err := d.checkMemory(child, bytes); err != nil {
+		if err := d.checkMemoryBelowWithinLimit(child, bytes); err != nil {
 			return err
 		}
 	}
@@ -285,10 +286,10 @@ func (d *Dir) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for mount := range d.mounts {
-		if err := d.checkQuotas(mount, math.Inf(1)); err != nil {
+		if err := d.checkQuotasBelowWithinLimit(mount, math.Inf(1)); err != nil {
 			return err
 		}
-		if err := d.checkMemory(mount, math.Inf(1)); err != nil {
+		if err := d.checkMemoryBelowWithinLimit(mount, math.Inf(1)); err != nil {
 			return err
 		}
 	}

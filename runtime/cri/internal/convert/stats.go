@@ -89,8 +89,9 @@ func fromCRIFilesystem(f *cri.FilesystemUsage) *runtime.FilesystemStats {
 	return &runtime.FilesystemStats{At: timeFromNanos(f.GetTimestamp()), UsedBytes: uint64OrNil(f.GetUsedBytes()), InodesUsed: uint64OrNil(f.GetInodesUsed())}
 }
 
-// fromCRINetwork converts network usage, with the default interface first; the list's entry with the same name
-// is left out. It returns nil without a timestamp or without interfaces.
+// fromCRINetwork converts the network usage of a sandbox. The default interface comes first. It leaves out the
+// entry in the list that has the name of the default interface. It returns nil without a timestamp or without
+// interfaces.
 func fromCRINetwork(n *cri.NetworkUsage) *runtime.NetworkStats {
 	if n.GetTimestamp() <= 0 || n.GetDefaultInterface() == nil && len(n.GetInterfaces()) == 0 {
 		return nil

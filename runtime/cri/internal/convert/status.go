@@ -18,9 +18,9 @@ func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
 	for _, c := range s.GetConditions() {
 		switch c.GetType() {
 		case cri.RuntimeReady:
-			out.RuntimeReady, out.RuntimeMessage = c.GetStatus(), conditionMessage(c)
+			out.RuntimeReady, out.RuntimeMessage = c.GetStatus(), reasonAndMessageIfFalse(c)
 		case cri.NetworkReady:
-			out.NetworkReady, out.NetworkMessage = c.GetStatus(), conditionMessage(c)
+			out.NetworkReady, out.NetworkMessage = c.GetStatus(), reasonAndMessageIfFalse(c)
 		}
 	}
 	return out
@@ -28,9 +28,9 @@ func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
 
 const noConditionMessage = "the runtime does not report the condition"
 
-// conditionMessage returns the reason and message of a condition that is false, as "reason: message". It
-// returns an empty string if the condition is true.
-func conditionMessage(c *cri.RuntimeCondition) string {
+// reasonAndMessageIfFalse returns the reason and message of a runtime condition that is false, as "reason:
+// message". It returns "" if the condition is true.
+func reasonAndMessageIfFalse(c *cri.RuntimeCondition) string {
 	if c.GetStatus() {
 		return ""
 	}

@@ -241,8 +241,8 @@ func (r *reader) write(out []byte) error {
 // file.
 var ErrNotRegular = errors.New("logfile: not a regular file")
 
-// openRegular opens a regular file for reading. It returns ErrNotRegular for a symbolic link and for any other
-// kind of file.
+// openRegular opens a regular file for reading. It returns ErrNotRegular if the path is a symbolic link or any
+// other kind of file.
 func openRegular(path string) (*os.File, error) {
 	f, err := osfile.OpenPathNoFollow(path)
 	switch {
