@@ -53,8 +53,8 @@ func (s *Server) serveRequest(ctx context.Context, node string, r Request, do fu
 	return err
 }
 
-// recordRequestAndChooseFault records the request and its call, and chooses the fault of the call. If the
-// server is down, it only returns the error of a refused connection.
+// recordRequestAndChooseFault records a request and the API call to which it belongs, and chooses the fault of
+// that call. If the server is down, it only returns the error of a refused connection.
 func (s *Server) recordRequestAndChooseFault(c *pendingCall) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Server) executeAndSetResponse(c *pendingCall, do func() error) error {
 	return err
 }
 
-// waitForThaw waits until the server is not frozen or the call is canceled.
+// waitForThaw waits until the server is not frozen or the request is canceled.
 func (s *Server) waitForThaw(c *pendingCall) error {
 	s.mu.Lock()
 	frozen := s.mu.frozen

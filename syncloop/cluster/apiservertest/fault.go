@@ -43,9 +43,9 @@ type activeFault struct {
 	requests int
 }
 
-// matches reports whether the fault affects a request: all its filters match, and it has not affected its
-// maximum number of requests.
-func (f *activeFault) matches(r *Request) bool {
+// matchesAndIsNotUsedUp reports whether the fault affects a request. All filters of the fault must match, and
+// it must have affected fewer requests than its maximum.
+func (f *activeFault) matchesAndIsNotUsedUp(r *Request) bool {
 	return (f.Times == 0 || f.requests < f.Times) && matchesFilter(f.Node, r.Node) && matchesFilter(f.Verb, r.Verb) &&
 		matchesFilter(f.Resource, r.Resource) && matchesFilter(f.Name, r.Name)
 }
@@ -90,7 +90,7 @@ func (s *Server) removeFaultAndExecuteWaiting(f *activeFault) {
 // fault. Without a match it returns a fault that does nothing.
 func (s *Server) chooseAndCountFaultLocked(r *Request) *activeFault {
 	for _, f := range s.mu.faults {
-		if f.matches(r) {
+		if f.matchesAndIsNotUsedUp(r) {
 			f.requests++
 			return f
 		}

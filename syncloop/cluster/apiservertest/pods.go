@@ -178,8 +178,8 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 	return nil
 }
 
-// isRemovalPending reports whether a pod is being deleted, has grace period zero and has no finalizers. Only
-// the removal of such a pod is left.
+// isRemovalPending reports whether a pod is being deleted, has grace period zero and has no finalizers. The
+// server only has to remove such a pod.
 func isRemovalPending(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
 }

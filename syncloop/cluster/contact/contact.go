@@ -81,9 +81,9 @@ func (c *Contact) Report(err error) {
 	}
 }
 
-// recordResult records whether the server has answered a call, and the error if it has not. If the call ends an
-// outage, it returns the subscribers to wake; but of many short outages in a row only the first wake them, and
-// then one per 15 seconds.
+// recordResult records whether the API server has answered a call, and the error if it has not. It returns the
+// subscribers to wake if the call ends an outage. Of many short outages in a row the first few wake the
+// subscribers, and then one outage per 15 seconds.
 func (c *Contact) recordResult(err error, answered bool, now time.Time) (toWake []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,8 +113,8 @@ func (c *Contact) recordResult(err error, answered bool, now time.Time) (toWake 
 	return slices.Clone(c.mu.subscribers)
 }
 
-// classifyResult reports whether the result of a call proves that the server is unavailable, or that it
-// answers. Both results are false if the call proves nothing, for example after a cancellation.
+// classifyResult reports whether the result of an API call proves that the server is unavailable, or that the
+// server answers. Both results are false if it proves neither, for example after a cancellation.
 func classifyResult(err error) (failure, answer bool) {
 	switch a := patch.AnswerToPatch(err); {
 	case errors.Is(err, context.Canceled):

@@ -43,7 +43,7 @@ func (r *followerRun[T]) listObjects(ctx context.Context, version string) error 
 		list, err = r.cfg.Feed.List(ctx, version)
 		return err
 	})
-	if !r.isStopped(ctx, err) {
+	if !r.hasContextOrExecutorEnded(ctx, err) {
 		r.updateMachineAndNotify(ctx, err, func(m *follow.Machine[T]) bool { return m.Listed(list, err, r.executor.Now()) })
 	}
 	return err
@@ -57,7 +57,7 @@ func (r *followerRun[T]) openWatchAndReportToMachine(ctx context.Context, opts a
 		return err
 	})
 	r.streamDeadline = r.executor.Now().Add(opts.Timeout + r.cfg.CallTimeout)
-	if !r.isStopped(ctx, err) {
+	if !r.hasContextOrExecutorEnded(ctx, err) {
 		r.updateMachineAndNotify(ctx, err, func(m *follow.Machine[T]) bool {
 			m.Watching(err, r.executor.Now())
 			return false
@@ -72,7 +72,7 @@ func (r *followerRun[T]) readEvent(ctx context.Context) error {
 	reading, cancel := r.executor.WithDeadline(ctx, r.streamDeadline)
 	defer cancel()
 	e, err := r.stream.Next(reading)
-	if r.isStopped(ctx, err) {
+	if r.hasContextOrExecutorEnded(ctx, err) {
 		return err
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *followerRun[T]) waitForRetry(ctx context.Context, s follow.Step) error 
 	} else {
 		err = r.executor.Sleep(ctx, s.Pause)
 	}
-	if !r.isStopped(ctx, err) {
+	if !r.hasContextOrExecutorEnded(ctx, err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.mu.machine.Waited(answered)
@@ -109,21 +109,22 @@ func (r *followerRun[T]) waitForRetry(ctx context.Context, s follow.Step) error 
 	return err
 }
 
-// callWithTimeout calls do with the call timeout, and reports to the Contact whether the server has answered.
+// callWithTimeout runs do, which calls the API server, with the call timeout. It reports to the Contact whether
+// the server has answered.
 func (r *followerRun[T]) callWithTimeout(ctx context.Context, do func(context.Context) error) error {
 	r.outages = r.cfg.Contact.State().Outages
 	bounded, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(r.cfg.CallTimeout))
 	defer cancel()
 	err := do(bounded)
-	if !r.isStopped(ctx, err) {
+	if !r.hasContextOrExecutorEnded(ctx, err) {
 		r.cfg.Contact.Report(err)
 	}
 	return err
 }
 
-// isStopped reports whether Run has to return, because ctx is done or the executor has crashed. The error of a
-// call then proves nothing.
-func (r *followerRun[T]) isStopped(ctx context.Context, err error) bool {
+// hasContextOrExecutorEnded reports whether Run has to return, because ctx is done or the executor has crashed.
+// The error of a call to the server then proves nothing.
+func (r *followerRun[T]) hasContextOrExecutorEnded(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil || errors.Is(err, executor.ErrCrashed)
 }
 

@@ -334,13 +334,13 @@ func (r *Reconciler) createMirrorPod(ctx context.Context, f Facts, n *nameState)
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
 	_, err := r.cfg.Server.Create(ctx, Build(f.Static, f.Node))
-	if r.reportResult(err) == nil || !apierrors.IsAlreadyExists(err) {
+	if r.reportAndReturnError(err) == nil || !apierrors.IsAlreadyExists(err) {
 		r.recordServerRefusalOncePerUID(n, f, err)
 		return err
 	}
 	found, err := r.cfg.Server.Get(ctx, f.Static.Namespace, f.Static.Name)
 	switch {
-	case r.reportResult(err) != nil:
+	case r.reportAndReturnError(err) != nil:
 		return err
 	case !podmanager.IsMirrorPod(found):
 		r.reportNameTakenOnce(n, f.Static)
@@ -376,15 +376,16 @@ var (
 func (r *Reconciler) deleteMirrorPod(ctx context.Context, mirror *v1.Pod) error {
 	ctx, cancel := r.executor.WithDeadline(ctx, r.executor.Now().Add(requestTimeout))
 	defer cancel()
-	err := r.reportResult(r.cfg.Server.Delete(ctx, apiserver.PodRef{Namespace: mirror.Namespace, Name: mirror.Name, UID: mirror.UID}, new(int64)))
+	err := r.reportAndReturnError(r.cfg.Server.Delete(ctx, apiserver.PodRef{Namespace: mirror.Namespace, Name: mirror.Name, UID: mirror.UID}, new(int64)))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
 	return err
 }
 
-// reportResult calls Config.RequestDone with the error of a request, and returns the error.
-func (r *Reconciler) reportResult(err error) error {
+// reportAndReturnError calls Config.RequestDone with the error of a request, which may be nil, and returns the
+// error unchanged.
+func (r *Reconciler) reportAndReturnError(err error) error {
 	r.cfg.RequestDone(err)
 	return err
 }

@@ -183,9 +183,10 @@ func (a *Agent) storeReadNodeAndNotify(node *v1.Node, readAt time.Time) {
 }
 
 // storeNodeAndNotify stores a Node object from the server, marks the node as registered, records events for its
-// changes, handles a new UID, and calls Hooks.Changed. ownWrite means that the object is the response to a
-// write of this agent. An older object than such a response is ignored, unless it was read later: then the
-// server was restored from a backup, and the last sent status counts as unknown.
+// changes, handles a new UID, and calls Hooks.Changed. ownWrite says that the object is the response to a write
+// of this agent. It ignores an object that is older than the last such response, unless the object was read
+// later. In that case the server was restored from a backup, and the status that was sent last counts as
+// unknown.
 func (a *Agent) storeNodeAndNotify(node *v1.Node, readAt time.Time, ownWrite bool) {
 	a.mu.Lock()
 	before := a.mu.node
@@ -277,8 +278,9 @@ func isOlderVersion(candidate, than string) bool {
 	return err == nil && order < 0
 }
 
-// reportResult calls Hooks.RequestDone with the error of a request, and returns the error.
-func (a *Agent) reportResult(err error) error {
+// reportAndReturnError calls Hooks.RequestDone with the error of a request, which may be nil, and returns the
+// error unchanged.
+func (a *Agent) reportAndReturnError(err error) error {
 	a.cfg.Hooks.RequestDone(err)
 	return err
 }

@@ -28,9 +28,10 @@ type record struct {
 	outagesBegun   int           // outages that had begun when the server last showed or returned the pod
 }
 
-// storeState stores the newest pod that the server has sent. fromOwnWrite means that the pod is the response to
-// this sink's write. outagesBegun is the number of outages of the server that had begun at that time.
-func (r *record) storeState(pod *v1.Pod, fromOwnWrite bool, outagesBegun int) {
+// storeNewestPodOfServer stores the newest pod that the server has sent. fromOwnWrite says that the pod is the
+// response to this sink's write. outagesBegun is the number of outages of the server that had begun at that
+// time.
+func (r *record) storeNewestPodOfServer(pod *v1.Pod, fromOwnWrite bool, outagesBegun int) {
 	r.server, r.fromOwnWrite, r.outagesBegun = pod, fromOwnWrite, outagesBegun
 }
 
@@ -68,7 +69,7 @@ func (r *record) storeShownPodUnlessOld(pod *v1.Pod, outagesBegun int) (changed 
 		r.fromOwnWrite, r.outagesBegun = false, outagesBegun
 		return false
 	}
-	r.storeState(pod, false, outagesBegun)
+	r.storeNewestPodOfServer(pod, false, outagesBegun)
 	if order < 0 {
 		r.deleteAccepted = false // The restored server has lost the deletion.
 	}
@@ -181,7 +182,7 @@ func (s *Sink) recordPatchedPod(uid types.UID, pod *v1.Pod) {
 	}
 	r.statusUnknown = false
 	if r.compareVersion(pod) > 0 {
-		r.storeState(pod, true, outages)
+		r.storeNewestPodOfServer(pod, true, outages)
 	}
 	if r.wanted != nil {
 		r.residue, _ = patch.PodStatus(uid, &pod.Status, r.wanted)
@@ -224,11 +225,11 @@ func (s *Sink) recordReadPod(uid types.UID, pod *v1.Pod) (samePod bool) {
 	r.statusUnknown = false
 	switch order := r.compareVersion(pod); {
 	case order > 0:
-		r.storeState(pod, true, outages)
+		r.storeNewestPodOfServer(pod, true, outages)
 	case order == 0:
 		r.outagesBegun = outages
 	case r.server.ResourceVersion == r.patchVersion || r.outagesBegun != outages:
-		r.storeState(pod, false, outages)
+		r.storeNewestPodOfServer(pod, false, outages)
 		r.deleteAccepted = false
 	}
 	return true

@@ -90,7 +90,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		return fmt.Errorf("%w: the static pod has no mirror pod", status.ErrNotYet)
 	}
 	if s.hasServerLostDeletion(&u, ref.UID) {
-		if err := s.refreshPod(ctx, ref); err != nil {
+		if err := s.rereadOrForgetPod(ctx, ref); err != nil {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (s *Sink) Send(ctx context.Context, u status.Update) error {
 		return nil
 	}
 	if s.hasOutageBegunSinceLastSeen(ref.UID) {
-		if err := s.refreshPod(ctx, ref); err != nil || !s.needsFinalDelete(ref.UID, u.Finished) {
+		if err := s.rereadOrForgetPod(ctx, ref); err != nil || !s.needsFinalDelete(ref.UID, u.Finished) {
 			return err
 		}
 	}
@@ -218,9 +218,9 @@ func (s *Sink) getPodAndReport(ctx context.Context, ref apiserver.PodRef) (*v1.P
 	return pod, err
 }
 
-// refreshPod reads the pod from the server and stores it. If the server does not have the pod with this UID, it
-// forgets the pod and returns nil.
-func (s *Sink) refreshPod(ctx context.Context, ref apiserver.PodRef) error {
+// rereadOrForgetPod reads the pod from the server and stores it. If the server does not have the pod with this
+// UID, it forgets the pod and returns nil. It returns any other error of the read.
+func (s *Sink) rereadOrForgetPod(ctx context.Context, ref apiserver.PodRef) error {
 	pod, err := s.getPodAndReport(ctx, ref)
 	if err == nil && s.recordReadPod(ref.UID, pod) {
 		return nil

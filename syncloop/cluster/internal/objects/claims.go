@@ -140,8 +140,8 @@ func (s *Claims) readAndCheckVolume(ctx context.Context, pod *v1.Pod, v *v1.Volu
 	return b, nil
 }
 
-// callAndReportContact calls the server, reports the result to the Contact, which tracks whether the server
-// answers, and returns the result.
+// callAndReportContact calls the API server and returns the result. It also reports the result to the Contact,
+// which tracks whether the server answers.
 func callAndReportContact[T any](s *Claims, call func() (T, error)) (T, error) {
 	answer, err := call()
 	s.cfg.Contact.Report(err)

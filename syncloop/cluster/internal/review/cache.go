@@ -22,17 +22,17 @@ type entry[V any] struct {
 	expires time.Time
 }
 
-// get returns the value of a key. ok is false if there is none or it has expired.
-func (c *cache[K, V]) get(key K, now time.Time) (value V, ok bool) {
+// getUnlessExpired returns the value of a key. ok is false if the key has no value or the value has expired.
+func (c *cache[K, V]) getUnlessExpired(key K, now time.Time) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, ok := c.mu.kept[key]
 	return k.value, ok && now.Before(k.expires)
 }
 
-// put stores a value for the time ttl. If the cache is full, it first removes the expired entries, and then
-// arbitrary ones until there is room.
-func (c *cache[K, V]) put(key K, value V, ttl time.Duration, now time.Time) {
+// putAndEvictIfFull stores a value for the time ttl. If the cache is full, it first removes the expired
+// entries. If there is still no room, it removes arbitrary entries.
+func (c *cache[K, V]) putAndEvictIfFull(key K, value V, ttl time.Duration, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mu.kept) >= c.maxEntries {

@@ -106,7 +106,7 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 		return user, false, nil
 	}
 	key := sha256.Sum256([]byte(token))
-	if known, ok := r.tokens.get(key, r.executor.Now()); ok {
+	if known, ok := r.tokens.getUnlessExpired(key, r.executor.Now()); ok {
 		return known.user, known.ok, nil
 	}
 	answer, err := requestReviewWithRetries(request.Context(), r, r.cfg.Reviews.CreateTokenReview, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}})
@@ -120,7 +120,7 @@ func (r *Reviewer) Authenticate(request *http.Request) (user authenticationv1.Us
 	case answer.Status.Error != "":
 		ttl = uncertainTTL
 	}
-	r.tokens.put(key, known, ttl, r.executor.Now())
+	r.tokens.putAndEvictIfFull(key, known, ttl, r.executor.Now())
 	return known.user, known.ok, nil
 }
 
@@ -170,7 +170,7 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 	if err != nil {
 		return false, "", fmt.Errorf("review: %w", err)
 	}
-	if known, ok := r.decisions.get(string(question), r.executor.Now()); ok {
+	if known, ok := r.decisions.getUnlessExpired(string(question), r.executor.Now()); ok {
 		return known.allowed, known.reason, nil
 	}
 	answer, err := requestReviewWithRetries(ctx, r, r.cfg.Reviews.CreateSubjectAccessReview, &authorizationv1.SubjectAccessReview{Spec: spec})
@@ -183,7 +183,7 @@ func (r *Reviewer) Authorize(ctx context.Context, user authenticationv1.UserInfo
 		ttl = allowedTTL
 	}
 	if len(question) <= maxKeyBytes {
-		r.decisions.put(string(question), known, ttl, r.executor.Now())
+		r.decisions.putAndEvictIfFull(string(question), known, ttl, r.executor.Now())
 	}
 	return known.allowed, known.reason, nil
 }

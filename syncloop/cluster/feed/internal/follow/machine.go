@@ -113,16 +113,16 @@ func (m *Machine[T]) Next(random float64) Step {
 			s.Options.ResourceVersion = m.version
 		}
 	case Wait:
-		pause := m.backoff()
+		pause := m.pauseAfterFailures()
 		s.Pause = max(m.retryAfter, pause+time.Duration(random*float64(pause)))
 		s.UntilAnswer = m.unreachable || m.forbidden
 	}
 	return s
 }
 
-// backoff returns the pause after the failures so far, without the random part. It is shorter for the first
-// attempts that the server forbids before the first list succeeds.
-func (m *Machine[T]) backoff() time.Duration {
+// pauseAfterFailures returns the pause after the failures so far, without the random part. It is shorter for
+// the first attempts that the server forbids before the first list succeeds.
+func (m *Machine[T]) pauseAfterFailures() time.Duration {
 	n := m.failures - 1
 	if m.forbidden && m.synced.IsZero() {
 		if n < earlyForbiddenAttempts {
@@ -153,7 +153,7 @@ func (m *Machine[T]) Listed(list apiserver.List[T], err error, now time.Time) bo
 	}
 	fresh := newTable[T]()
 	for _, o := range list.Items {
-		fresh.put(o)
+		fresh.putUnlessSameVersion(o)
 	}
 	m.do, m.listNewest, m.lastEvent = Watch, false, now
 	return m.replaceObjects(fresh, list.ResourceVersion, now)
@@ -198,20 +198,20 @@ func (m *Machine[T]) applyEvent(e apiserver.Event[T]) (changed bool) {
 	switch e.Type {
 	case apiserver.Added, apiserver.Modified:
 		before, ok := into.get(objectKey(e.Object))
-		if !into.put(e.Object) {
+		if !into.putUnlessSameVersion(e.Object) {
 			return false
 		}
 		if ok && before.GetUID() != e.Object.GetUID() {
-			noted.add(Change[T]{Object: before, Gone: true}, into.len())
+			noted.addOrDiscardAllChanges(Change[T]{Object: before, Gone: true}, into.len())
 		}
-		noted.add(Change[T]{Object: e.Object}, into.len())
+		noted.addOrDiscardAllChanges(Change[T]{Object: e.Object}, into.len())
 		return true
 	case apiserver.Deleted:
 		before, _ := into.get(objectKey(e.Object))
-		if !into.remove(e.Object) {
+		if !into.removeUnlessNameTakenByOther(e.Object) {
 			return false
 		}
-		noted.add(Change[T]{Object: before, Gone: true}, into.len())
+		noted.addOrDiscardAllChanges(Change[T]{Object: before, Gone: true}, into.len())
 		return true
 	}
 	return false

@@ -17,10 +17,10 @@ type changeLog[T metav1.Object] struct {
 // minKeptChanges is the minimum number of changes that are kept.
 const minKeptChanges = 64
 
-// add appends a change of a collection that has the given number of objects. If the log has as many changes as
-// the collection has objects, and at least minKeptChanges, add discards all changes and marks the log as
-// incomplete, so that the log takes no more memory than the collection.
-func (n *changeLog[T]) add(c Change[T], objects int) {
+// addOrDiscardAllChanges appends a change of a collection that has the given number of objects. If the log has
+// as many changes as the collection has objects, and at least minKeptChanges, it discards all changes and marks
+// the log as incomplete. The log thus takes no more memory than the collection.
+func (n *changeLog[T]) addOrDiscardAllChanges(c Change[T], objects int) {
 	switch {
 	case n.incomplete:
 	case len(n.changes) >= max(objects, minKeptChanges):

@@ -48,8 +48,9 @@ func (t *table[T]) get(k key) (o T, ok bool) {
 	return o, ok
 }
 
-// put adds or replaces an object. It returns false if the table has the same version of the object already.
-func (t *table[T]) put(o T) (changed bool) {
+// putUnlessSameVersion adds or replaces an object. It returns false and changes nothing if the table has the
+// same version of the object already.
+func (t *table[T]) putUnlessSameVersion(o T) (changed bool) {
 	i, ok := t.index[objectKey(o)]
 	switch {
 	case !ok:
@@ -68,8 +69,9 @@ func isSameState(a, b metav1.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && b.GetResourceVersion() != ""
 }
 
-// remove removes an object. It returns false if the object does not exist, or if another object has its name.
-func (t *table[T]) remove(o T) (removed bool) {
+// removeUnlessNameTakenByOther removes an object. It returns false and removes nothing if the object does not
+// exist, or if another object has its name.
+func (t *table[T]) removeUnlessNameTakenByOther(o T) (removed bool) {
 	i, ok := t.index[objectKey(o)]
 	if !ok || t.slots[i].object.GetUID() != o.GetUID() {
 		return false
