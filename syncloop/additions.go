@@ -71,8 +71,8 @@ type addition struct {
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// withAllocatedResourcesIfRunning returns a pod that an earlier agent has started with the resources that this
-// agent has saved for it, and any other pod as it is.
+// withAllocatedResourcesIfRunning returns a pod that an earlier process of the agent has started with the
+// resources that were saved for it. It returns any other pod unchanged.
 func (a *addition) withAllocatedResourcesIfRunning(pod *v1.Pod) *v1.Pod {
 	if !a.earlierPods[pod.UID] && !a.running[pod.UID] {
 		return pod
@@ -107,9 +107,10 @@ func (a *addition) addPod(pod *v1.Pod) {
 	}
 }
 
-// restoreTerminalStatusAndAdmit gives the pod the terminal status that an earlier agent has saved, if any, and
-// stores that version in the manager. It then admits, rejects or defers the pod, and returns the pod with its
-// status. It returns an error if TerminalStatus, a rule or an admission handler panics.
+// restoreTerminalStatusAndAdmit gives the pod the terminal status that an earlier process of the agent has
+// saved, if there is one, and stores that pod in the manager. It then admits, rejects or defers the pod, and
+// returns the pod with its status. It returns an error if TerminalStatus, a rule or an admission handler
+// panics.
 func (a *addition) restoreTerminalStatusAndAdmit(pod *v1.Pod) (*v1.Pod, error) {
 	pod, err := a.withSavedTerminalStatus(pod)
 	if err != nil {
@@ -121,8 +122,8 @@ func (a *addition) restoreTerminalStatusAndAdmit(pod *v1.Pod) (*v1.Pod, error) {
 	return pod, a.admitAndStartWorker(pod)
 }
 
-// withSavedTerminalStatus returns a copy of the pod with the terminal status that an earlier agent has saved.
-// It returns the pod itself if none is saved or the pod's own status is terminal.
+// withSavedTerminalStatus returns a copy of the pod with the terminal status that an earlier process of the
+// agent has saved. It returns the pod itself if none is saved, or if the pod's own status is terminal.
 func (a *addition) withSavedTerminalStatus(pod *v1.Pod) (*v1.Pod, error) {
 	status, ok, err := a.readTerminalStatus(pod)
 	if err != nil || !ok || podstatus.IsTerminal(pod.Status.Phase) {
@@ -142,9 +143,9 @@ func (a *addition) readTerminalStatus(pod *v1.Pod) (status v1.PodStatus, ok bool
 }
 
 // admitAndStartWorker clears an earlier rejection or wait of the UID, decides about the pod, and starts its
-// worker if the pod is admitted. A deleted or terminal pod, and a pod that an earlier agent has started, get a
-// worker without admission. While the node is Closed (it drains or shuts down), all but deleted and terminal
-// pods are rejected or terminated. (AD-8, I42)
+// worker if the pod is admitted. A deleted or terminal pod gets a worker without admission. A pod that an
+// earlier process of the agent has started also gets a worker without admission. While the node is Closed (it
+// drains or shuts down), all pods that are neither deleted nor terminal are rejected or terminated. (AD-8, I42)
 func (a *addition) admitAndStartWorker(pod *v1.Pod) error {
 	a.clearRejection(pod.UID)
 	a.stopWaiting(pod.UID)
@@ -176,8 +177,8 @@ func (h *Handlers) startWorker(pod *v1.Pod) {
 	h.updateWorker(podworkers.SyncPodCreate, pod, mirror)
 }
 
-// skipsAdmission reports whether a pod gets a worker without admission: it is deleted or has a terminal phase,
-// so it starts no container (SL-18).
+// skipsAdmission reports whether a pod gets a worker without admission. It returns true for a pod that is
+// deleted or has a terminal phase, because such a pod starts no container (SL-18).
 func skipsAdmission(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil || podstatus.IsTerminal(pod.Status.Phase)
 }

@@ -29,7 +29,7 @@ func AdmitRule(rule allocation.Rule) PodAdmitHandler {
 
 // Admit implements PodAdmitHandler.
 func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
-	pod := allocationPod(r.chain, attrs.Pod)
+	pod := toAllocationPod(r.chain, attrs.Pod)
 	if attrs.snapshot == nil || !r.chain.HasOnlyBuiltInRules() {
 		return Refused(r.chain.Check(0, &pod, newSnapshotOfPods(r.chain, attrs.OtherPods))...)
 	}
@@ -39,9 +39,9 @@ func (r ruleHandler) Admit(attrs PodAdmitAttributes) PodAdmitResult {
 	return result
 }
 
-// allocationPod converts a pod to the form in which the allocation table stores pods: with its resource
-// requests, host ports and full name, and with what rules of the host program count for it.
-func allocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
+// toAllocationPod converts a pod to the form in which the allocation table stores pods. That form has the pod's
+// resource requests, host ports and full name, and what the rules of the host program count for it.
+func toAllocationPod(chain *allocation.Chain, pod *v1.Pod) allocation.Pod {
 	return chain.Pod(pod, pod.Annotations[podmanager.ConfigSourceAnnotation], podmanager.IsStaticPod(pod))
 }
 
@@ -53,7 +53,7 @@ func newSnapshotOfPods(chain *allocation.Chain, pods []*v1.Pod) allocation.Snaps
 		if pod == nil {
 			pod = &v1.Pod{} // A nil pod counts as a pod without claims.
 		}
-		all[i] = allocationPod(chain, pod)
+		all[i] = toAllocationPod(chain, pod)
 	}
 	return chain.NewSnapshot(all...)
 }

@@ -16,9 +16,9 @@ import (
 // An earlier agent has started the pods that run when this agent starts. They get their workers before new
 // pods are admitted.
 
-// runsWithoutWorker reports whether the UID of a pod is in running and has no worker. An earlier agent has then
-// started the pod. Such a pod needs no admission, because a restart of the agent must not terminate running
-// pods (I35, I42).
+// runsWithoutWorker reports whether the UID of a pod is in running and has no worker. An earlier process of the
+// agent has then started the pod. Such a pod needs no admission, because a restart of the agent must not
+// terminate running pods (I35, I42).
 func (v nodeView) runsWithoutWorker(pod *v1.Pod, running map[types.UID]bool) bool {
 	return running[pod.UID] && !v.config.Workers.View(pod.UID).Known
 }

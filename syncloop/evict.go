@@ -31,9 +31,9 @@ type eviction struct {
 	completions []*podworkers.Completion // one for each caller
 }
 
-// terminalStatus returns the status Failed for an evicted pod, with the reason, message and condition of the
-// first eviction request.
-func (e *eviction) terminalStatus(pod *v1.Pod) v1.PodStatus {
+// statusOfEvictedPod returns the status Failed for an evicted pod, with the reason, message and condition of
+// the first eviction request.
+func (e *eviction) statusOfEvictedPod(pod *v1.Pod) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: e.first.Reason, Message: e.first.Message, Conditions: []v1.PodCondition{e.first.Condition},
 		QOSClass: podstatus.QOSClass(pod),
@@ -91,7 +91,7 @@ func (p *unstartedPods) failIfEvicted(pod *v1.Pod) (evicted bool) {
 	if e == nil {
 		return false
 	}
-	p.storeRejectionAndPublishStatus(pod, e.terminalStatus(pod))
+	p.storeRejectionAndPublishStatus(pod, e.statusOfEvictedPod(pod))
 	e.resolveCompletions(p.checkNotRunning(pod.UID))
 	return true
 }

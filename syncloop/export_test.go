@@ -37,7 +37,7 @@ func text(s allocation.Sums) string {
 	}
 	slices.Sort(uids)
 	cpu, port := s.Requested(v1.ResourceCPU), false
-	one := allocationPod(allocation.NewChain(), withPort(80))
+	one := toAllocationPod(allocation.NewChain(), withPort(80))
 	s.Holders(one.Claims.Keys[1], func(allocation.Holder) bool { port = true; return true })
 	return fmt.Sprintf("%s: cpu %d, port 80 %t", strings.Join(uids, " "), cpu.MilliValue(), port)
 }

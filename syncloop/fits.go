@@ -148,7 +148,7 @@ func (s *Scheduling) decideAboutAssumedPods() {
 			return
 		}
 		verdict, _ := s.decideAboutPod(pod)
-		one := allocationPod(s.chain.rules, pod) // This calls rules of the host program, so no lock is held.
+		one := toAllocationPod(s.chain.rules, pod) // This calls rules of the host program, so no lock is held.
 		s.mu.Lock()
 		s.mu.CountAssumed(one, s.config.waitRank(pod), verdict)
 		s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Scheduling) decideAboutPod(pod *v1.Pod, terminated ...types.UID) (alloc
 	if s.config.Closed() {
 		return allocation.Rejected, rejectedByShutdown.Reasons
 	}
-	one, list := allocationPod(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, needsOtherPods)
+	one, list := toAllocationPod(s.chain.rules, pod), slices.ContainsFunc(s.chain.handlers, needsOtherPods)
 	s.mu.Lock()
 	beside := s.mu.SnapshotFor(&one, s.config.waitRank(pod), list, terminated...)
 	s.mu.Unlock()

@@ -11,8 +11,8 @@ type graces struct {
 }
 
 // newGraces returns graces in which no source has started its grace. The grace of a source is the time after
-// its first complete list in which it may still name pods that an earlier agent has started. A negative
-// duration counts as zero.
+// its first complete list in which it may still name pods that an earlier process of the agent has started. A
+// negative duration counts as zero.
 func newGraces(grace time.Duration) graces {
 	return graces{grace: max(grace, 0), completeSince: make(map[string]time.Time)}
 }

@@ -127,7 +127,7 @@ func (l *Loop) Step(ctx context.Context) (next time.Time, timed bool) {
 	l.storeProbeResultsAndSyncPods(ctx)
 	l.requested = l.syncRequests.TakeAll(l.requested[:0])
 	for _, request := range l.requested {
-		l.syncPod(ctx, request.UID)
+		l.syncPodIfDesired(ctx, request.UID)
 	}
 	next, timed = l.terminateExpiredPods()
 	if at, due := l.handleWaitingPods(ctx); due && (!timed || at.Before(next)) {
@@ -338,8 +338,8 @@ func (l *Loop) requestDeadlineUpdates(updates []podmanager.PodUpdate) {
 	}
 }
 
-// callHandler calls a handler with pods; it does nothing without pods. After a panic it logs the error and
-// requests housekeeping, which compares all pods and so makes up for the lost call.
+// callHandler calls a handler with pods. It does nothing without pods. After a panic of the handler it logs the
+// error and requests housekeeping, which compares all pods and so replaces the failed call.
 func (l *Loop) callHandler(ctx context.Context, call string, handler func(context.Context, []*v1.Pod), pods []*v1.Pod) {
 	if len(pods) == 0 {
 		return
@@ -361,8 +361,8 @@ func (l *Loop) requestHousekeepingAndSyncChangedPods(ctx context.Context, change
 	}
 }
 
-// syncPod calls HandlePodSyncs for the pod with the UID, if it is desired.
-func (l *Loop) syncPod(ctx context.Context, uid types.UID) {
+// syncPodIfDesired calls HandlePodSyncs for the pod with the UID. It does nothing if the pod is not desired.
+func (l *Loop) syncPodIfDesired(ctx context.Context, uid types.UID) {
 	if pod, ok := l.config.Desired.GetPodByUID(uid); ok {
 		l.callHandler(ctx, "HandlePodSyncs", l.config.Handler.HandlePodSyncs, []*v1.Pod{pod})
 	}

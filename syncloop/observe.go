@@ -97,7 +97,7 @@ func (s *podStates) updatePodAllocation(uid types.UID) {
 	case s.isWaitingInTable(uid):
 	case wanted && s.isAdmittedAndNotTerminating(pod, view):
 		if has, ok := s.table.StayingPod(uid); !ok || has.Pod != pod {
-			s.table.SetStaying(allocationPod(s.chain.rules, pod))
+			s.table.SetStaying(toAllocationPod(s.chain.rules, pod))
 		}
 	default:
 		s.table.Remove(uid)
@@ -110,9 +110,9 @@ func (s *podStates) isWaitingInTable(uid types.UID) bool {
 	return state == allocation.Waiting
 }
 
-// isAdmittedAndNotTerminating reports whether addPods has decided about a pod, the pod was not rejected, does
-// not wait and has not stopped, and its worker does not terminate it. It also returns true for a UID whose
-// worker terminates the earlier pod and then starts this one.
+// isAdmittedAndNotTerminating reports whether a pod may run: addPods has admitted it, it has not stopped, and
+// its worker does not terminate it. It returns false for a pod that was rejected or waits for admission. It
+// also returns true for a UID whose worker terminates the earlier pod and then starts this pod.
 func (s *podStates) isAdmittedAndNotTerminating(pod *v1.Pod, view lifecycle.View) bool {
 	if s.readRecord(pod.UID).undecided || !s.isActiveNotRejectedOrWaiting(pod) {
 		return false
@@ -147,7 +147,7 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 	if !r.orphanGraceEnd.IsZero() {
 		s.setOrphanGraceEnd(uid, time.Time{})
 	}
-	if previous := s.shared.get(uid).terminating; previous != nil {
+	if previous := s.shared.copyOfEntryOrZero(uid).terminating; previous != nil {
 		s.shared.updateEntry(uid, func(p *sharedPod) { p.terminating = nil })
 	}
 }
@@ -158,7 +158,7 @@ func (s *podStates) updateTermination(uid types.UID, view lifecycle.View, desire
 func (s *podStates) allocationPodOfTerminating(uid types.UID, from allocation.ClaimsFrom) allocation.Pod {
 	switch from {
 	case allocation.FromWorker:
-		return allocationPod(s.chain.rules, s.readRecord(uid).lastSpec)
+		return toAllocationPod(s.chain.rules, s.readRecord(uid).lastSpec)
 	case allocation.FromRuntime:
 		return s.allocationPodOfOrphan(s.lastShownPod(uid))
 	}

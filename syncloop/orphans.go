@@ -92,10 +92,10 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) (deferred bool) {
 	return true
 }
 
-// killBlockingOrphansAndRequestHousekeepingIfDue works on orphans, which are running pods of an earlier agent
-// that no source has named and whose kill waits. It kills those that block another pod, and requests
-// housekeeping if the wait of another has ended. It returns the earliest end of a wait; timed is false without
-// one. After the orphan grace of all sources it does nothing.
+// killBlockingOrphansAndRequestHousekeepingIfDue kills each orphan that blocks another pod. An orphan is a
+// running pod that an earlier process of the agent started and no source has named, and whose kill waits. If
+// the wait of another orphan has ended, it requests housekeeping. It returns the earliest end of a wait; timed
+// is false if no orphan waits. After the orphan grace of all sources it does nothing.
 func (o *orphans) killBlockingOrphansAndRequestHousekeepingIfDue() (next time.Time, timed bool) {
 	if o.over.Load() {
 		return time.Time{}, false

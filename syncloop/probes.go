@@ -52,11 +52,11 @@ type probeResults struct {
 
 // AddProbeResult stores a probe result for the next step. A newer result of the same probe replaces an older
 // one. It never blocks, and any goroutine may call it.
-func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.add(r) }
+func (l *Loop) AddProbeResult(r ProbeResult) { l.probes.storeResultAndWakeLoop(r) }
 
-// add stores a probe result and wakes the loop. The result replaces an earlier one of the same probe and
-// container that the loop has not handled yet.
-func (p *probeResults) add(r ProbeResult) {
+// storeResultAndWakeLoop stores a probe result and wakes the loop. The result replaces an earlier one of the
+// same probe and container that the loop has not handled yet.
+func (p *probeResults) storeResultAndWakeLoop(r ProbeResult) {
 	key := probeKey{r.UID, r.ContainerID, r.Probe}
 	p.mu.Lock()
 	if p.mu.newest == nil {
@@ -70,8 +70,8 @@ func (p *probeResults) add(r ProbeResult) {
 	p.wake()
 }
 
-// takeAll returns the newest result of each probe and removes all of them. They are in the order in which the
-// probes first reported.
+// takeAll returns the newest result of each probe and removes all of them. The results are in the order in
+// which the probes first reported. It returns nil if there are none.
 func (p *probeResults) takeAll() []ProbeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,6 +100,6 @@ func (l *Loop) storeProbeResultsAndSyncPods(ctx context.Context) {
 		case r.Probe == Startup && l.config.Readiness != nil:
 			l.config.Readiness.SetContainerStartup(r.UID, r.ContainerID, r.Success)
 		}
-		l.syncPod(ctx, r.UID)
+		l.syncPodIfDesired(ctx, r.UID)
 	}
 }

@@ -164,8 +164,8 @@ func (t *sharedPods) updateEntry(uid types.UID, modify func(p *sharedPod)) {
 	}
 }
 
-// get returns a copy of the entry of a UID, or the zero entry if there is none.
-func (t *sharedPods) get(uid types.UID) sharedPod {
+// copyOfEntryOrZero returns a copy of the entry of a UID. It returns the zero entry if there is none.
+func (t *sharedPods) copyOfEntryOrZero(uid types.UID) sharedPod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.mu.pods[uid]; p != nil {
@@ -239,7 +239,8 @@ func (t *sharedPods) stopEvictions() (left []*eviction) {
 	return left
 }
 
-// evictedUIDs returns the sorted UIDs of the waiting pods whose eviction the loop has not handled.
+// evictedUIDs returns the sorted UIDs of the waiting pods whose eviction the loop has not handled. It returns
+// nil if there are none.
 func (t *sharedPods) evictedUIDs() []types.UID {
 	t.mu.Lock()
 	none := t.mu.evicted == 0
@@ -261,7 +262,7 @@ func (t *sharedPods) takeRecheck() (requested bool) {
 // Deferred returns why a pod waits for its admission, and false if it does not wait. Any goroutine may call
 // it.
 func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
-	if d := h.shared.get(uid).deferral; d != nil {
+	if d := h.shared.copyOfEntryOrZero(uid).deferral; d != nil {
 		return *d, true
 	}
 	return Deferral{}, false
@@ -269,7 +270,7 @@ func (h *Handlers) Deferred(uid types.UID) (Deferral, bool) {
 
 // IsRefused reports whether a desired pod was rejected, so that it has no worker. A worker with its UID
 // terminates a previous incarnation. Any goroutine may call it.
-func (h *Handlers) IsRefused(uid types.UID) bool { return h.shared.get(uid).refused }
+func (h *Handlers) IsRefused(uid types.UID) bool { return h.shared.copyOfEntryOrZero(uid).refused }
 
 // Recheck makes the loop decide again about each waiting pod, because the node has changed. It never blocks,
 // and any goroutine may call it.

@@ -23,7 +23,7 @@ type TerminatingPod struct {
 
 // TerminatingPod returns one pod of TerminatingPods. Any goroutine may call it.
 func (h *Handlers) TerminatingPod(uid types.UID) (TerminatingPod, bool) {
-	if p := h.shared.get(uid).terminating; p != nil {
+	if p := h.shared.copyOfEntryOrZero(uid).terminating; p != nil {
 		return *p, true
 	}
 	return TerminatingPod{}, false

@@ -63,7 +63,7 @@ type waitingPod struct {
 // not nil if a panic of a rule or handler leaves the pod without a decision.
 func (h *Handlers) admitRejectOrDeferPod(pod *v1.Pod) (admitted bool, err error) {
 	now := h.config.Clock.Now()
-	effects, err := h.answerHandlerQuestions(h.table.Add(allocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)
+	effects, err := h.answerHandlerQuestions(h.table.Add(toAllocationPod(h.chain.rules, pod), h.config.mayWaitWithoutLimit(pod), now, nil), now)
 	for _, e := range effects { // There is exactly one.
 		switch e.Kind {
 		case allocation.Wait:
@@ -215,7 +215,7 @@ func (p *unstartedPods) waitMessage(effect allocation.Effect) string {
 // table decides about it again later.
 func (p *unstartedPods) updateWaitingPod(pod *v1.Pod) {
 	p.readRecord(pod.UID).waiter.pod = pod
-	p.table.SetStaying(allocationPod(p.chain.rules, pod))
+	p.table.SetStaying(toAllocationPod(p.chain.rules, pod))
 }
 
 // stopWaiting ends the wait of a pod for admission: it removes the pod from the waiting pods and from the

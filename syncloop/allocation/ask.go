@@ -121,7 +121,7 @@ func (t *Table) openNextDecision() (opened bool) {
 			return true
 		}
 		// The pod still does not fit, so no rule is asked. This costs only a few additions.
-		p.others.after.subtract(w.claimed)
+		p.others.after.mustSubtractInPlace(w.claimed)
 		p.index++
 	}
 	t.review = nil
@@ -130,8 +130,9 @@ func (t *Table) openNextDecision() (opened bool) {
 }
 
 // openDecision starts a decision about a pod, which replaces the open decision, and returns it. The decision
-// counts the given admitted and waiting pods, and the terminating pods except one with the same UID. It
-// searches the pods that the pod has to wait for, unless the ones found earlier are all still terminating.
+// counts the given admitted and waiting pods, and the terminating pods except one with the same UID. If all
+// pods for which the pod had to wait before are still terminating, it keeps them. In any other case it searches
+// them again.
 func (t *Table) openDecision(w *waiter, staying *waitOrderPrefix) *job {
 	j := &t.job // Only one decision is open at a time.
 	*j = job{w: w, chainIndex: -1, revision: t.revision}
@@ -243,7 +244,7 @@ func (t *Table) applyArrivalDecision(j *job, now time.Time, effects []Effect) []
 	w, uid := j.w, j.w.pod.UID
 	t.arrivals = t.arrivals[1:]
 	t.storeAnswerAndWaitLimit(j, now)
-	t.recordChange(uid, inStaying)
+	t.recordChangeForUsage(uid, inStaying)
 	if j.answer.Fault {
 		t.setState(uid, Unknown, nil)
 		return append(effects, Effect{Kind: Postpone, UID: uid, Answer: j.answer})
@@ -279,7 +280,7 @@ func (t *Table) applyReviewDecision(j *job, now time.Time, effects []Effect) []E
 	if j.verdict == Waiting && w.isWaitLimitOver(now) {
 		j.verdict, w.blockers = Rejected, nil
 	}
-	t.review.others.after.subtract(w.claimed)
+	t.review.others.after.mustSubtractInPlace(w.claimed)
 	switch j.verdict {
 	case Waiting:
 		t.review.index++
@@ -295,7 +296,7 @@ func (t *Table) applyReviewDecision(j *job, now time.Time, effects []Effect) []E
 	}
 	t.decrementImpatient(w)
 	t.waiting = slices.Delete(t.waiting, t.review.index, t.review.index+1)
-	t.recordChange(uid, inStaying)
+	t.recordChangeForUsage(uid, inStaying)
 	return append(effects, w.effectFor(j.verdict))
 }
 

@@ -44,8 +44,8 @@ type Key struct {
 // keyID is the part of a Key that identifies the thing.
 type keyID struct{ kind, space, name string }
 
-// id returns the part of the key that identifies the claimed thing: the key without its Value.
-func (k Key) id() keyID { return keyID{k.Kind, k.Space, k.Name} }
+// keyWithoutValue returns the part of the key that identifies the claimed thing: Kind, Space and Name.
+func (k Key) keyWithoutValue() keyID { return keyID{k.Kind, k.Space, k.Name} }
 
 // Holder is a pod that has a Key.
 type Holder struct {
@@ -97,10 +97,10 @@ func (s Sums) Holders(key Key, yield func(Holder) bool) {
 	if s.pods == nil {
 		return
 	}
-	id := key.id()
+	id := key.keyWithoutValue()
 	s.pods.forEachHolder(s.slot, id, func(e *entry) bool {
 		for _, k := range e.claimsAt(s.slot).Keys {
-			if k.id() == id && !yield(e.asHolder(k.Value)) {
+			if k.keyWithoutValue() == id && !yield(e.asHolder(k.Value)) {
 				return false
 			}
 		}

@@ -34,13 +34,13 @@ func TestLedger_TheListKeepsTheOrder(t *testing.T) {
 	b := s.items["b"]
 	s.removePod("b")
 	assert.Equal(t, []string{"a", "c"}, namesOf(s.listPods()))
-	s.insert(b)
+	s.insertAndAddToSums(b)
 	assert.Equal(t, []string{"a", "b", "c"}, namesOf(s.listPods()))
 	list := s.listPods()
 	s.putPod(podOf("d"))
 	assert.Equal(t, []string{"a", "b", "c", "d"}, namesOf(s.listPods()))
 	assert.Equal(t, []string{"a", "b", "c"}, namesOf(list), "it is shared, and only read")
-	other.insert(b)
+	other.insertAndAddToSums(b)
 	assert.Equal(t, []string{"b"}, namesOf(other.listPods()))
 }
 

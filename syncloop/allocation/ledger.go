@@ -42,13 +42,13 @@ func (l *ledger) putPod(pod Pod) *entry {
 		e.arrival = old.arrival
 		l.removePod(pod.UID)
 	}
-	l.insert(e)
+	l.insertAndAddToSums(e)
 	return e
 }
 
-// insert adds the entry of a pod and what the pod claims to the sums. The ledger must not have the UID yet. The
-// entry's own arrival number decides its position among the pods.
-func (l *ledger) insert(e *entry) {
+// insertAndAddToSums adds the entry of a pod to the ledger, and the pod's claims to the sums. The ledger must
+// not have the UID yet. The entry's own arrival number decides its position among the pods.
+func (l *ledger) insertAndAddToSums(e *entry) {
 	if l.items == nil {
 		l.items = make(map[types.UID]*entry)
 		l.sums = make([]sum, max(l.slots, 1))
@@ -78,7 +78,7 @@ func (s *sum) addClaims(e *entry, claims *Claims) {
 		s.quantities[name] = have
 	}
 	for i := range claims.Keys {
-		k := claims.Keys[i].id()
+		k := claims.Keys[i].keyWithoutValue()
 		switch first := s.first[k]; {
 		case first == nil || first == e:
 			s.first[k] = e
@@ -118,7 +118,7 @@ func (s *sum) subtractClaims(e *entry, claims *Claims) {
 		}
 	}
 	for i := range claims.Keys {
-		k := claims.Keys[i].id()
+		k := claims.Keys[i].keyWithoutValue()
 		next := e
 		if s.first[k] == e {
 			if len(s.more[k]) == 0 {

@@ -50,9 +50,9 @@ func (a *amounts) addQuantity(slot int, name v1.ResourceName, q resource.Quantit
 	*a = append(*a, amount{slot, name, q.DeepCopy()})
 }
 
-// subtract subtracts other amounts in place. It panics if one of them has a name and slot (the rule that it
-// belongs to) that a does not have.
-func (a amounts) subtract(others amounts) {
+// mustSubtractInPlace subtracts other amounts from a. It panics if others has an amount with a name and slot
+// (the rule that it belongs to) that a does not have.
+func (a amounts) mustSubtractInPlace(others amounts) {
 	for i := range others {
 		a.findQuantity(others[i].slot, others[i].name).Sub(others[i].Quantity)
 	}
@@ -228,7 +228,7 @@ func (x *copiedSums) subtractPod(e *entry) {
 func (x *copiedSums) copyHolders(pod *Pod, others ledgerWithout) {
 	for slot := range 1 + len(pod.ownClaims) {
 		for _, key := range pod.claimsAt(slot).Keys {
-			k := slotKey{slot, key.id()}
+			k := slotKey{slot, key.keyWithoutValue()}
 			others.forEachHolder(slot, k.keyID, func(e *entry) bool {
 				if !slices.Contains(x.held[k], e) {
 					if x.held == nil {

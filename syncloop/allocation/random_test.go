@@ -129,8 +129,8 @@ func compareSums(t *rapid.T, sums podSet, there []Pod) {
 		keys := map[keyID][]types.UID{}
 		for i := range there {
 			for _, key := range there[i].claimsAt(slot).Keys {
-				if !slices.Contains(keys[key.id()], there[i].UID) {
-					keys[key.id()] = append(keys[key.id()], there[i].UID)
+				if !slices.Contains(keys[key.keyWithoutValue()], there[i].UID) {
+					keys[key.keyWithoutValue()] = append(keys[key.keyWithoutValue()], there[i].UID)
 				}
 			}
 		}

@@ -133,12 +133,12 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 // new resources and is then deleted. If a resource decreases, it also decides all deferred requests again. It
 // appends an effect if the request is accepted, or if its state or reason has changed.
 func (t *Table) decideResize(uid types.UID, request *resize, effects []Effect) []Effect {
-	state, answer := t.checkResize(uid, request)
+	state, answer := t.judgeResizeBesideOtherPods(uid, request)
 	if state == NoResize {
 		_, decreases := t.compareClaims(uid, &request.Pod)
 		t.CancelResize(uid)
 		t.staying.putPod(request.Pod)
-		t.recordChange(uid, inStaying)
+		t.recordChangeForUsage(uid, inStaying)
 		t.revision++
 		t.changed = t.changed || decreases
 		t.decideResizes = t.decideResizes || decreases
@@ -169,7 +169,7 @@ func (t *Table) removeStaleAndSortResizes() []types.UID {
 			guaranteed: podstatus.QOSClass(request.Pod.Pod) == v1.PodQOSGuaranteed, since: request.since, uid: uid,
 		}
 	}
-	slices.SortFunc(ordered, resizeOrder.compare)
+	slices.SortFunc(ordered, resizeOrder.compareOrderOfDecision)
 	uids := make([]types.UID, len(ordered))
 	for i := range ordered {
 		uids[i] = ordered[i].uid
@@ -186,9 +186,10 @@ type resizeOrder struct {
 	uid        types.UID
 }
 
-// compare compares two resize requests by the order of the decisions: requests that increase nothing first,
-// then by the higher priority, Guaranteed pods before others, the older request, and the UID.
-func (o resizeOrder) compare(other resizeOrder) int {
+// compareOrderOfDecision compares two resize requests by the order in which they are decided. Requests that
+// increase nothing come first, then requests of pods with a higher priority, then requests of Guaranteed pods,
+// then older requests. The UID decides between equal ones.
+func (o resizeOrder) compareOrderOfDecision(other resizeOrder) int {
 	return cmp.Or(
 		compareFalseFirst(o.increases, other.increases), cmp.Compare(other.priority, o.priority),
 		compareFalseFirst(!o.guaranteed, !other.guaranteed), o.since.Compare(other.since), cmp.Compare(o.uid, other.uid),

@@ -258,7 +258,7 @@ func (t *Table) SetStaying(pod Pod) {
 	}
 	t.invalidateAnswersAndRequestReview()
 	t.staying.putPod(pod)
-	t.recordChange(pod.UID, inStaying)
+	t.recordChangeForUsage(pod.UID, inStaying)
 }
 
 // admitKeepingResize makes the newest pod of a UID Admitted. If it is Admitted already, its resize request stays.
@@ -275,7 +275,7 @@ func (t *Table) Remove(uid types.UID) {
 		return
 	}
 	t.invalidateAnswersAndRequestReview()
-	t.recordChange(uid, inStaying)
+	t.recordChangeForUsage(uid, inStaying)
 	if w := t.findWaiter(uid); w != nil {
 		t.decrementImpatient(w)
 		t.removeWaiter(w)
@@ -352,12 +352,12 @@ func (t *Table) invalidateAnswersAndRequestReview() {
 }
 
 // MarkChanged makes the next Update of a Usage copy a pod that the caller decides about.
-func (t *Table) MarkChanged(uid types.UID) { t.recordChange(uid, inStaying) }
+func (t *Table) MarkChanged(uid types.UID) { t.recordChangeForUsage(uid, inStaying) }
 
-// recordChange records a change of a pod for the next Update of a Usage, the copy of the table for other
-// goroutines. The bits in parts say whether the pod has changed among the admitted and waiting pods, or among
-// the terminating pods. Before the first Update it records nothing.
-func (t *Table) recordChange(uid types.UID, parts uint8) {
+// recordChangeForUsage records a change of a pod for the next Update of a Usage, the copy of the table for
+// other goroutines. The bits in parts say whether the pod has changed among the admitted and waiting pods, or
+// among the terminating pods. Before the first Update it records nothing.
+func (t *Table) recordChangeForUsage(uid types.UID, parts uint8) {
 	if t.tracked {
 		t.changedPods = append(t.changedPods, changedPod{uid, parts})
 	}

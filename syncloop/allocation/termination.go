@@ -124,7 +124,7 @@ func (t *Table) startTermination(uid types.UID, r *record, termination Terminati
 	r.current.state, r.current.termination = Terminating, &termination
 	t.terminating.putPod(termination.Pod)
 	t.invalidateAnswersAndRequestReview()
-	t.recordChange(uid, inTerminating)
+	t.recordChangeForUsage(uid, inTerminating)
 }
 
 // finishTermination stops counting a pod as terminating, because it has stopped or does not terminate after
@@ -136,7 +136,7 @@ func (t *Table) finishTermination(uid types.UID, r *record) {
 	r.current, r.successor = r.successor, incarnation{}
 	t.terminating.removePod(uid)
 	t.invalidateAnswersAndRequestReview()
-	t.recordChange(uid, inTerminating)
+	t.recordChangeForUsage(uid, inTerminating)
 }
 
 // Termination returns a terminating pod that may still run, and false if there is none.

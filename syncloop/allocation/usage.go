@@ -134,7 +134,7 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 	if !t.tracked {
 		t.tracked = true
 		for _, uid := range t.UIDs() {
-			t.recordChange(uid, inStaying|inTerminating)
+			t.recordChangeForUsage(uid, inStaying|inTerminating)
 		}
 	}
 	for _, one := range t.changedPods {
@@ -148,14 +148,14 @@ func (u *Usage) Update(t *Table, observedChange uint64) {
 			u.removePod(uid)
 			if e := t.staying.get(uid); e != nil {
 				l := u.ensureLedger(t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
-				l.insert(e)
+				l.insertAndAddToSums(e)
 				u.storeWaitingLedger(uid, t.findWaiter(uid) != nil, t.waitRank(&e.Pod))
 			}
 		}
 		if parts&inTerminating != 0 {
 			u.terminating.removePod(uid)
 			if e := t.terminating.get(uid); e != nil {
-				u.terminating.insert(e)
+				u.terminating.insertAndAddToSums(e)
 			}
 		}
 		u.dropIfEmpty(uid)
@@ -259,8 +259,8 @@ func (u *Usage) Assume(pod *v1.Pod) (added bool) {
 	return !wasAssumed
 }
 
-// awaitsVerdict reports whether a UID has an assumed pod, that is, one that the host program has passed to a
-// source and the table has not decided about, and that pod has no verdict yet.
+// awaitsVerdict reports whether a UID has an assumed pod without a verdict. An assumed pod is one that the host
+// program has passed to a source and that the table has not decided about.
 func (u *Usage) awaitsVerdict(uid types.UID) bool {
 	one := u.readPod(uid)
 	return one.assumed != nil && !one.hasVerdict
@@ -274,7 +274,7 @@ func (u *Usage) AssumeTerminating(uid types.UID) {
 		return
 	}
 	if u.removePod(uid); !waits { // A pod that waits has never started.
-		u.terminating.insert(e)
+		u.terminating.insertAndAddToSums(e)
 	}
 	u.ensurePod(uid).assumedTerminating = true
 }
@@ -332,7 +332,7 @@ func (u *Usage) CountAssumed(pod Pod, rank int32, verdict State) {
 		return
 	}
 	l := u.ensureLedger(verdict == Waiting, rank)
-	l.insert(&entry{Pod: pod, arrival: max(l.arrived+1, arrivalOfAssumed)})
+	l.insertAndAddToSums(&entry{Pod: pod, arrival: max(l.arrived+1, arrivalOfAssumed)})
 	u.storeWaitingLedger(pod.UID, verdict == Waiting, rank)
 }
 

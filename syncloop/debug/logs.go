@@ -71,7 +71,8 @@ func parseFlag(q url.Values, name string) (bool, error) {
 	return q.Has(name), nil
 }
 
-// parseTimeOrAge parses a time, or a duration, for which it returns the time that long before now.
+// parseTimeOrAge parses a time, or a duration. For a duration it returns the time that lies this long before
+// now. It returns an error if s is neither, or is a negative duration.
 func parseTimeOrAge(s string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(s); err == nil && ago >= 0 {
 		return now.Add(-ago), nil

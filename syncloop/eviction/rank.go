@@ -23,7 +23,7 @@ func Rank(s Signal, layout Layout, pods []Pod) []int {
 		ranks[i], order[i] = evictionRank(s, layout, &pods[i]), i
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(ranks[a].compare(ranks[b]), comparePodNames(&pods[a], &pods[b]))
+		return cmp.Or(ranks[a].compareByEvictionOrder(ranks[b]), comparePodNames(&pods[a], &pods[b]))
 	})
 	return order
 }
@@ -36,8 +36,9 @@ type rank struct {
 	excess   int64 // usage above the request; negative below it
 }
 
-// compare compares two ranks: class, priority, whether usage is unknown, and excess.
-func (r rank) compare(other rank) int {
+// compareByEvictionOrder compares two ranks by class, priority, whether the usage is unknown, and the usage
+// above the request. The result is negative if r is evicted first.
+func (r rank) compareByEvictionOrder(other rank) int {
 	known := func(unknown bool) int {
 		if unknown {
 			return 0

@@ -79,10 +79,10 @@ func (s Signal) Condition() v1.NodeConditionType {
 	return v1.NodeDiskPressure
 }
 
-// isContainerFs reports whether the signal is about the file system with writable layers.
+// isContainerFs reports whether the signal is about the file system with the writable layers of containers.
 func (s Signal) isContainerFs() bool { return s == ContainerFsAvailable || s == ContainerFsInodesFree }
 
-// isNodeFs reports whether the signal is about the file system with volumes and logs.
+// isNodeFs reports whether the signal is about the file system with volumes and container logs.
 func (s Signal) isNodeFs() bool { return s == NodeFsAvailable || s == NodeFsInodesFree }
 
 // decisionOrder returns the place of the signal in the order in which one pass prefers signals.

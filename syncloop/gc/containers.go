@@ -95,7 +95,7 @@ func NewContainers(config ContainersConfig) (*Containers, error) {
 
 // Changed enqueues a pod that may have something to remove. It is called after each sync of the
 // pod. It never blocks.
-func (c *Containers) Changed(uid types.UID) { c.retryQueue.enqueue([]types.UID{uid}) }
+func (c *Containers) Changed(uid types.UID) { c.retryQueue.enqueueUnlessWaiting([]types.UID{uid}) }
 
 // Run removes dead containers until ctx ends, and then returns nil. While nothing changes, it wakes
 // only when a container reaches an age of Policy. The end of ctx does not cancel a removal that was
@@ -165,7 +165,7 @@ func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) p
 			others = append(others, pods[i].UID)
 		}
 	}
-	c.retryQueue.enqueue(others)
+	c.retryQueue.enqueueUnlessWaiting(others)
 	return removals[0]
 }
 
@@ -206,7 +206,7 @@ func (c *Containers) removeContainersAndSandboxes(ctx context.Context, status *r
 
 // removeAttemptLogs removes the logs of a container that is about to be removed, and of older attempts that the
 // runtime does not have. It keeps the logs of the remaining containers and of newer attempts, because the file
-// name of the newest log has the number of the last attempt. It does nothing if Config.Logs is nil (KC-17).
+// name of the newest log shows the number of the last attempt. It does nothing if Config.Logs is nil (KC-17).
 func (c *Containers) removeAttemptLogs(status *runtime.PodStatus, removing []string, id string) error {
 	i := slices.IndexFunc(status.Containers, func(s runtime.ContainerStatus) bool { return s.ID == id })
 	if c.config.Logs == nil || i < 0 {
@@ -243,8 +243,8 @@ func (c *Containers) fetchStatusAndFailIfNotRemoved(ctx context.Context, uid typ
 	return status, nil
 }
 
-// callRemovalWithTimeout calls remove with the timeout CallTimeout. The end of ctx does not cancel the call. It
-// returns nil if remove returns ErrNotFound.
+// callRemovalWithTimeout calls remove, which removes a container or sandbox, with the timeout CallTimeout. The
+// end of ctx does not cancel the removal. It returns nil if remove returns ErrNotFound.
 func (c *Containers) callRemovalWithTimeout(ctx context.Context, remove func(context.Context) error) error {
 	ctx, cancel := c.executor.WithDeadline(executor.Detach(ctx), c.executor.Now().Add(c.config.CallTimeout))
 	defer cancel()

@@ -107,7 +107,7 @@ const listKey types.UID = ""
 const emptyTrashKey types.UID = "."
 
 // Changed requests a search for directories of removed pods. It never blocks.
-func (d *Directories) Changed() { d.retryQueue.enqueue([]types.UID{listKey}) }
+func (d *Directories) Changed() { d.retryQueue.enqueueUnlessWaiting([]types.UID{listKey}) }
 
 // Run removes directories until ctx ends, and then returns nil. Without a call of Changed it wakes
 // only to retry failures. A second call returns runtime.ErrSecondRun.
@@ -141,9 +141,9 @@ func (d *Directories) enqueueRemovableDirs() attemptResult {
 	if err != nil {
 		return attemptResult{err: fmt.Errorf("gc: search for directories: %w", err)}
 	}
-	d.retryQueue.enqueue(uids)
+	d.retryQueue.enqueueUnlessWaiting(uids)
 	if d.sweeper != nil {
-		d.retryQueue.enqueue([]types.UID{emptyTrashKey})
+		d.retryQueue.enqueueUnlessWaiting([]types.UID{emptyTrashKey})
 	}
 	if len(uids) < d.config.MaxDirectories {
 		return attemptResult{}

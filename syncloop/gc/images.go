@@ -401,8 +401,8 @@ func addAliases(usedNames map[string]bool, ref string) {
 	}
 }
 
-// diskUsage returns the usage of the disk that stores the images. It returns a zero Disk if the runtime does
-// not report it.
+// diskUsage returns the usage of the disk that stores the images. It returns a zero Disk if the runtime has no
+// ImageFilesystem, and an error if the call fails.
 func (i *Images) diskUsage(ctx context.Context) (policy.Disk, error) {
 	disk := runtime.FeaturesOf(i.config.Runtime).ImageFilesystem
 	if disk == nil {

@@ -67,7 +67,7 @@ func NewPods(config PodsConfig) (*Pods, error) {
 
 // Discard enqueues pods whose records may be removed. It never blocks. A pod that is already
 // waiting keeps its place and its backoff.
-func (p *Pods) Discard(uids []types.UID) { p.retryQueue.enqueue(uids) }
+func (p *Pods) Discard(uids []types.UID) { p.retryQueue.enqueueUnlessWaiting(uids) }
 
 // Run removes the enqueued pods until ctx ends, and then returns nil. The end of ctx does not
 // cancel a removal that was sent; only its timeout does. A second call returns
@@ -148,8 +148,8 @@ func (p *Pods) podStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 	return fetchPodStatus(ctx, p.executor, p.config.Runtime, uid, p.config.CallTimeout)
 }
 
-// fetchPodStatus calls the runtime's PodStatus with a timeout. If the runtime returns nil, it returns an empty
-// status.
+// fetchPodStatus calls PodStatus of the runtime with a timeout. If the runtime returns neither a status nor an
+// error, it returns a status that has only the UID. It returns an error if the call fails.
 func fetchPodStatus(ctx context.Context, exec executor.Executor, rt runtime.PodLister, uid types.UID, timeout time.Duration) (*runtime.PodStatus, error) {
 	ctx, cancel := exec.WithDeadline(ctx, exec.Now().Add(timeout))
 	defer cancel()
@@ -163,8 +163,8 @@ func fetchPodStatus(ctx context.Context, exec executor.Executor, rt runtime.PodL
 	return status, nil
 }
 
-// removeSandbox removes one sandbox. The end of ctx does not cancel the call, because a cancelled removal may
-// leave a half-removed sandbox. It returns nil if the sandbox does not exist.
+// removeSandbox removes one sandbox. The end of ctx does not cancel the removal, because a cancelled removal
+// may leave a half-removed sandbox. It returns nil if the sandbox does not exist.
 func (p *Pods) removeSandbox(ctx context.Context, id string) error {
 	ctx, cancel := p.executor.WithDeadline(executor.Detach(ctx), p.executor.Now().Add(p.config.CallTimeout))
 	defer cancel()

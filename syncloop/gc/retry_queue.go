@@ -40,7 +40,7 @@ type retryQueue struct {
 // queuedPod is the state of a pod in the queue.
 type queuedPod struct {
 	waiting     bool // in the queue; otherwise an attempt is in progress
-	dueLater    bool // it waits for a time of its own; enqueue makes it due earlier
+	dueLater    bool // it waits for a time of its own; enqueueUnlessWaiting makes it due earlier
 	backoff     backoff.State
 	lastFailure string
 }
@@ -73,9 +73,9 @@ func newRetryQueue(c retryConfig) *retryQueue {
 	return t
 }
 
-// enqueue adds pods to the queue, to be due after the queue's delay, and never blocks. A pod that already
-// waits, for example for its backoff after a failure, keeps its time.
-func (t *retryQueue) enqueue(uids []types.UID) {
+// enqueueUnlessWaiting adds pods to the queue, to be due after the queue's delay, and never blocks. A pod that
+// already waits, for example for its backoff after a failure, keeps its time.
+func (t *retryQueue) enqueueUnlessWaiting(uids []types.UID) {
 	for _, uid := range uids {
 		if t.markWaitingUnlessQueued(uid) {
 			t.queue.Enqueue(uid, t.delay)

@@ -79,8 +79,8 @@ func (c *cache) putIfChanged(o object) object {
 	return o
 }
 
-// remove removes the object with this UID, if it exists. It wakes the watchers in any case.
-func (c *cache) remove(uid types.UID) {
+// removeAndWakeWatchers removes the object with this UID, if it exists. It wakes the watchers in any case.
+func (c *cache) removeAndWakeWatchers(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.RemoveUID(uid)
@@ -93,8 +93,8 @@ func (c *cache) notifyWatchersLocked() {
 	c.mu.wake = make(chan struct{})
 }
 
-// get returns the object that clients see under this name, or nil.
-func (c *cache) get(namespace, name string) object {
+// shownObjectOrNil returns the object that clients see under this name. It returns nil if they see none.
+func (c *cache) shownObjectOrNil(namespace, name string) object {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.Get(namespacedName(namespace, name))
@@ -108,8 +108,9 @@ func (c *cache) hasVisibleOrWaiting(uid types.UID) bool {
 	return c.mu.HasUID(uid)
 }
 
-// list returns all objects that clients see, in the order of namespace/name, and the version of the cache.
-func (c *cache) list() ([]object, uint64) {
+// shownObjectsAndVersion returns all objects that clients see, in the order of namespace/name, and the version
+// of the cache.
+func (c *cache) shownObjectsAndVersion() ([]object, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.List("", acceptAll), c.mu.Version()

@@ -23,7 +23,7 @@ type nodeObjects struct{ *backend }
 // heartbeat is 5 minutes old.
 func (o *nodeObjects) updateNodeObjectIfDue(ctx context.Context) {
 	facts := o.collectFacts(ctx)
-	before, _ := o.served["nodes"].get("", o.config.NodeName).(*v1.Node)
+	before, _ := o.served["nodes"].shownObjectOrNil("", o.config.NodeName).(*v1.Node)
 	var previous v1.NodeStatus
 	var sent *v1.NodeStatus
 	var since time.Duration
@@ -52,7 +52,7 @@ const leaseDuration = 40
 // renewLeaseIfDue renews the node's lease, or creates it. It does nothing if the node is unhealthy, or if the
 // last renewal is less than half a refreshPeriod ago.
 func (o *nodeObjects) renewLeaseIfDue() {
-	before, _ := o.served[leasesKey].get(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
+	before, _ := o.served[leasesKey].shownObjectOrNil(v1.NamespaceNodeLease, o.config.NodeName).(*coordinationv1.Lease)
 	if before != nil && o.now().Sub(before.Spec.RenewTime.Time) < refreshPeriod/2 || o.config.Node.Health().Err != nil {
 		return
 	}

@@ -68,7 +68,7 @@ func (s eventStore) CreateEvent(_ context.Context, event *v1.Event) (*v1.Event, 
 func (s eventStore) PatchEvent(_ context.Context, namespace, name string, patch []byte) (*v1.Event, error) {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
-	o := s.events.cache.get(namespace, name)
+	o := s.events.cache.shownObjectOrNil(namespace, name)
 	if o == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, name)
 	}
@@ -101,17 +101,17 @@ func (e *Events) removeOldEvents() {
 // removeOldEventsLocked removes events that are older than eventLifetime, and then the events with the oldest
 // changes until at most maxEvents are left.
 func (e *Events) removeOldEventsLocked(now time.Time) {
-	all, _ := e.cache.list()
+	all, _ := e.cache.shownObjectsAndVersion()
 	excess := len(all) - maxEvents
 	for _, o := range all {
 		if now.Sub(o.(*v1.Event).LastTimestamp.Time) > eventLifetime {
-			e.cache.remove(o.GetUID())
+			e.cache.removeAndWakeWatchers(o.GetUID())
 			excess--
 		}
 	}
 	for ; excess > 0; excess-- {
-		all, _ = e.cache.list()
-		e.cache.remove(slices.MinFunc(all, func(a, b object) int { return cmp.Compare(parsedResourceVersion(a), parsedResourceVersion(b)) }).GetUID())
+		all, _ = e.cache.shownObjectsAndVersion()
+		e.cache.removeAndWakeWatchers(slices.MinFunc(all, func(a, b object) int { return cmp.Compare(parsedResourceVersion(a), parsedResourceVersion(b)) }).GetUID())
 	}
 }
 

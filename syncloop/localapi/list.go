@@ -23,7 +23,7 @@ type objectList struct {
 // serveObject sends the object with this name, in the form that the client has asked for, or a 404 if it does
 // not exist.
 func (r *resource) serveObject(v *view, w http.ResponseWriter, namespace, name string) {
-	o := r.get(namespace, name)
+	o := r.shownObjectOrNil(namespace, name)
 	if o == nil {
 		sendError(w, apierrors.NewNotFound(r.groupResource(), name))
 		return
@@ -69,7 +69,7 @@ func sendList(w http.ResponseWriter, v *view, objects []object, meta metav1.List
 // and the version of the list. For an exact version it returns the objects of that version. It returns an error
 // if that version has expired or if the wanted version does not exist yet.
 func (r *resource) selectObjects(o *options) (objects []object, version uint64, err error) {
-	objects, version = r.list()
+	objects, version = r.shownObjectsAndVersion()
 	switch {
 	case o.exact:
 		version = o.version

@@ -96,7 +96,7 @@ func (s *metricsServer) sendMetrics(w http.ResponseWriter, r *http.Request, meas
 		all = []*resourceMetrics{s.nodeMetrics(stats)}
 	}
 	for _, m := range all {
-		shown := measured.get(m.Namespace, m.Name)
+		shown := measured.shownObjectOrNil(m.Namespace, m.Name)
 		if !o.matches(measured, shown) {
 			continue
 		}
@@ -132,7 +132,7 @@ func (s *metricsServer) podMetricsList(stats node.NodeStats) (all []*resourceMet
 				m.Containers = append(m.Containers, containerMetrics{c.Name, containerUsage(c)})
 			}
 		}
-		if shown := s.served["pods"].get(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
+		if shown := s.served["pods"].shownObjectOrNil(pod.Namespace, pod.Name); pod.Err == nil && shown != nil && shown.GetUID() == pod.UID && len(m.Containers) > 0 && len(m.Containers) == len(pod.Containers) {
 			all = append(all, m)
 		}
 	}

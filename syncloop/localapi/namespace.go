@@ -8,7 +8,7 @@ import (
 
 // addNamespace adds a Namespace object unless it exists.
 func (s *podStore) addNamespace(name string) {
-	if s.namespaces.get("", name) != nil {
+	if s.namespaces.shownObjectOrNil("", name) != nil {
 		return
 	}
 	ns := withKind(&v1.Namespace{}, "Namespace")
@@ -21,13 +21,13 @@ func (s *podStore) addNamespace(name string) {
 // removeEmptyNamespaceLocked removes a Namespace object if no pod is in it. The namespaces default and
 // kube-node-lease always stay.
 func (s *podStore) removeEmptyNamespaceLocked(name string) {
-	pods, _ := s.pods.list()
+	pods, _ := s.pods.shownObjectsAndVersion()
 	for _, o := range pods {
 		if o.GetNamespace() == name {
 			return
 		}
 	}
 	if name != metav1.NamespaceDefault && name != v1.NamespaceNodeLease {
-		s.namespaces.remove(types.UID(name))
+		s.namespaces.removeAndWakeWatchers(types.UID(name))
 	}
 }

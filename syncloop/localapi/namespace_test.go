@@ -44,7 +44,7 @@ func deletedAt(pod *v1.Pod) *v1.Pod {
 func TestNamespace(t *testing.T) {
 	a, err := New(Config{Node: noNode{}, NodeName: "n1", Finder: noNode{}, Authenticator: Token("t"), Writer: noNode{}, Saved: Unsaved{}})
 	require.NoError(t, err)
-	has := func() bool { return a.served["namespaces"].get("", "x") != nil }
+	has := func() bool { return a.served["namespaces"].shownObjectOrNil("", "x") != nil }
 	pods := []*v1.Pod{{}, {}}
 	for i, pod := range pods {
 		pod.Namespace, pod.Name, pod.UID = "x", []string{"a", "b"}[i], types.UID([]string{"a", "b"}[i])
@@ -60,5 +60,5 @@ func TestNamespace(t *testing.T) {
 	assert.False(t, has())
 	a.pods.showOrHideReportedPodAndFinishDeletion(node.PodState{Pod: pods[1]})
 	assert.False(t, has(), "a late state shows neither the pod nor the namespace")
-	assert.Nil(t, a.served["pods"].get("x", "b"))
+	assert.Nil(t, a.served["pods"].shownObjectOrNil("x", "b"))
 }

@@ -96,7 +96,7 @@ func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 		shown = withPendingStatus(written)
 		if written != pod {
 			shown.Status = pod.Status
-		} else if before := s.shownPod(written); before != nil {
+		} else if before := s.shownPodUnlessReplaced(written); before != nil {
 			shown.Status = *before.Status.DeepCopy()
 		}
 		setClientConditions(&shown.Status, written)
@@ -109,14 +109,14 @@ func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 // caller holds the lock for both steps, because a new pod could otherwise appear in a namespace that is being
 // removed.
 func (s *podStore) hidePodAndEmptyNamespaceLocked(pod *v1.Pod) {
-	s.pods.remove(pod.UID)
+	s.pods.removeAndWakeWatchers(pod.UID)
 	s.removeEmptyNamespaceLocked(pod.Namespace)
 }
 
-// shownPod returns the pod with the UID of the given pod as clients see it. It returns nil if clients do not
-// see it, or if another pod has its name.
-func (s *podStore) shownPod(pod *v1.Pod) *v1.Pod {
-	if shown, ok := s.pods.get(pod.Namespace, pod.Name).(*v1.Pod); ok && shown.UID == pod.UID {
+// shownPodUnlessReplaced returns the pod with the UID of the given pod as clients see it. It returns nil if
+// clients do not see it, or if another pod has its name.
+func (s *podStore) shownPodUnlessReplaced(pod *v1.Pod) *v1.Pod {
+	if shown, ok := s.pods.shownObjectOrNil(pod.Namespace, pod.Name).(*v1.Pod); ok && shown.UID == pod.UID {
 		return shown
 	}
 	return nil
@@ -190,14 +190,14 @@ func (s *podStore) restoreReadableAndAcceptedPods() error {
 		}
 		_, _ = s.storeEventAndShowOrHide(newWriteEvent(created.Restore, pod), pod) // The API serves no requests yet.
 	}
-	s.setCompleteUnlessLost(lost)
+	s.setCompleteIfAllPodsRestored(lost)
 	return nil
 }
 
-// setCompleteUnlessLost calls SetComplete of the Writer, if it is a Completer, so that the node may remove the
-// containers and volumes of unknown pods. If lost is not nil, some saved pods could not be restored, and it
-// only logs that error, because no client has deleted those pods.
-func (s *podStore) setCompleteUnlessLost(lost error) {
+// setCompleteIfAllPodsRestored calls SetComplete of the Writer, if it is a Completer, so that the node may
+// remove the containers and volumes of unknown pods. If lost is not nil, some saved pods were unreadable or
+// refused by the node. It then only logs that error, because no client has deleted those pods.
+func (s *podStore) setCompleteIfAllPodsRestored(lost error) {
 	to, ok := s.config.Writer.(Completer)
 	switch {
 	case lost == nil && ok:
@@ -331,11 +331,11 @@ func (s *podStore) hasNodeReportedAllPods() bool {
 // mirror annotation of a static pod, and the deletion timestamp of a terminating pod.
 func (s *podStore) podFromState(state node.PodState) *v1.Pod {
 	pod := withKind(state.Pod.DeepCopy(), "Pod")
-	if before := s.shownPod(pod); before != nil {
+	if before := s.shownPodUnlessReplaced(pod); before != nil {
 		pod.CreationTimestamp = before.CreationTimestamp
 	}
 	if pod.CreationTimestamp.IsZero() {
-		pod.CreationTimestamp = creationTime(pod, s.now())
+		pod.CreationTimestamp = startTimeOrNow(pod, s.now())
 	}
 	if podmanager.IsStaticPod(pod) { // kubectl drain skips mirror pods.
 		pod.Annotations[podmanager.ConfigMirrorAnnotation] = pod.Annotations[podmanager.ConfigHashAnnotation]
@@ -346,8 +346,8 @@ func (s *podStore) podFromState(state node.PodState) *v1.Pod {
 	return pod
 }
 
-// creationTime returns the start time of a pod, or the current time if the pod has not started.
-func creationTime(pod *v1.Pod, now time.Time) metav1.Time {
+// startTimeOrNow returns the start time of a pod. It returns the current time if the pod has not started.
+func startTimeOrNow(pod *v1.Pod, now time.Time) metav1.Time {
 	if pod.Status.StartTime != nil {
 		return *pod.Status.StartTime
 	}

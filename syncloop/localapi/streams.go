@@ -30,7 +30,7 @@ func newInProcessStreamer(b *backend) (*streamer, error) {
 		NodeName: c.NodeName, Health: func() error { return c.Node.Health().Err }, Finder: c.Finder, Authenticator: allowAll{}, Authorizer: allowAll{},
 		Logs: c.Logs, Exec: c.Exec, Attach: c.Attach, PortForward: c.PortForward,
 		Pods: func() (pods []*v1.Pod) {
-			all, _ := b.served["pods"].list()
+			all, _ := b.served["pods"].shownObjectsAndVersion()
 			for _, o := range all {
 				pods = append(pods, o.(*v1.Pod))
 			}
@@ -48,7 +48,7 @@ func (s *streamer) serveSubresource(w http.ResponseWriter, r *http.Request, t ta
 		sendError(w, errNoSuchPath())
 		return
 	}
-	o := t.resource.get(t.namespace, t.name)
+	o := t.resource.shownObjectOrNil(t.namespace, t.name)
 	if o == nil {
 		sendError(w, apierrors.NewNotFound(t.resource.groupResource(), t.name))
 		return

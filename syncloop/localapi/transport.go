@@ -45,9 +45,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, r)
 }
 
-// authenticate returns the user podkeel for a request without an Authorization header. For other requests it
-// returns the result of the API's Authenticator.
-func (t transport) authenticate(r *http.Request) (authenticationv1.UserInfo, error) {
+// authenticateOrLocalUser returns the user podkeel for a request without an Authorization header. For any other
+// request it returns the result of the API's Authenticator.
+func (t transport) authenticateOrLocalUser(r *http.Request) (authenticationv1.UserInfo, error) {
 	if _, given := r.Header["Authorization"]; given {
 		return t.api.authenticate(r)
 	}

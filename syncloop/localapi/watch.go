@@ -77,7 +77,7 @@ func (s *watcher) sendInitialEventsIfWanted(o *options) error {
 	if o.hasVersion && !o.initialEvents {
 		return s.flush()
 	}
-	objects, version := s.resource.list()
+	objects, version := s.resource.shownObjectsAndVersion()
 	if o.version > version {
 		return versionTooLargeError(o.version, version)
 	}

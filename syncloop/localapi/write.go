@@ -153,11 +153,11 @@ func (q *writeRequest) createPod() (*v1.Pod, error) {
 	}
 	podspec.SetAppArmor(pod)
 	validation.Default(pod) // Last, because an update compares the pod with a pod that has all defaults.
-	if err := q.validatePod(pod, append(validateFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
+	if err := q.refuseFaultyOrForeignPod(pod, append(validateFinalizers(pod, pod), validation.Validate(pod)...)); err != nil {
 		return nil, err
 	}
 	defer q.store.nameLocks.Lock(namespacedKey(pod.Namespace, pod.Name))()
-	if q.resource.get(pod.Namespace, pod.Name) != nil {
+	if q.resource.shownObjectOrNil(pod.Namespace, pod.Name) != nil {
 		return nil, apierrors.NewAlreadyExists(q.resource.groupResource(), pod.Name)
 	}
 	if err := q.checkCapacity(pod); err != nil {
@@ -180,7 +180,7 @@ func (q *writeRequest) saveAndApplyOrRemoveNewPodUnlessDryRun(pod *v1.Pod) (*v1.
 		q.store.removeRefusedPod(pod)
 		return nil, apierrors.NewConflict(q.resource.groupResource(), pod.Name, err)
 	}
-	return cmp.Or(q.store.shownPod(pod), shown), nil // The node may have updated the status already.
+	return cmp.Or(q.store.shownPodUnlessReplaced(pod), shown), nil // The node may have updated the status already.
 }
 
 // validateChangedPod returns the faults of next, the changed pod. If the pod as stored would itself be refused
@@ -194,9 +194,9 @@ func validateChangedPod(pod, next *v1.Pod) field.ErrorList {
 	return validation.Validate(next)
 }
 
-// validatePod returns an error with code 422 if faults is not empty, the pod names another node, or the pod has
-// an annotation for static pods.
-func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
+// refuseFaultyOrForeignPod returns an error with code 422 if faults is not empty, if the pod names another
+// node, or if the pod has an annotation for static pods. It returns nil for any other pod.
+func (q *writeRequest) refuseFaultyOrForeignPod(pod *v1.Pod, faults field.ErrorList) error {
 	errs := faults
 	if pod.Spec.NodeName != q.config.NodeName {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "nodeName"), pod.Spec.NodeName, "expected "+q.config.NodeName+", the only node"))
@@ -216,7 +216,7 @@ func (q *writeRequest) validatePod(pod *v1.Pod, faults field.ErrorList) error {
 // no such pod, and a 405 for a pod that no client of this API has created, such as a static pod. The caller
 // holds the lock of the name.
 func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
-	o := q.resource.get(q.namespace, q.name)
+	o := q.resource.shownObjectOrNil(q.namespace, q.name)
 	if o == nil {
 		return nil, nil, apierrors.NewNotFound(q.resource.groupResource(), q.name)
 	}
@@ -232,9 +232,9 @@ func (q *writeRequest) getWrittenPod() (written, shown *v1.Pod, err error) {
 	return written, shown, nil
 }
 
-// checkPreconditions returns an error with code 409 if the pod does not have the expected UID or resource
-// version. An empty UID or version is not checked.
-func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version string) error {
+// checkUIDAndResourceVersion returns an error with code 409 if the pod does not have the expected UID or
+// resource version. It does not check an empty UID or version.
+func (q *writeRequest) checkUIDAndResourceVersion(shown *v1.Pod, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != shown.UID:
 		return apierrors.NewConflict(q.resource.groupResource(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, shown.UID))
@@ -245,7 +245,8 @@ func (q *writeRequest) checkPreconditions(shown *v1.Pod, uid types.UID, version 
 }
 
 // deletePod decodes the delete options in the body and starts the deletion of the pod. gracePeriodSeconds in
-// the query replaces the value in the body.
+// the query replaces the value in the body. It returns an error if the options or gracePeriodSeconds cannot be
+// decoded, or if the deletion cannot start.
 func (q *writeRequest) deletePod() (*v1.Pod, error) {
 	var options metav1.DeleteOptions
 	if len(q.body) > 0 {
@@ -276,7 +277,7 @@ func (q *writeRequest) startDeletion(options *metav1.DeleteOptions) (*v1.Pod, er
 		if p.ResourceVersion != nil {
 			version = *p.ResourceVersion
 		}
-		if err := q.checkPreconditions(shown, uid, version); err != nil {
+		if err := q.checkUIDAndResourceVersion(shown, uid, version); err != nil {
 			return nil, err
 		}
 	}
@@ -315,8 +316,9 @@ func (q *writeRequest) showAndApplyChange(kind created.Kind, pod *v1.Pod) (*v1.P
 	return shown, nil
 }
 
-// patchOrReplacePod patches a pod if the method is PATCH, and otherwise replaces it with the body. It checks
-// the name, the UID and the resource version first.
+// patchOrReplacePod patches a pod if the method is PATCH. For any other method it replaces the pod with the
+// body. Before, it checks the name, the UID and the resource version, and returns an error if one does not
+// match.
 func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 	defer q.store.nameLocks.Lock(namespacedKey(q.namespace, q.name))()
 	pod, shown, err := q.getWrittenPod()
@@ -336,7 +338,7 @@ func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 	if after.Name != pod.Name || after.Namespace != "" && after.Namespace != pod.Namespace {
 		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
 	}
-	if err := q.checkPreconditions(shown, after.UID, after.ResourceVersion); err != nil {
+	if err := q.checkUIDAndResourceVersion(shown, after.UID, after.ResourceVersion); err != nil {
 		return nil, err
 	}
 	return q.replacePod(pod, shown, after)
@@ -347,7 +349,7 @@ func (q *writeRequest) patchOrReplacePod(method string) (*v1.Pod, error) {
 // generation.
 func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	next, faults := q.buildAndValidateChange(pod, after)
-	if err := q.validatePod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
+	if err := q.refuseFaultyOrForeignPod(next, append(faults, validateChangedPod(pod, next)...)); err != nil {
 		return nil, err
 	}
 	switch {

@@ -67,7 +67,7 @@ func (l *loop) recordHousekeeping(took time.Duration, err error) {
 	}
 }
 
-// countPanic counts a contained panic by the call that panicked.
+// countPanic counts a panic that the loop has recovered, by the name of the call that panicked.
 func (l *loop) countPanic(call string, _ error) { l.panics.WithLabelValues(call).Inc() }
 
 // countInvalidPod counts an invalid pod by the source that has rejected it.

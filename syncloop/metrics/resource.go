@@ -63,7 +63,7 @@ func (r *resources) Collect(ch chan<- prometheus.Metric) {
 	defer cancel()
 	s := scrape{r.descs, ch}
 	stats, err := r.reader.NodeStats(ctx)
-	if s.send("resource_scrape_error", prometheus.GaugeValue, float64(boolToInt(err != nil)), time.Time{}); err != nil {
+	if s.sendWithTimeUnlessZero("resource_scrape_error", prometheus.GaugeValue, float64(boolToInt(err != nil)), time.Time{}); err != nil {
 		return
 	}
 	s.sendUsage("node", stats.CPU, stats.Memory)
@@ -85,10 +85,10 @@ type scrape struct {
 // begins the names of the metrics.
 func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.MemoryStats, labels ...string) {
 	if cpu != nil && cpu.UsageCoreNanoSeconds != nil {
-		s.send(prefix+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
+		s.sendWithTimeUnlessZero(prefix+"_cpu_usage_seconds_total", prometheus.CounterValue, float64(*cpu.UsageCoreNanoSeconds)/float64(time.Second), cpu.At, labels...)
 	}
 	if memory != nil && memory.WorkingSetBytes != nil {
-		s.send(prefix+"_memory_working_set_bytes", prometheus.GaugeValue, float64(*memory.WorkingSetBytes), memory.At, labels...)
+		s.sendWithTimeUnlessZero(prefix+"_memory_working_set_bytes", prometheus.GaugeValue, float64(*memory.WorkingSetBytes), memory.At, labels...)
 	}
 }
 
@@ -96,19 +96,19 @@ func (s scrape) sendUsage(prefix string, cpu *runtime.CPUStats, memory *runtime.
 func (s scrape) sendContainer(c runtime.ContainerStats, labels ...string) {
 	s.sendUsage("container", c.CPU, c.Memory, labels...)
 	if !c.StartedAt.IsZero() {
-		s.send("container_start_time_seconds", prometheus.GaugeValue, float64(c.StartedAt.UnixNano())/float64(time.Second), time.Time{}, labels...)
+		s.sendWithTimeUnlessZero("container_start_time_seconds", prometheus.GaugeValue, float64(c.StartedAt.UnixNano())/float64(time.Second), time.Time{}, labels...)
 	}
 	if w := c.Swap; w != nil && w.UsageBytes != nil {
-		s.send("container_swap_usage_bytes", prometheus.GaugeValue, float64(*w.UsageBytes), w.At, labels...)
+		s.sendWithTimeUnlessZero("container_swap_usage_bytes", prometheus.GaugeValue, float64(*w.UsageBytes), w.At, labels...)
 		if w.AvailableBytes != nil {
-			s.send("container_swap_limit_bytes", prometheus.GaugeValue, float64(*w.AvailableBytes+*w.UsageBytes), w.At, labels...)
+			s.sendWithTimeUnlessZero("container_swap_limit_bytes", prometheus.GaugeValue, float64(*w.AvailableBytes+*w.UsageBytes), w.At, labels...)
 		}
 	}
 }
 
-// send sends one value, with the time of its measurement unless at is zero. It replaces invalid UTF-8 in the
-// labels, because the Prometheus library panics for it.
-func (s scrape) send(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
+// sendWithTimeUnlessZero sends one value of a metric, with the time of its measurement unless at is zero. It
+// replaces invalid UTF-8 in the labels, because the Prometheus library panics for it.
+func (s scrape) sendWithTimeUnlessZero(name string, kind prometheus.ValueType, value float64, at time.Time, labels ...string) {
 	for i, label := range labels { // A runtime may report a name that is not UTF-8. The library panics for such labels.
 		labels[i] = strings.ToValidUTF8(label, "\uFFFD")
 	}

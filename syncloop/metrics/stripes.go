@@ -46,8 +46,9 @@ type durations struct {
 	sum     atomic.Int64
 }
 
-// observe increments the count of the bucket that the duration belongs to, and adds the duration to the sum.
-func (d *durations) observe(took time.Duration) {
+// countInBucketAndAddToSum increments the count of the bucket to which the duration belongs, and adds the
+// duration to the sum.
+func (d *durations) countInBucketAndAddToSum(took time.Duration) {
 	i := 0
 	for i < len(bucketBounds) && took > bucketBounds[i] {
 		i++
@@ -56,9 +57,9 @@ func (d *durations) observe(took time.Duration) {
 	d.sum.Add(int64(took))
 }
 
-// histogram returns a histogram metric with the sums over all copies of the counters. durationsOf selects the
-// durations in a copy.
-func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
+// histogramOfAllStripes returns a histogram metric with the sums over all copies of the counters. durationsOf
+// selects the durations in a copy.
+func (s *stripes) histogramOfAllStripes(desc *prometheus.Desc, durationsOf func(*stripe) *durations, labels ...string) prometheus.Metric {
 	var count uint64
 	var sum time.Duration
 	buckets := make(map[float64]uint64, len(bucketBounds))
@@ -76,9 +77,9 @@ func (s *stripes) histogram(desc *prometheus.Desc, durationsOf func(*stripe) *du
 	return prometheus.MustNewConstHistogram(desc, count, sum.Seconds(), buckets, labels...)
 }
 
-// counter returns a counter metric with the sum over all copies of the counters. counterOf selects the counter
-// in a copy.
-func (s *stripes) counter(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
+// counterOfAllStripes returns a counter metric with the sum over all copies of the counters. counterOf selects
+// the counter in a copy.
+func (s *stripes) counterOfAllStripes(desc *prometheus.Desc, counterOf func(*stripe) *atomic.Uint64, labels ...string) prometheus.Metric {
 	var sum uint64
 	for i := range s {
 		sum += counterOf(&s[i]).Load()

@@ -66,12 +66,12 @@ func (w *workers) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (w *workers) Collect(ch chan<- prometheus.Metric) {
 	for op, name := range operationNames {
-		ch <- w.stripes.histogram(w.duration, func(s *stripe) *durations { return &s.durations[op] }, name)
-		ch <- w.stripes.counter(w.errors, func(s *stripe) *atomic.Uint64 { return &s.errors[op] }, name)
+		ch <- w.stripes.histogramOfAllStripes(w.duration, func(s *stripe) *durations { return &s.durations[op] }, name)
+		ch <- w.stripes.counterOfAllStripes(w.errors, func(s *stripe) *atomic.Uint64 { return &s.errors[op] }, name)
 	}
-	ch <- w.stripes.histogram(w.start, func(s *stripe) *durations { return &s.start })
+	ch <- w.stripes.histogramOfAllStripes(w.start, func(s *stripe) *durations { return &s.start })
 	for phase := lifecycle.Terminating; phase <= lifecycle.Finished; phase++ {
-		ch <- w.stripes.counter(w.phases, func(s *stripe) *atomic.Uint64 { return &s.phases[phase] }, phase.String())
+		ch <- w.stripes.counterOfAllStripes(w.phases, func(s *stripe) *atomic.Uint64 { return &s.phases[phase] }, phase.String())
 	}
 }
 
@@ -86,9 +86,9 @@ func (w *workers) countPhase(uid types.UID, _ uint64, phase lifecycle.Phase) {
 // sync of a pod it also records the time from the update to the start of the sync, if it is known.
 func (w *workers) recordSync(s podworkers.Synced) {
 	op, stripe := operationType(s.Kind, s.Type), w.stripes.stripeFor(s.UID)
-	stripe.durations[op].observe(s.Took)
+	stripe.durations[op].countInBucketAndAddToSum(s.Took)
 	if op == opCreate && s.Latency >= s.Took { // A smaller latency means that the time of the update is not known.
-		stripe.start.observe(s.Latency - s.Took)
+		stripe.start.countInBucketAndAddToSum(s.Latency - s.Took)
 	}
 	if s.Err != nil {
 		stripe.errors[op].Add(1)

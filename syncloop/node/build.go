@@ -75,7 +75,8 @@ func (b *builder) buildSourcesAndStatusStore() (err error) {
 	return b.buildSenderIfSinkSet()
 }
 
-// buildPLEG builds the PLEG, which observes the runtime, and gives it to the cleaner.
+// buildPLEG builds the PLEG (pod lifecycle event generator), which observes the runtime, and gives it to the
+// cleaner.
 func (b *builder) buildPLEG() (err error) {
 	n := b.node
 	n.pleg, err = pleg.New(pleg.Config{

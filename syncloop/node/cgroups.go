@@ -263,7 +263,7 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 	if c.mu.shares[uid] = shares; shares == 0 {
 		delete(c.mu.shares, uid)
 	}
-	return c.mu.sum, c.mu.written == c.mu.sum && c.mu.checked == c.checkPeriod()
+	return c.mu.sum, c.mu.written == c.mu.sum && c.mu.checked == c.numberOfCheckPeriod()
 }
 
 // recordWrittenAndCompareNewest stores the sum that was written last. It returns the newest sum, and whether
@@ -271,7 +271,7 @@ func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, writte
 func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.written, c.mu.checked = sum, c.checkPeriod()
+	c.mu.written, c.mu.checked = sum, c.numberOfCheckPeriod()
 	return c.mu.sum, c.mu.sum == sum
 }
 
@@ -279,12 +279,13 @@ func (c *podCgroups) recordWrittenAndCompareNewest(sum int64) (newest int64, wri
 // files are then read again. It is never 0.
 func (c *podCgroups) valuesGeneration(values podresources.PodValues) int64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, values, c.checkPeriod())
+	fmt.Fprint(h, values, c.numberOfCheckPeriod())
 	return int64(h.Sum64()>>1) | 1
 }
 
-// checkPeriod returns the number of the current podsync.CgroupCheckPeriod.
-func (c *podCgroups) checkPeriod() int64 {
+// numberOfCheckPeriod returns the number of the current podsync.CgroupCheckPeriod, so that the result changes
+// once per period.
+func (c *podCgroups) numberOfCheckPeriod() int64 {
 	return c.clock.Now().UnixNano() / int64(podsync.CgroupCheckPeriod)
 }
 

@@ -109,7 +109,8 @@ func (n *Node) logAndRecordEviction(pod *v1.Pod, e Eviction) {
 	}
 }
 
-// disruptionTargetConditions returns the condition DisruptionTarget, or nothing if the eviction omits it.
+// disruptionTargetConditions returns a list with the condition DisruptionTarget. It returns nil if the eviction
+// leaves the condition out.
 func disruptionTargetConditions(e Eviction) []v1.PodCondition {
 	if e.OmitCondition {
 		return nil

@@ -72,7 +72,8 @@ func (n *Node) nodeFacts() explain.Node {
 	return s
 }
 
-// firstSourceFault returns the first fault that one of these sources reports, or "" if they report none.
+// firstSourceFault returns the first fault that one of the given sources reports. It returns "" if they report
+// none.
 func (n *Node) firstSourceFault(sources []string) string {
 	for _, of := range n.sources.Faults() {
 		if slices.Contains(sources, of.Source) && len(of.First) > 0 {

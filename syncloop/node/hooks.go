@@ -49,7 +49,8 @@ func (h *Hooks) containStatusHookPanics(g *contain.Guard) {
 	h.Status = contain.Hook2(g, "Hooks.Status", h.Status)
 }
 
-// chainHooks returns a hook that calls both hooks in order. If one of them is nil, it returns the other one.
+// chainHooks returns a hook that calls both hooks in order. If one hook is nil, it returns the other hook
+// unchanged. If both are nil, it returns nil.
 func chainHooks[A any](first, second func(A)) func(A) {
 	switch {
 	case first == nil:

@@ -35,16 +35,16 @@ import (
 //
 // Apply never blocks, and may be called before Run and from any goroutine. The cost of Apply and of
 // Delete does not depend on the number of pods.
-func (n *Node) Apply(pod *v1.Pod) error { return n.host.apply(pod) }
+func (n *Node) Apply(pod *v1.Pod) error { return n.host.validateCountAndApply(pod) }
 
 // Replace makes exactly these pods desired, in place of all pods that were applied before. If one of
 // them is invalid, nothing changes, and Replace returns the error that Apply would return.
-func (n *Node) Replace(pods []*v1.Pod) error { return n.host.replace(pods) }
+func (n *Node) Replace(pods []*v1.Pod) error { return n.host.validateCountAndReplaceAll(pods) }
 
 // Delete removes the pod of this UID from the desired pods. The node terminates the pod within its
 // grace period and then forgets it. For an unknown pod Delete does nothing. It never blocks, and may be
 // called before Run and from any goroutine.
-func (n *Node) Delete(uid types.UID) { n.host.delete(uid) }
+func (n *Node) Delete(uid types.UID) { n.host.deleteAndCountAsTerminating(uid) }
 
 // SetComplete says that the host program has applied all of its pods, for a node with
 // Config.Pods.AwaitHost. The node may then terminate other running pods. Later calls do nothing.
@@ -61,9 +61,10 @@ type hostPods struct {
 	specs    specCache
 }
 
-// apply validates the pod, makes Fits and Allocated count it, and passes it to the source. If the source
-// rejects the pod, Fits and Allocated no longer count it.
-func (h *hostPods) apply(pod *v1.Pod) error {
+// validateCountAndApply validates the pod, makes Fits and Allocated count it, and passes it to the source. If
+// the source rejects the pod, Fits and Allocated no longer count it. It returns the error of the validation or
+// of the source.
+func (h *hostPods) validateCountAndApply(pod *v1.Pod) error {
 	pod, err := h.prepareValidOrKnownPodUnlessStopped(pod)
 	if err != nil {
 		return err
@@ -76,10 +77,10 @@ func (h *hostPods) apply(pod *v1.Pod) error {
 	return nil
 }
 
-// replace validates all pods, makes Fits and Allocated count them, and passes them to the source in place of
-// all pods that were applied before. If one of them is invalid or the source rejects them, nothing changes, and
-// the error names the faults. With an API server as source it returns ErrJoined.
-func (h *hostPods) replace(pods []*v1.Pod) error {
+// validateCountAndReplaceAll validates all pods, makes Fits and Allocated count them, and passes them to the
+// source in place of all pods that were applied before. If one pod is invalid or the source rejects the pods,
+// nothing changes, and the error names the faults. If an API server is the source, it returns ErrJoined.
+func (h *hostPods) validateCountAndReplaceAll(pods []*v1.Pod) error {
 	if h.config.hasAPIServerSource() {
 		return ErrJoined
 	}
@@ -102,9 +103,10 @@ func (h *hostPods) replace(pods []*v1.Pod) error {
 	return nil
 }
 
-// delete removes the pod from the desired pods. Fits counts the pod as terminating at once, unless the pod
-// comes from an API server or is static. A pod that no source has delivered yet no longer counts.
-func (h *hostPods) delete(uid types.UID) {
+// deleteAndCountAsTerminating removes the pod from the desired pods. Fits counts the pod as terminating at
+// once, unless the pod comes from an API server or is static. A pod that no source has delivered yet no longer
+// counts.
+func (h *hostPods) deleteAndCountAsTerminating(uid types.UID) {
 	if pod, known := h.manager.GetPodByUID(uid); known && !h.config.hasAPIServerSource() && !podmanager.IsStaticPod(pod) {
 		h.handlers.AssumeTerminating(uid) // A static pod comes from another source.
 	}

@@ -241,7 +241,8 @@ func (a timelineRecorder) Eventf(object k8sruntime.Object, eventtype, reason, me
 	a.Event(object, eventtype, reason, plain.Sentence(messageFmt, args...))
 }
 
-// podUID returns the UID of the object of an event, and whether that object is a pod.
+// podUID returns the UID of the object of an event, and true if the object is a pod. The bool is false for any
+// other object.
 func podUID(object k8sruntime.Object) (types.UID, bool) {
 	switch o := object.(type) {
 	case *v1.ObjectReference:

@@ -28,8 +28,9 @@ type part struct {
 	run  func(context.Context) error
 }
 
-// parts returns the name and the Run method of every part that the node has, except the status sender.
-func (n *Node) parts() []part {
+// partsExceptStatusSender returns the name and the Run method of every part that the node has, except the
+// status sender.
+func (n *Node) partsExceptStatusSender() []part {
 	parts := []part{
 		{"sources", n.sources.Run}, {"pleg", n.pleg.Run}, {"prober", n.prober.Run}, {"workers", n.workers.Run},
 		{"gc of pods", n.podCollector.Run}, {"gc of containers", n.containerCollector.Run}, {"gc of images", n.imageCollector.Run}, {"loop", n.loop.Run},
@@ -92,7 +93,7 @@ func (r *runningParts) String() string {
 func (n *Node) runParts(ctx context.Context, cancel func()) error {
 	var left runningParts
 	group := executor.NewGroup(n.executor)
-	for _, p := range n.parts() {
+	for _, p := range n.partsExceptStatusSender() {
 		left.add(p.name)
 		group.Go(func() {
 			defer left.remove(p.name)

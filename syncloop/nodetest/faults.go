@@ -19,8 +19,8 @@ type faults struct {
 	}
 }
 
-// add formats a fault and stores it until reportAndClear fails the test with it.
-func (f *faults) add(format string, args ...any) {
+// formatAndStoreFault formats a fault and stores it until reportAndClear fails the test with it.
+func (f *faults) formatAndStoreFault(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.list = append(f.mu.list, fmt.Sprintf("nodetest: "+format, args...))

@@ -61,12 +61,12 @@ func (tr *trace) checkAndClearShared() {
 func (tr *trace) checkAndClearSharedLocked() {
 	for pod, then := range tr.mu.shared.pods {
 		if !reflect.DeepEqual(pod, then) {
-			tr.faults.add("the shared object of pod %s/%s was modified", then.Namespace, then.Name)
+			tr.faults.formatAndStoreFault("the shared object of pod %s/%s was modified", then.Namespace, then.Name)
 		}
 	}
 	for status, then := range tr.mu.shared.statuses {
 		if !reflect.DeepEqual(status, then) {
-			tr.faults.add("a shared status was modified: phase %q, now %q", then.Phase, status.Phase)
+			tr.faults.formatAndStoreFault("a shared status was modified: phase %q, now %q", then.Phase, status.Phase)
 		}
 	}
 	tr.mu.shared = sharedObjects{}

@@ -45,7 +45,7 @@ func Check(pod *runtime.Pod) error {
 func (tr *trace) checkPodOnRuntime(uid types.UID) {
 	pod := tr.podStatus(uid).Pod()
 	if err := Check(&pod); err != nil {
-		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
+		tr.faults.formatAndStoreFault("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), pod.Namespace, pod.Name, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func (tr *trace) checkAndStoreStateLocked(state node.PodState) {
 		err = tr.checkPodStatus(new)
 	}
 	if err != nil {
-		tr.faults.add("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
+		tr.faults.formatAndStoreFault("at %s: pod %s/%s: %v", tr.now().Sub(Epoch), new.Pod.Namespace, new.Pod.Name, err)
 	}
 }
 
@@ -84,12 +84,13 @@ func (tr *trace) checkPodStatus(state node.PodState) error {
 	if !tr.mu.rules.allSpecsHaveEqualContainers(state.Pod.UID) {
 		return nil
 	}
-	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessages(&state.Pod.Status))
+	return errors.Join(statustest.CheckStatus(state.Pod, &state.Pod.Status), checkMessagesArePlainSentences(&state.Pod.Status))
 }
 
-// checkMessages returns an error for each message of the pod, a condition or a waiting container that is not a
-// plain sentence. It does not check termination messages, which come from the containers.
-func checkMessages(s *v1.PodStatus) error {
+// checkMessagesArePlainSentences returns an error for each message of the pod, a condition or a waiting
+// container that is not a plain sentence. It does not check termination messages, which come from the
+// containers.
+func checkMessagesArePlainSentences(s *v1.PodStatus) error {
 	err := checkPlainSentence("status "+s.Reason, s.Message)
 	for _, c := range s.Conditions {
 		err = errors.Join(err, checkPlainSentence("condition "+string(c.Type), c.Message))

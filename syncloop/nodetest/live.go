@@ -29,7 +29,7 @@ func Live(t *testing.T, config Config, story func(Harness)) {
 		running.Go(func() { w.trace.followNode(ctx, w.node) })
 		running.Go(func() {
 			if err := w.node.Run(ctx); err != nil {
-				w.trace.faults.add("the node failed: %v", err)
+				w.trace.faults.formatAndStoreFault("the node failed: %v", err)
 			}
 		})
 		defer func() {

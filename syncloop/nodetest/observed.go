@@ -58,8 +58,9 @@ type recordingRoles struct{ o *recordingRuntime }
 // innerFeatures returns the features of the inner runtime, which the recording runtime wraps.
 func (r recordingRoles) innerFeatures() runtime.Features { return runtime.FeaturesOf(r.o.inner) }
 
-// makeAndRecordCall calls f, the inner runtime, with req, and records and checks the call in the trace. If the
-// simulated node crashes before or after the call, the result is empty and the error is the crash.
+// makeAndRecordCall calls f, a function of the inner runtime, with req. It records the call in the trace, which
+// checks it. If the simulated node crashes before or after the call, the result is empty and the error is the
+// crash.
 func makeAndRecordCall[Q, R any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) (R, error)) (R, error) {
 	began := o.clock.Now()
 	var res, none R
@@ -83,8 +84,9 @@ func (o *recordingRuntime) yieldForCrash() error {
 	return o.yield()
 }
 
-// makeAndRecordErrorCall calls f, a function of the inner runtime that returns only an error, and records and
-// checks the call in the trace. If the simulated node crashes before or after the call, the error is the crash.
+// makeAndRecordErrorCall calls f, a function of the inner runtime that returns only an error. It records the
+// call in the trace, which checks it. If the simulated node crashes before or after the call, the error is the
+// crash.
 func makeAndRecordErrorCall[Q any](ctx context.Context, o *recordingRuntime, verb string, req Q, f func(context.Context, Q) error) error {
 	_, err := makeAndRecordCall(ctx, o, verb, req, func(ctx context.Context, req Q) (any, error) { return nil, f(ctx, req) })
 	return err

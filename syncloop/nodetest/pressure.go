@@ -161,7 +161,8 @@ func (m measuredMachine) ReadSignals(ctx context.Context) (eviction.Observations
 	return o, nil
 }
 
-// sumUsage returns the sums over all pods and images of the runtime.
+// sumUsage returns the sums of the usage of all pods and images of the runtime. It returns an error if the
+// runtime has no StatsReader or a read fails.
 func (m measuredMachine) sumUsage(ctx context.Context) (sum machineUsage, err error) {
 	reader := runtime.FeaturesOf(m.runtime).StatsReader
 	if reader == nil {

@@ -167,7 +167,7 @@ func (tr *trace) checkAndRecordCall(about object, c memory.Call) {
 		}
 	}
 	if err != nil {
-		tr.faults.add("at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
+		tr.faults.formatAndStoreFault("at %s: pod %s: %v", tr.now().Sub(Epoch), about, err)
 	}
 }
 
@@ -261,9 +261,9 @@ func (r *rules) checkOrderAndPolicyAndRecordStart(now time.Time, pod *v1.Pod, ab
 	return nil
 }
 
-// hasOtherContainerFromIndex reports whether the sandbox of rec has another container that is the init
-// container with the index init or a later container of the spec. Only such a container shows how far the pod
-// has come.
+// hasOtherContainerFromIndex reports whether the sandbox of rec has a container, other than rec, that is the
+// init container with the index init or a later container of the spec. Only such a container shows how far the
+// pod has come.
 func hasOtherContainerFromIndex(pod *v1.Pod, seen *runtime.PodStatus, rec *runtime.ContainerStatus, init int) bool {
 	for i := range seen.Containers {
 		r := &seen.Containers[i]

@@ -46,7 +46,7 @@ func (tr *trace) checkScriptsSelectContainers(selectors []memory.Selector) {
 	defer tr.mu.Unlock()
 	for _, to := range selectors {
 		if !tr.selectsAnyContainerLocked(to) {
-			tr.faults.add("SetScript: no pod has a container of %+v", to)
+			tr.faults.formatAndStoreFault("SetScript: no pod has a container of %+v", to)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (b *Simulation) Start() {
 	p.Go(func() { b.trace.followNode(ctx, n) })
 	p.Go(func() {
 		if err := n.Run(ctx); err != nil {
-			b.trace.faults.add("the node failed: %v", err)
+			b.trace.faults.formatAndStoreFault("the node failed: %v", err)
 		}
 		b.ended = true
 	})
@@ -120,12 +120,12 @@ func (b *Simulation) Stop() {
 	b.cancel()
 	b.runAndReportFaults(func() {
 		if err := b.scheduler.RunWhile(b.Now().Add(maxVirtualWait), func() bool { return !b.ended }); err != nil {
-			b.trace.faults.add("the node does not stop: %v", err)
+			b.trace.faults.formatAndStoreFault("the node does not stop: %v", err)
 		}
 		b.scheduler.RunUntilIdle()
 	})
 	if left := b.process.Running(); left > 0 {
-		b.trace.faults.add("%d coroutines still run after the node has stopped", left)
+		b.trace.faults.formatAndStoreFault("%d coroutines still run after the node has stopped", left)
 	}
 	b.checkScriptsOfMachine()
 	b.trace.recordStopAndResetChecks()

@@ -26,7 +26,7 @@ func newTimingRules() *timingRules {
 	return &timingRules{deletedAt: map[types.UID]time.Time{}, failedStops: map[types.UID]bool{}, graceEnds: map[string]time.Time{}, startupSucceeded: map[containerKey]bool{}}
 }
 
-// storeCrashTimeAndResetForNextNode deletes the grace periods and failed stops of the node that has crashed or stopped. The next
+// resetForNextNode deletes the grace periods and failed stops of the node that has crashed or stopped. The next
 // node stops containers again, with new grace periods.
 func (s *timingRules) resetForNextNode() {
 	clear(s.graceEnds)

@@ -207,7 +207,7 @@ func (tr *trace) storePodAndStatusLocked(state node.PodState) {
 	uid := state.Pod.UID
 	if tr.mu.known[uid] == nil {
 		if err := checkScriptAnnotations(state.Pod); err != nil {
-			tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
+			tr.faults.formatAndStoreFault("at %s: %v", tr.now().Sub(Epoch), err)
 		}
 	}
 	tr.mu.known[uid] = state.Pod
@@ -222,7 +222,7 @@ func (tr *trace) storePodAndStatusLocked(state node.PodState) {
 // Event implements runtime.EventRecorder.
 func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	if err := checkPlainSentence("event "+reason, message); err != nil {
-		tr.faults.add("at %s: %v", tr.now().Sub(Epoch), err)
+		tr.faults.formatAndStoreFault("at %s: %v", tr.now().Sub(Epoch), err)
 	}
 	if ref, ok := object.(*v1.ObjectReference); ok {
 		if ref.Kind == "Pod" {
@@ -233,7 +233,7 @@ func (tr *trace) Event(object k8sruntime.Object, _, reason, message string) {
 	}
 	m, err := meta.Accessor(object)
 	if err != nil {
-		tr.faults.add("an event about an unknown object: %s %s", reason, message)
+		tr.faults.formatAndStoreFault("an event about an unknown object: %s %s", reason, message)
 		return
 	}
 	tr.recordStopFromKillingEvent(m.GetUID(), reason, message)

@@ -38,13 +38,13 @@ const accessTimeout = 30 * time.Second
 
 // requireAccess returns a handler that calls the handler of the route only for authenticated and authorized
 // requests, and marks the client's connection as accepted. It rejects any other request with the status code of
-// checkAccess, and closes the connection.
+// authenticateAndAuthorizeRoute, and closes the connection.
 func (s *server) requireAccess(requested route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer := respond.PeerOf(r.Context())
 		peer.Unknown()
 		ctx, cancel := context.WithTimeout(r.Context(), accessTimeout)
-		code, why := s.checkAccess(ctx, requested, r)
+		code, why := s.authenticateAndAuthorizeRoute(ctx, requested, r)
 		cancel()
 		if code == http.StatusOK {
 			peer.Accepted()
@@ -71,11 +71,11 @@ func respondMethodNotAllowed(w http.ResponseWriter, methods []string) {
 	respond.WriteText(w, http.StatusMethodNotAllowed, "this path supports only "+allowed+"\n")
 }
 
-// checkAccess authenticates a request and then authorizes it; access to one of the route's subresources is
-// enough. It returns 200, or another status code and the reason for it. It rejects an unsupported method
-// without authorization.
-func (s *server) checkAccess(ctx context.Context, requested route, r *http.Request) (code int, why string) {
-	user, ok, err := s.authenticate(r.WithContext(ctx))
+// authenticateAndAuthorizeRoute authenticates a request and then authorizes it; access to one of the route's
+// subresources is enough. It returns 200, or another status code and the reason for it. It rejects an
+// unsupported method without authorization.
+func (s *server) authenticateAndAuthorizeRoute(ctx context.Context, requested route, r *http.Request) (code int, why string) {
+	user, ok, err := s.authenticateRecoveringPanic(r.WithContext(ctx))
 	switch {
 	case err != nil: // Unauthenticated clients do not see the error.
 		return http.StatusInternalServerError, "the user cannot be authenticated"
@@ -90,7 +90,7 @@ func (s *server) checkAccess(ctx context.Context, requested route, r *http.Reque
 	}
 	var reasons []string
 	for _, subresource := range requested.subresources {
-		allowed, reason, err := s.authorize(ctx, user, authorizationv1.ResourceAttributes{
+		allowed, reason, err := s.authorizeRecoveringPanic(ctx, user, authorizationv1.ResourceAttributes{
 			Verb: verb, Version: "v1", Resource: "nodes", Subresource: subresource, Name: s.NodeName,
 		})
 		if err != nil {
@@ -110,14 +110,16 @@ func (s *server) checkAccess(ctx context.Context, requested route, r *http.Reque
 	return http.StatusForbidden, why
 }
 
-// authenticate calls the Authenticator. It returns a panic of the Authenticator as an error.
-func (s *server) authenticate(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
+// authenticateRecoveringPanic calls the Authenticator and returns its result. It returns a panic of the
+// Authenticator as an error.
+func (s *server) authenticateRecoveringPanic(r *http.Request) (user authenticationv1.UserInfo, ok bool, err error) {
 	defer s.panics.Recover("Authenticate", &err)
 	return s.Authenticator.Authenticate(r)
 }
 
-// authorize calls the Authorizer. It returns a panic of the Authorizer as an error.
-func (s *server) authorize(ctx context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
+// authorizeRecoveringPanic calls the Authorizer and returns its result. It returns a panic of the Authorizer as
+// an error.
+func (s *server) authorizeRecoveringPanic(ctx context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (allowed bool, reason string, err error) {
 	defer s.panics.Recover("Authorize", &err)
 	return s.Authorizer.Authorize(ctx, user, a)
 }

@@ -113,9 +113,10 @@ func (s *server) findLogContainerOrRespond(w http.ResponseWriter, r *http.Reques
 	return ""
 }
 
-// logContainerID returns the ID of the running or terminated container in the pod's status, or else the ID of
-// the last terminated one. With previous it returns only the last terminated one. If the container has no
-// status, the Finder returns its ID.
+// logContainerID returns the ID of the container whose log is requested. Without previous, that is the running
+// or terminated container in the pod's status, or else the last terminated one. With previous, it is the last
+// terminated one. It returns ErrNotFound if there is none. If the pod's status does not show the container, it
+// returns the result of the Finder.
 func (s *server) logContainerID(ctx context.Context, pod *v1.Pod, name string, previous bool) (string, error) {
 	status, ok := containerStatus(pod, name)
 	if !ok {
@@ -216,7 +217,8 @@ const (
 	maxLines = 1 << 30
 )
 
-// boolParser returns a function that parses a boolean and stores it in place.
+// boolParser returns a function that parses a boolean and stores it in place. That function returns an error
+// for any other text than a boolean.
 func boolParser(place *bool) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseBool(value); err != nil {

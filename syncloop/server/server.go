@@ -79,7 +79,7 @@ func New(config Config) (http.Handler, error) {
 	s := &server{Config: config, panics: contain.New(contain.Config{Package: "server"}), logs: respond.Gate{Most: maxLogs}, commands: respond.Gate{Most: maxCommands}, forwards: respond.Gate{Most: maxForwards}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", s.serveHealthz)
-	for _, r := range s.routes() {
+	for _, r := range s.routesExceptHealthz() {
 		mux.Handle(r.pattern, s.requireAccess(r))
 	}
 	return mux, nil
@@ -111,9 +111,9 @@ var notServed = map[string][]string{
 	"runningpods": onlyGet, "debug": onlyGet, "logs": getOrPost,
 }
 
-// routes returns all routes except /healthz. Paths that a kubelet has and this node does not serve have a
-// handler that responds with 501.
-func (s *server) routes() []route {
+// routesExceptHealthz returns all routes except /healthz. Paths that a kubelet has and this node does not serve
+// have a handler that responds with 501.
+func (s *server) routesExceptHealthz() []route {
 	any, configz := []string{proxy}, notServedHandler("configz")
 	if s.Configuration != nil {
 		configz = s.serveConfigz

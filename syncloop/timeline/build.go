@@ -69,8 +69,9 @@ func (b *builder) setTimeRange(records []Record, now time.Time) {
 	}
 }
 
-// addRecord adds one record to the lanes that show its kind. A note, which marks a new agent, closes the open
-// bar of the worker, and the removal of the pod closes the open bars of the worker, the sandbox and the status.
+// addRecord adds one record of the pod's log to the lanes that show its kind. A note, which marks a new process
+// of the agent, closes the open bar of the worker. The removal of the pod closes the open bars of the worker,
+// the sandbox and the status.
 func (b *builder) addRecord(r *Record) {
 	switch r.Kind {
 	case KindStatus:

@@ -145,7 +145,8 @@ func (e *Evictor) decideAndEvict(ctx context.Context) eviction.Decision {
 	return d
 }
 
-// readSignals measures the signals with a time limit.
+// readSignals measures the signals of the node with the timeout Config.CallTimeout. It returns an error if the
+// measurement fails or panics.
 func (e *Evictor) readSignals(ctx context.Context) (eviction.Observations, error) {
 	ctx, cancel := e.executor.WithDeadline(ctx, e.executor.Now().Add(e.config.CallTimeout))
 	defer cancel()

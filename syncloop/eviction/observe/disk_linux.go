@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// readDisk returns the usage of the file system with a directory.
+// readDisk returns the usage of the file system that contains a directory.
 func readDisk(directory string) (disk, error) {
 	info, err := os.Stat(directory)
 	if err != nil {

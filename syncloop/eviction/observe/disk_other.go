@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// readDisk returns an error: only Linux is supported.
+// readDisk returns the usage of the file system that contains a directory.
 func readDisk(string) (disk, error) {
 	return disk{}, errors.New("observe: file systems can be measured on Linux only")
 }

@@ -139,9 +139,9 @@ type treeWalk struct {
 	seen  map[[2]uint64]bool // device and inode: a file with two names counts once
 }
 
-// measureTree returns the bytes and inodes that a directory and all files below it occupy. It follows no symbolic link
-// and leaves out other file systems. A directory that does not exist occupies nothing. Files that disappear meanwhile
-// are left out.
+// measureTree returns the bytes and inodes that a directory and all files below it occupy. It follows no
+// symbolic link and leaves out other file systems. A directory that does not exist occupies nothing. It leaves
+// out files that disappear during the measurement.
 func (w *treeWalk) measureTree(ctx context.Context, root string) (eviction.DiskUsage, error) {
 	var bytes, inodes uint64
 	var device uint64

@@ -87,7 +87,8 @@ func (h *Host) ReadSignals(ctx context.Context) (eviction.Observations, error) {
 	return o, errors.Join(faults...)
 }
 
-// findImageDirectory returns the directory of images, which it stores, or an empty text if it is not known.
+// findImageDirectory returns the directory of images. It stores the directory, so that later calls need not ask
+// the runtime. It returns "" if the directory is not known, and an error if Config.ImageDirectory fails.
 func (h *Host) findImageDirectory(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	known := h.mu.imageDirectory
@@ -132,7 +133,8 @@ func (h *Host) readMemory() (available, capacity int64, err error) {
 	return min(free+cache, total), total, nil
 }
 
-// readPIDs returns how many processes and threads can still start, and how many can exist.
+// readPIDs returns how many processes and threads can still start on the machine, and how many can exist. It
+// returns an error if a file of procfs cannot be read or has no number.
 func (h *Host) readPIDs() (available, capacity int64, err error) {
 	pidMax, err := h.readNumber("sys/kernel/pid_max")
 	if err != nil {
@@ -160,7 +162,8 @@ func (h *Host) readPIDs() (available, capacity int64, err error) {
 	return max(0, capacity-running), capacity, nil
 }
 
-// readNumber reads a file below procfs that has one number.
+// readNumber reads a file below procfs that contains one number. It returns an error if the file cannot be
+// read, has no number, or has a negative one.
 func (h *Host) readNumber(path string) (int64, error) {
 	name := filepath.Join(h.config.Proc, path)
 	text, err := os.ReadFile(name)

@@ -62,8 +62,8 @@ func (d *Dir) pathOfLog(pod runtime.PodRef, container string, attempt uint32) (s
 	return filepath.Join(places[0].root, places[0].name, container, file), nil
 }
 
-// removeLinksToGoneLogs removes each symbolic link to a log of this node, if that log does not exist and will
-// not exist again. It keeps links with other targets.
+// removeLinksToGoneLogs removes each symbolic link to a container log of this node if that log does not exist
+// and will not exist again. It keeps links with other targets.
 func (d *Dir) removeLinksToGoneLogs(ctx context.Context) error {
 	recorded, err := d.recordsOfUID("")
 	if err != nil {
@@ -105,7 +105,7 @@ func isLogGoneForGood(target string) bool {
 	return err == nil && ok && newer && !has
 }
 
-// removeLinksWhere removes the symbolic links whose target matches, in all configured link directories.
+// removeLinksWhere removes the symbolic links to logs whose target matches, in all configured link directories.
 func (d *Dir) removeLinksWhere(ctx context.Context, matches func(target string) bool) error {
 	var errs []error
 	for _, links := range append([]string{d.cfg.Links}, d.cfg.OldLinks...) {
@@ -146,9 +146,9 @@ func removeLinksIn(ctx context.Context, links string, matches func(target string
 	return errors.Join(errs...)
 }
 
-// removeAttemptLinks removes the links to the logs of a container's attempts for which shouldRemove returns
-// true. It ignores errors, so that a link that cannot be removed does not block the removal of the container.
-// Sweep removes such a link later, and returns the error.
+// removeAttemptLinks removes the symbolic links to the logs of a container's attempts for which shouldRemove
+// returns true. It ignores errors, so that a link that cannot be removed does not block the removal of the
+// container. A later Sweep removes such a link, and returns the error.
 func (d *Dir) removeAttemptLinks(pod runtime.PodRef, container string, shouldRemove func(attempt uint32) bool) {
 	places, err := d.logDirectories(pod)
 	if err != nil {

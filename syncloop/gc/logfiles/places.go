@@ -245,8 +245,9 @@ func closeDirs(dirs []*os.Root) {
 	}
 }
 
-// openLogDir opens the directory of a log: the one with a file of the log's attempt or, if none has one, the
-// directory for new logs. It returns fs.ErrNotExist if the container has no log directory.
+// openLogDir opens the directory of a container's log. That is the directory with a file of the log's attempt.
+// If none has one, it is the directory for new logs. It returns fs.ErrNotExist if the container has no log
+// directory.
 func (d *Dir) openLogDir(l Log) (*os.Root, error) {
 	dirs, err := d.openContainerDirs(l.Pod, l.Container)
 	if err != nil {

@@ -116,8 +116,8 @@ func (d *Dir) Rotate(ctx context.Context, l Log, p policy.Logs, now time.Time, r
 	return nil
 }
 
-// rotatedFilesOfLog returns the regular files of a log's attempt, sorted by name, without the log itself. The
-// field Live is true for a file that is a hard link to the log.
+// rotatedFilesOfLog returns the regular files that belong to the same attempt as a log, sorted by name, without
+// the log itself. The field Live is true for a file that is a hard link to the log.
 func rotatedFilesOfLog(dir *os.Root, l Log, logInfo fs.FileInfo) (files []policy.LogFile, err error) {
 	var names []string
 	err = forEachEntry(dir, func(e fs.DirEntry) bool {
@@ -150,9 +150,9 @@ func removeFiles(dir *os.Root, names []string) (errs []error) {
 	return errs
 }
 
-// renameAndReopenOrRestore renames the log and calls reopen, in which the runtime creates a new log. If reopen
-// fails and created no file, the old name is restored. If reopen fails but the new file exists, reopen is
-// called once more, because perhaps only the reply was lost.
+// renameAndReopenOrRestore renames the log and calls reopen, with which the runtime creates a new log. If
+// reopen fails and there is no new file, it restores the old name. If reopen fails and there is a new file, it
+// calls reopen once more, because perhaps only the runtime's reply did not arrive.
 func renameAndReopenOrRestore(ctx context.Context, dir *os.Root, l Log, newName string, reopen func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err

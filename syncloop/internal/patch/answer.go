@@ -56,12 +56,12 @@ type Answer struct {
 const longestAfter = time.Minute
 
 // AnswerToPatch returns the meaning of the answer to a patch of a pod's status. A nil error is Done.
-func AnswerToPatch(err error) Answer { return classifyError(err) }
+func AnswerToPatch(err error) Answer { return reactionToError(err) }
 
 // AnswerToDelete returns the meaning of the answer to the deletion of a pod. A nil error is Done: the server
 // has accepted the deletion, and removes the pod after its finalizers.
 func AnswerToDelete(err error) Answer {
-	a := classifyError(err)
+	a := reactionToError(err)
 	if a.Kind == Refused {
 		a.Kind = Retry
 	}
@@ -71,7 +71,7 @@ func AnswerToDelete(err error) Answer {
 // AnswerToGet returns the meaning of a pod that was read after a Conflict: Gone, OtherUID, or Retry if the pod
 // has this UID.
 func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
-	switch a := classifyError(err); {
+	switch a := reactionToError(err); {
 	case a.Kind == Refused || a.Kind == Conflict || a.Kind == Done && pod == nil:
 		return Answer{Kind: Retry}
 	case a.Kind != Done:
@@ -82,9 +82,9 @@ func AnswerToGet(uid types.UID, pod *v1.Pod, err error) Answer {
 	return Answer{Kind: Retry}
 }
 
-// classifyError returns how a caller must react to the error of a request: the kind of the reaction, the delay
-// that the server asks for, and whether access is forbidden. A nil error is Done.
-func classifyError(err error) Answer {
+// reactionToError returns how a caller must react to the error of a request. The Answer has the kind of the
+// reaction, the delay that the server asks for, and whether access is forbidden. A nil error is Done.
+func reactionToError(err error) Answer {
 	if err == nil {
 		return Answer{Kind: Done}
 	}

@@ -22,7 +22,7 @@ func SumContainers(stats *runtime.PodStats) {
 }
 
 // sumCPU returns the sum of the CPU stats and the earliest of their times. It returns nil if a container has no
-// CPU stats. A figure that one container does not have is nil in the sum.
+// CPU stats. A field of the sum is nil if one container lacks that field.
 func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 	sum := runtime.CPUStats{UsageCoreNanoSeconds: new(uint64), UsageNanoCores: new(uint64)}
 	for _, c := range containers {
@@ -37,7 +37,7 @@ func sumCPU(containers []runtime.ContainerStats) *runtime.CPUStats {
 }
 
 // sumMemory returns the sum of the memory stats and the earliest of their times. It returns nil if a container
-// has no memory stats. A figure that one container does not have is nil in the sum.
+// has no memory stats. A field of the sum is nil if one container lacks that field.
 func sumMemory(containers []runtime.ContainerStats) *runtime.MemoryStats {
 	sum := runtime.MemoryStats{
 		WorkingSetBytes: new(uint64), AvailableBytes: new(uint64), UsageBytes: new(uint64),
@@ -69,8 +69,8 @@ func addFigure(sum **uint64, figure *uint64) {
 	}
 }
 
-// setIfZeroOrLater sets a time to the other one if the time is zero or later. By this, the sum of several
-// samples gets the time of the oldest sample.
+// setIfZeroOrLater sets a time to other if the time is zero or later than other. The sum of several samples
+// thus gets the time of the oldest sample.
 func setIfZeroOrLater(at *time.Time, other time.Time) {
 	if at.IsZero() || other.Before(*at) {
 		*at = other

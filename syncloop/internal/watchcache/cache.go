@@ -149,8 +149,8 @@ func (c *Cache[T]) RemoveUID(uid types.UID) {
 	}
 }
 
-// addObject adds a new object. It returns false if another object has the name; the new object is then shown
-// only after the other one is removed.
+// addObject adds a new object. It returns true if the object is shown at once. If another object has the same
+// name, it returns false, and the new object is shown after the other object is removed.
 func (c *Cache[T]) addObject(o T) (shown bool) {
 	name := nameOf(o)
 	c.names[o.GetUID()] = name

@@ -26,8 +26,8 @@ func (f *Facts) terminationReason() string {
 	return "its termination was requested"
 }
 
-// describeTermination returns one sentence: which containers of a terminating pod still run, within which grace
-// period they must stop, and the error of the last sync if it failed.
+// describeTermination returns one sentence about a terminating pod. It says which containers still run, within
+// which grace period they must stop, and, if the last sync failed, its error.
 func (f *Facts) describeTermination(containers []Container) []string {
 	var running []string
 	for i := range containers {

@@ -80,13 +80,13 @@ func (e Explanation) String() string {
 		fmt.Fprintf(&b, "next      %s: %s\n", formatFuture(e.Next.At.Sub(e.At)), e.Next.Why)
 	}
 	e.writeSectionIfAny(&b, "waits for", len(e.Waits), func(i int) string { return e.Waits[i] })
-	e.writeSectionIfAny(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].format(e.At) })
+	e.writeSectionIfAny(&b, "containers", len(e.Containers), func(i int) string { return e.Containers[i].formatWithRelativeTimes(e.At) })
 	e.writeSectionIfAny(&b, "probes", len(e.Probes), func(i int) string { return e.Probes[i].formatResultAndDuration(e.At) })
 	e.writeSectionIfAny(&b, "conditions", len(e.Conditions), func(i int) string {
 		c := e.Conditions[i]
 		return strings.TrimSuffix(joinReasonAndMessage(fmt.Sprintf("%s is %s %s", c.Type, c.Status, c.Reason), c.Message), " ")
 	})
-	e.writeSectionIfAny(&b, "history", len(e.History), func(i int) string { return e.History[i].format(e.At) })
+	e.writeSectionIfAny(&b, "history", len(e.History), func(i int) string { return e.History[i].formatWithAge(e.At) })
 	return b.String()
 }
 
@@ -115,8 +115,9 @@ func (e *Explanation) formatWorker() string {
 	return s
 }
 
-// format returns the line about a container in the page of an Explanation, with times relative to now.
-func (c *Container) format(now time.Time) string {
+// formatWithRelativeTimes returns the line about a container in the page of an Explanation, with times relative
+// to now.
+func (c *Container) formatWithRelativeTimes(now time.Time) string {
 	s := fmt.Sprintf("%s %s: %s", c.Kind, c.Name, strings.TrimSpace(c.State+" "+c.Reason))
 	if !c.Since.IsZero() {
 		s += " for " + formatElapsed(now.Sub(c.Since))
@@ -157,8 +158,8 @@ func (p *Probe) formatResultAndDuration(now time.Time) string {
 	return joinReasonAndMessage(s, p.Message)
 }
 
-// format returns the line about a history entry in the page of an Explanation, with its age.
-func (e *Entry) format(now time.Time) string {
+// formatWithAge returns the line about a history entry in the page of an Explanation, with its age.
+func (e *Entry) formatWithAge(now time.Time) string {
 	s := fmt.Sprintf("%8s  %-6s  %s", formatAgo(now.Sub(e.At)), e.What, e.Text)
 	if e.Times > 1 {
 		s += fmt.Sprintf(" (%d times)", e.Times)

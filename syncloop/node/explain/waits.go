@@ -26,8 +26,8 @@ func (f *Facts) sentenceOfRejectedPod() string {
 	return "the node has rejected it, and does not try again: " + joinReasonAndMessage(f.Status.Reason, f.Status.Message)
 }
 
-// describeOrphan returns a sentence about a pod of an earlier agent that no source has delivered yet. It says
-// when the node terminates the pod.
+// describeOrphan returns a sentence about a pod that an earlier process of the agent started and no source has
+// delivered yet. It says when the node terminates the pod.
 func (f *Facts) describeOrphan() string {
 	return "an earlier agent started it, and no source has delivered it yet; it is terminated " + formatFuture(f.OrphanUntil.Sub(f.Now)) +
 		" unless one does, or at once if another pod needs its name or a host port"

@@ -141,7 +141,7 @@ func (t *Table) enqueueUnlessSpam(s *series, n int, now time.Time) (dropped *v1.
 		t.Filtered += n
 		return nil
 	}
-	return t.enqueue(s)
+	return t.enqueueAndDropOldestIfFull(s)
 }
 
 // alwaysTrue returns true for any value. It is the canEvict function of maps whose values can all be evicted.
@@ -180,9 +180,10 @@ func (t *Table) newEvent(o Occurrence) v1.Event {
 	}
 }
 
-// enqueue adds a series (the repeated occurrences of one event) to the end of the queue. If the queue is full,
-// it drops the oldest series and returns its event.
-func (t *Table) enqueue(s *series) (dropped *v1.Event) {
+// enqueueAndDropOldestIfFull adds a series (the repeated occurrences of one event) to the end of the queue. If
+// the queue is full, it drops the oldest series and returns the event of that series. It returns nil if it
+// drops none.
+func (t *Table) enqueueAndDropOldestIfFull(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
