@@ -121,7 +121,7 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod, now time.Time) (req
 		return false
 	}
 	before, _ := h.table.ResizeState(desired.UID)
-	request := allocation.ResizeRequest{Pod: allocationPod(h.chain.rules, desired), Generation: desired.Generation, Refusal: h.askHostAboutResize(allocated, desired)}
+	request := allocation.ResizeRequest{Pod: toAllocationPod(h.chain.rules, desired), Generation: desired.Generation, Refusal: h.askHostAboutResize(allocated, desired)}
 	if !h.table.RequestResize(request, now) {
 		return false
 	}
