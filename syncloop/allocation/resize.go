@@ -207,10 +207,11 @@ func compareFalseFirst(a, b bool) int {
 	return -1
 }
 
-// checkResize returns NoResize if the rules admit the requested resources beside all other pods. It returns
-// ResizeInfeasible if the caller refused the request or the rules refuse it on the empty node too. In any other
-// case, also after a panic of a rule, it returns ResizeDeferred. A refusal comes with its reason.
-func (t *Table) checkResize(uid types.UID, request *resize) (ResizeState, Answer) {
+// judgeResizeBesideOtherPods returns NoResize if the rules admit the requested resources beside all other pods.
+// It returns ResizeInfeasible if the caller refused the request, or if the rules refuse it on the empty node
+// too. In any other case, and after a panic of a rule, it returns ResizeDeferred. The Answer has the reason of
+// a refusal.
+func (t *Table) judgeResizeBesideOtherPods(uid types.UID, request *resize) (ResizeState, Answer) {
 	if request.Refusal.Reason != "" || request.Refusal.Fault {
 		return infeasibleUnlessFault(request.Refusal), request.Refusal
 	}
