@@ -38,7 +38,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errNoConnection
 	}
 	return inprocess.RoundTrip(func(w http.ResponseWriter, r *http.Request) error {
-		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serveRequest(w, r, t.authenticate) }); err != nil {
+		if err := t.api.panics.Call("ServeHTTP", func() { t.api.router.serveRequest(w, r, t.authenticateOrLocalUser) }); err != nil {
 			return fmt.Errorf("localapi: %w", err)
 		}
 		return nil
