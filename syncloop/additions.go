@@ -108,9 +108,8 @@ func (a *addition) addPod(pod *v1.Pod) {
 }
 
 // restoreTerminalStatusAndAdmit gives the pod the terminal status that an earlier process of the agent has
-// saved, if there is one, and stores that pod in the manager. It then admits, rejects or defers the pod, and
-// returns the pod with its status. It returns an error if TerminalStatus, a rule or an admission handler
-// panics.
+// saved, if any, and stores that pod in the manager. It then admits, rejects or defers the pod, and returns the
+// pod with its status. It returns an error if TerminalStatus, a rule or an admission handler panics.
 func (a *addition) restoreTerminalStatusAndAdmit(pod *v1.Pod) (*v1.Pod, error) {
 	pod, err := a.withSavedTerminalStatus(pod)
 	if err != nil {

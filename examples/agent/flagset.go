@@ -156,7 +156,7 @@ func (l *commandLine) normalizeArgs(args []string) []string {
 
 // newArgumentErrorForFault returns a new error text for a faulty argument. If fault is ErrBadFlag or
 // ErrNoValue, the text says so. Any other fault counts as an unknown flag, and the text suggests a flag with a
-// similar name if there is one. The error does not wrap fault.
+// similar name, if the set has one. The error does not wrap fault.
 func (s flagSet) newArgumentErrorForFault(arg string, fault error) error {
 	name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	switch fault {

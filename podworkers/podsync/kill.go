@@ -52,9 +52,9 @@ func (k *podKiller) newStopTarget(id, name, why string, grace lifecycle.Containe
 	return t
 }
 
-// killPod stops every container and then every sandbox of the pod's UID, including those of former pods. It
-// confirms with the runtime that they have stopped. override, if set, replaces the grace period. The error has
-// a retry time, except after a cancellation, and the next call continues the stop.
+// killPod stops every container and then every sandbox of the pod's UID, including containers and sandboxes of
+// former pods. It confirms with the runtime that they have stopped. override, if set, replaces the grace
+// period. The error has a retry time, except after a cancellation, and the next call continues the stop.
 func (k *podKiller) killPod(ctx context.Context, override lifecycle.Grace, why string) error {
 	return k.recordKillResultAndDelayRetry(ctx, k.stopContainersAndSandboxes(ctx, override, why))
 }

@@ -88,8 +88,8 @@ func (o *resultQueue) deliverAll(handle func(Result)) {
 }
 
 // takeNextUnlessBusy removes the oldest result from the queue and returns it. It returns false if the queue is
-// empty. It also returns false if another caller delivers at the moment. isDelivering is true if this caller is
-// already the one that delivers.
+// empty. It also returns false if another caller delivers at the moment. isDelivering is true if this caller
+// has already begun to deliver.
 func (o *resultQueue) takeNextUnlessBusy(isDelivering bool) (next Result, taken bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -24,9 +24,9 @@ func isNewerRecord(rec, other *runtime.ContainerStatus) bool {
 }
 
 // nextAttempt returns the attempt number for the next start of a container. It is above all attempts that the
-// runtime shows, including those of former pods with the same UID, because their log files still exist. It is
-// at least the published restart count. If the runtime has lost the published attempt, it is above the restart
-// count.
+// runtime shows, including attempts of former pods with the same UID, because their log files still exist. It
+// is at least the published restart count. If the runtime has lost the published attempt, it is above the
+// restart count.
 func (e *containerEntry) nextAttempt() uint32 {
 	s := e.published
 	if s == nil {

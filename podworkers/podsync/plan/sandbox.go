@@ -107,8 +107,8 @@ func isNewerSandbox(sandbox, other *runtime.SandboxStatus) bool {
 	return sandbox.ID > other.ID
 }
 
-// nextSandboxAttempt returns one more than the highest attempt of all sandboxes, including those of former pods
-// with the same UID. It returns 0 without sandboxes.
+// nextSandboxAttempt returns one more than the highest attempt of all sandboxes, including sandboxes of former
+// pods with the same UID. It returns 0 without sandboxes.
 func nextSandboxAttempt(st *runtime.PodStatus) uint32 {
 	var next uint32
 	for i := range st.Sandboxes {

@@ -171,9 +171,9 @@ func (f *filter) removeRefused(uid types.UID, source string) {
 	}
 }
 
-// assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it. It prefers the
-// pod of which the node already has data. Without such a pod it takes the first source whose pod may have the
-// UID. It removes the other added pods with that UID from the changes and stores them as refused.
+// assignUIDsOrRefuseAdded assigns each free UID to one of the sources that add a pod with it. It prefers a pod
+// whose data the node already has. Without such a pod it takes the first source whose pod may have the UID. It
+// removes the other added pods with that UID from the changes and stores them as refused.
 func (f *filter) assignUIDsOrRefuseAdded(changes []SourceChanges) {
 	for i := range changes {
 		for _, pod := range changes[i].Add {
@@ -284,8 +284,8 @@ func (f *filter) addRefusedWithFreeUIDs(changes []SourceChanges) (late []SourceC
 }
 
 // indexOfNextRefused chooses one of the pods that were refused for a UID that is free now, and returns its
-// index. It prefers the pod of which the node has data. Without such a pod it takes the first pod, in the order
-// of the sources, that may have the UID. It returns -1 if none may.
+// index. It prefers a pod whose data the node already has. Without such a pod it takes the first pod, in the
+// order of the sources, that may have the UID. It returns -1 if none may.
 func (f *filter) indexOfNextRefused(uid types.UID, changes []SourceChanges) int {
 	all := f.refused[uid]
 	if i := slices.IndexFunc(all, func(r Refused) bool { return f.isOwnerOfDataOnNode(r.Pod) }); i >= 0 {

@@ -117,7 +117,7 @@ func (t *Tracker) removeHolesFromOrder() {
 	t.order = slices.DeleteFunc(t.order, func(e *entry) bool { return e.pod == nil })
 }
 
-// updateInPlace replaces the objects of the pods with those of a new list, and returns true. All of these
+// updateInPlace replaces the objects of the pods with the objects in a new list, and returns true. All of these
 // conditions must hold: the new list has the same pods in the same order, all its pods are valid, and the
 // source already has a list without rejected pods. If one does not hold, it replaces no object and returns
 // false.
