@@ -10,7 +10,8 @@ import (
 	"github.com/podkeel/podkeel/syncloop/internal/inprocess"
 )
 
-// RoundTripper returns a transport for clients in this process. It needs no listener, TLS or connection. In a
+// RoundTripper returns a transport for clients in this process. For several nodes at one API, and for custom resources,
+// use the RoundTripper of an apiservertest.Server. The transport needs no listener, TLS or connection. In a
 // testing/synctest bubble, virtual time advances while a client waits for a watch or for logs; create the node and the
 // API in the same bubble. The API ignores the host of the URL:
 //

@@ -3,7 +3,7 @@
 // reproduces a bug. An hour in the life of a pod takes milliseconds.
 //
 //	s := nodetest.New(t, nodetest.Config{Seed: 1})
-//	s.Apply(pod)
+//	s.Apply(podtest.Pod("web").Container("c").Build(t))
 //	s.Run(10 * time.Second)
 //	s.AssertStatus("web", "1/1 Running restarts=0")
 //	fmt.Print(s.Transcript())
