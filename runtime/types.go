@@ -127,7 +127,8 @@ type RunSandboxRequest struct {
 	Ports       []PortMapping // only ports with a HostPort; empty with Namespaces.HostNetwork
 	Sysctls     map[string]string
 	Security    Security
-	Resources   Resources // of the whole pod; zero: unspecified
+	Resources   Resources // of all containers together; zero: unspecified
+	Overhead    Resources // of the sandbox itself, beside Resources; zero: none
 	Handler     string    // runtime handler; empty is the default
 	LogDir      string    // directory of the pod's logs, which the runtime creates; empty: no log files
 	CgroupDir   string    // the parent cgroup; empty is the runtime's default

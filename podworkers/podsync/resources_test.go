@@ -41,10 +41,10 @@ func TestPodResources(t *testing.T) {
 			sandbox: runtime.Resources{CPUShares: 2},
 			inner:   runtime.Resources{CPUShares: 2, OOMScoreAdj: 1000},
 		},
-		"the sum of containers and overhead": {
+		"the containers without the overhead": {
 			container: cpuAndMemory("500m", "", "1", "1Gi"),
 			overhead:  v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")},
-			sandbox:   runtime.Resources{CPUShares: 1024, CPUPeriod: frame, CPUQuota: 150 * time.Millisecond, MemoryBytes: 2 * gi},
+			sandbox:   runtime.Resources{CPUShares: 512, CPUPeriod: frame, CPUQuota: frame, MemoryBytes: gi},
 			inner:     runtime.Resources{CPUShares: 512, CPUPeriod: frame, CPUQuota: frame, MemoryBytes: gi, OOMScoreAdj: 750},
 		},
 		"without a limit there is no bound": {

@@ -371,7 +371,8 @@ func (s *statusBuilder) hasSucceeded() bool {
 // published status keeps the published resources (CS-11), or has the resources of the last resize. If the runtime
 // resizes containers, only a created or running one does, and the allocated resources are always the requests of
 // the spec (RZ-50). A container of an earlier agent that no published status shows has the resources that the
-// runtime reports (RZ-32). The earlier agent may also have created it before a resize and not started it.
+// runtime reports (RZ-32). The earlier agent may also have created it before a resize and not started it. The
+// resources of a container that was created are never nil: an API server takes nil as a node that cannot resize.
 func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStatus) {
 	keeps := s.old != nil && s.id != "" && s.old.ContainerID == s.id
 	resizes := in.Resizes && s.role != ephemeral
@@ -384,13 +385,13 @@ func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStat
 	case resizes && s.state != stateRunning && (rec == nil || rec.State != runtime.StateCreated):
 	case updated != nil:
 		r = &updated.resources
-	case keeps:
+	case keeps && s.old.Resources != nil:
 		s.inForce = s.old.Resources
 		return
 	case resizes && rec != nil && strings.HasSuffix(s.id, "://"+rec.ID):
 		r = adoptResources(s.spec, r, rec.Resources)
 	}
-	if len(r.Requests) > 0 || len(r.Limits) > 0 {
+	if len(r.Requests) > 0 || len(r.Limits) > 0 || s.id != "" {
 		s.inForce = r
 	}
 }

@@ -254,6 +254,9 @@ func adoptResources(c *v1.Container, want *v1.ResourceRequirements, actual *runt
 		}
 	}
 	request := podspec.ContainerRequests(c)
+	if _, found := request[v1.ResourceCPU]; !found {
+		request = want.Limits // The shares follow from the limit, also from the limit of the pod.
+	}
 	if milli := podresources.MilliCPUFromShares(int64(actual.CPUShares)); !podresources.EqualCPURequests(podresources.MilliCPU(request), milli) {
 		set(&have.Requests, v1.ResourceCPU, *resource.NewMilliQuantity(milli, resource.DecimalSI))
 	}

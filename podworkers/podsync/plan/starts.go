@@ -125,9 +125,6 @@ func (s *unpublishedStart) setRunningAndMoveTermination(c *v1.ContainerStatus, s
 		return
 	}
 	c.Resources = s.resources.DeepCopy()
-	if len(s.resources.Requests) == 0 && len(s.resources.Limits) == 0 {
-		c.Resources = nil
-	}
 }
 
 // setNotStartedWhilePostStartPending sets Started and Ready to false, in status, for each running container

@@ -107,6 +107,16 @@ func TestContainers_CS11_Resources(t *testing.T) {
 	assert.Equal(t, limits, s.InitContainerStatuses[0].Resources.Limits)
 }
 
+// RZ-50: a running container without requests and limits has Resources, and they are empty. An API server takes nil as
+// a node that cannot resize pods, and refuses each resize of the pod. Nil in a published status is replaced.
+func TestContainers_RZ50_NoRequests(t *testing.T) {
+	w := newHarness(t, "sandbox 0 ready\na 0 running\nold a running")
+	w.old.ContainerStatuses[0].Resources = nil
+	s := plan.ContainerStatuses(w.statusInput(false))
+	assert.Equal(t, &v1.ResourceRequirements{}, s.ContainerStatuses[0].Resources)
+	assert.Nil(t, s.ContainerStatuses[0].AllocatedResources)
+}
+
 // What a status says is of the generation that was looked at.
 func TestStatus_ObservedGeneration(t *testing.T) {
 	w := newHarness(t, "")

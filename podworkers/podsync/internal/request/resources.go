@@ -13,12 +13,17 @@ import (
 
 // containerResources returns the CPU, memory, huge pages and OOM score of a container as the runtime needs
 // them. For CPU and memory, a container without a limit gets the limit of its pod, so that programs in the
-// container see the limit that applies.
+// container see the limit that applies. A container without a CPU request gets the shares of its CPU limit, also if
+// that is the limit of the pod (QR-10).
 func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
-	r := cpuAndMemoryResources(podspec.ContainerRequests(c), v1.ResourceList{
+	requests, limits := podspec.ContainerRequests(c), v1.ResourceList{
 		v1.ResourceCPU:    containerLimit(pod, c, v1.ResourceCPU),
 		v1.ResourceMemory: containerLimit(pod, c, v1.ResourceMemory),
-	})
+	}
+	if _, found := requests[v1.ResourceCPU]; !found {
+		requests = v1.ResourceList{v1.ResourceCPU: limits[v1.ResourceCPU]}
+	}
+	r := cpuAndMemoryResources(requests, limits)
 	r.OOMScoreAdj = podresources.OOMScoreAdj(pod, c, nodeMemory)
 	r.HugePages = hugePageLimits(c.Resources.Limits)
 	return r
@@ -42,13 +47,24 @@ func ResourcesToUpdate(pod *v1.Pod, c *v1.Container, name v1.ResourceName) (upda
 	return update
 }
 
-// sandboxResources returns the CPU, memory and huge pages of the whole pod, with its overhead, as the runtime
-// needs them.
+// sandboxResources returns the CPU, memory and huge pages of all containers of a pod, without its overhead, as the
+// runtime needs them (QR-30).
 func sandboxResources(pod *v1.Pod) runtime.Resources {
-	limits := podspec.Limits(pod)
-	r := cpuAndMemoryResources(podspec.Requests(pod), limits)
+	withoutOverhead := v1.Pod{Spec: pod.Spec}
+	withoutOverhead.Spec.Overhead = nil
+	limits := podspec.Limits(&withoutOverhead)
+	r := cpuAndMemoryResources(podspec.Requests(&withoutOverhead), limits)
 	r.HugePages = hugePageLimits(limits)
 	return r
+}
+
+// overheadResources returns the CPU and memory of a pod's overhead, which are requests and limits (QR-30). It returns
+// the zero value if the pod has no overhead.
+func overheadResources(pod *v1.Pod) runtime.Resources {
+	if len(pod.Spec.Overhead) == 0 {
+		return runtime.Resources{}
+	}
+	return cpuAndMemoryResources(pod.Spec.Overhead, pod.Spec.Overhead)
 }
 
 // cpuAndMemoryResources converts requests and limits to CPU shares, a CPU quota and a memory limit. Without a

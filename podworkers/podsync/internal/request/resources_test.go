@@ -122,22 +122,44 @@ func TestContainer_OOMScore(t *testing.T) {
 	}
 }
 
-// A sandbox has what the pod takes as a whole.
-func TestSandbox_Resources(t *testing.T) {
+// A container without a CPU request has the shares of the CPU limit that applies to it, as with a kubelet (QR-10).
+func TestContainer_QR10_SharesOfLimit(t *testing.T) {
+	for _, c := range []struct {
+		container, whole v1.ResourceRequirements
+		want             uint64
+	}{
+		{v1.ResourceRequirements{}, v1.ResourceRequirements{}, 2},
+		{v1.ResourceRequirements{Limits: list("cpu", "500m")}, v1.ResourceRequirements{}, 512},
+		{v1.ResourceRequirements{}, v1.ResourceRequirements{Requests: list("cpu", "1"), Limits: list("cpu", "2")}, 2048},
+		{v1.ResourceRequirements{Requests: list("memory", "1Gi")}, v1.ResourceRequirements{Limits: list("cpu", "2")}, 2048},
+		{v1.ResourceRequirements{Limits: list("cpu", "500m")}, v1.ResourceRequirements{Limits: list("cpu", "2")}, 512},
+		{v1.ResourceRequirements{Requests: list("cpu", "0")}, v1.ResourceRequirements{Limits: list("cpu", "2")}, 2},
+	} {
+		pod := named(func(s *v1.PodSpec) {
+			s.Containers, s.Resources = []v1.Container{{Name: "a", Resources: c.container}}, &c.whole
+		})
+		assert.Equal(t, c.want, asked(&request.Node{}, pod).Resources.CPUShares, "%v in %v", c.container, c.whole)
+	}
+}
+
+// A sandbox has what all containers take, and the overhead of the pod beside it (QR-30).
+func TestSandbox_QR30_Resources(t *testing.T) {
 	frame := 100 * time.Millisecond
 	limited := v1.Container{Name: "a", Resources: v1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1", "memory", "1Gi", "hugepages-2Mi", "2Mi")}}
 	for _, c := range []struct {
 		spec v1.PodSpec
 		want runtime.Resources
+		over runtime.Resources
 	}{
-		{v1.PodSpec{Containers: []v1.Container{limited}, Overhead: list("cpu", "500m")}, runtime.Resources{
-			CPUShares: 1024, CPUPeriod: frame, CPUQuota: 150 * time.Millisecond, MemoryBytes: gi, HugePages: map[string]uint64{"2Mi": 2 << 20},
-		}},
-		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}}, runtime.Resources{CPUShares: 512}},
-		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}, Resources: &v1.ResourceRequirements{Limits: list("memory", "3Gi")}}, runtime.Resources{CPUShares: 512, MemoryBytes: 3 * gi}},
+		{v1.PodSpec{Containers: []v1.Container{limited}, Overhead: list("cpu", "500m", "memory", "1Gi")}, runtime.Resources{
+			CPUShares: 512, CPUPeriod: frame, CPUQuota: 100 * time.Millisecond, MemoryBytes: gi, HugePages: map[string]uint64{"2Mi": 2 << 20},
+		}, runtime.Resources{CPUShares: 512, CPUPeriod: frame, CPUQuota: 50 * time.Millisecond, MemoryBytes: gi}},
+		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}}, runtime.Resources{CPUShares: 512}, runtime.Resources{}},
+		{v1.PodSpec{Containers: []v1.Container{limited, {Name: "b"}}, Resources: &v1.ResourceRequirements{Limits: list("memory", "3Gi")}}, runtime.Resources{CPUShares: 512, MemoryBytes: 3 * gi}, runtime.Resources{}},
 	} {
 		got, _, err := new(request.Node).SandboxRequest(named(func(s *v1.PodSpec) { *s = c.spec }), runtime.PodRef{}, 0, runtime.DNS{})
 		require.NoError(t, err)
 		assert.Equal(t, c.want, got.Resources)
+		assert.Equal(t, c.over, got.Overhead)
 	}
 }

@@ -41,6 +41,7 @@ func (n *Node) SandboxRequest(pod *v1.Pod, ref runtime.PodRef, attempt uint32, h
 		Sysctls:     sysctlsOf(spec.SecurityContext),
 		Security:    security,
 		Resources:   sandboxResources(pod),
+		Overhead:    overheadResources(pod),
 		LogDir:      n.podLogDir(pod),
 	}
 	req.Annotations[AnnotationPodHash] = podspec.PodHash(pod)

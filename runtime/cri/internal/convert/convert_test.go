@@ -428,7 +428,7 @@ func TestRequests_WhatIsNotSaid(t *testing.T) {
 	full(reflect.ValueOf(&s).Elem(), "")
 	var c runtime.CreateContainerRequest
 	full(reflect.ValueOf(&c).Elem(), "")
-	assert.Equal(t, []string{"Linux.Overhead", "Windows"}, exported(zeroMessage(reflect.ValueOf(RunSandbox(s, "me").Config), "")))
+	assert.Equal(t, []string{"Windows"}, exported(zeroMessage(reflect.ValueOf(RunSandbox(s, "me").Config), "")))
 	got := exported(zeroMessage(reflect.ValueOf(CreateContainer(c, SandboxContext{}, 0, "me").Config), ""))
 	assert.Equal(t, []string{"Image.Annotations", "Image.RuntimeHandler", "Image.ImageRef", "Stdin", "StdinOnce", "Tty", "Windows"}, got)
 }

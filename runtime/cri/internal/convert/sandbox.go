@@ -27,6 +27,7 @@ func RunSandbox(req runtime.RunSandboxRequest, owner string) *cri.RunPodSandboxR
 			SecurityContext: toCRISandboxSecurity(&req.Security, req.Namespaces),
 			Sysctls:         maps.Clone(req.Sysctls),
 			Resources:       Resources(req.Resources),
+			Overhead:        Resources(req.Overhead),
 		},
 	}
 	if req.Namespaces.HostNetwork {
