@@ -74,8 +74,8 @@ type podCgroups struct {
 		// left are the pods that had a cgroup when the node started, if release is true; nil: not listed yet.
 		left       map[types.UID]bool
 		listFailed bool                // the error of the list was logged
-		shares     map[types.UID]int64 // the CPU shares of the Burstable pods
-		// sum has the shares of all of them, and written the sum that was written last.
+		requests   map[types.UID]int64 // the requested CPU of the Burstable pods in thousandths
+		// sum has the requests of all of them, and written the sum that was written last.
 		sum, written int64
 		checked      int64 // the number of the check period in which the sum was written
 	}
@@ -92,7 +92,7 @@ func newPodCgroups(config CgroupsConfig, clk clock.PassiveClock, log *slog.Logge
 	if config.MaxPIDs > 0 {
 		c.policy.MaxPIDs = podresources.Finite(config.MaxPIDs)
 	}
-	c.mu.shares = map[types.UID]int64{}
+	c.mu.requests = map[types.UID]int64{}
 	return c
 }
 
@@ -113,11 +113,11 @@ func (c *podCgroups) SetUp(_ context.Context, pod *v1.Pod) (string, error) {
 		return "", c.removeLimits(pod)
 	}
 	values := podresources.ValuesForPod(pod, c.policy)
-	shares, _ := values.CPUShares.Number()
-	if values.QOSClass != v1.PodQOSBurstable {
-		shares = 0
+	milliCPU := int64(0)
+	if values.QOSClass == v1.PodQOSBurstable {
+		milliCPU = podresources.MilliCPU(podresources.Requests(pod))
 	}
-	if err := c.setBurstableShares(pod.UID, shares); err != nil {
+	if err := c.setBurstableShares(pod.UID, milliCPU); err != nil {
 		return "", err
 	}
 	return c.manager.Ensure(pod.UID, values, c.valuesGeneration(values))
@@ -128,7 +128,7 @@ func (c *podCgroups) TearDown(ctx context.Context, uid types.UID) error {
 	if err := c.manager.Remove(ctx, uid); err != nil {
 		return err
 	}
-	c.storeShares(uid, 0)
+	c.storeRequest(uid, 0)
 	return nil
 }
 
@@ -239,13 +239,14 @@ func (c *podCgroups) podsWithCgroups() (map[types.UID]bool, error) {
 	return left, nil
 }
 
-// setBurstableShares stores the CPU shares of a Burstable pod, or 0 for another pod. It then writes the
-// sum of all Burstable pods until the written sum is the newest one, at least once in each check period.
-func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
-	sum, written := c.storeShares(uid, shares)
+// setBurstableShares stores the requested CPU of a Burstable pod in thousandths, or 0 for another pod. It then
+// writes the shares of all Burstable pods together until the written sum is the newest one, at least once in each
+// check period. The sum is converted and not each pod, because each conversion rounds (CG-6).
+func (c *podCgroups) setBurstableShares(uid types.UID, milliCPU int64) error {
+	sum, written := c.storeRequest(uid, milliCPU)
 	for !written {
-		bounded := min(max(sum, podresources.MinShares), podresources.MaxShares)
-		err := c.manager.EnsureQOS(cgroups.QOSValues{Burstable: cgroups.Values{CPUShares: podresources.Finite(bounded)}})
+		shares := podresources.Finite(podresources.SharesFromMilliCPU(sum))
+		err := c.manager.EnsureQOS(cgroups.QOSValues{Burstable: cgroups.Values{CPUShares: shares}})
 		if err != nil {
 			return err
 		}
@@ -254,14 +255,14 @@ func (c *podCgroups) setBurstableShares(uid types.UID, shares int64) error {
 	return nil
 }
 
-// storeShares stores the CPU shares of a Burstable pod, or 0 for another or a removed pod. It returns the sum
+// storeRequest stores the requested CPU of a Burstable pod, or 0 for another or a removed pod. It returns the sum
 // of all pods, and whether the last written sum equals it.
-func (c *podCgroups) storeShares(uid types.UID, shares int64) (sum int64, written bool) {
+func (c *podCgroups) storeRequest(uid types.UID, milliCPU int64) (sum int64, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.sum += shares - c.mu.shares[uid]
-	if c.mu.shares[uid] = shares; shares == 0 {
-		delete(c.mu.shares, uid)
+	c.mu.sum += milliCPU - c.mu.requests[uid]
+	if c.mu.requests[uid] = milliCPU; milliCPU == 0 {
+		delete(c.mu.requests, uid)
 	}
 	return c.mu.sum, c.mu.written == c.mu.sum && c.mu.checked == c.numberOfCheckPeriod()
 }

@@ -3,6 +3,7 @@ package nodetest_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path"
 	"slices"
@@ -83,14 +84,30 @@ func TestCgroups_CG43_Reconciled(t *testing.T) {
 	b.Run(20 * time.Minute)
 	assert.Equal(t, []string{"1024", "200000", "314572800", "100", "1024"}, values(), "the foreign change is repaired")
 
-	calls := len(dir.Calls())
-	b.Run(2 * time.Minute)
-	assert.LessOrEqual(t, len(dir.Calls())-calls, 60, "an unchanged pod is read once in five minutes")
-
 	b.Delete("web")
 	b.Run(time.Minute)
 	assert.Equal(t, []string{"", "", "", "", "2"}, append(values()[:4:4], "2"))
 	assert.NoError(t, dir.Check())
+	b.Stop()
+}
+
+// CG-6: the cgroup of the Burstable pods has the shares of the sum of their requests, which is more than the sum of their
+// shares.
+func TestCgroups_CG6_SharesOfSums(t *testing.T) {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: "v1"})
+	b := cgroupNode(t, dir)
+	for i := range 10 {
+		p := limitedPod(fmt.Sprint("web", i), "1", "200Mi")
+		p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("19m") // 19.456 shares
+		b.Apply(p)
+	}
+	b.Run(time.Second)
+	assert.Equal(t, "194", cgroupFile(dir, "cpu/podkeel-test/burstable/cpu.shares"))
+	b.Delete("web3")
+	b.Run(time.Minute)
+	b.Delete("web4")
+	b.Run(10 * time.Minute)
+	assert.Equal(t, "155", cgroupFile(dir, "cpu/podkeel-test/burstable/cpu.shares"))
 	b.Stop()
 }
 
