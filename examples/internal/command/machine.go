@@ -1,6 +1,7 @@
 package command
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,10 +40,11 @@ func Capacity() v1.ResourceList {
 	return v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI), v1.ResourceMemory: memory}
 }
 
-// CapacityWithDisk returns the capacity of the machine. Its ephemeral storage is the size of the file system
-// that contains root. It has no ephemeral storage if the system does not report that size.
+// CapacityWithDisk returns the capacity of the machine, with its huge pages of each size. Its ephemeral storage is the
+// size of the file system that contains root. It has no ephemeral storage if the system does not report that size.
 func CapacityWithDisk(root string) v1.ResourceList {
 	all := Capacity()
+	maps.Copy(all, HugePages())
 	if bytes, ok := diskSize(root); ok {
 		all[v1.ResourceEphemeralStorage] = *resource.NewQuantity(bytes, resource.BinarySI)
 	}
@@ -66,6 +68,31 @@ func diskSize(dir string) (bytes int64, ok bool) {
 		}
 		dir = above
 	}
+}
+
+// hugePagesDir has a directory for each size of huge pages that the machine supports.
+const hugePagesDir = "/sys/kernel/mm/hugepages"
+
+// HugePages returns the memory of the machine in huge pages by resource name, for example hugepages-2Mi. A size that
+// has no pages is 0. It is empty on a system without huge pages.
+func HugePages() v1.ResourceList { return hugePagesIn(hugePagesDir) }
+
+// hugePagesIn returns the memory in huge pages of the sizes that have a directory in dir, for example
+// "hugepages-2048kB" with the file nr_hugepages. It leaves out a size whose directory or file cannot be parsed.
+func hugePagesIn(dir string) v1.ResourceList {
+	all := v1.ResourceList{}
+	entries, _ := os.ReadDir(dir) // No directory means no huge pages.
+	for _, entry := range entries {
+		size, isSize := strings.CutPrefix(entry.Name(), "hugepages-")
+		kib, errSize := strconv.ParseInt(strings.TrimSuffix(size, "kB"), 10, 32)
+		text, _ := os.ReadFile(filepath.Join(dir, entry.Name(), "nr_hugepages"))
+		pages, errPages := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 32)
+		if isSize && errSize == nil && errPages == nil {
+			name := v1.ResourceHugePagesPrefix + resource.NewQuantity(kib<<10, resource.BinarySI).String()
+			all[v1.ResourceName(name)] = *resource.NewQuantity(pages*kib<<10, resource.BinarySI)
+		}
+	}
+	return all
 }
 
 // LineValue returns the rest of the line that begins with key; empty if there is no such line.
