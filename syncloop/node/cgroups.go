@@ -241,7 +241,7 @@ func (c *podCgroups) podsWithCgroups() (map[types.UID]bool, error) {
 
 // setBurstableShares stores the requested CPU of a Burstable pod in thousandths, or 0 for another pod. It then
 // writes the shares of all Burstable pods together until the written sum is the newest one, at least once in each
-// check period. The sum is converted and not each pod, because each conversion rounds (CG-6).
+// check period. The sum is converted and not each pod, because each conversion rounds.
 func (c *podCgroups) setBurstableShares(uid types.UID, milliCPU int64) error {
 	sum, written := c.storeRequest(uid, milliCPU)
 	for !written {

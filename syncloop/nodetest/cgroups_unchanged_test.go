@@ -123,7 +123,7 @@ func TestAllocatedResources_RZ14_SavesOfThousandPods(t *testing.T) {
 	b.Stop()
 }
 
-// smallPod returns a Burstable pod with limits, of which a thousand fit on a node.
+// smallPod returns a Burstable pod with small requests, so that a thousand fit on a node.
 func smallPod(name string) *v1.Pod {
 	p := limitedPod(name, "100m", "64Mi")
 	p.Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = resource.MustParse("1m")

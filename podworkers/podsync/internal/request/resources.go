@@ -14,7 +14,7 @@ import (
 // containerResources returns the CPU, memory, huge pages and OOM score of a container as the runtime needs
 // them. For CPU and memory, a container without a limit gets the limit of its pod, so that programs in the
 // container see the limit that applies. A container without a CPU request gets the shares of its CPU limit, also if
-// that is the limit of the pod (QR-10).
+// that is the limit of the pod.
 func containerResources(pod *v1.Pod, c *v1.Container, nodeMemory uint64) runtime.Resources {
 	requests, limits := podspec.ContainerRequests(c), v1.ResourceList{
 		v1.ResourceCPU:    containerLimit(pod, c, v1.ResourceCPU),
@@ -48,7 +48,7 @@ func ResourcesToUpdate(pod *v1.Pod, c *v1.Container, name v1.ResourceName) (upda
 }
 
 // sandboxResources returns the CPU, memory and huge pages of all containers of a pod, without its overhead, as the
-// runtime needs them (QR-30).
+// runtime needs them.
 func sandboxResources(pod *v1.Pod) runtime.Resources {
 	withoutOverhead := v1.Pod{Spec: pod.Spec}
 	withoutOverhead.Spec.Overhead = nil
@@ -58,7 +58,7 @@ func sandboxResources(pod *v1.Pod) runtime.Resources {
 	return r
 }
 
-// overheadResources returns the CPU and memory of a pod's overhead, which are requests and limits (QR-30). It returns
+// overheadResources returns the CPU and memory of a pod's overhead, which are requests and limits. It returns
 // the zero value if the pod has no overhead.
 func overheadResources(pod *v1.Pod) runtime.Resources {
 	if len(pod.Spec.Overhead) == 0 {

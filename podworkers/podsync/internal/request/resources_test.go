@@ -122,8 +122,8 @@ func TestContainer_OOMScore(t *testing.T) {
 	}
 }
 
-// A container without a CPU request has the shares of the CPU limit that applies to it, as with a kubelet (QR-10).
-func TestContainer_QR10_SharesOfLimit(t *testing.T) {
+// A container without a CPU request has the shares of the CPU limit that applies to it, as with a kubelet.
+func TestContainer_SharesOfLimit(t *testing.T) {
 	for _, c := range []struct {
 		container, whole v1.ResourceRequirements
 		want             uint64
@@ -142,8 +142,8 @@ func TestContainer_QR10_SharesOfLimit(t *testing.T) {
 	}
 }
 
-// A sandbox has what all containers take, and the overhead of the pod beside it (QR-30).
-func TestSandbox_QR30_Resources(t *testing.T) {
+// A sandbox has what all containers take, and the overhead of the pod beside it.
+func TestSandbox_Resources(t *testing.T) {
 	frame := 100 * time.Millisecond
 	limited := v1.Container{Name: "a", Resources: v1.ResourceRequirements{Requests: list("cpu", "500m"), Limits: list("cpu", "1", "memory", "1Gi", "hugepages-2Mi", "2Mi")}}
 	for _, c := range []struct {
