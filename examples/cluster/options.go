@@ -84,6 +84,10 @@ func defineFlags(f *pflag.FlagSet) *options {
 	return o
 }
 
+// podLevelResize is the declared feature of a node that resizes spec.resources of pods in place. Without it an API server
+// refuses such a resize.
+const podLevelResize = "InPlacePodLevelResourcesVerticalScaling"
+
 // kubeletPort is the default port of a kubelet.
 const kubeletPort = 10250
 
@@ -159,6 +163,7 @@ func (o *options) nodeConfigAndLockRoot(server apiserver.Server, log *slog.Logge
 	config := cluster.Config{
 		Server: server, Port: int32(o.port), Info: command.SystemInfo(),
 		Metrics: counted.All, ResourceMetrics: counted.Resources, AgentHooks: counted.AgentHooks(),
+		Features: []string{podLevelResize},
 	}
 	c := &config.Node
 	*c = node.Config{
