@@ -10,6 +10,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -116,6 +117,13 @@ func (a *Admin) Update(ctx context.Context, o apiservertest.Object) (apiserverte
 // UpdateStatus implements apiservertest.Administrator.
 func (a *Admin) UpdateStatus(ctx context.Context, o apiservertest.Object) (apiservertest.Object, error) {
 	return a.send(ctx, "PUT", o, "status", o)
+}
+
+// PatchResize sends a strategic merge patch of the subresource resize of a pod, as kubectl patch --subresource resize
+// does.
+func (a *Admin) PatchResize(ctx context.Context, namespace, name string, patch []byte) error {
+	return a.groups[v1.SchemeGroupVersion].Patch(types.StrategicMergePatchType).Namespace(namespace).Resource("pods").Name(name).
+		SubResource("resize").Body(patch).Do(ctx).Error()
 }
 
 // Delete implements apiservertest.Administrator.

@@ -6,12 +6,15 @@
 //
 // The programs are built once from the modules in kubernetes/go.mod, which takes about 10 minutes on one core.
 // They are kept in the user's cache directory, or in the directory of PODKEEL_CLUSTERLAB. Without -cluster the
-// tests are skipped. TestContainerd, TestKubeProxy, TestChurn and TestFigures_Kubelet need the same things as
+// tests are skipped. TestContainerd, TestCgroups, TestKubeProxy, TestChurn and TestFigures_Kubelet need the same things as
 // internal/e2e: root, containerd, runc, network plugins and busybox.
 //
 // The tests TestLocalAPI need no control plane and build only kubectl. kubectl, an informer of client-go and an
 // operator with controller-runtime send requests to an examples/agent. The tests TestLocalAPI_InProcess do not
 // even need -cluster: an informer and the operator use a node in the test process, in virtual time.
+//
+// TestCgroups builds a kubelet too, and compares the cgroups of its pods with the cgroups of the same pods on
+// examples/cluster. CGROUPS.md has the result. It needs cgroup v1.
 //
 // With -figures, the tests TestFigures and TestChanges measure, which takes 25 minutes. The README of
 // internal/e2e has the figures. TestFigures_Kubelet also builds a kubelet, and runs it and examples/cluster

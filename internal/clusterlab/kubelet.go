@@ -14,15 +14,41 @@ type Kubelet struct {
 	tunables map[string][]byte
 }
 
-// kubeletConfig disables the kubelet's own cgroups, so that it runs on any machine. It keeps the default limits of API
-// calls. It has a DNS server, because the kubelet otherwise writes an event at each sync.
+// KubeletConfig configures a kubelet.
+type KubeletConfig struct {
+	// Node is a node of Config.Nodes.
+	Node string
+	// Endpoint is the socket of the CRI runtime.
+	Endpoint string
+	// Dir is an existing directory for the files of the kubelet.
+	Dir string
+	// CgroupRoot is a cgroup that exists in each hierarchy. The kubelet creates the cgroups of pods in its child
+	// kubepods. If it is empty, pods get no cgroups, and the kubelet runs on any machine.
+	CgroupRoot string
+	// MaxPIDs is the limit of processes of a pod with a CgroupRoot; 0 is no limit.
+	MaxPIDs int
+}
+
+// cgroupSettings returns the lines of the configuration file for the cgroups of pods.
+func (c KubeletConfig) cgroupSettings() string {
+	if c.CgroupRoot == "" {
+		return "cgroupsPerQOS: false\nenforceNodeAllocatable: []"
+	}
+	text := fmt.Sprintf("cgroupsPerQOS: true\nenforceNodeAllocatable: [pods]\ncgroupRoot: %s", c.CgroupRoot)
+	if c.MaxPIDs > 0 {
+		text += fmt.Sprintf("\npodPidsLimit: %d", c.MaxPIDs)
+	}
+	return text
+}
+
+// kubeletConfig keeps the default limits of API calls. It has a DNS server, because the kubelet otherwise writes an
+// event at each sync.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
 failSwapOn: false
 cgroupDriver: cgroupfs
-cgroupsPerQOS: false
-enforceNodeAllocatable: []
+%s
 evictionHard: {imagefs.available: 0%%, memory.available: 0%%, nodefs.available: 0%%, nodefs.inodesFree: 0%%, imagefs.inodesFree: 0%%}
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
@@ -41,14 +67,13 @@ clusterDomain: cluster.local
 // tunables are the kernel parameters that a kubelet changes.
 var tunables = []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 
-// StartKubelet runs a kubelet as a node of Config.Nodes until Stop, with its files in an existing directory. It returns
-// before the node is ready.
-func (c *Cluster) StartKubelet(ctx context.Context, node, endpoint, dir string) (*Kubelet, error) {
+// StartKubelet runs a kubelet as a node until Stop. It returns before the node is ready.
+func (c *Cluster) StartKubelet(ctx context.Context, settings KubeletConfig) (*Kubelet, error) {
 	bin, err := Build(ctx, "kubelet")
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := c.Kubeconfig(node)
+	kubeconfig, err := c.Kubeconfig(settings.Node)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +81,9 @@ func (c *Cluster) StartKubelet(ctx context.Context, node, endpoint, dir string) 
 	if err != nil {
 		return nil, err
 	}
+	dir := settings.Dir
 	config, root := filepath.Join(dir, "kubelet.yaml"), filepath.Join(dir, "kubelet")
-	text := fmt.Sprintf(kubeletConfig, ports[0], endpoint, filepath.Join(dir, "plugins"), filepath.Join(dir, "pods"))
+	text := fmt.Sprintf(kubeletConfig, settings.cgroupSettings(), ports[0], settings.Endpoint, filepath.Join(dir, "plugins"), filepath.Join(dir, "pods"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -68,7 +94,7 @@ func (c *Cluster) StartKubelet(ctx context.Context, node, endpoint, dir string) 
 		}
 	}
 	k.process, err = startProcess(dir, filepath.Join(bin, "kubelet"), "--kubeconfig="+kubeconfig, "--config="+config,
-		"--root-dir="+root, "--cert-dir="+filepath.Join(root, "pki"), "--hostname-override="+node)
+		"--root-dir="+root, "--cert-dir="+filepath.Join(root, "pki"), "--hostname-override="+settings.Node)
 	return k, err
 }
 

@@ -105,15 +105,29 @@ func (s *sight) until(t *testing.T, what string, ok func(seenPod) bool) time.Tim
 	}
 }
 
-func newContest(t *testing.T) *contest {
+// contestConfig configures a contest. The zero value has nodes without cgroups of pods beside the bare node.
+type contestConfig struct {
+	// cgroupRoot is the parent of the kubelet's cgroups. With it there is no bare node.
+	cgroupRoot string
+	// flags are flags of examples/cluster.
+	flags []string
+	// maxPIDs is the kubelet's limit of processes of a pod.
+	maxPIDs int
+}
+
+func newContest(t *testing.T, config contestConfig) *contest {
+	nodes := []string{oursNode, kubeletNode, bareNode}
+	if config.cgroupRoot != "" {
+		nodes = nodes[:2]
+	}
 	c := &contest{
-		T: t, lab: lab(t, clusterlab.Config{Nodes: []string{oursNode, kubeletNode, bareNode}}),
+		T: t, lab: lab(t, clusterlab.Config{Nodes: nodes}),
 		containerd: map[string]*e2e.Containerd{}, pid: map[string]int{}, seen: map[string]*sight{},
 	}
 	var err error
 	c.admin, err = c.lab.Admin()
 	require.NoError(t, err)
-	for _, name := range []string{oursNode, kubeletNode, bareNode} {
+	for _, name := range nodes {
 		c.containerd[name] = e2e.Start(t, e2e.Containerd2)
 		_, err := cri.NewImageServiceClient(c.containerd[name].Conn()).PullImage(t.Context(), &cri.PullImageRequest{Image: &cri.ImageSpec{Image: c.containerd[name].Registry.Image()}})
 		require.NoError(t, err)
@@ -129,11 +143,17 @@ func newContest(t *testing.T) *contest {
 	kubeconfig, err := c.lab.Kubeconfig(oursNode)
 	require.NoError(t, err)
 	dir := c.containerd[oursNode].Dir
-	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
+	p := example(t, "cluster", append([]string{
+		"--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
 		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"), "--log-dir", filepath.Join(dir, "node", "log", "pods"),
-		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA(), "--eviction-hard", "") // As the kubelet of the lab.
+		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA(),
+		"--eviction-hard", "", // As the kubelet of the lab.
+	}, config.flags...)...)
 	c.pid[oursNode] = p.cmd.Process.Pid
-	k, err := c.lab.StartKubelet(t.Context(), kubeletNode, c.containerd[kubeletNode].Endpoint, c.containerd[kubeletNode].Dir)
+	k, err := c.lab.StartKubelet(t.Context(), clusterlab.KubeletConfig{
+		Node: kubeletNode, Endpoint: c.containerd[kubeletNode].Endpoint, Dir: c.containerd[kubeletNode].Dir,
+		CgroupRoot: config.cgroupRoot, MaxPIDs: config.maxPIDs,
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		died := k.Died()
@@ -226,7 +246,7 @@ func (c *contest) floor() (took lifeTimes) {
 // API server.
 func TestFigures_Kubelet(t *testing.T) {
 	measured(t)
-	c := newContest(t)
+	c := newContest(t, contestConfig{})
 	before := load()
 	all := map[string][]time.Duration{}
 	for i := range *kubeletTries + 1 {
