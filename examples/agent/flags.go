@@ -28,6 +28,7 @@ func (o *options) evictionFlags() flagSet {
 		{name: "eviction-soft-grace-period", value: "SIGNAL=DURATION,...", description: "grace periods of the soft thresholds", set: o.eviction.SetSoftGracePeriod},
 		{name: "eviction-minimum-reclaim", value: "SIGNAL=N,...", description: "how much more than a threshold must become available (0)", set: o.eviction.SetMinimumReclaim},
 		{name: "eviction-pressure-transition-period", value: "DURATION", description: "how long a pressure condition stays (5m)", set: o.eviction.SetTransitionPeriod},
+		{name: "kernel-memcg-notification", value: "BOOL", description: "let the kernel notify about scarce memory, on cgroup v1 (false)", set: o.eviction.SetKernelNotification},
 		{name: "eviction-max-pod-grace-period", value: "SECONDS", description: "longest grace period of soft evictions (a second); -1 for no limit", set: o.eviction.SetMaxPodGrace},
 	}
 }

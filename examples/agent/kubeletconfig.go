@@ -55,6 +55,7 @@ type kubeletConfig struct {
 	EvictionMaxPodGrace      int32               `json:"evictionMaxPodGracePeriod"`
 	SystemReserved           map[string]string   `json:"systemReserved"`
 	KubeReserved             map[string]string   `json:"kubeReserved"`
+	KernelNotification       bool                `json:"kernelMemcgNotification"`
 	MergeDefaultEviction     bool                `json:"mergeDefaultEvictionSettings"`
 	CrashLoopBackOff         struct {
 		Max string `json:"maxContainerRestartPeriod"`
@@ -70,7 +71,7 @@ const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgr
 	enableProfilingHandler enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst
 	eventRecordQPS failCgroupV1 failSwapOn featureGates hairpinMode healthzBindAddress
 	healthzPort imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit
-	kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReservedCgroup kubeletCgroups
+	kubeAPIBurst kubeAPIQPS kubeReservedCgroup kubeletCgroups
 	localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles memoryManagerPolicy
 	memoryReservationPolicy memorySwap memoryThrottlingFactor nodeLeaseDurationSeconds
 	nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj podCIDR podPidsLimit
@@ -188,6 +189,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		text("resolvConf", "resolv-conf", c.ResolvConf),
 		text("systemReserved", some(len(c.SystemReserved) > 0, "system-reserved"), pairText(c.SystemReserved, "=")),
 		text("kubeReserved", some(len(c.KubeReserved) > 0, "kube-reserved"), pairText(c.KubeReserved, "=")),
+		text("kernelMemcgNotification", "kernel-memcg-notification", strconv.FormatBool(c.KernelNotification)),
 		text("mergeDefaultEvictionSettings", "", ""), // A part of evictionHard.
 		text("evictionHard", "eviction-hard", pairText(c.hardThresholds(), "<")),
 		text("evictionSoft", some(len(c.EvictionSoft) > 0, "eviction-soft"), pairText(c.EvictionSoft, "<")),

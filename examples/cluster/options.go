@@ -64,6 +64,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.Func("eviction-soft-grace-period", "`periods` of the soft thresholds, as memory.available=90s", o.eviction.SetSoftGracePeriod)
 	f.Func("eviction-minimum-reclaim", "`amounts` above a threshold that must become available, as nodefs.available=1Gi", o.eviction.SetMinimumReclaim)
 	f.Func("eviction-pressure-transition-period", "`duration` for which a pressure condition stays; if absent 5m", o.eviction.SetTransitionPeriod)
+	f.Func("kernel-memcg-notification", "`true` lets the kernel notify about scarce memory, on cgroup v1; if absent false", o.eviction.SetKernelNotification)
 	f.Func("eviction-max-pod-grace-period", "`seconds` of grace of soft evictions at most; if absent a second; negative for the pod's own", o.eviction.SetMaxPodGrace)
 	f.Func("system-reserved", "`resources` that pods cannot use, as cpu=500m,memory=1Gi,ephemeral-storage=1Gi,pid=1000; none if absent", o.reserved.SetSystem)
 	f.Func("kube-reserved", "more such `resources`, for this program and the runtime; none if absent", o.reserved.SetKube)

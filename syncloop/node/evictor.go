@@ -10,6 +10,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/internal/contain"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/lifecycle"
 	"github.com/podkeel/podkeel/runtime"
@@ -28,6 +29,28 @@ type EvictionConfig struct {
 	Policy eviction.Policy
 	// Storage measures the logs and volumes of pods. Nil: they count as 0.
 	Storage StorageReader
+	// MemoryNotifier requests a pass of the evictor when memory becomes scarce. Package observe has an
+	// implementation for cgroup v1. Nil: only Policy.Period and the decisions say when passes happen.
+	MemoryNotifier MemoryNotifier
+}
+
+// MemoryNotifier notices between two measurements that memory becomes scarce.
+type MemoryNotifier interface {
+	// Run calls request when memory becomes scarce, until ctx ends. Run of the node calls it once. request never
+	// blocks, and a request during a pass of the evictor causes one more pass after it. An error is logged, and the
+	// node goes on without notifications.
+	Run(ctx context.Context, request func()) error
+}
+
+// runMemoryNotifier runs Config.Eviction.MemoryNotifier. It returns nil also after an error of it.
+func (n *Node) runMemoryNotifier(ctx context.Context) error {
+	_, err := contain.CallWithResult(n.guard, "MemoryNotifier.Run", func() (struct{}, error) {
+		return struct{}{}, n.config.Eviction.MemoryNotifier.Run(ctx, n.evictor.RequestPass)
+	})
+	if err != nil {
+		n.config.Log.Warn("there are no notifications about memory any longer", "err", err)
+	}
+	return nil
 }
 
 // StorageReader measures the local storage of pods.

@@ -108,6 +108,37 @@ func TestNode_EV22_Evictable(t *testing.T) {
 	})
 }
 
+// knocker is a MemoryNotifier that requests passes when the test does.
+type knocker chan struct{}
+
+func (k knocker) Run(ctx context.Context, request func()) error {
+	for {
+		select {
+		case <-k:
+			request()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// TestNode_EV11_MemoryNotifier: a notification about memory starts a pass before its period is over.
+func TestNode_EV11_MemoryNotifier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals, knock := newLowMemory(true), make(knocker)
+		config := evictionConfig(t, signals)
+		config.MemoryNotifier = knock
+		n := run(t, node.Config{Runtime: memory.New(memory.Config{}), Eviction: config})
+		time.Sleep(time.Second)
+		signals.enough.Store(false)
+		synctest.Wait()
+		assert.False(t, n.Health().Pressure[v1.NodeMemoryPressure])
+		knock <- struct{}{}
+		synctest.Wait()
+		assert.True(t, n.Health().Pressure[v1.NodeMemoryPressure])
+	})
+}
+
 // TestNode_Eviction_OffByDefault: a node without Config.Eviction has no pressure conditions.
 func TestNode_Eviction_OffByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -702,7 +702,7 @@ var exempt = map[string]string{
 	"Log.WithAttrs": unused, "Log.WithGroup": unused, "Recorder.Eventf": unused, "NewSyncer": syncer,
 	"AllocatedResources.ConsumeResources": restarted, "AllocatedResources.DropResources": restarted,
 	"Claims.Source": withGracePeriod, "Tokens.Token": withGracePeriod, "View.Refresh": withGracePeriod,
-	"Signals.ReadSignals": evicting, "Storage.ReadStorage": evicting,
+	"Signals.ReadSignals": evicting, "Storage.ReadStorage": evicting, "MemoryNotifier.Run": evicting,
 	"Hooks.Rejected": rejecting, "Runtime.PodStats": asked, "Runtime.UpdateContainer": unused, "Runtime.Version": unused, "Runtime.UpdatePodCIDR": unused,
 }
 

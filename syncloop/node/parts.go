@@ -55,6 +55,9 @@ func (n *Node) partsExceptStatusSender() []part {
 	}
 	if n.evictor != nil {
 		parts = append(parts, part{"evictions", n.evictor.Run})
+		if n.config.Eviction.MemoryNotifier != nil {
+			parts = append(parts, part{"memory notifications", n.runMemoryNotifier})
+		}
 	}
 	if n.logRotator != nil {
 		parts = append(parts, part{"rotation of logs", n.logRotator.Run})

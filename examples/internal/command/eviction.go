@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,16 @@ import (
 type Eviction struct {
 	settings eviction.Settings
 	policy   eviction.Policy
+	// notifies: the kernel notifies the node when memory becomes scarce.
+	notifies bool
+}
+
+// SetKernelNotification sets the flag --kernel-memcg-notification.
+func (e *Eviction) SetKernelNotification(text string) (err error) {
+	if e.notifies, err = strconv.ParseBool(text); err != nil {
+		return errors.New("expected true or false")
+	}
+	return nil
 }
 
 // defaultThresholds is the value of --eviction-hard for the kubelet's default thresholds.
@@ -133,5 +144,8 @@ func (e *Eviction) Configure(c *node.Config, root string, images runtime.ImageFi
 		files.LogDirectory = observe.LogDirectory(c.Logs.Root)
 	}
 	c.Eviction = node.EvictionConfig{Signals: host, Policy: policy, Storage: observe.NewFiles(files)}
+	if i := slices.IndexFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == eviction.MemoryAvailable && !t.IsSoft() }); i >= 0 && e.notifies {
+		c.Eviction.MemoryNotifier = observe.NewMemoryNotifier(observe.MemoryNotifierConfig{Threshold: thresholds[i].Value, Log: c.Log})
+	}
 	return nil
 }

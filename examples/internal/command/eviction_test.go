@@ -102,7 +102,11 @@ func TestEviction_Flags(t *testing.T) {
 	assert.EqualValues(t, 10<<20, p.Thresholds[0].MinReclaim.Of(0))
 	assert.Equal(t, 30*time.Second, p.TransitionPeriod)
 	assert.EqualValues(t, 60, p.MaxPodGraceSeconds)
-	for _, fault := range []error{e.SetHard("memory.available=1"), e.SetHard("memory<1"), e.SetSoft("x"), e.SetTransitionPeriod("-1s"), e.SetMaxPodGrace("x")} {
+	assert.Nil(t, c.Eviction.MemoryNotifier)
+	require.NoError(t, e.SetKernelNotification("true"))
+	require.NoError(t, e.Configure(&c, t.TempDir(), imageDisk{}))
+	assert.NotNil(t, c.Eviction.MemoryNotifier)
+	for _, fault := range []error{e.SetKernelNotification("x"), e.SetHard("memory.available=1"), e.SetHard("memory<1"), e.SetSoft("x"), e.SetTransitionPeriod("-1s"), e.SetMaxPodGrace("x")} {
 		assert.Error(t, fault)
 	}
 }

@@ -29,7 +29,7 @@ type Evictor struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	ran      atomic.Bool
-	stopped  executor.Event // a victim has stopped
+	stopped  executor.Event // a victim has stopped, or a caller has requested a pass
 
 	// Only the goroutine that calls Step uses these.
 	history eviction.History
@@ -91,6 +91,10 @@ func (e *Evictor) PodStopped(uid types.UID) {
 		e.stopped.Signal()
 	}
 }
+
+// RequestPass starts the next pass of Run at once, or right after a pass that is under way. Requests during one pass
+// cause one pass. It never blocks.
+func (e *Evictor) RequestPass() { e.stopped.Signal() }
 
 // Step performs one pass, and returns when the next one is due. If the pass reclaims, Step decides again afterwards,
 // with new measurements.

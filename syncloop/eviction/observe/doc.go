@@ -9,4 +9,6 @@
 //
 // Files measures directories of pods as du does. It follows no symbolic link, leaves out other file systems, and counts
 // at most MaxFiles files of a pod.
+//
+// MemoryNotifier lets the kernel request a pass of the evictor when memory becomes scarce, on cgroup v1.
 package observe
