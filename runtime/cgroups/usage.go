@@ -52,7 +52,8 @@ func (m *Manager) ReadUsage(uid types.UID) (Usage, error) {
 	return m.readUsageOf(dir), nil
 }
 
-// ReadTotalUsage reads the usage of all pods of this agent together from the cgroup that contains them. The error is
+// ReadTotalUsage reads the memory of all pods of this agent together from the cgroup that contains them. The other values
+// are unset, because they take many more reads and an evictor calls ReadTotalUsage in each pass. The error is
 // ErrNotFound if no hierarchy has that cgroup, and ErrUnavailable if this host has no cgroups.
 func (m *Manager) ReadTotalUsage() (Usage, error) {
 	if m.config.Capabilities.State != Ready {
@@ -62,40 +63,53 @@ func (m *Manager) ReadTotalUsage() (Usage, error) {
 	if found, err := m.existsInAnyHierarchy(dir); err != nil || !found {
 		return Usage{}, cmp.Or(err, fmt.Errorf("%w: %s", ErrNotFound, dir))
 	}
-	return m.readUsageOf(dir), nil
+	var usage Usage
+	m.addMemoryUsage(&usage, dir)
+	return usage, nil
+}
+
+// readIfPresent returns the content of a file of a cgroup, or "" if the file cannot be read, so that the value stays
+// unset.
+func (m *Manager) readIfPresent(controller Controller, dir, nameOnV1, nameOnV2 string) string {
+	name := m.config.Capabilities.filePath(controller, dir, nameOnV1, nameOnV2)
+	if name == "" {
+		return ""
+	}
+	text, err := m.config.Files.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // readUsageOf reads the usage of a cgroup.
 func (m *Manager) readUsageOf(dir string) Usage {
 	read := func(controller Controller, nameOnV1, nameOnV2 string) string {
-		name := m.config.Capabilities.filePath(controller, dir, nameOnV1, nameOnV2)
-		if name == "" {
-			return ""
-		}
-		text, err := m.config.Files.ReadFile(name)
-		if err != nil {
-			return "" // The value stays unset.
-		}
-		return string(text)
+		return m.readIfPresent(controller, dir, nameOnV1, nameOnV2)
 	}
 	usage := Usage{
 		CPUNanoseconds: parseCount(read(CPUAccounting, "cpuacct.usage", "")),
-		Memory:         parseCount(read(Memory, "memory.usage_in_bytes", "memory.current")),
 		PIDs:           parseCount(read(PIDs, "pids.current", "pids.current")),
 		PIDsRejected:   m.readPIDsRejected(dir),
 	}
 	if micros, ok := parseKey(read(CPU, "", "cpu.stat"), "usage_usec").Number(); ok {
 		usage.CPUNanoseconds = podresources.Finite(multiplySaturating(micros, 1000))
 	}
+	m.addMemoryUsage(&usage, dir)
+	return usage
+}
+
+// addMemoryUsage reads the memory of a cgroup and its working set.
+func (m *Manager) addMemoryUsage(usage *Usage, dir string) {
+	usage.Memory = parseCount(m.readIfPresent(Memory, dir, "memory.usage_in_bytes", "memory.current"))
 	if used, ok := usage.Memory.Number(); ok {
 		inactiveKey := "total_inactive_file"
 		if m.config.Capabilities.Controllers[Memory].Version == V2 {
 			inactiveKey = "inactive_file"
 		}
-		inactive, _ := parseKey(read(Memory, "memory.stat", "memory.stat"), inactiveKey).Number()
+		inactive, _ := parseKey(m.readIfPresent(Memory, dir, "memory.stat", "memory.stat"), inactiveKey).Number()
 		usage.MemoryWorkingSet = subtractSaturating(used, inactive)
 	}
-	return usage
 }
 
 // existsInAnyHierarchy reports whether a hierarchy has the cgroup.

@@ -135,7 +135,7 @@ func TestReadTotalUsage(t *testing.T) {
 		set(dir, mode, "/"+strings.Split(where, "/")[1], files)
 		usage, err := m.ReadTotalUsage()
 		require.NoError(t, err)
-		assert.Equal(t, podresources.Finite(700), usage.MemoryWorkingSet, mode)
+		assert.Equal(t, cgroups.Usage{Memory: podresources.Finite(1000), MemoryWorkingSet: podresources.Finite(700)}, usage, mode)
 	}
 }
 
