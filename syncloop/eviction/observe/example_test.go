@@ -37,3 +37,12 @@ func ExampleNewFiles() {
 	fmt.Println(len(storage.Volumes), *storage.Volumes[0].Bytes, err)
 	// Output: 1 0 <nil>
 }
+
+// A machine without the memory controller of cgroup v1 has no notifications: Run returns at once.
+func ExampleNewMemoryNotifier() {
+	threshold, _ := eviction.ParseAmount("100Mi")
+	m := observe.NewMemoryNotifier(observe.MemoryNotifierConfig{Threshold: threshold, Cgroup: "/no/such/cgroup"})
+	err := m.Run(context.Background(), func() { fmt.Println("memory is scarce") })
+	fmt.Println(err)
+	// Output: <nil>
+}

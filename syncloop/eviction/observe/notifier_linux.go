@@ -9,9 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // errNoNotifications is returned on a host without the memory controller of cgroup v1.
@@ -24,11 +23,11 @@ func (m *MemoryNotifier) waitForCrossing(ctx context.Context) (crossed bool, err
 	if err != nil {
 		return false, err
 	}
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		return false, fmt.Errorf("observe: eventfd: %w", err)
+	fd, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		return false, fmt.Errorf("observe: eventfd: %w", errno)
 	}
-	events := os.NewFile(uintptr(fd), "eventfd")
+	events := os.NewFile(fd, "eventfd")
 	defer events.Close() // This also removes the registration.
 	used, err := os.Open(filepath.Join(m.config.Cgroup, "memory.usage_in_bytes"))
 	if err != nil {
