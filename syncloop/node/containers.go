@@ -18,6 +18,7 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 	"github.com/podkeel/podkeel/syncloop/gc"
 )
 
@@ -39,6 +40,8 @@ type Containers struct {
 	pleg           *pleg.PLEG
 	imageCollector *gc.Images
 	sampler        *sampler
+	// observations returns the last measurements of Config.Eviction.Signals. It returns none without them.
+	observations func() eviction.Observations
 	// findUIDsByName returns the UIDs of the pods of a name, in the order of explain.Order.
 	findUIDsByName func(namespace, name string) []types.UID
 }

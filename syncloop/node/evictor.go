@@ -78,6 +78,15 @@ func (b *builder) buildEvictorIfConfigured() (err error) {
 	return err
 }
 
+// observations returns the last measurements of Config.Eviction.Signals. It returns none without them, and before the first
+// measurement.
+func (n *Node) observations() eviction.Observations {
+	if n.evictor == nil {
+		return eviction.Observations{}
+	}
+	return n.evictor.Observations()
+}
+
 // reasonThresholdMet is the reason of the event of the node when a threshold acts.
 const reasonThresholdMet = "EvictionThresholdMet"
 

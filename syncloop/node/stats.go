@@ -12,6 +12,7 @@ import (
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 	"github.com/podkeel/podkeel/syncloop/internal/usage"
 )
 
@@ -42,15 +43,27 @@ type NodeStats struct {
 	StartedAt time.Time
 	// CPU and Memory are sums over the measured pods, and zero without pods. The CPU time includes
 	// containers that were removed after a sample, so it never decreases. Available memory is
-	// Config.Scheduling.Capacity less the usage.
+	// Config.Scheduling.Capacity less the usage, if Config.Eviction.Signals does not measure it.
 	CPU    *runtime.CPUStats
 	Memory *runtime.MemoryStats
 	// Network is the sum over the pods with a network of their own. It never decreases either.
 	Network *runtime.NetworkStats
+	// Filesystem is the usage of the file system with volumes and logs, and Processes are the processes of the machine.
+	// Both, and the available memory, are the last measurements of Config.Eviction.Signals. They are nil without it.
+	Filesystem *runtime.FilesystemStats
+	Processes  *ProcessLimit
 	// ImageFilesystem is the usage of the file system of images. Nil if the runtime does not report it.
 	ImageFilesystem *runtime.FilesystemStats
 	// Pods has the pods with running containers, ordered by namespace, name and UID.
 	Pods []PodStats
+}
+
+// ProcessLimit says how many processes and threads a machine has.
+type ProcessLimit struct {
+	// At is the time of the measurement.
+	At time.Time
+	// Max is how many can exist, and Running how many exist.
+	Max, Running int64
 }
 
 // Stats measures the resource usage of a pod. All callers share a sample for ten seconds. The error
@@ -97,6 +110,7 @@ func (c *Containers) NodeStats(ctx context.Context) (NodeStats, error) {
 	})
 	c.setNodeSums(&stats)
 	stats.ImageFilesystem = c.readImageFilesystem(ctx)
+	setMachineStats(&stats, c.observations())
 	return stats, nil
 }
 
@@ -156,4 +170,42 @@ func (c *Containers) readImageFilesystem(ctx context.Context) *runtime.Filesyste
 		At: c.executor.Now(), CapacityBytes: &u.CapacityBytes, UsedBytes: &u.UsedBytes,
 		AvailableBytes: new(u.CapacityBytes - min(u.UsedBytes, u.CapacityBytes)),
 	}
+}
+
+// setMachineStats sets the stats that the signals of the node have: available memory, file systems and processes. It leaves
+// out a signal without a measurement.
+func setMachineStats(stats *NodeStats, observed eviction.Observations) {
+	if o, ok := observed.Signals[eviction.MemoryAvailable]; ok {
+		stats.Memory.AvailableBytes = new(uint64(max(0, o.Available)))
+	}
+	stats.Filesystem = diskStats(observed, eviction.NodeFsAvailable, eviction.NodeFsInodesFree)
+	if stats.ImageFilesystem == nil {
+		stats.ImageFilesystem = diskStats(observed, eviction.ImageFsAvailable, eviction.ImageFsInodesFree)
+	} else if inodes := diskStats(observed, eviction.ImageFsAvailable, eviction.ImageFsInodesFree); inodes != nil {
+		f := stats.ImageFilesystem
+		f.InodesFree, f.Inodes, f.InodesUsed = inodes.InodesFree, inodes.Inodes, inodes.InodesUsed
+	}
+	if o, ok := observed.Signals[eviction.PIDAvailable]; ok {
+		stats.Processes = &ProcessLimit{At: o.Time, Max: o.Capacity, Running: o.Capacity - o.Available}
+	}
+}
+
+// diskStats returns the usage of a file system from its signals. It returns nil if its free space has no measurement.
+// Space that the file system reserves counts as used.
+func diskStats(observed eviction.Observations, space, inodes eviction.Signal) *runtime.FilesystemStats {
+	o, ok := observed.Signals[space]
+	if !ok {
+		return nil
+	}
+	stats := &runtime.FilesystemStats{At: o.Time}
+	stats.AvailableBytes, stats.CapacityBytes, stats.UsedBytes = amounts(o)
+	if o, ok := observed.Signals[inodes]; ok {
+		stats.InodesFree, stats.Inodes, stats.InodesUsed = amounts(o)
+	}
+	return stats
+}
+
+// amounts returns the available amount, the capacity and their difference. Negative amounts count as 0.
+func amounts(o eviction.Observation) (available, capacity, used *uint64) {
+	return new(uint64(max(0, o.Available))), new(uint64(max(0, o.Capacity))), new(uint64(max(0, o.Capacity-o.Available)))
 }

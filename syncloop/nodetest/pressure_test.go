@@ -199,3 +199,32 @@ func TestPressure_EV12_Blind(t *testing.T) {
 	s.Run(13 * time.Second)
 	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", evicted(s))
 }
+
+// TestPressure_Stats: the stats of the node have the last measurements of its signals. A signal without a capacity is absent,
+// and so is the file system of a node that evicts nothing.
+func TestPressure_Stats(t *testing.T) {
+	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi, DiskBytes: 100 * mebi, Processes: 50}
+	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})
+	s.Apply(hungry("a", 250, 1))
+	p.SetOther(eviction.NodeFsAvailable, 30*mebi)
+	p.SetOther(eviction.PIDAvailable, 9)
+	s.Run(15 * time.Second)
+	stats, err := s.Node().Containers().NodeStats(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 750*mebi, *stats.Memory.AvailableBytes)
+	require.NotNil(t, stats.Filesystem)
+	assert.EqualValues(t, 100*mebi, *stats.Filesystem.CapacityBytes)
+	assert.EqualValues(t, 69*mebi, *stats.Filesystem.AvailableBytes, "the image has 1Mi")
+	assert.EqualValues(t, 31*mebi, *stats.Filesystem.UsedBytes)
+	assert.Nil(t, stats.Filesystem.Inodes)
+	require.NotNil(t, stats.Processes)
+	assert.EqualValues(t, 50, stats.Processes.Max)
+	assert.GreaterOrEqual(t, stats.Processes.Running, int64(9))
+
+	without := nodetest.New(t, nodetest.Config{Seed: 1})
+	without.Run(time.Second)
+	stats, err = without.Node().Containers().NodeStats(t.Context())
+	require.NoError(t, err)
+	assert.Nil(t, stats.Filesystem)
+	assert.Nil(t, stats.Processes)
+}

@@ -21,7 +21,10 @@ func Summarize(n node.NodeStats, onlyCPUAndMemory bool) statsapi.Summary {
 	if onlyCPUAndMemory {
 		return s
 	}
-	s.Node.Network = networkStats(n.Network)
+	s.Node.Network, s.Node.Fs = networkStats(n.Network), filesystemStats(n.Filesystem)
+	if p := n.Processes; p != nil {
+		s.Node.Rlimit = &statsapi.RlimitStats{Time: metav1.NewTime(p.At), MaxPID: &p.Max, NumOfRunningProcesses: &p.Running}
+	}
 	if n.ImageFilesystem != nil {
 		s.Node.Runtime = &statsapi.RuntimeStats{ImageFs: filesystemStats(n.ImageFilesystem)}
 	}

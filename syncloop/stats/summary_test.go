@@ -92,7 +92,7 @@ func TestSummarize_EveryFigure(t *testing.T) {
 		Swap:       &runtime.SwapStats{At: at, UsageBytes: n(13), AvailableBytes: n(14)},
 		Filesystem: &runtime.FilesystemStats{At: at, AvailableBytes: n(15), CapacityBytes: n(16), UsedBytes: n(17), InodesFree: n(18), Inodes: n(19), InodesUsed: n(20)},
 	}
-	all := node.NodeStats{Name: "edge", StartedAt: at, Pods: []node.PodStats{
+	all := node.NodeStats{Name: "edge", StartedAt: at, Filesystem: whole.Filesystem, Processes: &node.ProcessLimit{At: at, Max: 22, Running: 23}, Pods: []node.PodStats{
 		{Name: "whole", Namespace: "n", UID: "a", StartedAt: at, PodStats: runtime.PodStats{
 			Processes: n(21), Network: &runtime.NetworkStats{At: at, Interfaces: []runtime.InterfaceStats{eth, {Name: "eth1"}}}, Containers: []runtime.ContainerStats{whole},
 		}},

@@ -39,7 +39,8 @@ type Evictor struct {
 	mu struct {
 		sync.Mutex
 		pressure Pressure
-		victims  map[types.UID]bool // evicted and perhaps not stopped
+		observed eviction.Observations // of the last pass
+		victims  map[types.UID]bool    // evicted and perhaps not stopped
 	}
 }
 
@@ -78,6 +79,14 @@ func (e *Evictor) Pressure() Pressure {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.mu.pressure
+}
+
+// Observations returns the measurements of the last pass, which the caller must not modify. Before the first pass there are
+// none.
+func (e *Evictor) Observations() eviction.Observations {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.observed
 }
 
 // PodStopped starts the next pass of Run at once if the pod was evicted by the last passes. It is called when the
@@ -122,6 +131,7 @@ func (e *Evictor) decideAndEvict(ctx context.Context) eviction.Decision {
 	e.facts = facts
 	observed, err := e.readSignals(ctx)
 	e.logFailureOnce(err)
+	e.setObservations(observed)
 	if !e.config.Policy.IgnoreLocalLimits {
 		e.readUsages(ctx, pods, func(p *eviction.Pod) bool { return p.HasLocalLimit() })
 	}
@@ -197,6 +207,13 @@ func (e *Evictor) logFailureOnce(err error) {
 		e.config.Log.Warn("signals of the node could not be measured", "err", err)
 	}
 	e.failure = text
+}
+
+// setObservations stores the measurements of a pass.
+func (e *Evictor) setObservations(o eviction.Observations) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.observed = o
 }
 
 // setPressure stores the state of the node, and calls the hook if it has changed.
