@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // options are the flags of the program.
 type options struct {
 	Node, Focus, Skip, LabelFilter, Table, Keep string
 	Procs                                       int
+	Timeout                                     time.Duration
 	Conformance, Check                          bool
 }
 
@@ -35,6 +37,7 @@ func main() {
 	flag.StringVar(&o.Table, "table", "NODESUITE.md", "`file` with the results; if empty none is written")
 	flag.StringVar(&o.Keep, "keep", "", "`directory` for the reports and the logs; if empty they are removed")
 	flag.IntVar(&o.Procs, "procs", 1, "`number` of specs that run at the same time")
+	flag.DurationVar(&o.Timeout, "timeout", 3*time.Hour, "`duration` of the specs on one node; specs that have not ended then have no result")
 	flag.BoolVar(&o.Conformance, "conformance", false, "runs NodeConformance without Slow, Serial, Flaky and Disruptive specs")
 	flag.BoolVar(&o.Check, "check", false, "runs the specs of -conformance, writes no table, and fails if a spec that the table marks as passed does not pass")
 	flag.Parse()

@@ -19,6 +19,9 @@ type result struct {
 	Message string
 }
 
+// suiteTimeout begins the message of a spec that ran when the time of the suite was over.
+const suiteTimeout = "A suite timeout occurred"
+
 // specReport is what this program reads of a report of ginkgo.
 type specReport struct {
 	ContainerHierarchyTexts []string
@@ -52,6 +55,8 @@ func readReport(file string) ([]result, error) {
 			}
 			outcome := s.State
 			switch {
+			case s.State == "interrupted" || strings.HasPrefix(message, suiteTimeout):
+				continue // The run has ended before the spec.
 			case s.State == "pending" || s.State == "skipped" && message == "":
 				continue // The flags have left it out.
 			case s.State != "passed" && s.State != "skipped":

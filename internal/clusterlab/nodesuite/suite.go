@@ -44,8 +44,14 @@ func (r *isolatedRun) runSuite() error {
 	if err := writeStandIns(bin, r.Programs.Self); err != nil {
 		return err
 	}
-	if err := os.Symlink(filepath.Join(r.Programs.Suite, "e2e_node.test"), filepath.Join(dir, "e2e_node.test")); err != nil {
-		return err
+	links := map[string]string{
+		"e2e_node.test": filepath.Join(r.Programs.Suite, "e2e_node.test"),
+		"kubelet":       r.Programs.Agent, // The suite passes this name to systemd-run, and startNode chooses the program.
+	}
+	for name, program := range links {
+		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	for name, text := range map[string]string{"base-config.yaml": baseConfig, "system.yaml": systemSpec, "../private/var-lib-kubelet/config.yaml": baseConfig} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -65,14 +71,14 @@ func (r *isolatedRun) runSuite() error {
 
 // ginkgoArguments returns the arguments of ginkgo, and after "--" those of the suite.
 func (r *isolatedRun) ginkgoArguments(dir string) []string {
-	args := []string{"-procs=" + strconv.Itoa(r.Options.Procs), "-timeout=3h", "-json-report=" + reportFile, "-output-dir=" + dir, "-no-color"}
+	args := []string{"-procs=" + strconv.Itoa(r.Options.Procs), "-timeout=" + r.Options.Timeout.String(), "-json-report=" + reportFile, "-output-dir=" + dir, "-no-color"}
 	for name, value := range map[string]string{"focus": r.Options.Focus, "skip": r.Options.Skip, "label-filter": r.Options.LabelFilter} {
 		if value != "" {
 			args = append(args, "-"+name+"="+value)
 		}
 	}
 	return append(args, filepath.Join(dir, "e2e_node.test"), "--",
-		"--node-name="+nodeName, "--container-runtime-endpoint=unix://"+containerdSocket, "--prepull-images=false", "--k8s-bin-dir="+r.Programs.Suite,
+		"--node-name="+nodeName, "--container-runtime-endpoint=unix://"+containerdSocket, "--prepull-images=false",
 		"--kubelet-config-file="+filepath.Join(dir, "base-config.yaml"), "--system-spec-file="+filepath.Join(dir, "system.yaml"),
 		"--report-dir="+filepath.Join(r.Dir, "logs"), "--container-runtime-process-name=containerd", "--dns-domain=cluster.local")
 }

@@ -56,11 +56,15 @@ func TestTable_Compare(t *testing.T) {
 // is an error.
 func TestReadReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), reportFile)
-	write := func(specs string) { require.NoError(t, os.WriteFile(file, []byte(`[{"SpecReports": [`+specs+`]}]`), 0o644)) }
+	write := func(specs string) {
+		require.NoError(t, os.WriteFile(file, []byte(`[{"SpecReports": [`+specs+`]}]`), 0o644))
+	}
 	write(`{"LeafNodeType": "It", "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "should run", "State": "passed"},
 		{"LeafNodeType": "It", "LeafNodeText": "out", "State": "skipped"},
 		{"LeafNodeType": "It", "LeafNodeText": "itself", "State": "skipped", "Failure": {"Message": "no swap"}},
 		{"LeafNodeType": "It", "LeafNodeText": "late", "State": "timedout", "Failure": {"Message": "\nlate\nmore"}},
+		{"LeafNodeType": "It", "LeafNodeText": "unfinished", "State": "timedout", "Failure": {"Message": "A suite timeout occurred"}},
+		{"LeafNodeType": "It", "LeafNodeText": "stopped", "State": "interrupted", "Failure": {"Message": "Interrupted by User"}},
 		{"LeafNodeType": "SynchronizedBeforeSuite", "State": "passed"}`)
 	results, err := readReport(file)
 	require.NoError(t, err)
