@@ -97,7 +97,7 @@ type memoryInUseError struct {
 
 // Error implements error.
 func (e *memoryInUseError) Error() string {
-	return fmt.Sprintf("%v: attempting to set the memory limit (%d) below the current usage (%d)", errMemoryInUse, e.limit, e.used)
+	return fmt.Sprintf("%v: attempting to set the memory limit (%d) below current usage (%d)", errMemoryInUse, e.limit, e.used)
 }
 
 // Unwrap returns errMemoryInUse.

@@ -101,7 +101,7 @@ func TestResize_RZ43_MemoryInUse(t *testing.T) {
 	b.Run(time.Second)
 	b.Apply(sized("web", "1", "50Mi", 2))
 	b.Run(time.Minute)
-	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizeInProgress Error generation 2: cannot resize container c: cannot decrease memory limits: attempting to set the memory limit (52428800) below the current usage (104857600)", resizeOf(t, b, "web"))
+	assert.Equal(t, "allocated 1 has 1/200Mi shares 1024 memory 200; PodResizeInProgress Error generation 2: cannot resize container c: cannot decrease memory limits: attempting to set the memory limit (52428800) below current usage (104857600)", resizeOf(t, b, "web"))
 	assert.Equal(t, 1, strings.Count(b.Transcript(), "event ResizeError"), "the error is recorded once")
 	b.Apply(sized("web", "1", "150Mi", 3))
 	b.Run(5 * time.Minute)

@@ -63,6 +63,9 @@ func build(nodes []string) (p programs, err error) {
 			return p, err
 		}
 	}
+	if err := goBuild(moduleDir(), "build", "-ldflags", "-s -w", "-o", filepath.Join(p.Suite, "nmeter"), "./nmeter"); err != nil {
+		return p, err
+	}
 	p.Agent = filepath.Join(p.Suite, "podkeel")
 	root := filepath.Join(moduleDir(), "..", "..", "..")
 	if err := goBuild(root, "build", "-tags", "grpcnotrace", "-o", p.Agent, "./examples/cluster"); err != nil {

@@ -84,7 +84,7 @@ func (r *isolatedRun) serveImages() error {
 	}
 	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	go func() { _ = http.Serve(listener, handler) }() // It serves until the process exits.
-	base, err := busyboxLayer()
+	base, err := busyboxLayer(r.Programs.Suite)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,14 @@ func configFile(image v1.Image, config v1.Config) *v1.ConfigFile {
 	return all
 }
 
-// busyboxLayer returns a layer with busybox, links of its tools and the usual directories and users.
-func busyboxLayer() (v1.Layer, error) {
+// busyboxLayer returns a layer with busybox, links of its tools and the usual directories and users. dir has the stand-in for
+// the tool nmeter.
+func busyboxLayer(dir string) (v1.Layer, error) {
 	program, err := os.ReadFile(busybox)
+	if err != nil {
+		return nil, err
+	}
+	nmeter, err := os.ReadFile(filepath.Join(dir, "nmeter"))
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +174,12 @@ func busyboxLayer() (v1.Layer, error) {
 		return nil, err
 	}
 	files := []file{{name: "bin/", mode: 0o755}, {name: "etc/", mode: 0o755}, {name: "root/", mode: 0o755}, {name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "var/", mode: 0o755},
-		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program},
+		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: nmeter},
 		{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n")},
 		{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnogroup:x:65534:\n")},
 	}
 	for tool := range strings.FieldsSeq(string(tools)) {
-		if tool != "busybox" {
+		if tool != "busybox" && tool != "nmeter" {
 			files = append(files, file{name: "bin/" + tool, link: "busybox"})
 		}
 	}
