@@ -193,7 +193,7 @@ func (p *podStarter) createSandbox(ctx context.Context, creation *plan.Step) (id
 	if ctx.Err() != nil {
 		return "", ctx.Err() // The call was cancelled: no event.
 	}
-	p.recordWarning("", eventCreateSandbox, "Failed to create the sandbox: %v", err)
+	p.recordWarning("", eventCreateSandbox, "Failed to create pod sandbox: %v", err)
 	return "", p.addRetryNowIfCreated(ctx, err, nil, func(sandbox *runtime.SandboxStatus) bool {
 		return sandbox.Incarnation == p.incarnation.number && sandbox.Attempt == creation.Attempt && sandbox.Ready
 	})

@@ -199,8 +199,7 @@ func (p *Prober) reportAttempt(a *attempt, ans checkAnswer, took time.Duration) 
 		p.recordWarning(a, reasonUnhealthy, "%s probe of container %s failed: %s",
 			kind, a.request.Container, ans.message)
 	case ans.outcome == Warned:
-		p.recordWarning(a, reasonWarning, "%s probe of container %s warned: %s",
-			kind, a.request.Container, ans.message)
+		p.recordWarning(a, reasonWarning, "%s probe warning: %s", kind, ans.message)
 	}
 	p.cfg.Hooks.Probed(Attempt{
 		UID: a.request.UID, Container: a.request.Container, ContainerID: a.request.ContainerID,

@@ -110,7 +110,7 @@ func TestAttempt_PR21_WarningIsASuccess(t *testing.T) {
 	w.runs("a", "1")
 	s.RunUntil(at(time.Second))
 	assert.Equal(t, `0s check a/c/Readiness of 1 warn
-0s event Warning ProbeWarning: Readiness probe of container c warned: odd
+0s event Warning ProbeWarning: Readiness probe warning: odd
 0s a/c Readiness of 1: true odd
 `, w.lines())
 }

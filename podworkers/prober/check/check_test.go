@@ -82,6 +82,9 @@ func TestHTTP_PR21(t *testing.T) {
 		} {
 			outcome, message := get(t, server, func(a *v1.HTTPGetAction) { a.Path = path })
 			assert.Equal(t, want, outcome, "%s: %s", path, message)
+			if want == prober.Warned {
+				assert.Contains(t, message, "Probe terminated redirects, Response body: <a href=", "the words of a kubelet")
+			}
 			assert.Less(t, len(message), 12<<10)
 		}
 		outcome, message := get(t, server, func(a *v1.HTTPGetAction) {

@@ -39,14 +39,14 @@ func (c *Checker) checkHTTP(ctx context.Context, req prober.Request) (prober.Che
 
 // resultOfResponse returns the result of an HTTP response: Passed for a status from 200 to 399, Failed for any
 // other status, and Warned for a status from 300 to 399 with a Location, which is a redirect that the client
-// did not follow.
+// did not follow. The message of a redirect has the words of a kubelet.
 func resultOfResponse(response *http.Response, body []byte) (prober.CheckResult, string, error) {
 	code := response.StatusCode
 	switch {
 	case code < http.StatusOK || code >= http.StatusBadRequest:
 		return prober.Failed, strings.TrimSpace(fmt.Sprintf("HTTP status %d: %s", code, body)), nil
 	case code >= http.StatusMultipleChoices && response.Header.Get("Location") != "":
-		return prober.Warned, "redirected to another host: " + response.Header.Get("Location"), nil
+		return prober.Warned, strings.TrimSpace("Probe terminated redirects, Response body: " + string(body)), nil
 	}
 	return prober.Passed, fmt.Sprintf("HTTP status %d", code), nil
 }
