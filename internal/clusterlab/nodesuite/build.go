@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -63,7 +64,10 @@ func build(nodes []string) (p programs, err error) {
 			return p, err
 		}
 	}
-	if err := goBuild(moduleDir(), "build", "-ldflags", "-s -w", "-o", filepath.Join(p.Suite, "nmeter"), "./nmeter"); err != nil {
+	if err := goBuild(moduleDir(), "build", "-ldflags", "-s -w", "-o", filepath.Join(p.Suite, "tools"), "./tools"); err != nil {
+		return p, err
+	}
+	if err := copyCertificate(p.Suite); err != nil {
 		return p, err
 	}
 	p.Agent = filepath.Join(p.Suite, "podkeel")
@@ -118,6 +122,30 @@ func buildSuiteProgram(dir, name string) error {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// certificateFiles are the files of the certificate in the image agnhost.
+var certificateFiles = []string{"localhost.crt", "localhost.key"}
+
+// copyCertificate copies the certificate of the image agnhost from the module of Kubernetes to dir.
+func copyCertificate(dir string) error {
+	cmd := exec.Command("go", "list", "-mod=readonly", "-f", "{{.Dir}}", "k8s.io/kubernetes/test/images/agnhost/porter")
+	cmd.Dir = filepath.Join(moduleDir(), "kubernetes")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("the module of Kubernetes: %w", err)
+	}
+	for _, name := range certificateFiles {
+		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(out)), name))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // goBuild runs the go command in a directory. The programs are static, because they also run in images.

@@ -51,6 +51,9 @@ const (
 	groupsOfAgnhost = "root:x:0:\nnogroup:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
 )
 
+// bashScript is the stand-in for bash.
+const bashScript = "#!/bin/sh\nexec /bin/sh \"$@\"\n"
+
 // nginxScript is the start command of the stand-in of nginx: busybox's web server.
 const nginxScript = "#!/bin/sh\nmkdir -p /usr/share/nginx/html\necho 'Welcome to nginx!' > /usr/share/nginx/html/index.html\nexec httpd -f -p 80 -h /usr/share/nginx/html\n"
 
@@ -59,7 +62,7 @@ var standInImages = []standInImage{
 	{
 		repositories: []string{"e2e-test-images/agnhost:2.66.1", "e2e-test-images/agnhost:2.55", "k8s-authenticated-test/agnhost:2.6"}, program: "agnhost", path: "agnhost",
 		extra: []file{
-			{name: "agnhost-2", link: "agnhost"}, {name: "uploads/", mode: 0o755},
+			{name: "agnhost-2", link: "agnhost"}, {name: "uploads/", mode: 0o755}, {name: "bin/bash", mode: 0o755, data: []byte(bashScript)},
 			{name: "etc/passwd", mode: 0o644, data: []byte(usersOfAgnhost)}, {name: "etc/group", mode: 0o644, data: []byte(groupsOfAgnhost)},
 		},
 		config: v1.Config{Entrypoint: []string{"/agnhost"}, Cmd: []string{"pause"}},
@@ -72,7 +75,7 @@ var standInImages = []standInImage{
 	},
 	{repositories: []string{"e2e-test-images/nonroot:1.5"}, config: v1.Config{User: "1234", Cmd: []string{"sh"}}},
 	{repositories: []string{"e2e-test-images/nonewprivs:1.4"}, program: "nonewprivs", path: "usr/local/bin/nnp", config: v1.Config{Cmd: []string{"nnp"}}},
-	{repositories: []string{"e2e-test-images/ipc-utils:1.4", "e2e-test-images/perl:5.26"}, config: v1.Config{Cmd: []string{"sh"}}},
+	{repositories: []string{"e2e-test-images/glibc-dns-testing:2.1.1", "e2e-test-images/ipc-utils:1.4", "e2e-test-images/perl:5.26"}, config: v1.Config{Cmd: []string{"sh"}}},
 	{repositories: []string{"e2e-test-images/sample-device-plugin:1.7", "e2e-test-images/sample-device-plugin:1.8.0"}, program: "sample-device-plugin", path: "sampledeviceplugin", config: v1.Config{Entrypoint: []string{"/sampledeviceplugin"}}},
 }
 
@@ -132,6 +135,15 @@ func (s standInImage) image(base v1.Layer, dir string) (v1.Image, error) {
 		}
 		files = append([]file{{name: s.path, mode: mode, data: data}}, files...)
 	}
+	if s.program == "agnhost" {
+		for _, name := range certificateFiles {
+			data, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, file{name: name, mode: 0o644, data: data})
+		}
+	}
 	layers := []v1.Layer{base}
 	if len(files) > 0 {
 		layer, err := newLayer(files)
@@ -158,29 +170,29 @@ func configFile(image v1.Image, config v1.Config) *v1.ConfigFile {
 	return all
 }
 
-// busyboxLayer returns a layer with busybox, links of its tools and the usual directories and users. dir has the stand-in for
-// the tool nmeter.
+// busyboxLayer returns a layer with busybox, links of its tools and the usual directories and users. dir has the stand-ins for
+// tools that busybox lacks.
 func busyboxLayer(dir string) (v1.Layer, error) {
 	program, err := os.ReadFile(busybox)
 	if err != nil {
 		return nil, err
 	}
-	nmeter, err := os.ReadFile(filepath.Join(dir, "nmeter"))
+	tools, err := os.ReadFile(filepath.Join(dir, "tools"))
 	if err != nil {
 		return nil, err
 	}
-	tools, err := exec.Command(busybox, "--list").Output()
+	applets, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
 		return nil, err
 	}
 	files := []file{{name: "bin/", mode: 0o755}, {name: "etc/", mode: 0o755}, {name: "root/", mode: 0o755}, {name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "var/", mode: 0o755},
-		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: nmeter},
+		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: tools}, {name: "bin/curl", link: "nmeter"},
 		{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n")},
 		{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnogroup:x:65534:\n")},
 	}
-	for tool := range strings.FieldsSeq(string(tools)) {
-		if tool != "busybox" && tool != "nmeter" {
-			files = append(files, file{name: "bin/" + tool, link: "busybox"})
+	for applet := range strings.FieldsSeq(string(applets)) {
+		if applet != "busybox" && applet != "nmeter" {
+			files = append(files, file{name: "bin/" + applet, link: "busybox"})
 		}
 	}
 	return newLayer(files)
