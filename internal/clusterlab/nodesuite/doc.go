@@ -11,7 +11,8 @@
 // A run needs root, containerd, runc, network plugins and a static busybox, as internal/e2e does, and about 25 minutes
 // for NodeConformance on two idle cores. It has namespaces of its own for mounts, network, processes and the host name:
 // the suite, the node and containerd see an empty /var/lib/kubelet, /var/log/pods and /run/containerd, every port is free,
-// and all processes exit with the run. Only cgroups are those of the machine; the run removes them afterwards.
+// and all processes exit with the run. Only cgroups are those of the machine; the run removes them afterwards. Process IDs,
+// memory and disk are shared with all other work, so specs about eviction need a quiet machine and one node at a time.
 //
 // # Stand-ins
 //
