@@ -200,8 +200,8 @@ func TestPressure_EV12_Blind(t *testing.T) {
 	assert.Equal(t, "large Failed Evicted DisruptionTarget, MemoryPressure", evicted(s))
 }
 
-// TestPressure_Stats: the stats of the node have the last measurements of its signals. A signal without a capacity is absent,
-// and so is the file system of a node that evicts nothing.
+// TestPressure_Stats: the stats of the node have the last measurements of its signals. A signal without a capacity is absent.
+// A node that evicts nothing reports no file system.
 func TestPressure_Stats(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1000 * mebi, DiskBytes: 100 * mebi, Processes: 50}
 	s := nodetest.New(t, nodetest.Config{Seed: 1, Configure: p.Configure(hardMemory("100Mi"), eviction.Policy{})})

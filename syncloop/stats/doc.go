@@ -7,8 +7,8 @@
 // An unknown figure is absent, not zero. A pod whose usage the runtime cannot measure has a name and no
 // figures. The query only_cpu_and_memory=true leaves out all other resources. The node does not measure
 // logs, volumes, ephemeral storage, IO, pressure and system containers, so they are missing. CPU, memory
-// and network of the node are the sums of its pods. Its available memory, its file systems and its
-// processes are those of the machine if the node evicts pods (node.EvictionConfig).
+// and network of the node are the sums of its pods. If the node evicts pods (node.EvictionConfig),
+// its available memory, file systems and processes are measured on the machine.
 //
 // Summarize returns the same summary as a value, without HTTP.
 package stats
