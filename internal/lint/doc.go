@@ -51,7 +51,7 @@
 //	    passive   podworkers/podsync/volumes/inmemory  syncloop/cluster/statussink
 //	    kits      podmanager/podtest  podmanager/status/statustest  podmanager/source/sourcetest  runtime/runtimetest
 //	              podworkers/podsyncertest  podworkers/podworkerstest  podworkers/podsync/volumestest
-//	              workqueue/workqueuetest  runtime/cgroups/cgroupstest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest
+//	              workqueue/workqueuetest  runtime/cgroups/cgroupstest  syncloop/cluster/apiservertest  internal/proportion  internal/longtest  internal/figure
 //	3   shells    podworkers  podworkers/podsync  podworkers/prober  pleg  podmanager/source  podmanager/status
 //	              syncloop/cluster/contact  syncloop/cluster/mirror  syncloop/cluster/nodeagent  syncloop/events
 //	    edges     runtime/cri/internal/logfile  runtime/cri/internal/streaming  syncloop/internal/inprocess

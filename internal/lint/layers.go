@@ -211,6 +211,7 @@ func Podkeel() Codebase {
 			{"syncloop/eviction/observe", Edge, Layer4},
 			{"internal/proportion", Kit, Layer4},
 			{"internal/longtest", Kit, Layer4},
+			{"internal/figure", Kit, Layer4},
 			{"podmanager/podtest", Kit, Layer4},
 			{"podmanager/status/statustest", Kit, Layer4},
 			{"podworkers/podworkerstest", Kit, Layer4},

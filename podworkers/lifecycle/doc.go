@@ -36,6 +36,8 @@
 //	terminating --> next      the same, and a pod from a source waits under the UID: OpPromote is
 //	                          emitted, but neither OpPhase nor OpForget for the old incarnation
 //
+// internal/figure/stages.svg shows the same moves. A test compares it with the table.
+//
 // A pod only moves forward, or to its next incarnation; phase.go has the transition table. The
 // stages "requested" and "terminating" are one Phase, Terminating. In "requested" a SyncPod may
 // still run. IsPodTerminationRequested is true in both, ShouldPodContainersBeTerminating only in
