@@ -66,6 +66,10 @@ type exitRecord struct {
 	code    int32
 	reason  string
 	message string
+	// isOOMKill: a change of the memory in the container's script causes the exit. A higher limit
+	// cancels it, and replaced happens instead.
+	isOOMKill bool
+	replaced  *exitRecord // nil: the container would run on
 }
 
 // state computes the container's state at a time from its start time and its exit: created, running or exited.
@@ -109,12 +113,38 @@ func (c *container) exitTime() time.Time {
 func (c *container) storeRunAndScheduleExit(now time.Time, run *Run) {
 	c.run = run
 	if run.Fail == FailStart {
-		c.exit = &exitRecord{now, exitCodeStartError, "StartError", "memory: the script says fail=start"}
+		c.exit = &exitRecord{at: now, code: exitCodeStartError, reason: "StartError", message: "memory: the script says fail=start"}
 		return
 	}
 	c.startAt = now.Add(run.StartDelay)
 	if !run.Forever {
 		c.scheduleExitOfRun(c.startAt.Add(run.For))
+	}
+	c.scheduleOOMKill(now)
+}
+
+// scheduleOOMKill schedules the exit of a started container at the first time from now on at which the memory in
+// its script is above its memory limit. It cancels the exit that it has scheduled for an earlier limit.
+func (c *container) scheduleOOMKill(now time.Time) {
+	if c.exit != nil && c.exit.isOOMKill && c.exit.at.After(now) {
+		c.exit = c.exit.replaced
+	}
+	limit := c.resources.MemoryBytes
+	if limit <= 0 || c.run == nil || c.startAt.IsZero() || c.state(now) == runtime.StateExited {
+		return
+	}
+	for i, change := range c.run.Memory {
+		at := c.startAt.Add(change.After)
+		if isOver := i+1 < len(c.run.Memory) && !c.startAt.Add(c.run.Memory[i+1].After).After(now); isOver || change.Bytes <= limit {
+			continue
+		}
+		if at.Before(now) {
+			at = now
+		}
+		if c.exit == nil || at.Before(c.exit.at) {
+			c.exit = &exitRecord{at: at, code: exitCodeKilled, reason: "OOMKilled", isOOMKill: true, replaced: c.exit}
+		}
+		return
 	}
 }
 
@@ -154,12 +184,20 @@ func (c *container) scheduleExitOfRun(at time.Time) {
 // already scheduled. The reason is Completed for code 0 and Error for others.
 func (c *container) scheduleExitIfEarlier(at time.Time, code int32) {
 	if c.exit != nil && !at.Before(c.exit.at) {
+		if r := c.exit.replaced; c.exit.isOOMKill && (r == nil || at.Before(r.at)) {
+			c.exit.replaced = newExitRecord(at, code)
+		}
 		return
 	}
-	c.exit = &exitRecord{at: at, code: code, reason: "Error"}
+	c.exit = newExitRecord(at, code)
+}
+
+// newExitRecord returns an exit with the reason Completed for code 0 and Error for others.
+func newExitRecord(at time.Time, code int32) *exitRecord {
 	if code == 0 {
-		c.exit.reason = "Completed"
+		return &exitRecord{at: at, code: code, reason: "Completed"}
 	}
+	return &exitRecord{at: at, code: code, reason: "Error"}
 }
 
 // isStartingOrRunning reports whether the container was started and has not exited. This includes the start

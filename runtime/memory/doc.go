@@ -26,6 +26,8 @@
 //	fail=image, fail=create, fail=start     the step that fails before it runs
 //	print=hello, print@5s="two words"       lines of its log, at the start or that long after it
 //	message="out of memory"                 its termination message if it exits by itself
+//	memory=64Mi, memory@5s=1Gi              its memory, and its memory that long after its start;
+//	                                        above its limit it is then killed as OOMKilled
 //	reason=OOMKilled                        the reason then, instead of Completed or Error
 //
 // Without a script the command decides. The runtime understands true, false, echo, sleep N, and a

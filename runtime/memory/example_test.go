@@ -47,7 +47,7 @@ func ExampleParseScript() {
 	fmt.Println(err)
 	// Output:
 	// run=forever fail=image; run=1m30s exit=1; run=forever ignore-term
-	// memory: bad script: run 2: "exti=1": not a word of a script; allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>
+	// memory: bad script: run 2: "exti=1": not a word of a script; allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>, memory@<duration>=<quantity>
 }
 
 // A program of your own has all streams, for kubectl exec -it as for a test.

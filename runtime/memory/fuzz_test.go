@@ -16,6 +16,7 @@ import (
 func FuzzParseScript(f *testing.F) {
 	f.Add("fail=image; run=1m30s exit=1; run=forever exit=0; start-delay=1s ignore-term")
 	f.Add(";=; = run=;exit=256")
+	f.Add("run=5s memory=1Mi memory@2s=1500k memory@1s=2Mi")
 	f.Add("run=5s exit=137 reason=OOMKilled message=\"a; b \\\" \\x80\" print=x print@2s=\"\\n\"")
 	f.Fuzz(func(t *testing.T, text string) {
 		script, err := memory.ParseScript(text)

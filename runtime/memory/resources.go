@@ -9,7 +9,8 @@ import (
 )
 
 // UpdateContainer implements runtime.Updater. It stores the resources for Resources to return. Only
-// the memory limit has an effect, on PodStats. It returns ErrNotFound, or ErrWrongState for a
+// the memory limit has an effect: on PodStats, and on a container whose script changes its memory, as
+// Run.Memory says. It returns ErrNotFound, or ErrWrongState for a
 // container that has exited.
 func (r *Runtime) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
 	_, err := instrumentCall(ctx, r, "UpdateContainer", req, (*Runtime).updateContainer)
@@ -48,6 +49,13 @@ func (r *Runtime) updateContainer(_ context.Context, req runtime.UpdateContainer
 	}
 	c.resources = mergeResources(*c.resources, req.Resources)
 	c.pod.cachedStatus = nil
+	if c.run != nil && len(c.run.Memory) > 0 {
+		c.scheduleOOMKill(now)
+		m.scheduleChangeAndSignalLocked(c, now)
+		if c.state(now) == runtime.StateExited {
+			m.publishChangeLocked(c.pod, c, now)
+		}
+	}
 	return nothing{}, nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // AnnotationPrefix followed by the name of a container is the annotation key of its script.
@@ -46,6 +48,16 @@ type Run struct {
 	Message string
 	// Usage is the resource usage while it runs.
 	Usage Usage
+	// Memory lists later working sets, in place of the one in Usage, in the order of their times. A
+	// container whose working set in this list is above its memory limit is killed: it exits with
+	// code 137 and the reason OOMKilled.
+	Memory []MemoryChange
+}
+
+// MemoryChange is a change of a container's working set.
+type MemoryChange struct {
+	After time.Duration // since the start of the container
+	Bytes int64
 }
 
 // Line is one line of a container's log, or several separated by line breaks.
@@ -71,7 +83,7 @@ const (
 )
 
 // scriptSyntax lists the allowed words. Every parse error of a script ends with it.
-const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>"
+const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-delay=<duration>, ignore-term, fail=image|create|start, print=<text>, print@<duration>=<text>, reason=<word>, message=<text>, cpu|memory|disk|receive|transmit=<quantity>, memory@<duration>=<quantity>"
 
 // ParseScript parses the text of a script annotation. Semicolons separate the runs. Each run is a
 // list of words separated by spaces.
@@ -89,7 +101,12 @@ const scriptSyntax = "allowed are run=<duration>|forever, exit=<0..255>, start-d
 //	                         itself, instead of Completed or Error
 //	message=<text>           its termination message if it exits by itself
 //	cpu=<quantity>           its CPU usage, such as 250m; 10m without it
-//	memory=<quantity>        its working set, such as 64Mi; 16Mi without it
+//	memory=<quantity>        its working set, such as 64Mi; 16Mi without it; its
+//	                         memory limit bounds it
+//	memory@<duration>=<quantity>
+//	                         its working set from that time after the start; any
+//	                         number of them. Above its memory limit it is killed:
+//	                         it exits with code 137 and the reason OOMKilled
 //	disk=<quantity>          the size of its writable layer
 //	receive=<quantity>       bytes that it receives each second
 //	transmit=<quantity>      bytes that it sends each second
@@ -137,6 +154,7 @@ func parseRun(fields []string) (Run, error) {
 	}
 	run.Graceful = run.Forever && said["exit"]
 	slices.SortStableFunc(run.Print, func(a, b Line) int { return cmp.Compare(a.After, b.After) })
+	slices.SortStableFunc(run.Memory, func(a, b MemoryChange) int { return cmp.Compare(a.After, b.After) })
 	return run, nil
 }
 
@@ -158,6 +176,8 @@ func (r *Run) parseWord(key, value string, hasValue bool) (err error) {
 		r.Fail, err = parseFail(value)
 	case isPrintKey(key) && hasValue:
 		err = r.parsePrint(key, value)
+	case strings.HasPrefix(key, memoryChangePrefix) && hasValue:
+		err = r.parseMemoryChange(strings.TrimPrefix(key, memoryChangePrefix), value)
 	case key == "reason" && hasValue:
 		r.Reason, err = parseReason(value)
 	case key == "message" && hasValue:
@@ -188,6 +208,23 @@ func (r *Run) parsePrint(key, value string) (err error) {
 	line.Text, err = parseText(value)
 	r.Print = append(r.Print, line)
 	return err
+}
+
+// memoryChangePrefix and a duration are the key of a later working set in a script.
+const memoryChangePrefix = "memory@"
+
+// parseMemoryChange appends the change of a memory@DURATION=QUANTITY word to the Run. It returns an error if the
+// duration or the quantity is invalid.
+func (r *Run) parseMemoryChange(after, value string) (err error) {
+	var change MemoryChange
+	if change.After, err = parseDuration(after); err != nil {
+		return err
+	}
+	if change.Bytes, err = parseQuantity(value, 0); err != nil {
+		return err
+	}
+	r.Memory = append(r.Memory, change)
+	return nil
 }
 
 // parseReason returns value if it is one word of letters and digits that begins with a letter. It returns an
@@ -271,6 +308,9 @@ func (r Run) String() string {
 		w = append(w, "message="+strconv.Quote(r.Message))
 	}
 	w = append(w, r.Usage.wordsOfSetFields()...)
+	for _, change := range r.Memory {
+		w = append(w, change.String())
+	}
 	return strings.Join(w, " ")
 }
 
@@ -280,6 +320,11 @@ func (l Line) String() string {
 		return fmt.Sprintf("print@%s=%q", l.After, l.Text)
 	}
 	return fmt.Sprintf("print=%q", l.Text)
+}
+
+// String returns the change as a memory@ word.
+func (c MemoryChange) String() string {
+	return fmt.Sprintf("%s%s=%s", memoryChangePrefix, c.After, resource.NewQuantity(c.Bytes, resource.BinarySI))
 }
 
 // String returns the script in the syntax of ParseScript.

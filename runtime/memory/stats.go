@@ -47,7 +47,7 @@ func (r *Runtime) podStats(_ context.Context, uid types.UID) (runtime.PodStats, 
 // reported memory is never above the memory limit.
 func (c *container) stats(now time.Time) runtime.ContainerStats {
 	u := c.run.Usage
-	memory := uint64(cmp.Or(u.MemoryBytes, defaultMemoryBytes))
+	memory := uint64(c.workingSet(now))
 	mem := &runtime.MemoryStats{At: now}
 	if limit := c.resources.MemoryBytes; limit > 0 {
 		memory = min(memory, uint64(limit))
@@ -60,6 +60,18 @@ func (c *container) stats(now time.Time) runtime.ContainerStats {
 		Memory:     mem,
 		Filesystem: &runtime.FilesystemStats{At: now, UsedBytes: new(uint64(u.DiskBytes))},
 	}
+}
+
+// workingSet returns the memory that a running container uses according to its script.
+func (c *container) workingSet(now time.Time) int64 {
+	bytes := cmp.Or(c.run.Usage.MemoryBytes, defaultMemoryBytes)
+	for _, change := range c.run.Memory {
+		if c.startAt.Add(change.After).After(now) {
+			break
+		}
+		bytes = change.Bytes
+	}
+	return bytes
 }
 
 // totalUsed returns perSecond multiplied by the number of seconds that the container has run by now, or until

@@ -51,14 +51,23 @@ func (u *Usage) setQuantity(key, value string) error {
 		if word.key != key {
 			continue
 		}
-		q, err := resource.ParseQuantity(value)
-		if err != nil || q.Sign() <= 0 || q.CmpInt64(1<<40) > 0 {
-			return errors.New("not a quantity above zero as 250m or 64Mi, up to 1Ti")
+		amount, err := parseQuantity(value, word.scale)
+		if err == nil {
+			*word.field = amount
 		}
-		*word.field = q.ScaledValue(word.scale)
-		return nil
+		return err
 	}
 	return errUnknownWord
+}
+
+// parseQuantity parses a quantity in units of scale. It returns an error unless the quantity is above zero and at
+// most 1Ti.
+func parseQuantity(value string, scale resource.Scale) (int64, error) {
+	q, err := resource.ParseQuantity(value)
+	if err != nil || q.Sign() <= 0 || q.CmpInt64(1<<40) > 0 {
+		return 0, errors.New("not a quantity above zero as 250m or 64Mi, up to 1Ti")
+	}
+	return q.ScaledValue(scale), nil
 }
 
 // wordsOfSetFields returns a key=value word for each usage field that is above zero, as a script contains it.
