@@ -13,7 +13,8 @@ import (
 
 // ValidateResize returns why a running pod cannot get the resources of its new spec, with the path of each
 // fault: a resource other than cpu and memory has changed, a request or limit was removed, a container was added,
-// removed or renamed, or the QoS class would change. These are the rules of an API server for the subresource
+// removed or renamed, the QoS class would change, or the containers would not fit into the resources of the pod as
+// a whole. These are the rules of an API server for the subresource
 // resize. A pod from a file or from Apply has not passed an API server. Neither pod is changed. It may be called
 // concurrently.
 func ValidateResize(allocated, desired *v1.Pod) field.ErrorList {
@@ -29,10 +30,23 @@ func ValidateResize(allocated, desired *v1.Pod) field.ErrorList {
 		after = *desired.Spec.Resources
 	}
 	faults = append(faults, validateRequirementsResize(&before, &after, at.Child("resources"))...)
+	faults = append(faults, newPodResourceFaults(&allocated.Spec, &desired.Spec)...)
 	if was, is := podstatus.QOSClass(allocated), podstatus.QOSClass(desired); was != is {
 		faults = append(faults, field.Invalid(field.NewPath("status", "qosClass"), is, fmt.Sprintf("the QoS class is %s, and a resize cannot change it", was)))
 	}
 	return faults
+}
+
+// newPodResourceFaults returns the faults in the desired resources of the pod as a whole that its allocated resources
+// do not have. A pod that an earlier process has accepted may have such faults.
+func newPodResourceFaults(allocated, desired *v1.PodSpec) field.ErrorList {
+	var before, after findings
+	at := field.NewPath("spec", "resources")
+	before.checkPodResources(allocated, at)
+	after.checkPodResources(desired, at)
+	return slices.DeleteFunc(after.errs, func(fault *field.Error) bool {
+		return slices.ContainsFunc(before.errs, func(known *field.Error) bool { return known.Field == fault.Field })
+	})
 }
 
 // validateContainerResizes returns the faults in the new resources of a list of containers.

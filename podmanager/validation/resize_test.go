@@ -65,6 +65,9 @@ func TestValidateResize_RZ21(t *testing.T) {
 		{"a cpu=1/ b cpu=1/", "a cpu=1/ c cpu=1/", "spec.containers: Forbidden: a resize cannot add, remove or rename containers"},
 		{"i* cpu=1/ c cpu=1/", "c cpu=1/", "spec.initContainers: Forbidden: a resize cannot add, remove or rename containers"},
 		{"pod cpu=1/2 c cpu=1/", "c cpu=1/", "[spec.resources.requests[cpu]: Forbidden: a resize cannot remove it, spec.resources.limits[cpu]: Forbidden: a resize cannot remove it]"},
+		{"pod cpu=1/2 c cpu=1/2", "pod cpu=1/1 c cpu=1/2", `spec.containers[0].resources.limits[cpu]: Invalid value: "2": expected at most the limit of the pod, 1`},
+		{"pod cpu=1/2 c cpu=1/", "pod cpu=1/2 c cpu=2/", `spec.resources.requests[cpu]: Invalid value: "1": expected at least what its containers request, 2`},
+		{"pod cpu=1/2 c cpu=1/3", "pod cpu=1/2 c cpu=1/4", ""}, // An earlier process has accepted the pod.
 	} {
 		got := ""
 		if err := ValidateResize(resizedPod(c.before), resizedPod(c.after)).ToAggregate(); err != nil {
