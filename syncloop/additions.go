@@ -71,10 +71,10 @@ type addition struct {
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// withAllocatedResourcesIfRunning returns a pod that an earlier process of the agent has started with the
-// resources that were saved for it. It returns any other pod unchanged.
+// withAllocatedResourcesIfRunning returns a pod that an earlier agent has started with the resources that this
+// agent has saved for it, and any other pod as it is. Before the first listing of the runtime any pod may run.
 func (a *addition) withAllocatedResourcesIfRunning(pod *v1.Pod) *v1.Pod {
-	if !a.earlierPods[pod.UID] && !a.running[pod.UID] {
+	if listed, _ := a.config.Runtime.Healthy(); listed && !a.earlierPods[pod.UID] && !a.running[pod.UID] {
 		return pod
 	}
 	return a.withSavedResources(pod)

@@ -49,10 +49,11 @@ type Policy struct {
 
 // ValuesForPod returns the values of the cgroup of a pod with the given spec. The caller passes the allocated spec,
 // with the resources that the node has admitted. A resource without a limit is unlimited, not unset, so that the
-// cgroup loses a limit that a former spec had. A BestEffort pod has MinShares and no limits, whatever its overhead.
+// cgroup loses a limit that a former spec had. A BestEffort pod has MinShares and no limits, whatever its overhead. The
+// QoS class is the one in the status of the pod, if it has one, because it is fixed for the life of a pod.
 func ValuesForPod(pod *v1.Pod, policy Policy) PodValues {
 	values := PodValues{
-		QOSClass:  podspec.QOSClass(pod),
+		QOSClass:  fixedQOSClass(pod),
 		CPUShares: Finite(MinShares),
 		CPUQuota:  Unlimited(),
 		CPUPeriod: Finite(policy.cpuPeriod().Microseconds()),
@@ -66,6 +67,16 @@ func ValuesForPod(pod *v1.Pod, policy Policy) PodValues {
 		values.Memory = memoryLimit(limits)
 	}
 	return values
+}
+
+// fixedQOSClass returns the QoS class in the status of a pod. It returns the class of the spec if the status has none, or
+// an unknown one.
+func fixedQOSClass(pod *v1.Pod) v1.PodQOSClass {
+	switch class := pod.Status.QOSClass; class {
+	case v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort:
+		return class
+	}
+	return podspec.QOSClass(pod)
 }
 
 // cpuPeriod returns the period of CPU quotas.

@@ -383,6 +383,8 @@ func (s *statusBuilder) setResources(in *StatusInput, rec *runtime.ContainerStat
 	r := wantedResources(s.spec, podLevelLimits(in.Pod))
 	switch updated := in.Memory.containers.findCompact(s.spec.Name).findUpdated(s.id); {
 	case resizes && s.state != stateRunning && (rec == nil || rec.State != runtime.StateCreated):
+	case updated != nil && rec != nil && strings.HasSuffix(s.id, "://"+rec.ID):
+		r = updated.confirmedBy(s.spec, r, rec.Resources)
 	case updated != nil:
 		r = &updated.resources
 	case keeps && s.old.Resources != nil:

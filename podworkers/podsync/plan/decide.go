@@ -169,6 +169,7 @@ func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 	d.readPublishedOnce()
 	s := Held{Step: Step{
 		Op: StartContainer, Reason: why, Independent: true, Name: c.Name, Container: c, Attempt: e.nextAttempt(),
+		podLimits: podLevelLimits(d.Pod),
 	}}
 	if e.hasCreated {
 		for rec := range d.recordsOf(e) {
@@ -188,8 +189,12 @@ func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 }
 
 // canStartCreatedContainer reports whether a container that was created and never started may be started now.
-// It must be in the current sandbox with the current name and image, and the runtime must not have refused its
-// start for too long.
+// It must be in the current sandbox with the current name, image and resources, and the runtime must not have refused
+// its start for too long. With the resources of an earlier spec it could exceed the cgroup of the pod.
 func (d *decision) canStartCreatedContainer(rec *runtime.ContainerStatus, c *v1.Container) bool {
+	want := wantedResources(c, podLevelLimits(d.Pod))
+	if needsResize(adoptResources(c, want, rec.Resources), want) {
+		return false
+	}
 	return d.sandboxID != "" && rec.SandboxID == d.sandboxID && rec.Annotations[HashAnnotation] == SpecHash(c) && d.Memory.canRetryStart(rec.Name, rec.ID, d.Now)
 }

@@ -152,7 +152,7 @@ func (m Memory) RecordStage(s Step, stage Stage, id string, at time.Time) Memory
 		past.start, past.created = lastStart{id: id}, m.newCreation(&s)
 		past.unpublished = &unpublishedStart{id: id, attempt: s.Attempt, at: at}
 		if s.Container != nil {
-			past.unpublished.resources = *s.Container.Resources.DeepCopy()
+			past.unpublished.resources = *wantedResources(s.Container, s.podLimits).DeepCopy()
 		}
 	case StageFailed:
 		past.start.failed, past.refused = at, startRefusal{id: past.start.id}

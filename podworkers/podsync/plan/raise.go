@@ -1,13 +1,15 @@
 package plan
 
 import (
+	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// runningDifference is a running container whose resources differ from its spec.
+// runningDifference is a running container, or one that may be starting, whose resources differ from its spec.
 type runningDifference struct {
 	rec    *runtime.ContainerStatus
 	c      *v1.Container
@@ -15,13 +17,14 @@ type runningDifference struct {
 	update bool // the decision has UpdateContainer steps for it
 }
 
-// addRunningDifferences finds the running containers whose resources differ from their specs, apart from those that
-// this decision stops.
+// addRunningDifferences finds the running and the created containers whose resources differ from their specs, apart
+// from those that this decision stops.
 func (d *decision) addRunningDifferences() {
 	limits := podLevelLimits(d.Pod)
 	for i := range d.count {
 		e := d.entryAt(i)
 		if e.runningHere == nil || d.isStopped(e.runningHere.ID) {
+			d.addCreatedDifferences(e, limits)
 			continue
 		}
 		c := e.spec
@@ -33,7 +36,7 @@ func (d *decision) addRunningDifferences() {
 			c = &v1.Container{Name: e.runningHere.Name}
 		}
 		want := wantedResources(c, limits)
-		have, known := resourcesInForce(d.findPublished(i, c.Name), d.Memory.containers, c.Name, e.runningHere.ID)
+		have, known := resourcesInForce(d.findPublished(i, c.Name), d.Memory.containers, e.runningHere, c, want)
 		update := known && e.spec != nil && d.Resizes && !d.waitsForRestart(e.runningHere, c)
 		if !known || e.spec == nil {
 			have = *adoptResources(c, want, e.runningHere.Resources)
@@ -51,12 +54,30 @@ func (d *decision) waitsForRestart(rec *runtime.ContainerStatus, c *v1.Container
 	return !isOrdinaryInit && d.needsRestartToResize(rec, c)
 }
 
+// addCreatedDifferences adds the created containers of an entry whose resources differ from the spec. An earlier agent
+// may have called their start, which may still come, and nothing updates them.
+func (d *decision) addCreatedDifferences(e *containerEntry, limits v1.ResourceList) {
+	if !e.hasCreated || e.spec == nil {
+		return
+	}
+	want := wantedResources(e.spec, limits)
+	for rec := range d.recordsOf(e) {
+		if rec.State != runtime.StateCreated || rec.SandboxID != d.sandboxID {
+			continue
+		}
+		if have := adoptResources(e.spec, want, rec.Resources); needsResize(have, want) {
+			d.differences = append(d.differences, runningDifference{rec: rec, c: e.spec, have: *have})
+		}
+	}
+}
+
 // RaisedPod returns a copy of the pod with the resources that the cgroup of the pod needs. Each running container
 // has the larger of the requests and limits that it has and should have, and a limit of the pod is at least the
 // limit that each container has. No limit is larger than any limit. Without them cgroup v1 refuses the limit of the
 // pod, because a container has more. With afterUpdates the containers with UpdateContainer steps count as updated.
 // Others are updated by a later decision or when they restart, for example if the runtime cannot update containers.
-// RaisedPod returns the pod itself if nothing differs.
+// The copy has the QoS class of the pod in its status, because the class decides which cgroup the pod has, and larger
+// amounts alone could have another class. RaisedPod returns the pod itself if nothing differs.
 func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
 	raised := pod
 	for _, difference := range d.differences {
@@ -65,21 +86,27 @@ func (d *Decision) RaisedPod(pod *v1.Pod, afterUpdates bool) *v1.Pod {
 		}
 		if raised == pod {
 			raised = pod.DeepCopy()
+			raised.Status.QOSClass = cmp.Or(pod.Status.QOSClass, podspec.QOSClass(pod))
 		}
 		if c := podspec.FindContainer(podspec.AllContainers(raised), difference.c.Name); c != nil {
 			raiseResources(&c.Resources, &difference.have)
 		}
-		raisePodLimits(podLevelLimits(raised), difference.have.Limits)
+		raisePodLimits(podLevelLimits(raised), difference.have.Limits, difference.update)
 	}
 	return raised
 }
 
-// raisePodLimits raises the limits of a pod to those that a container has. A container without a limit may run in a
-// pod with one.
-func raisePodLimits(limits, have v1.ResourceList) {
+// raisePodLimits raises the limits of a pod to those that a container has. If the container has no limit and gets one,
+// the pod has none before: the container is checked first whether it uses more memory (RZ-40). A container without a
+// limit that is not updated may run in a pod with one.
+func raisePodLimits(limits, have v1.ResourceList, updated bool) {
 	for _, name := range resizableResources {
-		now, limited := limits[name]
-		if amount, found := have[name]; limited && found && amount.Cmp(now) > 0 {
+		now, limited := findLimit(limits, name)
+		switch amount, found := findLimit(have, name); {
+		case !limited:
+		case !found && updated:
+			delete(limits, name)
+		case found && amount.Cmp(now) > 0:
 			limits[name] = amount
 		}
 	}
@@ -97,8 +124,8 @@ func raiseResources(want, have *v1.ResourceRequirements) {
 				want.Requests[name] = amount
 			}
 		}
-		now, limited := want.Limits[name]
-		if amount, found := have.Limits[name]; limited && (!found || amount.Cmp(now) > 0) {
+		now, limited := findLimit(want.Limits, name)
+		if amount, found := findLimit(have.Limits, name); limited && (!found || amount.Cmp(now) > 0) {
 			if want.Limits[name] = amount; !found {
 				delete(want.Limits, name)
 			}

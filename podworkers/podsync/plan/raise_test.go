@@ -15,7 +15,8 @@ import (
 )
 
 // TestDecision_RaisedPod_RZ32: the pod has at least what each running container has, whether a step updates the container
-// or not. Cgroup v1 refuses a lower CPU quota, and nothing would start.
+// or not. Cgroup v1 refuses a lower CPU quota, and nothing would start. A limit that a step adds to a container comes
+// before the one of the pod (RZ-40).
 func TestDecision_RaisedPod_RZ32(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -29,6 +30,10 @@ func TestDecision_RaisedPod_RZ32(t *testing.T) {
 		{"cannot update", [][]string{{"unsupported"}, {"a", "cpu=1/1", "has-cpu=2/2"}}, 0, "2", "2"},
 		{"limit of the pod", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/", "has-cpu=1/8"}}, 0, "8", "2"},
 		{"limit of the pod, not initialized", [][]string{{"limits", "cpu=2"}, {"not-initialized"}, {"s", "sidecar", "cpu=1/", "has-cpu=1/8"}, {"i", "init", "cpu=1/2"}, {"a", "cpu=1/", "none"}}, 0, "8", "2"},
+		{"limit of the pod, init container runs", [][]string{{"limits", "cpu=2"}, {"not-initialized"}, {"i", "init", "cpu=1/", "has-cpu=1/8"}, {"a", "cpu=1/", "none"}}, 0, "8", "2"},
+		{"no limit before", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/", "has-cpu=1/"}}, 0, "0", "2"},
+		{"a limit of zero before", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/", "has-cpu=1/0"}}, 0, "0", "2"},
+		{"a limit of zero afterwards", [][]string{{"limits", "cpu=0"}, {"a", "cpu=1/0", "has-cpu=1/2"}}, 0, "0", "0"},
 		{"limit of the pod, ephemeral container", [][]string{{"limits", "cpu=2"}, {"a", "cpu=1/2"}}, 400 * time.Millisecond, "4", "4"},
 		{"raised", [][]string{{"a", "cpu=1/3", "has-cpu=1/2"}}, 0, "3", "3"},
 		{"restarted", [][]string{{"a", "cpu=1/1", "has-cpu=2/2", "restart=cpu"}}, 0, "1", "1"},

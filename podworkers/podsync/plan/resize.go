@@ -31,22 +31,29 @@ type resizeMemory struct {
 type updatedResources struct {
 	id        string // of the container
 	resources v1.ResourceRequirements
+	// uncertain: the last step has failed, and the runtime may have performed it nevertheless. What the runtime
+	// reports counts then.
+	uncertain bool
 }
 
 // RecordUpdate records that the executor has performed an UpdateContainer step, or that the step has failed. The
-// message of a failure is not empty; the condition PodResizeInProgress shows it. After a success the container
-// has the requested amounts of the resource of the step, and the status shows them.
+// message of a failure is not empty; the condition PodResizeInProgress shows it. After a failure the container has
+// what the runtime reports, because the reply may be lost. After a success the container has the requested amounts of
+// the resource of the step, and the status shows them.
 func (m Memory) RecordUpdate(s Step, message string) Memory {
 	if s.Op != UpdateContainer || s.Container == nil {
 		return m
 	}
-	if message != "" {
-		return m.withResize(func(r *resizeMemory) { r.message = message })
-	}
 	past := m.containers.get(s.Name)
 	next := updatedResources{id: s.ID, resources: s.inForce}
-	if past.updated != nil && past.updated.id == s.ID {
+	if past.updated != nil && past.updated.id == s.ID && !past.updated.uncertain {
 		next = *past.updated
+	}
+	if message != "" {
+		next.uncertain = true
+		past.updated = &next
+		m.setContainer(s.Name, past)
+		return m.withResize(func(r *resizeMemory) { r.message = message })
 	}
 	next.resources = withWantedResource(s.Resource, next.resources, s.Container, s.podLimits)
 	past.updated = &next
@@ -176,24 +183,32 @@ func equalAmounts(name v1.ResourceName, a, b v1.ResourceList) bool {
 	return inA == inB && x.Cmp(y) == 0
 }
 
+// findLimit returns the limit of a resource in a list, and false if the list has none. A limit of zero is no limit.
+func findLimit(limits v1.ResourceList, name v1.ResourceName) (limit resource.Quantity, limited bool) {
+	limit = limits[name]
+	return limit, !limit.IsZero()
+}
+
 // isDecrease reports whether want is less of a resource than have. The limit decides, where no limit is more
 // than any limit. If the limits are equal, the request decides.
 func isDecrease(name v1.ResourceName, have, want *v1.ResourceRequirements) bool {
-	if equalAmounts(name, have.Limits, want.Limits) {
+	now, limited := findLimit(have.Limits, name)
+	next, willBeLimited := findLimit(want.Limits, name)
+	if limited == willBeLimited && now.Cmp(next) == 0 {
 		now, next := have.Requests[name], want.Requests[name]
 		return next.Cmp(now) < 0
 	}
-	now, limited := have.Limits[name]
-	next, willBeLimited := want.Limits[name]
 	return willBeLimited && (!limited || next.Cmp(now) < 0)
 }
 
-// resourcesInForce returns the resources that a running container has. These are the resources of the last
-// UpdateContainer steps. Without such steps they are the resources in the published status, which may be nil.
-// The bool is false if neither shows the container. The caller must not change the lists.
-func resourcesInForce(published *v1.ContainerStatus, memory *memoryTree, name, id string) (have v1.ResourceRequirements, known bool) {
-	if updated := memory.findCompact(name).findUpdated(id); updated != nil {
-		return updated.resources, true
+// resourcesInForce returns the resources that a running container has: as the last UpdateContainer steps gave
+// them, or else as its published status shows them. The result is false if neither knows the container. After a
+// failed step the resources are those that rec reports, if it reports any. published may be nil. The lists must not be
+// changed.
+func resourcesInForce(published *v1.ContainerStatus, memory *memoryTree, rec *runtime.ContainerStatus, c *v1.Container, want *v1.ResourceRequirements) (have v1.ResourceRequirements, known bool) {
+	id := rec.ID
+	if updated := memory.findCompact(c.Name).findUpdated(id); updated != nil {
+		return *updated.confirmedBy(c, want, rec.Resources), true
 	}
 	if published == nil || !strings.HasSuffix(published.ContainerID, "://"+id) {
 		return have, false
@@ -221,6 +236,15 @@ func (d *decision) findPublished(position int, name string) *v1.ContainerStatus 
 		return nil
 	}
 	return &list[position]
+}
+
+// confirmedBy returns the resources, or after a failed step those that the runtime reports. actual may be nil: the
+// runtime reports none.
+func (u *updatedResources) confirmedBy(c *v1.Container, want *v1.ResourceRequirements, actual *runtime.Resources) *v1.ResourceRequirements {
+	if !u.uncertain || actual == nil || actual.CPUShares == 0 {
+		return &u.resources
+	}
+	return adoptResources(c, want, actual)
 }
 
 // findUpdated returns the resources that UpdateContainer steps gave to the container with this ID, or nil. The
@@ -282,9 +306,10 @@ func (d *decision) needsRestartToResize(rec *runtime.ContainerStatus, c *v1.Cont
 	if !d.Resizes || len(c.ResizePolicy) == 0 || d.Pod.DeletionTimestamp != nil {
 		return false
 	}
-	have, known := resourcesInForce(d.findPublished(d.indexOf(c.Name), c.Name), d.Memory.containers, c.Name, rec.ID)
+	want := wantedResources(c, podLevelLimits(d.Pod))
+	have, known := resourcesInForce(d.findPublished(d.indexOf(c.Name), c.Name), d.Memory.containers, rec, c, want)
 	return known && slices.ContainsFunc(c.ResizePolicy, func(p v1.ContainerResizePolicy) bool {
-		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, &have, wantedResources(c, podLevelLimits(d.Pod)))
+		return p.RestartPolicy == v1.RestartContainer && differsIn(p.ResourceName, &have, want)
 	})
 }
 
@@ -425,6 +450,5 @@ func (s *Step) Limit() (resource.Quantity, bool) {
 	if s.Container == nil {
 		return resource.Quantity{}, false
 	}
-	limit, found := wantedResources(s.Container, s.podLimits).Limits[s.Resource]
-	return limit, found
+	return findLimit(wantedResources(s.Container, s.podLimits).Limits, s.Resource)
 }
