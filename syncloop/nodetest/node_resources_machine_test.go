@@ -1,0 +1,207 @@
+package nodetest_test
+
+import (
+	"context"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/podkeel/podkeel/podmanager/podresources"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/cgroups"
+	"github.com/podkeel/podkeel/runtime/cgroups/cgroupstest"
+)
+
+// limits are the limits of a cgroup or a container. No limit is math.MaxInt64.
+type limits struct{ quota, memory int64 }
+
+// within reports whether no limit is above the other one.
+func (l limits) within(other limits) bool { return l.quota <= other.quota && l.memory <= other.memory }
+
+// values are the kernel values of a container.
+type values struct {
+	shares int64
+	limits
+}
+
+// containerValues returns the values that a runtime has given to a container.
+func containerValues(r runtime.Resources) values {
+	v := values{int64(r.CPUShares), limits{math.MaxInt64, math.MaxInt64}}
+	if r.CPUQuota > 0 {
+		v.quota = r.CPUQuota.Microseconds()
+	}
+	if r.MemoryBytes > 0 {
+		v.memory = r.MemoryBytes
+	}
+	return v
+}
+
+// resourceMachine has the cgroups of a simulated machine. Like a runtime, it puts the containers of a pod into the
+// cgroup of the pod. It survives crashes of the node.
+type resourceMachine struct {
+	history  *resourceHistory
+	mode     string // of the fake cgroup file system
+	dir      *cgroupstest.Dir
+	manager  *cgroups.Manager
+	podDirs  map[types.UID]string
+	children map[string]int64 // by path: the quotas of containers with a cgroup, on cgroup v1
+}
+
+func newResourceMachine(h *resourceHistory, mode string) *resourceMachine {
+	dir := cgroupstest.New(cgroupstest.Config{Mode: mode})
+	root, err := cgroups.RootForOwner("test")
+	require.NoError(h.t, err)
+	manager, err := cgroups.New(cgroups.Config{Root: root, Files: dir, Capabilities: cgroups.Probe(dir, root)})
+	require.NoError(h.t, err)
+	return &resourceMachine{h, mode, dir, manager, map[types.UID]string{}, map[string]int64{}}
+}
+
+// podLimits returns the limits of the cgroup of a pod. They are unlimited if the pod has no cgroup.
+func (m *resourceMachine) podLimits(uid types.UID) limits {
+	none := limits{math.MaxInt64, math.MaxInt64}
+	dir := m.podDirs[uid]
+	if dir == "" {
+		return none
+	}
+	if m.mode == "v2" {
+		quota, _, _ := strings.Cut(cgroupFile(m.dir, dir+"/cpu.max"), " ")
+		return limits{parseLimit(quota), parseLimit(cgroupFile(m.dir, dir+"/memory.max"))}
+	}
+	return limits{parseLimit(cgroupFile(m.dir, "cpu"+dir+"/cpu.cfs_quota_us")), parseLimit(cgroupFile(m.dir, "memory"+dir+"/memory.limit_in_bytes"))}
+}
+
+// parseLimit parses the content of a cgroup file. A missing file, "max", a negative number and the largest number of
+// the kernel are no limit.
+func parseLimit(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>1 {
+		return math.MaxInt64
+	}
+	return n
+}
+
+// updateContainerCgroups creates the cgroups of running containers with their quotas and removes the cgroups of others, on
+// cgroup v1, whose kernel then refuses a lower quota of the pod. It adds a fault if the kernel refuses one of a
+// container. It also sets the memory that each pod uses, which the kernel compares with a new limit.
+func (m *resourceMachine) updateContainerCgroups() {
+	defer m.noteCalls()
+	if m.mode == "v2" {
+		return
+	}
+	now := map[string]int64{}
+	for _, p := range m.history.snapshot {
+		dir := m.podDirs[p.UID]
+		if dir == "" {
+			continue
+		}
+		m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(m.history.memoryInUse(p.UID), 10))
+		for _, c := range p.Containers {
+			if c.State != runtime.StateRunning {
+				continue
+			}
+			name := path.Join("/sys/fs/cgroup/cpu", dir, c.ID)
+			quota := int64(-1)
+			if v := m.history.valuesOf(c.ID); v.quota != math.MaxInt64 {
+				quota = v.quota
+			}
+			now[name] = quota
+			if before, ok := m.children[name]; ok && before == quota {
+				continue
+			}
+			_ = m.dir.Mkdir(name)
+			if err := m.dir.WriteFile(name+"/cpu.cfs_quota_us", []byte(strconv.FormatInt(quota, 10))); err != nil {
+				m.history.fault("the kernel refuses the quota %d of container %s of %s, whose pod has %v: %v", quota, c.Name, p.Name, m.podLimits(p.UID), err)
+			}
+		}
+	}
+	for name := range m.children {
+		if _, ok := now[name]; !ok {
+			_ = m.dir.Remove(name)
+		}
+	}
+	m.children = now
+}
+
+// noteCalls empties the list of calls, and notes the changes with the flag nodetest.details.
+func (m *resourceMachine) noteCalls() {
+	for _, call := range m.dir.Calls() {
+		if *details && !strings.HasPrefix(call, "Read") {
+			m.history.note("  %s", call)
+		}
+	}
+}
+
+// recordChange makes the history check its invariants after the present step.
+func (m *resourceMachine) recordChange() { m.history.changed = true }
+
+// runtimeWithCgroups wraps the runtime of one node.
+type runtimeWithCgroups struct {
+	runtime.Runtime
+	machine *resourceMachine
+}
+
+// wrap returns the runtime of a node, with faults outside of the checks.
+func (m *resourceMachine) wrap(inner runtime.Runtime, clk clock.Clock) runtime.Runtime {
+	return m.history.faults.Wrap(runtimeWithCgroups{inner, m}, clk)
+}
+
+func (r runtimeWithCgroups) Features() runtime.Features {
+	f := runtime.FeaturesOf(r.Runtime)
+	f.Updater = updaterWithCgroups{f.Updater, r.machine}
+	return f
+}
+
+// RunSandbox stores the cgroup of the pod, and checks that the pod was not evicted.
+func (r runtimeWithCgroups) RunSandbox(ctx context.Context, req runtime.RunSandboxRequest) (string, error) {
+	r.machine.podDirs[req.Pod.UID] = req.CgroupDir
+	r.machine.history.checkMayStart(req.Pod.UID, "a sandbox")
+	r.machine.recordChange()
+	defer r.machine.recordChange()
+	return r.Runtime.RunSandbox(ctx, req)
+}
+
+// CreateContainer checks the resources of the request.
+func (r runtimeWithCgroups) CreateContainer(ctx context.Context, req runtime.CreateContainerRequest) (string, error) {
+	r.machine.history.checkCreate(req)
+	r.machine.recordChange()
+	defer r.machine.recordChange()
+	return r.Runtime.CreateContainer(ctx, req)
+}
+
+// StartContainer checks the limits of the container.
+func (r runtimeWithCgroups) StartContainer(ctx context.Context, req runtime.StartContainerRequest) error {
+	r.machine.history.checkStart(req.ContainerID)
+	r.machine.recordChange()
+	defer r.machine.recordChange()
+	return r.Runtime.StartContainer(ctx, req)
+}
+
+// updaterWithCgroups checks each update before the runtime makes it.
+type updaterWithCgroups struct {
+	runtime.Updater
+	machine *resourceMachine
+}
+
+func (u updaterWithCgroups) UpdateContainer(ctx context.Context, req runtime.UpdateContainerRequest) error {
+	u.machine.history.checkUpdate(req)
+	u.machine.recordChange()
+	defer u.machine.recordChange()
+	return u.Updater.UpdateContainer(ctx, req)
+}
+
+// allocatedValues returns the values that a container has if it gets the allocated resources.
+func allocatedValues(requestedMilliCPU, limitedMilliCPU, limitedMemory int64) values {
+	v := values{podresources.SharesFromMilliCPU(requestedMilliCPU), limits{math.MaxInt64, math.MaxInt64}}
+	if quota := podresources.QuotaFromMilliCPU(limitedMilliCPU, podresources.DefaultCPUPeriod); quota > 0 {
+		v.quota = quota.Microseconds()
+	}
+	if limitedMemory > 0 {
+		v.memory = limitedMemory
+	}
+	return v
+}
