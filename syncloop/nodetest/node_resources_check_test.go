@@ -290,7 +290,7 @@ func (r evictionRecorder) Eventf(object k8sruntime.Object, eventtype, reason, fo
 	r.EventRecorder.Eventf(object, eventtype, reason, format, args...)
 }
 
-// checkNotRejected checks that the kernel has not refused a value beside those of the containers.
+// checkNotRejected checks that the kernel has not refused a value beside the values of the containers.
 func (r evictionRecorder) checkNotRejected(message string) {
 	if strings.Contains(message, cgroups.ErrRejected.Error()) {
 		r.history.fault("the kernel rejects a value: %s", message)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/internal/podspec"
 	"github.com/podkeel/podkeel/runtime"
@@ -131,4 +132,10 @@ func raiseResources(want, have *v1.ResourceRequirements) {
 			}
 		}
 	}
+}
+
+// findLimit returns the limit of a resource in a list, and false if the list has none. A limit of zero is no limit.
+func findLimit(limits v1.ResourceList, name v1.ResourceName) (limit resource.Quantity, limited bool) {
+	limit = limits[name]
+	return limit, !limit.IsZero()
 }

@@ -183,12 +183,6 @@ func equalAmounts(name v1.ResourceName, a, b v1.ResourceList) bool {
 	return inA == inB && x.Cmp(y) == 0
 }
 
-// findLimit returns the limit of a resource in a list, and false if the list has none. A limit of zero is no limit.
-func findLimit(limits v1.ResourceList, name v1.ResourceName) (limit resource.Quantity, limited bool) {
-	limit = limits[name]
-	return limit, !limit.IsZero()
-}
-
 // isDecrease reports whether want is less of a resource than have. The limit decides, where no limit is more
 // than any limit. If the limits are equal, the request decides.
 func isDecrease(name v1.ResourceName, have, want *v1.ResourceRequirements) bool {
