@@ -85,7 +85,7 @@ func drawStages() *figure.Figure {
 	}
 	calls := []string{"no record", lifecycle.SyncPod.String(), lifecycle.SyncPod.String() + " may still run", lifecycle.SyncTerminatingPod.String(), lifecycle.SyncTerminatedPod.String(), "no call"}
 	fills := []string{"#f6f8fa", "#cdeed8", "#e7dcf8", "#e7dcf8", "#d5f0f2", "#cfe5fb"}
-	p := figure.New(800, top+step*len(stages)+12, "The stages of a pod and its moves between them", figure.Paper)
+	p := figure.New(800, top+step*len(stages)+28, "The stages of a pod and its moves between them", figure.Paper)
 	for i, stage := range stages {
 		y := top + step*i
 		p.DrawBox(left, y, width, height, fills[i], figure.Dim)
@@ -109,5 +109,6 @@ func drawStages() *figure.Figure {
 		}
 	}
 	p.DrawText(left, top+step*len(stages)-4, figure.Dim, "A pod that was never started may become unknown or finished from any stage.", `font-size="12"`)
+	p.DrawText(left, top+step*len(stages)+12, figure.Dim, "A waiting next incarnation follows a pod without a source once it is stopped.", `font-size="12"`)
 	return p
 }
