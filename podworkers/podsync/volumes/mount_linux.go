@@ -29,12 +29,13 @@ func openPathReference(dir *os.Root, name string) (*os.File, error) {
 // another file now has the original path.
 func procFDPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. A size of 0 sets no size, and a
+// mountTmpfs mounts a tmpfs, to which every user may write, on a directory. The directory has the sticky bit, as
+// a tmpfs of the kubelet has it: a user cannot remove the files of another user. A size of 0 sets no size, and a
 // negative group sets no group.
 func mountTmpfs(dir *os.File, size int64, group int) error {
-	options := "mode=0777"
+	options := "mode=01777"
 	if group >= 0 {
-		options = "mode=02777,gid=" + strconv.Itoa(group)
+		options = "mode=03777,gid=" + strconv.Itoa(group)
 	}
 	if size > 0 {
 		options += ",size=" + strconv.FormatInt(size, 10)

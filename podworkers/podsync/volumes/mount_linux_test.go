@@ -50,15 +50,37 @@ func TestMemory(t *testing.T) {
 	assert.EqualValues(t, 0x01021994, stat.Type, "tmpfs")
 	assert.EqualValues(t, 1<<20, stat.Blocks*uint64(stat.Bsize))
 	info, _ := os.Stat(w.path("volumes/m"))
-	assert.Equal(t, os.ModeDir|os.ModeSetgid|0o777, info.Mode())
+	assert.Equal(t, os.ModeDir|os.ModeSetgid|os.ModeSticky|0o777, info.Mode())
 	assert.Equal(t, 4711, group(info))
+	_, err := w.mount(v1.VolumeMount{Name: "m", SubPath: "a/b"})
+	require.NoError(t, err)
+	for _, made := range []string{"volumes/m/a", "volumes/m/a/b"} {
+		info, err := os.Stat(w.path(made))
+		require.NoError(t, err)
+		assert.Equal(t, os.ModeDir|os.ModeSetgid|os.ModeSticky|0o777, info.Mode(), made)
+		assert.Equal(t, 4711, group(info), made)
+	}
 	require.NoError(t, os.WriteFile(w.path("volumes/m/x"), []byte("x"), 0o600))
 	w.setUp()
-	assert.Equal(t, 1, mountsBelow(t, w.path()), "mounted once")
+	assert.Equal(t, 2, mountsBelow(t, w.path()), "the tmpfs and the subPath, mounted once")
 	assert.Equal(t, "x", w.read("volumes/m/x"))
 	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
 	assert.Equal(t, 0, mountsBelow(t, w.path()))
 	assert.NoDirExists(t, w.path())
+}
+
+// A tmpfs without a group has the sticky bit too, and the directory of an emptyDir on disk does not have it.
+func TestMemory_StickyBit(t *testing.T) {
+	needsMounts(t)
+	memory := v1.Volume{Name: "m", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}}
+	w := newHarness(t, memory, empty("disk"))
+	w.setUp()
+	for name, want := range map[string]os.FileMode{"m": os.ModeDir | os.ModeSticky | 0o777, "disk": os.ModeDir | 0o777} {
+		info, err := os.Stat(w.path("volumes/" + name))
+		require.NoError(t, err)
+		assert.Equal(t, want, info.Mode(), name)
+	}
+	require.NoError(t, w.dir.TearDown(context.Background(), "u"))
 }
 
 // The mount of a subPath stays the file or directory that it led to first, even if a container replaces

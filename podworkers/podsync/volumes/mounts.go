@@ -197,8 +197,8 @@ func resolveFinalLinks(dir *os.Root, sub string) (string, error) {
 	return "", fmt.Errorf("%w: too many links", volume.ErrPath)
 }
 
-// makeSubPathDirs creates each missing directory of the path sub in dir, with the permissions and the setgid
-// bit of dir.
+// makeSubPathDirs creates each missing directory of the path sub in dir, with the permissions, the setgid bit
+// and the sticky bit of dir.
 func makeSubPathDirs(dir *os.Root, sub string) error {
 	info, err := dir.Stat(".")
 	if err != nil {
@@ -212,7 +212,7 @@ func makeSubPathDirs(dir *os.Root, sub string) error {
 			continue
 		}
 		if err == nil {
-			err = dir.Chmod(at, info.Mode()&(fs.ModePerm|fs.ModeSetgid))
+			err = dir.Chmod(at, info.Mode()&(fs.ModePerm|fs.ModeSetgid|fs.ModeSticky))
 		}
 		if err != nil {
 			return err
