@@ -112,7 +112,7 @@ func (s *statusBuilder) buildWithoutProbeResults(in *StatusInput, x *containerRe
 		s.setRestartingAll()
 	case s.role == ordinaryInit && !s.isPublishedAsRunning(in, is) && !isPublishedSuccess(s.old) && x.isInitSuccessImplied(in, place, currentTermination(s.old) != nil):
 		s.setAssumedSuccess(in, is)
-	case is != nil && s.old != nil && isPublishedAttemptLost(is, s.old):
+	case is != nil && s.old != nil && (isPublishedAttemptLost(is, s.old) || in.keepsTerminationOverRecord(is, s.old)):
 		s.setWaitingOrKeepTermination(in)
 	case is != nil:
 		s.setFromRecords(in, is, before)

@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // setWaitingOrKeepTermination sets the status of a container that the runtime does not show. If the published
@@ -71,6 +72,15 @@ func (s *statusBuilder) finalTermination(in *StatusInput) *v1.ContainerStateTerm
 		}
 	}
 	return nil // Init containers start again.
+}
+
+// keepsTerminationOverRecord reports whether the published termination of a container stays although the newest
+// record has not exited: the published phase is terminal, and the runtime has only created the container or does
+// not know its state. Such a container never starts. The agent may have assumed its termination, and a restarted
+// agent finds the record before it removes the container (ST-6).
+func (in *StatusInput) keepsTerminationOverRecord(newest *runtime.ContainerStatus, published *v1.ContainerStatus) bool {
+	return podstatus.IsTerminal(in.Old.Phase) && published.State.Terminated != nil &&
+		newest.State != runtime.StateRunning && newest.State != runtime.StateExited
 }
 
 // keepPublishedWithTermination keeps the published status of the container, and sets its state to terminated
