@@ -21,7 +21,8 @@ const (
 const (
 	// MinGraceSeconds is the grace period of a hard eviction, and the smallest one.
 	MinGraceSeconds int64 = 1
-	// VictimTimeout is how long passes wait for a victim to stop before they evict another pod.
+	// VictimTimeout is how long passes wait until a victim has stopped and its volumes and cgroup are removed. Then
+	// they evict another pod. The kubelet waits as long.
 	VictimTimeout = 30 * time.Second
 )
 
@@ -104,9 +105,9 @@ const (
 	CauseContainerLimit = "ephemeralcontainerfs.limit"
 )
 
-// Decide decides one pass. pods are all pods of the node that have not stopped. The caller must list them before
-// it measures the signals: then a victim that is absent from the list no longer counts in the measurements. Decide
-// changes none of its arguments.
+// Decide decides one pass. pods are all pods of the node whose containers have not stopped, or whose volumes and cgroup
+// are not removed (Pod.Stopped). The caller must list them before it measures the signals: then a victim that is absent
+// from the list no longer counts in the measurements. Decide changes none of its arguments.
 func (p Policy) Decide(h History, o Observations, pods []Pod, now time.Time) Decision {
 	p.setDefaults()
 	s := pass{policy: p, last: h, next: h.clone(), observed: o, pods: pods, now: now}
@@ -232,7 +233,8 @@ func (s *pass) setConditions() {
 	}
 }
 
-// waitsForVictim reports whether the pass must evict no pod for pressure, because the last victim has not stopped.
+// waitsForVictim reports whether the pass must evict no pod for pressure, because the last victim still
+// uses resources: it has not stopped, or its volumes or cgroup are not removed.
 // If the victim was evicted for a soft threshold and a hard one acts now, the victim's grace period is shortened
 // instead. The wait ends after VictimTimeout.
 func (s *pass) waitsForVictim(acting []Threshold) bool {
@@ -289,7 +291,7 @@ func (s *pass) judgeCandidate(t Threshold, p *Pod) candidateVerdict {
 	switch {
 	case p.isCritical:
 		return skipCandidate
-	case !p.Terminating:
+	case !p.Terminating && !p.Stopped:
 		return evictCandidate
 	case !t.IsSoft() && s.canShorten(p, MinGraceSeconds):
 		return evictCandidate
@@ -299,8 +301,12 @@ func (s *pass) judgeCandidate(t Threshold, p *Pod) candidateVerdict {
 	return awaitCandidate
 }
 
-// canShorten reports whether a terminating pod would stop at least a second earlier with this grace period.
+// canShorten reports whether a terminating pod would stop at least a second earlier with this grace period. It
+// returns false for a pod whose containers have stopped.
 func (s *pass) canShorten(p *Pod, graceSeconds int64) bool {
+	if p.Stopped {
+		return false
+	}
 	return p.StopBy.IsZero() || p.StopBy.Sub(s.now) > time.Duration(graceSeconds+1)*time.Second
 }
 

@@ -67,6 +67,8 @@ func (n *node) do(line string) (string, error) {
 		d, err := time.ParseDuration(args["in"])
 		n.pods[words[1]].Terminating, n.pods[words[1]].StopBy = true, n.now.Add(d)
 		return "", err
+	case "stopped":
+		n.pods[words[1]].Stopped = true
 	case "gone":
 		delete(n.pods, words[1])
 	case "after":

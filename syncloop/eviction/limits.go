@@ -16,7 +16,7 @@ func (s *pass) evictPodsOverLocalLimits() (foundAny bool) {
 	}
 	for i := range s.pods {
 		p := &s.pods[i]
-		if p.isCritical || p.Terminating && !s.canShorten(p, MinGraceSeconds) {
+		if p.isCritical || p.Stopped || p.Terminating && !s.canShorten(p, MinGraceSeconds) {
 			continue
 		}
 		if cause, message := p.exceededLimit(s.observed.Layout); cause != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/podkeel/podkeel/podmanager/podresources"
 )
 
-// Pod is a pod of the node that has not stopped. NewPod makes it, and the caller sets the exported fields again
-// before each pass.
+// Pod is a pod of the node whose containers have not stopped or whose volumes and cgroup are not removed. NewPod
+// makes it, and the caller sets the exported fields again before each pass.
 type Pod struct {
 	// Usage is the measured usage of the pod.
 	Usage Usage
@@ -20,6 +20,9 @@ type Pod struct {
 	Terminating bool
 	// StopBy is when the grace period of a terminating pod ends. Zero: unknown.
 	StopBy time.Time
+	// Stopped: the containers of the pod have stopped, but its volumes and its cgroup are not removed yet. Passes
+	// wait for such a pod as for a terminating one, and never evict it.
+	Stopped bool
 
 	pod                           *v1.Pod
 	priority                      int32

@@ -135,29 +135,37 @@ func admitUnderPressure(conditions func() []v1.NodeConditionType) syncloop.PodAd
 // evictablePods implements evictor.Node.
 type evictablePods struct{ node *Node }
 
-// Pods returns the pods that have a worker and may have running containers, except those that Config.Scheduling
-// excludes from evictions. Terminating pods that are no longer desired are included.
+// Pods returns the pods that have a worker which is not finished, except those that Config.Scheduling excludes from
+// evictions. Terminating pods that are no longer desired are included. A pod whose containers have stopped is listed
+// until its volumes and cgroup are removed.
 func (e evictablePods) Pods() (pods []evictor.Pod) {
 	n := e.node
 	listed := map[types.UID]bool{}
 	for _, pod := range n.manager.GetPods() {
 		view := n.workers.View(pod.UID)
 		listed[pod.UID] = true
-		if !viewMayHaveRunningContainers(view) || n.handlers.IsRefused(pod.UID) || !n.config.Scheduling.Evictable(pod) {
+		if !usesNodeResources(view) || n.handlers.IsRefused(pod.UID) || !n.config.Scheduling.Evictable(pod) {
 			continue
 		}
-		p := evictor.Pod{Pod: pod, Terminating: view.IsPodTerminationRequested()}
+		p := evictor.Pod{Pod: pod, Terminating: view.IsPodTerminationRequested(), Stopped: !view.CouldHaveRunningContainers()}
 		if terminating, ok := n.handlers.TerminatingPod(pod.UID); ok && p.Terminating {
 			p.StopBy = terminating.Until
 		}
 		pods = append(pods, p)
 	}
 	for _, t := range n.handlers.TerminatingPods() {
-		if !t.RuntimeOnly && !listed[t.Pod.UID] && viewMayHaveRunningContainers(n.workers.View(t.Pod.UID)) && n.config.Scheduling.Evictable(t.Pod) {
-			pods = append(pods, evictor.Pod{Pod: t.Pod, Terminating: true, StopBy: t.Until})
+		view := n.workers.View(t.Pod.UID)
+		if !t.RuntimeOnly && !listed[t.Pod.UID] && usesNodeResources(view) && n.config.Scheduling.Evictable(t.Pod) {
+			pods = append(pods, evictor.Pod{Pod: t.Pod, Terminating: true, StopBy: t.Until, Stopped: !view.CouldHaveRunningContainers()})
 		}
 	}
 	return pods
+}
+
+// usesNodeResources reports whether the pod has a worker that is not finished: its containers may run, or its volumes
+// and cgroup are not removed.
+func usesNodeResources(view lifecycle.View) bool {
+	return view.Known && view.Phase() != lifecycle.Finished
 }
 
 // ReadUsage measures a pod by the runtime, and its local storage by Config.Eviction.Storage. It does not use the
@@ -210,10 +218,11 @@ func (e evictablePods) Reclaim(ctx context.Context, kind eviction.ReclaimKind) e
 	return nil
 }
 
-// notifyEvictorIfStopped starts a new pass of the evictor if the containers of an evicted pod have stopped.
-func (n *Node) notifyEvictorIfStopped(uid types.UID, phase lifecycle.Phase) {
-	if n.evictor != nil && phase >= lifecycle.Terminated {
-		n.evictor.PodStopped(uid)
+// notifyEvictorIfFinished starts a new pass of the evictor if the worker of an evicted pod has finished: its containers
+// have stopped, and its volumes and cgroup are removed.
+func (n *Node) notifyEvictorIfFinished(uid types.UID, phase lifecycle.Phase) {
+	if n.evictor != nil && phase == lifecycle.Finished {
+		n.evictor.PodReclaimed(uid)
 	}
 }
 

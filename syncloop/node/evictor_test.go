@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/eviction"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -105,6 +108,54 @@ func TestNode_EV22_Evictable(t *testing.T) {
 			phases[p.Name] = p.Status.Phase
 		}
 		assert.Equal(t, map[string]v1.PodPhase{"critical": v1.PodRunning, "drop": v1.PodFailed}, phases)
+	})
+}
+
+// heldVolumes removes the volumes of a pod only after release is closed.
+type heldVolumes struct {
+	podsync.Volumes
+	release chan struct{}
+}
+
+func (v heldVolumes) TearDown(ctx context.Context, uid types.UID) error {
+	select {
+	case <-v.release:
+		return v.Volumes.TearDown(ctx, uid)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestNode_EV10_VolumesOfTheVictim: the next pod is evicted when the volumes of the last victim are removed, and not
+// already when its containers have stopped.
+func TestNode_EV10_VolumesOfTheVictim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals := newLowMemory(true)
+		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, signals)}
+		inMemory := inmemory.New(inmemory.Config{})
+		release := make(chan struct{})
+		c.Volumes = node.VolumesConfig{Manager: heldVolumes{inMemory, release}, Files: inMemory}
+		c.Eviction.Policy.Period = time.Second
+		n := run(t, c)
+		for _, name := range []string{"a", "b"} {
+			assert.NoError(t, n.Apply(pod(name, "serve")))
+		}
+		time.Sleep(3 * time.Second)
+		signals.enough.Store(false)
+		evicted := func() (count int) {
+			synctest.Wait()
+			for _, p := range n.Pods() {
+				if p.Status.Reason == eviction.Reason {
+					count++
+				}
+			}
+			return count
+		}
+		time.Sleep(8 * time.Second)
+		assert.Equal(t, 1, evicted(), "the containers of the first victim have stopped, and its volumes are there")
+		close(release)
+		time.Sleep(3 * time.Second)
+		assert.Equal(t, 2, evicted(), "its volumes are removed")
 	})
 }
 

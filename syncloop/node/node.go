@@ -264,7 +264,7 @@ func (n *Node) recordPhaseAndNotify(uid types.UID, incarnation uint64, phase lif
 		n.loop.RequestHousekeeping()
 	}
 	n.view.notifyWatchers(uid)
-	n.notifyEvictorIfStopped(uid, phase)
+	n.notifyEvictorIfFinished(uid, phase)
 	n.config.Hooks.Workers.Phase(uid, incarnation, phase)
 }
 

@@ -25,7 +25,8 @@ type SignalReader interface {
 
 // Node is the node whose pods are evicted.
 type Node interface {
-	// Pods returns the pods that have not stopped and that may be evicted. It must not block.
+	// Pods returns the pods that may be evicted and that have not stopped, and the pods whose containers have stopped
+	// but whose volumes or cgroup are not removed (Pod.Stopped). It must not block.
 	Pods() []Pod
 	// ReadUsage measures the usage of a pod. ctx ends after Config.CallTimeout. It is called concurrently for
 	// different pods. After an error the usage of the pod is unknown.
@@ -37,7 +38,7 @@ type Node interface {
 	Reclaim(ctx context.Context, kind eviction.ReclaimKind) error
 }
 
-// Pod is a pod that has not stopped.
+// Pod is a pod that has not stopped, or that has stopped and still uses resources of the node.
 type Pod struct {
 	// Pod is the pod with its allocated resources. It must not be modified.
 	Pod *v1.Pod
@@ -45,6 +46,8 @@ type Pod struct {
 	Terminating bool
 	// StopBy is when the grace period of a terminating pod ends. Zero: unknown.
 	StopBy time.Time
+	// Stopped: the containers of the pod have stopped, but its volumes and its cgroup are not removed yet.
+	Stopped bool
 }
 
 // Pressure is the state of the node after a pass.
@@ -131,7 +134,7 @@ func factsOf(stored map[types.UID]podFacts, listed []Pod) (pods []eviction.Pod, 
 		}
 		next[p.Pod.UID] = known
 		facts := known.facts
-		facts.Terminating, facts.StopBy = p.Terminating, p.StopBy
+		facts.Terminating, facts.StopBy, facts.Stopped = p.Terminating, p.StopBy, p.Stopped
 		pods = append(pods, facts)
 	}
 	return pods, next

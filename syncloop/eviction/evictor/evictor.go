@@ -29,7 +29,7 @@ type Evictor struct {
 	guard    *contain.Guard
 	executor executor.Executor
 	ran      atomic.Bool
-	stopped  executor.Event // a victim has stopped, or a caller has requested a pass
+	stopped  executor.Event // the resources of a victim are reclaimed, or a caller has requested a pass
 
 	// Only the goroutine that calls Step uses these.
 	history eviction.History
@@ -40,7 +40,7 @@ type Evictor struct {
 		sync.Mutex
 		pressure Pressure
 		observed eviction.Observations // of the last pass
-		victims  map[types.UID]bool    // evicted and perhaps not stopped
+		victims  map[types.UID]bool    // evicted and perhaps not reclaimed
 	}
 }
 
@@ -89,9 +89,10 @@ func (e *Evictor) Observations() eviction.Observations {
 	return e.mu.observed
 }
 
-// PodStopped starts the next pass of Run at once if the pod was evicted by the last passes. It is called when the
-// containers of a pod have stopped. It never blocks.
-func (e *Evictor) PodStopped(uid types.UID) {
+// PodReclaimed starts the next pass of Run at once if the pod was evicted by the last passes. The caller calls it when
+// the containers of a pod have stopped and its volumes and cgroup are removed. Before the removal the node has not got
+// the resources of the pod back, and a pass would evict another pod for them. PodReclaimed never blocks.
+func (e *Evictor) PodReclaimed(uid types.UID) {
 	e.mu.Lock()
 	isVictim := e.mu.victims[uid]
 	delete(e.mu.victims, uid)
@@ -228,7 +229,7 @@ func (e *Evictor) setPressure(p Pressure) {
 	}
 }
 
-// startEviction evicts one victim, and stores its UID for PodStopped. It returns false after an error.
+// startEviction evicts one victim, and stores its UID for PodReclaimed. It returns false after an error.
 func (e *Evictor) startEviction(v eviction.Victim) (evicted bool) {
 	e.mu.Lock()
 	e.mu.victims[v.UID] = true // Before the call, because the pod may stop at once.

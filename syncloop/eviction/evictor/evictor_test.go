@@ -197,11 +197,11 @@ func TestRun_NextPassWhenTheVictimStops(t *testing.T) {
 		synctest.Wait()
 		assert.Contains(t, n.take(), "evict a")
 		time.Sleep(time.Second)
-		e.PodStopped("b") // It was not evicted.
+		e.PodReclaimed("b") // It was not evicted.
 		synctest.Wait()
 		assert.Empty(t, n.take())
 		n.stop("a")
-		e.PodStopped("a")
+		e.PodReclaimed("a")
 		synctest.Wait()
 		assert.Contains(t, n.take(), "evict b")
 		cancel()
