@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/faulty"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -172,6 +173,53 @@ func TestEvents_Reasons(t *testing.T) {
 					c.play(t, s)
 				}
 				assert.Equal(t, c.want, []string(*heard))
+			})
+		})
+	}
+}
+
+// volumesWithError are volumes whose SetUp returns an error.
+type volumesWithError struct {
+	podsync.Volumes
+	err error
+}
+
+func (v volumesWithError) SetUp(context.Context, *v1.Pod) error { return v.err }
+
+// TestFailedMount_Words: each volume that fails has an event with the words of the kubelet. Another cause has an event
+// about all volumes.
+func TestFailedMount_Words(t *testing.T) {
+	a := fmt.Errorf("volumes: %w", &volume.SetUpError{Volume: "a", Err: errors.New("there is no ConfigMap default/a")})
+	b := fmt.Errorf("volumes: %w", &volume.SetUpError{Volume: "b", Err: errors.New("no disk")})
+	const eventA, eventB = `MountVolume.SetUp failed for volume "a" : there is no ConfigMap default/a`, `MountVolume.SetUp failed for volume "b" : no disk`
+	for name, c := range map[string]struct {
+		err  error
+		want []string
+	}{
+		"one volume":    {a, []string{eventA}},
+		"two volumes":   {errors.Join(a, b), []string{eventA, eventB}},
+		"no volume":     {errors.New("volumes: /pods/u is no directory"), []string{"The volumes of the pod cannot be set up: /pods/u is no directory"}},
+		"another cause": {errors.Join(b, errors.New("no space")), []string{eventB, "The volumes of the pod cannot be set up: volume \"b\": no disk\nno space"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				heard := &told{}
+				s := &podOnNode{machine: memory.New(memory.Config{}), pod: plainPod()}
+				s.pod.Spec.Volumes = []v1.Volume{{Name: "a"}, {Name: "b"}}
+				var err error
+				s.syncer, err = podsync.New(podsync.Config{
+					Runtime: s.machine, Recorder: heard, Volumes: volumesWithError{err: c.err},
+					Status: &store{write: func(string) {}, statuses: map[types.UID]v1.PodStatus{}},
+				})
+				require.NoError(t, err)
+				s.sync()
+				var got []string
+				for _, e := range heard.list {
+					if e[0] == "FailedMount" {
+						got = append(got, e[1])
+					}
+				}
+				assert.Equal(t, c.want, got)
 			})
 		})
 	}

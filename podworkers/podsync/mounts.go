@@ -8,12 +8,13 @@ import (
 
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/environ"
 	"github.com/podkeel/podkeel/podworkers/podsync/internal/request"
+	"github.com/podkeel/podkeel/podworkers/podsync/internal/volume"
 	"github.com/podkeel/podkeel/runtime"
 )
 
 // setUpVolumes sets up or updates the volumes of a pod that has any. If the volumes belong to a former pod with
 // this UID, it removes the containers and sandboxes of that pod from the runtime and tries once more. If it
-// fails, it returns the error, and no container starts. It then also records a Warning event, unless ctx has
+// fails, it returns the error, and no container starts. It then also records Warning events, unless ctx has
 // ended.
 func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	if p.cfg.Volumes == nil || len(p.pod.Spec.Volumes) == 0 {
@@ -34,8 +35,20 @@ func (p *podStarter) setUpVolumes(ctx context.Context) error {
 	case isCancelled(ctx, err):
 		return err
 	}
-	p.recordWarning("", eventMount, "The volumes of the pod cannot be set up: %v", err)
+	p.recordFailedMounts(err)
 	return fmt.Errorf("podsync: %w", err)
+}
+
+// recordFailedMounts records a Warning event for each volume that could not be set up, with the words of the kubelet.
+// If the error also has a cause that is not about one volume, recordFailedMounts records an event for the whole error.
+func (p *podStarter) recordFailedMounts(err error) {
+	failed, only := volume.FindSetUpErrors(err)
+	for _, f := range failed {
+		p.recordWarning("", eventMount, "MountVolume.SetUp failed for volume %q : %v", f.Volume, f.Err)
+	}
+	if !only {
+		p.recordWarning("", eventMount, "The volumes of the pod cannot be set up: %v", err)
+	}
 }
 
 // tearDownVolumes tears down the volumes of the pod. The caller makes sure that no container of the pod runs.

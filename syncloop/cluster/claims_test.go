@@ -30,7 +30,7 @@ func TestCluster_Claim(t *testing.T) {
 	for _, e := range admin.Events() {
 		reported[e.Reason] = e.Message
 	}
-	assert.Equal(t, reported["FailedMount"], `The volumes of the pod cannot be set up: volume "data": the claim default/data is not bound to a volume: its phase is "Pending"`)
+	assert.Equal(t, reported["FailedMount"], `MountVolume.SetUp failed for volume "data" : the claim default/data is not bound to a volume: its phase is "Pending"`)
 	claim.Spec.VolumeName, claim.Status.Phase = "disk", v1.ClaimBound
 	_, err = admin.Update(t.Context(), claim)
 	require.NoError(t, err)

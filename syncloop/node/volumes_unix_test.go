@@ -281,21 +281,21 @@ func TestVolumes_Waits(t *testing.T) {
 			name:   "the object comes later",
 			before: func(h *host) { require.NoError(h.t, os.MkdirAll(h.path("objects"), 0o755)) },
 			volume: "configMap: {name: late}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": there is no ConfigMap default/late: not found`,
+			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : there is no ConfigMap default/late: not found`,
 			mend:  func(h *host) { h.write("1", "objects/configmaps/default/late/a") },
 		},
 		{
 			name:   "the key is no name of a file",
 			before: func(h *host) { h.write("data: {../../x: 1}", "objects/configmaps/default/odd.yaml") },
 			volume: "configMap: {name: odd}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": ConfigMap default/odd, key "../../x": no usable path: "../../x" has '..'`,
+			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : ConfigMap default/odd, key "../../x": no usable path: "../../x" has '..'`,
 			mend:  func(h *host) { h.write("data: {x: '1'}", "objects/configmaps/default/odd.yaml") },
 		},
 		{
 			name:   "the path of the host is another thing",
 			before: func(h *host) { h.write("", "srv") },
 			volume: "hostPath: {path: DIR/srv, type: Directory}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": hostPath: /srv is no Directory: a regular file`,
+			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : hostPath: /srv is no Directory: a regular file`,
 			mend: func(h *host) {
 				require.NoError(h.t, os.Remove(h.path("srv")))
 				require.NoError(h.t, os.Mkdir(h.path("srv"), 0o755))
@@ -304,7 +304,7 @@ func TestVolumes_Waits(t *testing.T) {
 		{
 			name:   "the path of the host is missing",
 			volume: "hostPath: {path: DIR/sock, type: Socket}", mount: "mountPath: /v",
-			event: `bad FailedMount: The volumes of the pod cannot be set up: volume "v": hostPath: stat /sock: no such file or directory`,
+			event: `bad FailedMount: MountVolume.SetUp failed for volume "v" : hostPath: stat /sock: no such file or directory`,
 			mend: func(h *host) {
 				fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 				require.NoError(h.t, err)

@@ -91,7 +91,7 @@ func (s *setUpCall) setUpHostPathsOrOthers(ctx context.Context, hostPaths bool) 
 			return err
 		}
 		if err := s.setUpVolume(ctx, v); err != nil {
-			s.errs[i] = fmt.Errorf("volumes: volume %q: %w", v.Name, err)
+			s.errs[i] = fmt.Errorf("volumes: %w", &volume.SetUpError{Volume: v.Name, Err: err})
 		}
 	}
 	return nil

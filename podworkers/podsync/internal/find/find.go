@@ -98,11 +98,11 @@ func BindClaims(ctx context.Context, claims claimSource, pod *v1.Pod) (bound *v1
 		}
 		source, readOnly, err := claims.Source(ctx, pod, v)
 		if err != nil {
-			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
+			return nil, nil, &volume.SetUpError{Volume: v.Name, Err: err}
 		}
 		path, err := hostPathOfVolumeSource(source)
 		if err != nil {
-			return nil, nil, fmt.Errorf("volume %q: %w", v.Name, err)
+			return nil, nil, &volume.SetUpError{Volume: v.Name, Err: err}
 		}
 		if bound == pod {
 			other := *pod

@@ -109,11 +109,11 @@ func (v *Volumes) checkVolumesCanBeSetUp(ctx context.Context, pod *v1.Pod) error
 	for i := range pod.Spec.Volumes {
 		if e := pod.Spec.Volumes[i].EmptyDir; e != nil && volume.IsHugePages(e.Medium) {
 			if _, err := volume.PageSize(pod, e.Medium); err != nil {
-				return fmt.Errorf("inmemory: volume %q: %w", pod.Spec.Volumes[i].Name, err)
+				return fmt.Errorf("inmemory: %w", &volume.SetUpError{Volume: pod.Spec.Volumes[i].Name, Err: err})
 			}
 		}
 		if _, err := volume.Files(pod, &pod.Spec.Volumes[i], objects, v.cfg.Allocatable); err != nil {
-			return fmt.Errorf("inmemory: volume %q: %w", pod.Spec.Volumes[i].Name, err)
+			return fmt.Errorf("inmemory: %w", &volume.SetUpError{Volume: pod.Spec.Volumes[i].Name, Err: err})
 		}
 	}
 	return ctx.Err()
