@@ -116,13 +116,16 @@ func newResourceHistory(t *testing.T, seed uint64) *resourceHistory {
 		},
 	}})
 	h.began = h.b.Now()
+	allocatable := h.b.Node().Scheduling().Allocatable()
+	require.Equal(t, []int64{h.allocatable(v1.ResourceCPU), h.allocatable(v1.ResourceMemory)}, []int64{allocatable.Cpu().MilliValue(), allocatable.Memory().Value()}, "allocatable")
 	require.NoError(t, h.files.Replace(nil))
 	return h
 }
 
-// allocatable returns how much of a resource pods can request.
+// allocatable returns how much of a resource pods can request: the capacity less the reserved resources and, for memory,
+// less the hard threshold of eviction.
 func (h *resourceHistory) allocatable(name v1.ResourceName) int64 {
-	return map[v1.ResourceName]int64{v1.ResourceCPU: 4000, v1.ResourceMemory: 1800 * mebi}[name]
+	return map[v1.ResourceName]int64{v1.ResourceCPU: 4000, v1.ResourceMemory: 1600 * mebi}[name]
 }
 
 // openStores opens the checkpoints as the next node does.
