@@ -156,12 +156,22 @@ type Event struct {
 	At          time.Time
 }
 
-// RuntimeStatus is the readiness of a runtime.
+// RuntimeStatus is the readiness of a runtime, and its runtime handlers.
 type RuntimeStatus struct {
 	RuntimeReady   bool
 	NetworkReady   bool
 	RuntimeMessage string // why the runtime is not ready, for display
 	NetworkMessage string // why the network is not ready, for display
+	// Handlers are the runtime handlers with their features, in any order. The one without a name is the
+	// default handler. Empty: the runtime does not report them.
+	Handlers []RuntimeHandler
+}
+
+// RuntimeHandler is a handler of a runtime, such as runc, and its features.
+type RuntimeHandler struct {
+	Name                    string
+	RecursiveReadOnlyMounts bool // the handler supports recursive read-only mounts
+	UserNamespaces          bool // the handler supports pods with a user namespace of their own
 }
 
 // ExecRequest is a command to run in a container.

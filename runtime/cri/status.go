@@ -111,7 +111,7 @@ func (r *Runtime) RuntimeStatus(ctx context.Context) (runtime.RuntimeStatus, err
 	if err != nil {
 		return runtime.RuntimeStatus{}, err
 	}
-	return convert.RuntimeStatus(res.GetStatus()), nil
+	return convert.RuntimeStatus(res), nil
 }
 
 // Version implements runtime.Versioner.

@@ -65,6 +65,7 @@ type factsCollector struct {
 	node             *node.Node
 	runtimeSeen      time.Time
 	status           runtime.RuntimeStatus
+	strictGroups     runtime.Support
 	images           []runtime.Image
 	imagesListedAt   time.Time
 	version          string // of the runtime, from the Config or the runtime
@@ -91,7 +92,7 @@ func (m *factsCollector) collectFacts(ctx context.Context) nodestatus.Facts {
 	n := &m.config.Node
 	f := nodestatus.Facts{
 		RuntimeSeen: m.runtimeSeen, Runtime: m.status, Images: m.images, Capacity: n.Scheduling.Capacity, Allocatable: n.Allocatable(),
-		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Containers.Handlers))...),
+		Info: m.config.Info, Features: m.config.Features, Port: m.config.Port, StrictGroups: m.strictGroups, Handlers: append([]string{""}, slices.Sorted(maps.Values(n.Containers.Handlers))...),
 	}
 	f.Handlers, f.Info.ContainerRuntimeVersion = slices.Compact(f.Handlers), m.version
 	f.Addresses = m.nodeAddresses(ctx)
@@ -160,7 +161,7 @@ func (m *factsCollector) updateRuntimeFactsAndSendPodCIDR(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	m.runtimeSeen, m.status = m.executor.Now(), status
+	m.runtimeSeen, m.status, m.strictGroups = m.executor.Now(), status, rt.Features().StrictGroups
 	if m.imagesListedAt.IsZero() || m.runtimeSeen.Sub(m.imagesListedAt) >= imagePeriod {
 		m.updateImagesAndVersion(ctx, rt)
 	}

@@ -99,6 +99,17 @@ func TestStatus_ND14_ND16_ND17(t *testing.T) {
 	require.Len(t, s.Images, nodestatus.MaxImages)
 	assert.Equal(t, v1.ContainerImage{Names: []string{"d1", "d2", "t1", "t2", "t3"}, SizeBytes: 59}, s.Images[0])
 	assert.Equal(t, []v1.NodeRuntimeHandler{{Name: ""}, {Name: "runc"}}, s.RuntimeHandlers)
+	assert.Nil(t, s.Features)
+	reported := f
+	reported.StrictGroups = runtime.SupportFull
+	reported.Runtime.Handlers = []runtime.RuntimeHandler{{Name: "runc", UserNamespaces: true}, {RecursiveReadOnlyMounts: true}}
+	withFeatures := nodestatus.Status(&v1.NodeStatus{}, reported)
+	assert.Equal(t, []v1.NodeRuntimeHandler{
+		{Name: "", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: new(true), UserNamespaces: new(false)}},
+		{Name: "runc", Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: new(false), UserNamespaces: new(true)}},
+	}, withFeatures.RuntimeHandlers)
+	assert.Equal(t, &v1.NodeFeatures{SupplementalGroupsPolicy: new(true)}, withFeatures.Features)
+	assert.Equal(t, "runc", reported.Runtime.Handlers[0].Name, "the facts are not changed")
 	assert.Equal(t, []string{"a", "b"}, s.DeclaredFeatures)
 	assert.Equal(t, int32(10250), s.DaemonEndpoints.KubeletEndpoint.Port)
 	assert.Equal(t, "00", f.Images[0].ID, "the facts are not changed")

@@ -56,8 +56,11 @@ type Facts struct {
 	Info v1.NodeSystemInfo
 	// Images are the images on the node.
 	Images []runtime.Image
-	// Handlers are the names of the runtime handlers.
+	// Handlers are the names of the runtime handlers. If Runtime has handlers, the status has those with
+	// their features instead.
 	Handlers []string
+	// StrictGroups is whether the runtime supports the supplementalGroupsPolicy Strict of pods.
+	StrictGroups runtime.Support
 	// Features are the declared features of the node, which schedulers and API servers read.
 	Features []string
 	// Port is the port of the node's API; zero: the API is not served.
@@ -72,8 +75,9 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 		NodeInfo: f.Info, Images: largestImages(f.Images), DeclaredFeatures: slices.Sorted(slices.Values(f.Features)),
 	}
 	s.DaemonEndpoints.KubeletEndpoint.Port = f.Port
-	for _, name := range slices.Sorted(slices.Values(f.Handlers)) {
-		s.RuntimeHandlers = append(s.RuntimeHandlers, v1.NodeRuntimeHandler{Name: name})
+	s.RuntimeHandlers = runtimeHandlers(f)
+	if f.StrictGroups == runtime.SupportFull {
+		s.Features = &v1.NodeFeatures{SupplementalGroupsPolicy: new(true)}
 	}
 	for _, p := range pressures {
 		if under, measured := f.Pressure[p.kind]; measured {
@@ -92,6 +96,23 @@ func Status(previous *v1.NodeStatus, f Facts) v1.NodeStatus {
 		}
 	}
 	return s
+}
+
+// runtimeHandlers returns the runtime handlers for the status of a node, sorted by name: the ones that the runtime
+// reports with their features, or else the names in Handlers.
+func runtimeHandlers(f Facts) (all []v1.NodeRuntimeHandler) {
+	for _, h := range f.Runtime.Handlers {
+		all = append(all, v1.NodeRuntimeHandler{Name: h.Name, Features: &v1.NodeRuntimeHandlerFeatures{
+			RecursiveReadOnlyMounts: new(h.RecursiveReadOnlyMounts), UserNamespaces: new(h.UserNamespaces),
+		}})
+	}
+	if len(all) == 0 {
+		for _, name := range f.Handlers {
+			all = append(all, v1.NodeRuntimeHandler{Name: name})
+		}
+	}
+	slices.SortFunc(all, func(a, b v1.NodeRuntimeHandler) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // pressure is a pressure condition with the kubelet's reasons and messages. The last one is not the kubelet's: its type

@@ -30,7 +30,7 @@ func TestRuntimeStatus_Why(t *testing.T) {
 		{&cri.RuntimeCondition{}, ""},
 	} {
 		c.condition.Type = cri.RuntimeReady
-		got := RuntimeStatus(&cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{c.condition}})
+		got := RuntimeStatus(&cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{c.condition}}})
 		want := runtime.RuntimeStatus{RuntimeReady: c.condition.Status, RuntimeMessage: c.want, NetworkMessage: noConditionMessage}
 		assert.Equal(t, want, got, "%v", c.condition)
 	}

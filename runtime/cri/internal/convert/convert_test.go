@@ -406,10 +406,15 @@ func TestEvent(t *testing.T) {
 }
 
 func TestRuntimeStatus(t *testing.T) {
-	got := RuntimeStatus(&cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
+	got := RuntimeStatus(&cri.StatusResponse{Status: &cri.RuntimeStatus{Conditions: []*cri.RuntimeCondition{
 		nil, {Type: cri.RuntimeReady, Status: true, Message: "fine"}, {Type: cri.NetworkReady, Reason: "NoCNI", Message: "no plugin"}, {Type: "Other"},
+	}}, RuntimeHandlers: []*cri.RuntimeHandler{
+		{Name: "runc", Features: &cri.RuntimeHandlerFeatures{UserNamespaces: true}}, nil,
+		{Name: "kata", Features: &cri.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true}},
 	}})
-	assert.Equal(t, runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "NoCNI: no plugin"}, got)
+	assert.Equal(t, runtime.RuntimeStatus{RuntimeReady: true, NetworkMessage: "NoCNI: no plugin", Handlers: []runtime.RuntimeHandler{
+		{Name: "runc", UserNamespaces: true}, {}, {Name: "kata", RecursiveReadOnlyMounts: true},
+	}}, got)
 }
 
 func TestSandboxStatus_HostNetworkHasNoAddress(t *testing.T) {

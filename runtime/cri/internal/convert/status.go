@@ -11,17 +11,22 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// RuntimeStatus converts the conditions RuntimeReady and NetworkReady. A missing condition is
-// false.
-func RuntimeStatus(s *cri.RuntimeStatus) runtime.RuntimeStatus {
+// RuntimeStatus converts the conditions RuntimeReady and NetworkReady, and the runtime handlers. A missing
+// condition is false.
+func RuntimeStatus(res *cri.StatusResponse) runtime.RuntimeStatus {
 	out := runtime.RuntimeStatus{RuntimeMessage: noConditionMessage, NetworkMessage: noConditionMessage}
-	for _, c := range s.GetConditions() {
+	for _, c := range res.GetStatus().GetConditions() {
 		switch c.GetType() {
 		case cri.RuntimeReady:
 			out.RuntimeReady, out.RuntimeMessage = c.GetStatus(), reasonAndMessageIfFalse(c)
 		case cri.NetworkReady:
 			out.NetworkReady, out.NetworkMessage = c.GetStatus(), reasonAndMessageIfFalse(c)
 		}
+	}
+	for _, h := range res.GetRuntimeHandlers() {
+		out.Handlers = append(out.Handlers, runtime.RuntimeHandler{
+			Name: h.GetName(), RecursiveReadOnlyMounts: h.GetFeatures().GetRecursiveReadOnlyMounts(), UserNamespaces: h.GetFeatures().GetUserNamespaces(),
+		})
 	}
 	return out
 }
