@@ -10,8 +10,8 @@ import (
 	"github.com/podkeel/podkeel/runtime"
 )
 
-// TestCluster_ND17_RuntimeHandlers: the Node object has the features that the runtime reports, also after a change.
-func TestCluster_ND17_RuntimeHandlers(t *testing.T) {
+// TestCluster_RuntimeHandlers: the Node object has the features that the runtime reports, also after a change.
+func TestCluster_RuntimeHandlers(t *testing.T) {
 	h := simulate(t, 1)
 	report := func(handlers ...runtime.RuntimeHandler) {
 		h.machine.SetStatus(runtime.RuntimeStatus{RuntimeReady: true, NetworkReady: true, Handlers: handlers})
