@@ -290,9 +290,12 @@ func (r evictionRecorder) Eventf(object k8sruntime.Object, eventtype, reason, fo
 	r.EventRecorder.Eventf(object, eventtype, reason, format, args...)
 }
 
+// rejected is the text of cgroups.ErrRejected in events, which have no package names.
+var rejected = strings.TrimPrefix(cgroups.ErrRejected.Error(), "cgroups: ")
+
 // checkNotRejected checks that the kernel has not refused a value beside the values of the containers.
 func (r evictionRecorder) checkNotRejected(message string) {
-	if strings.Contains(message, cgroups.ErrRejected.Error()) {
+	if strings.Contains(message, rejected) {
 		r.history.fault("the kernel rejects a value: %s", message)
 	}
 }

@@ -109,7 +109,7 @@ func newResourceHistory(t *testing.T, seed uint64) *resourceHistory {
 	h.openStores()
 	h.b = nodetest.New(t, nodetest.Config{Seed: seed, Details: *details, Wrap: h.machine.wrap, Configure: h.configure, Node: node.Config{
 		Pods:    node.PodsConfig{AllocatedResources: h.stores.resources, TerminalStatuses: h.stores.statuses, Sources: map[string]source.Source{"file": h.files}},
-		Cgroups: node.CgroupsConfig{PodCgroups: h.machine.manager, MaxPIDs: 100},
+		Cgroups: node.CgroupsConfig{PodCgroups: managerOfMachine{h.machine.manager, h.machine}, MaxPIDs: 100},
 		Scheduling: node.SchedulingConfig{
 			Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4500m"), v1.ResourceMemory: resource.MustParse("2000Mi")},
 			Reserved: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("200Mi")},

@@ -85,10 +85,24 @@ func parseLimit(text string) int64 {
 	return n
 }
 
-// updateContainerCgroups creates the cgroups of running containers with their quotas and removes the cgroups of others, on
-// cgroup v1, whose kernel then refuses a lower quota of the pod. It adds a fault if the kernel refuses one of a
-// container. It also sets the memory that each pod uses, which the kernel compares with a new limit.
+// updateContainerCgroups updates the cgroups of the containers with updateQuotas. On cgroup v1 it also sets the memory
+// that each pod uses, which the kernel compares with a new limit.
 func (m *resourceMachine) updateContainerCgroups() {
+	m.updateQuotas()
+	if m.mode == "v2" {
+		return
+	}
+	for _, p := range m.history.snapshot {
+		if dir := m.podDirs[p.UID]; dir != "" {
+			m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(m.history.memoryInUse(p.UID), 10))
+		}
+	}
+}
+
+// updateQuotas creates the cgroups of running containers with their quotas and removes the cgroups of others, on
+// cgroup v1, whose kernel then refuses a lower quota of the pod. It adds a fault if the kernel refuses one of a
+// container.
+func (m *resourceMachine) updateQuotas() {
 	defer m.noteCalls()
 	if m.mode == "v2" {
 		return
@@ -99,7 +113,6 @@ func (m *resourceMachine) updateContainerCgroups() {
 		if dir == "" {
 			continue
 		}
-		m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(m.history.memoryInUse(p.UID), 10))
 		for _, c := range p.Containers {
 			if c.State != runtime.StateRunning {
 				continue
@@ -138,6 +151,20 @@ func (m *resourceMachine) noteCalls() {
 
 // recordChange makes the history check its invariants after the present step.
 func (m *resourceMachine) recordChange() { m.history.changed = true }
+
+// managerOfMachine wraps the manager of the cgroups of the machine.
+type managerOfMachine struct {
+	*cgroups.Manager
+	machine *resourceMachine
+}
+
+// Ensure updates the quotas of the containers first: in the present step a container may have exited, or the runtime
+// may have updated it.
+func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
+	m.machine.history.snapshot = m.machine.history.b.Machine().Snapshot()
+	m.machine.updateQuotas()
+	return m.Manager.Ensure(uid, values, generation)
+}
 
 // runtimeWithCgroups wraps the runtime of one node.
 type runtimeWithCgroups struct {
