@@ -50,8 +50,8 @@ func (h *Handlers) forEachPodMarkPanicked(pods []*v1.Pod, f func(pod *v1.Pod)) {
 	}
 }
 
-// isAdditionRetryPending reports whether a change of the pod panicked and the pod has no worker. The next
-// housekeeping adds such a pod again.
+// isAdditionRetryPending reports whether the handling of the pod's last change panicked and the pod has no worker.
+// The next housekeeping adds such a pod again.
 func (s *podStates) isAdditionRetryPending(uid types.UID) bool {
 	return s.readRecord(uid).retryChange && !s.config.Workers.View(uid).Known
 }

@@ -67,8 +67,9 @@ func (h *Handlers) StopWaiting() {
 	}
 }
 
-// failOrKillEvictedWaitingPods publishes the terminal status of each waiting pod that was evicted. If an
-// earlier agent has started the pod and it still runs, the pod instead gets a worker that kills it.
+// failOrKillEvictedWaitingPods handles the evicted pods that wait for admission and have no worker. It publishes
+// the terminal status of such a pod. If an earlier agent has started the pod and the pod still runs, it starts a
+// worker that kills the pod instead.
 func (h *Handlers) failOrKillEvictedWaitingPods() {
 	uids := h.shared.evictedUIDs()
 	if len(uids) == 0 {

@@ -131,8 +131,9 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod, now time.Time) (req
 	return true
 }
 
-// askHostAboutResize returns the refusal of the host program, or the zero Answer if it refuses nothing. After a panic the
-// Answer is a Fault, and housekeeping asks again.
+// askHostAboutResize asks the host program whether it refuses a resize. It returns the zero Answer if the host
+// program does not refuse. It returns the reason Infeasible if the host program supports no resizes, or refuses
+// this one. If a function of the host program panics, the Answer is a Fault, and housekeeping asks again.
 func (h *Handlers) askHostAboutResize(allocated, desired *v1.Pod) allocation.Answer {
 	message := resizeUnsupported
 	supported, fault := h.resizesSupported()
@@ -207,8 +208,9 @@ func (h *Handlers) applyResizeDecisionOrRetryLater(e allocation.Effect, callerUp
 	h.requestHousekeeping()
 }
 
-// retryPanickedResizes applies the decisions again that have panicked, and repeats the resize requests for which a
-// function of the host program has panicked. While one of them panics again, it requests the next housekeeping.
+// retryPanickedResizes repeats the work on resizes that a panic has stopped. It applies each decision whose
+// application panicked. It requests each resize again for which a function of the host program panicked. If such a
+// function panics again, it requests the next housekeeping, which calls it once more.
 func (h *Handlers) retryPanickedResizes() {
 	for _, uid := range h.uidsWhere(func(r *record) bool { return r.unappliedResize != nil }) {
 		h.applyResizeDecisionOrRetryLater(*h.readRecord(uid).unappliedResize, false)
@@ -229,9 +231,11 @@ func (h *Handlers) retryPanickedResizes() {
 	}
 }
 
-// applyResizeDecision stores a pod with the decision about its resize request: with the new resources, which it
-// also saves, or with a condition that says why not. It records an event, logs the decision, and updates the
-// worker of the pod unless callerUpdates is true. It does nothing if the pod is no longer desired.
+// applyResizeDecision updates the desired pod with the decision about its resize request. If the request is
+// accepted, it sets the new resources and PodResizeInProgress, and also saves the resources for the next process.
+// If the request is deferred or refused, it sets PodResizePending with the reason. It records an event and logs
+// the decision. It updates the worker of the pod unless callerUpdates is true. It does nothing if the pod is no
+// longer desired.
 func (h *Handlers) applyResizeDecision(e allocation.Effect, callerUpdates bool) {
 	before, found := h.config.Manager.GetPodByUID(e.UID)
 	if !found {

@@ -198,9 +198,10 @@ func (d *decision) startBlockerSearch() {
 	d.step, d.candidateIndex, d.removed = searchBlockers, 0, d.candidates[:1]
 }
 
-// handleConfirmBlockers handles the answer to the question "does the pod fit while one of the found blockers
-// still runs?". With the answer yes, the blocker that still runs is dropped. With the answer no, it is kept.
-// After the last blocker the decision is complete.
+// handleConfirmBlockers uses the answer about one blocker, a pod that was found to keep the new pod from its
+// place. The question was whether the new pod fits if that blocker still runs and the other blockers have stopped.
+// If the answer is yes, that pod is no blocker, and the decision drops it. If the answer is no, the decision keeps
+// it. After the last blocker the decision is done.
 func (d *decision) handleConfirmBlockers(a Answer) {
 	if uid := d.removed[d.candidateIndex]; a.Admit {
 		d.removed = slices.Delete(slices.Clone(d.removed), d.candidateIndex, d.candidateIndex+1)

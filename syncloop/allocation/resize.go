@@ -129,9 +129,10 @@ func (t *Table) DecideResizes(effects []Effect) []Effect {
 	return effects
 }
 
-// decideResize decides about the resize request of one pod. An accepted request makes the pod count with the
-// new resources and is then deleted. If a resource decreases, it also decides all deferred requests again. It
-// appends an effect if the request is accepted, or if its state or reason has changed.
+// decideResize decides about the resize request of one pod. If the request is accepted, the table accounts the pod
+// with its new resources and deletes the request. If an accepted request decreases a resource, decideResize also
+// marks all deferred requests for a new decision. It appends an effect if the request is accepted, or if its state
+// or reason has changed.
 func (t *Table) decideResize(uid types.UID, request *resize, effects []Effect) []Effect {
 	state, answer := t.judgeResizeBesideOtherPods(uid, request)
 	if state == NoResize {

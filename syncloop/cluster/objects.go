@@ -17,10 +17,11 @@ import (
 // Config.Node.Volumes.Objects is set admits such a static pod.
 const ReasonAPIReference = "StaticPodAPIReference"
 
-// buildObjects makes the sources of what pods refer to: ConfigMaps and Secrets, Services, RuntimeClasses,
-// service account tokens and volume claims. It makes only those that the configuration does not have, and adds
-// their loops. With its own ConfigMaps and Secrets it also adds the handler admitStaticPod. It calls
-// Config.Volumes to make the volumes if there are none.
+// buildObjects creates the sources of the API objects that pods refer to: ConfigMaps and Secrets, Services,
+// RuntimeClasses, service account tokens and volume claims. It creates only sources that the configuration lacks,
+// and adds their loops to the node. If it creates the source of ConfigMaps and Secrets, it also installs
+// admitStaticPod as the first admission handler. If the configuration has no volume manager, it calls
+// Config.Volumes to create one.
 func (c *Node) buildObjects() (err error) {
 	n := &c.config.Node
 	config := objects.Config{

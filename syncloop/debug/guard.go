@@ -36,9 +36,10 @@ func rejectBrowserRequestsAndBodies(hosts []string, next http.Handler) http.Hand
 	})
 }
 
-// browserRequestReason returns why a request may come from a page in a browser, or "". A page cannot remove the
-// Origin or Sec-Fetch-Site header of its requests. The browser omits them if the page has pointed its own host
-// name to this machine, and then Host is not an allowed name.
+// browserRequestReason returns why a request may come from a page in a browser, or "" if it cannot. It returns a
+// reason if the request has an Origin header, or a Sec-Fetch-Site header other than "none". A page cannot remove
+// these headers. It also returns a reason if the Host header is not an allowed name. A page can point its own host
+// name to this machine. The browser then omits both headers, but sends that name as Host.
 func browserRequestReason(hosts []string, r *http.Request) string {
 	switch site := r.Header.Values("Sec-Fetch-Site"); {
 	case len(r.Header.Values("Origin")) > 0, len(site) > 0 && !slices.Equal(site, []string{"none"}):

@@ -182,9 +182,10 @@ func (s *pass) findUnobservedSignals() {
 	slices.SortFunc(s.decision.Unobserved, func(a, b Signal) int { return a.decisionOrder() - b.decisionOrder() })
 }
 
-// findActingThresholds finds the thresholds that are met, and stores since when. It returns, in order, those whose
-// grace period has passed and whose signal has a new measurement. A threshold whose signal has no usable measurement
-// stays as it was in the last pass, and does not act.
+// findActingThresholds returns the met thresholds whose grace period has passed and whose signal has a new
+// measurement. Hard thresholds come first, then the order is that of signalOrder. It stores for each met threshold
+// since when it is met. A threshold that has acted stays met until the signal has also recovered by the minimum
+// reclaim. If a signal has no usable measurement, its thresholds stay as in the previous decision and do not act.
 func (s *pass) findActingThresholds() (acting []Threshold) {
 	for _, t := range s.policy.Thresholds {
 		o, observed := s.freshObservation(t.Signal)
@@ -325,7 +326,8 @@ func (s *pass) setOnlyVictimForPressure(t Threshold, p *Pod) {
 }
 
 // graceSeconds returns the grace period of an eviction. For a hard threshold it is MinGraceSeconds. For a soft
-// threshold it is the grace period of the pod, but not more than MaxPodGraceSeconds. (EV-23)
+// threshold it is the grace period of the pod, limited to MaxPodGraceSeconds and not less than MinGraceSeconds. A
+// negative MaxPodGraceSeconds means neither limit: the result is the grace period of the pod. (EV-23)
 func (p Policy) graceSeconds(t Threshold, pod *Pod) int64 {
 	switch {
 	case !t.IsSoft():

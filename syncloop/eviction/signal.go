@@ -85,7 +85,8 @@ func (s Signal) isContainerFs() bool { return s == ContainerFsAvailable || s == 
 // isNodeFs reports whether the signal is about the file system with volumes and container logs.
 func (s Signal) isNodeFs() bool { return s == NodeFsAvailable || s == NodeFsInodesFree }
 
-// decisionOrder returns the place of the signal in the order in which one pass prefers signals.
+// decisionOrder returns the position of the signal in signalOrder, from 0 up. If several thresholds are met, a
+// decision acts on the one with the lowest position. It returns -1 for a signal that cannot act.
 func (s Signal) decisionOrder() int { return slices.Index(signalOrder[:], s) }
 
 // Layout is how images, writable layers, volumes and logs are spread over file systems.

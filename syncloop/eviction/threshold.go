@@ -83,7 +83,8 @@ func (t Threshold) isMet(o Observation, unresolved bool) bool {
 	return o.Available < limit
 }
 
-// compareThresholds orders thresholds as one pass prefers them: hard before soft, then by signal. (EV-13, EV-34)
+// compareThresholds orders thresholds by their precedence in a decision. Hard thresholds come before soft ones.
+// Thresholds of the same kind follow the order of their signals in signalOrder. (EV-13, EV-34)
 func compareThresholds(a, b Threshold) int {
 	softness := func(t Threshold) int {
 		if t.IsSoft() {

@@ -262,9 +262,9 @@ func (s *podStore) deletePodAndFileIfDeleting(pod *v1.Pod) {
 	}
 }
 
-// showOrHideReportedPodAndFinishDeletion shows a pod as the node reports it, or hides a pod of another source
-// that is gone. If a client has deleted the pod and the pod has terminated or is gone, it also removes the
-// pod's file and deletes the pod from the node. Run calls it for each state of node.Watch.
+// showOrHideReportedPodAndFinishDeletion handles one state from node.Watch. It shows the pod to clients as the
+// node reports it. If the pod is gone and no client has written it, it hides the pod. If a client has deleted the
+// pod and the pod has terminated or is gone, it removes the pod's file and deletes the pod from the node.
 func (s *podStore) showOrHideReportedPodAndFinishDeletion(state node.PodState) {
 	e := created.Event{Kind: created.Report, Deleting: state.Pod.DeletionTimestamp != nil, Static: podmanager.IsStaticPod(state.Pod)}
 	switch {

@@ -240,8 +240,10 @@ func (c *podCgroups) podsWithCgroups() (map[types.UID]bool, error) {
 }
 
 // setBurstableShares stores the requested CPU of a Burstable pod in thousandths, or 0 for another pod. It then
-// writes the shares of all Burstable pods together until the written sum is the newest one, at least once in each
-// check period. The sum is converted and not each pod, because each conversion rounds.
+// writes the CPU shares of the cgroup that all Burstable pods share. The value is the converted sum of all stored
+// requests, because the conversion of each single request would round. If the sum has changed during a write, it
+// writes the new sum too. It writes nothing if the same sum was already written in the present check period. It
+// returns the error of a failed write.
 func (c *podCgroups) setBurstableShares(uid types.UID, milliCPU int64) error {
 	sum, written := c.storeRequest(uid, milliCPU)
 	for !written {

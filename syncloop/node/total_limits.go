@@ -74,8 +74,9 @@ func newTotalLimits(n *Node) *totalLimits {
 	return nil
 }
 
-// run writes the limits, and after a failure again each limitsRetryPeriod. Later it repairs foreign changes each
-// podsync.CgroupCheckPeriod. It returns nil when ctx has ended, and with release after the first success.
+// run writes the limits, and repeats a failed write after limitsRetryPeriod. If release is set, it returns after
+// the first successful write. Otherwise it writes again each podsync.CgroupCheckPeriod, which restores limits that
+// another program has changed. It also returns when ctx has ended. The error is always nil.
 func (l *totalLimits) run(ctx context.Context) error {
 	for written := false; ; {
 		err := l.write()

@@ -135,8 +135,9 @@ func (v *podsView) addWatcher() *watcher {
 	return v.addWatcherWithEvent(event, event.Signal)
 }
 
-// addWatcherWithEvent adds and returns a watcher that waits for event. All desired pods are new to the watcher,
-// and each later change of a pod calls notify.
+// addWatcherWithEvent adds and returns a watcher for one call of Watch. That call waits for event between two
+// deliveries. Each later change of a pod or of a pod's status calls notify, which must signal event. All desired
+// pods count as changed for a new watcher.
 func (v *podsView) addWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)

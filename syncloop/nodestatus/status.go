@@ -175,8 +175,10 @@ func ReadyCondition(f Facts) v1.NodeCondition {
 	return v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
-// allocatableResources returns the resources for pods, by Facts.Allocatable. Without that it returns the capacity
-// without the reserved part, and not below zero. It ignores reserved resources without a capacity and negative ones.
+// allocatableResources returns the resources that pods may use. A resource in Facts.Allocatable has the quantity
+// given there. If Facts.Allocatable is nil, the quantity is the capacity minus the reserved quantity, but not
+// below zero. Any other resource has its full capacity. It ignores a reserved resource that has no capacity or is
+// negative.
 func allocatableResources(f Facts) v1.ResourceList {
 	list := f.Capacity.DeepCopy()
 	for name, q := range list {

@@ -228,8 +228,8 @@ func boolParser(place *bool) func(string) error {
 	}
 }
 
-// intParser returns a function that parses a number and stores it in place. The function returns an error for a
-// number less than minimum.
+// intParser returns a function that parses a number and stores it in *place. That function returns an error if the
+// text is not a number, or if the number is less than minimum. It has stored the number in the second case too.
 func intParser(place *int64, minimum int64) func(string) error {
 	return func(value string) (err error) {
 		if *place, err = strconv.ParseInt(value, 10, 64); err != nil {

@@ -144,8 +144,9 @@ func (b *builder) addPhase(r *Record) {
 	b.worker.addOrMergeBar(Bar{From: r.At, To: r.At, Class: class, Label: r.Name, Open: true})
 }
 
-// addStatus adds a pod status to the lanes of the status, the sandbox and the containers. If the summary has
-// not changed, the open status bar continues.
+// addStatus adds a pod status to the timeline. It draws in the lanes (rows of the timeline) of the pod status, the
+// sandbox and each container. A bar is a span of time in a lane. If the summary of the status has not changed, the
+// open bar of the pod status continues.
 func (b *builder) addStatus(at time.Time, s *Status) {
 	b.t.Pod = s.Pod
 	if !b.status.isOpenWith(s.Summary) {

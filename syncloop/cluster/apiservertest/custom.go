@@ -42,7 +42,8 @@ func (o customObject) restoreAllButStatus(before customObject) {
 	o.SetResourceVersion(version)
 }
 
-// copyField sets a top-level field to its value before, or removes it.
+// copyField copies a top-level field from the object before into o. It removes the field from o if before does not
+// have it.
 func (o customObject) copyField(before customObject, field string) {
 	value, ok := before.Object[field]
 	if !ok {

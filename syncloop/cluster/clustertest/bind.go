@@ -135,7 +135,8 @@ type candidate struct {
 	busy bool // a pod was bound to it that the node does not count yet
 }
 
-// candidates returns the running nodes, the ones with the fewest pods first.
+// candidates returns the running nodes, ordered by their number of pods that have not terminated. The node with
+// the fewest pods is first.
 func (b *binder) candidates(pods []*v1.Pod) []candidate {
 	var all []candidate
 	for _, n := range b.nodes.all {

@@ -132,9 +132,10 @@ func (s *Sink) staticPodsNamedLocked(name string) (uids []types.UID) {
 // again, for example after a restore of the server from a backup. Gone may be called at any time.
 func (s *Sink) Gone(uid types.UID) { s.forgetPodAndMarkGone(uid, true) }
 
-// forgetPodAndMarkGone forgets a pod that the server does not have. If shown is set, the watch has shown the
-// deletion, and the sink sends nothing more for the UID. A response NotFound proves less: a server that has
-// just started may return it for an existing pod.
+// forgetPodAndMarkGone deletes the record of a pod that the server does not have. If shown is true, the watch has
+// shown the deletion, and the sink sends nothing more for the UID. If shown is false, the server has only returned
+// NotFound. A server that has just started may return NotFound for an existing pod, so the sink continues to send
+// statuses for the UID.
 func (s *Sink) forgetPodAndMarkGone(uid types.UID, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

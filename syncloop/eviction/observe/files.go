@@ -139,9 +139,11 @@ type treeWalk struct {
 	seen  map[[2]uint64]bool // device and inode: a file with two names counts once
 }
 
-// measureTree returns the bytes and inodes that a directory and all files below it occupy. It follows no
-// symbolic link and leaves out other file systems. A directory that does not exist occupies nothing. It leaves
-// out files that disappear during the measurement.
+// measureTree returns the bytes and inodes that a directory and all files below it occupy. It follows no symbolic
+// link and leaves out other file systems. It counts a file with several hard links once. A directory that does not
+// exist occupies nothing. It leaves out files that disappear during the measurement. It returns errTooManyFiles if
+// the walk w meets more than MaxFiles files in all its trees. It also returns the error of ctx or of a file that
+// it cannot read.
 func (w *treeWalk) measureTree(ctx context.Context, root string) (eviction.DiskUsage, error) {
 	var bytes, inodes uint64
 	var device uint64

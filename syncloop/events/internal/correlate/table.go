@@ -195,9 +195,10 @@ func (t *Table) enqueueAndDropOldestIfFull(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// resetAndCountDropped makes a series (the repeated occurrences of one event) idle, so that its next occurrence
-// enqueues it again, and counts it as dropped. It returns a copy of the event. The caller has taken the series
-// out of the queue.
+// resetAndCountDropped drops the pending write of a series (the repeated occurrences of one event). It makes the
+// series idle, so that the next occurrence enqueues it again, and increases the counter of dropped events by one.
+// It returns a copy of the event of this series, never nil. The caller has already taken the series out of the
+// queue.
 func (t *Table) resetAndCountDropped(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
