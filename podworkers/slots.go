@@ -106,8 +106,8 @@ func (l *slotLease) acquireInitial(ctx context.Context) error {
 	return l.acquireUnlessHeld(ctx)
 }
 
-// releaseForGood releases the slot that a worker's call holds, at the end of the call. A later attempt to
-// acquire a slot for this call keeps none.
+// releaseForGood releases the slot of a worker's call when the call ends. It also marks the lease as over: if
+// another goroutine of the call is still acquiring a slot, that slot is released at once.
 func (l *slotLease) releaseForGood() {
 	if l.slots == nil {
 		return

@@ -117,10 +117,16 @@ func (t *Table) storeFixedFactsAndQueueStatic(r *record, f *Facts) {
 	}
 }
 
-// applyUpdate applies an update to the present pod of a UID: it sets the flags for deletion and eviction and,
-// unless the pod is finished, stores the update and starts a termination that it requests. Such an update also
-// evicts or discards the pod that waits under the UID. cancelRunning in the result is true if the termination
-// starts here or its grace period became shorter, because the running call must then be cancelled.
+// applyUpdate applies an update to the present pod of a UID. It sets the flags for deletion and eviction. If the
+// pod is finished, it then returns. Otherwise it stores the update, and starts the termination if the update
+// requests one.
+//
+// An update of a configured pod that requests a termination also ends the wait of a successor, the next pod with
+// this UID. evictSuccessorIfRequested marks the successor as evicted if the update is an eviction. Otherwise the
+// successor is discarded.
+//
+// The result has cancelRunning if the caller must cancel the running call. That is so if the termination has
+// started here, or if its grace period has become shorter.
 func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessorIfRequested(u) {
 		t.discardSuccessor(r, out)

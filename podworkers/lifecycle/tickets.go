@@ -17,7 +17,7 @@ func (t *Table) resolveTickets(r *record, resolution Resolution, out *Effects) {
 	r.cold.tickets = r.cold.tickets[:0]
 }
 
-// emitResolve appends the effect that resolves one ticket, the number of a kill, to out.
+// emitResolve appends an effect to out that resolves a ticket. A ticket is the number of a kill request.
 func emitResolve(out *Effects, r *record, ticket Ticket, resolution Resolution) {
 	e := appendEffect(out, OpResolve, r)
 	e.Ticket, e.Resolution = ticket, resolution

@@ -23,8 +23,9 @@ type statusWriter struct {
 	storePanicErr error                   // the error of a contained panic of Config.Status; the sync returns it
 }
 
-// newStatusWriterAndConsumeSavedStates returns the statusWriter for one sync of a pod. In the first sync of a
-// pod it also reads the container states that an earlier process has saved.
+// newStatusWriterAndConsumeSavedStates returns the statusWriter for one sync of a pod. In the first sync of a pod
+// it also moves the container states that an earlier process saved into the memory of the pod. The store of saved
+// states then no longer returns them.
 func (s *Syncer) newStatusWriterAndConsumeSavedStates(ctx context.Context, pod *v1.Pod, status *runtime.PodStatus) *statusWriter {
 	w := &statusWriter{syncPass: s.newSyncPass(ctx, pod, status)}
 	w.consumeSavedContainerStatesOnce()

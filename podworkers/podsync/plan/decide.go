@@ -162,9 +162,9 @@ func (d *decision) addStopAfterFailedProbe(rec *runtime.ContainerStatus, probe *
 	d.containerStops = append(d.containerStops, k)
 }
 
-// newStart returns the step that starts the next attempt at a container, with the end of its crash-loop delay.
-// The step lists the containers that were created and not started. It also names the container in this list
-// that may be started instead of a new one, if there is any.
+// newStart returns the step that starts the next attempt at a container, with the end of its crash-loop delay. The
+// step lists the containers that were created and not started. If there is exactly one and it can still be
+// started, the step names it for reuse. Otherwise the step reuses no container.
 func (d *decision) newStart(c *v1.Container, e *containerEntry, why Why) Held {
 	d.readPublishedOnce()
 	s := Held{Step: Step{

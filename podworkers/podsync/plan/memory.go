@@ -346,8 +346,9 @@ func (d *decision) setFirstCrashLoopDelayIfStartLeftCreated(e *containerEntry, p
 	}
 }
 
-// sandboxDelayEnd returns when the sandbox may be replaced. Zero means now: the delay is over, this process has
-// created no sandbox, or the replacement of the newest one is already counted.
+// sandboxDelayEnd returns when the delay before the next sandbox ends. It returns zero if there is no delay now.
+// That is so if the delay is over, or if this process has created no sandbox. It is also so if the replacement of
+// the newest sandbox has already begun, because that replacement has waited for its delay.
 func (d *decision) sandboxDelayEnd() time.Time {
 	b := &d.Memory.sandbox
 	if b.id == "" || b.counted {

@@ -104,9 +104,10 @@ func (w *sandboxProgress) findLastReached() {
 	}
 }
 
-// isInitialized reports whether the pod is initialized in its current sandbox, by the same rules as
-// decideInitContainers. The last init container must have succeeded or, as a sidecar, have started, or a
-// regular container must have a record there.
+// isInitialized reports whether the pod is initialized in its current sandbox. It is true if the sandbox has a
+// record of a regular container, because regular containers start after the initialization. Otherwise the last
+// init container must have a record in the sandbox. As a sidecar it must run and have the status Started. As any
+// other init container it must have succeeded. decideInitContainers decides by the same rules.
 func (w *sandboxProgress) isInitialized(s *v1.PodStatus) bool {
 	last := w.x.regular - 1
 	if w.lastReached != last {

@@ -113,8 +113,8 @@ func (e *containerEntry) isPublishedAsRestartingAll() bool {
 	return s.State.Waiting != nil && s.State.Waiting.Reason == reasonRestartingAll || end != nil && end.Reason == reasonRestartingAll
 }
 
-// readPublishedOnce adds the published container statuses to the entries at its first call. Later calls, and
-// calls without a published status, do nothing.
+// readPublishedOnce adds the published status of each container to the decision's entry for that container. Only
+// its first call does so. It does nothing if no status was published.
 func (d *decision) readPublishedOnce() {
 	if d.Published != nil && !d.publishedRead {
 		d.publishedRead = true

@@ -31,9 +31,10 @@ const (
 	immutable = "..fixed-" // the prefix of a version whose objects are immutable
 )
 
-// writeVolumeFilesIfChanged writes the files of a volume into a new directory. It then changes the symbolic
-// link to the current directory in one step, so that a reader sees all old files or all new ones. It writes no
-// files if they have not changed, are immutable, or come from newer objects than this call has.
+// writeVolumeFilesIfChanged writes the files of a volume into a new directory. It then changes the symbolic link
+// to the current directory in one step, so that a reader sees either all old files or all new ones. It writes
+// nothing if the files have not changed. It also writes nothing if the present files are immutable, or come from a
+// newer read of the objects than the read of this call.
 func (s *setUpCall) writeVolumeFilesIfChanged(ctx context.Context, v *v1.Volume) error {
 	dir, err := s.openFilesDir(ctx, v)
 	if err != nil {

@@ -35,9 +35,9 @@ func (o *readOrder) nextReadNumber() uint64 {
 	return o.mu.reads
 }
 
-// markWrittenIfNewest stores that the files of a pod are written from the objects of a read, and returns true.
-// It returns false and stores nothing if files from a newer read were written. The caller holds the lock of the
-// UID.
+// markWrittenIfNewest stores read as the number of the newest read whose objects are in the pod's files, and
+// returns true. If the files come from a read with a higher number, it stores nothing and returns false.
+// nextReadNumber has returned the number. The caller holds the lock of the UID.
 func (o *readOrder) markWrittenIfNewest(uid types.UID, read uint64) (isNewest bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -46,11 +46,11 @@ func (c *Container) resetForNewContainer(f Facts, now time.Time) {
 	}
 }
 
-// initialVerdict returns the verdict of a probe before its first result in a container. It is Success for
-// liveness and for a stopped probe, Failure for readiness, and Unknown for startup and for a missing probe
-// (PR-2). If the published status says Started, the startup verdict is Success. If it says Ready and the
-// container started well before this process, the readiness verdict is Success. A restart of the agent
-// therefore makes no pod unready (PR-5).
+// initialVerdict returns the verdict of a probe before its first result in a container (PR-2). A missing probe has
+// Unknown. A liveness probe has Success, and so has any probe that is stopped. A startup probe has Success if the
+// published status says Started, else Unknown. A readiness probe has Failure. It has Success instead if the
+// published status says Ready and the container started more than publishedReadinessAge before this process. A
+// restart of the agent therefore makes no pod unready (PR-5).
 func (c *Container) initialVerdict(k Kind, f Facts) Value {
 	p := &c.probes[k]
 	old := !f.StartedAt.IsZero() && f.StartedAt.Add(publishedReadinessAge).Before(c.agentStart)

@@ -209,8 +209,8 @@ func (u *unsupportedFields) rejectOrIgnoreContainerFields(field string, c *v1.Co
 	}
 }
 
-// rejectUnsupportedProbe adds a probe to rejected if the agent cannot make it. That is the case for every probe
-// if the agent makes no probes at all, and for an exec or gRPC probe if the agent cannot make such probes. It
+// rejectUnsupportedProbe records the problem that the agent cannot run a probe. Every probe is a problem if the
+// agent runs no probes at all. Otherwise an exec or gRPC probe is a problem if the agent cannot run that kind. It
 // does nothing if p is nil.
 func (u *unsupportedFields) rejectUnsupportedProbe(field string, p *v1.Probe) {
 	switch {
