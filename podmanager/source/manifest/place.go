@@ -72,7 +72,8 @@ func (p osTree) listNames(limit int) ([]string, error) {
 	return readNames(dir, limit)
 }
 
-// isMissing reports whether the path does not exist. A symbolic link without a target exists (F30).
+// isMissing reports whether the path does not exist. A symbolic link whose target does not exist counts as an
+// existing path (F30).
 func (p osTree) isMissing(file string) bool {
 	_, err := os.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)

@@ -25,10 +25,10 @@ var (
 	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// fileFaultKey returns the key of the fault that the current version of a file is bad. fileSaveFaultKey returns
-// the key for a version that cannot be saved, ignoredFieldsFaultKey for ignored fields, and ignoredNameFaultKey
-// for an ignored name. duplicatePodFaultKey returns the key for a pod whose name or UID a pod of another file
-// has too.
+// fileFaultKey returns the key of the fault "the current version of this file is invalid". The next functions
+// return the keys of the other faults. fileSaveFaultKey is for a version that cannot be saved.
+// ignoredFieldsFaultKey is for ignored fields. ignoredNameFaultKey is for an ignored name. duplicatePodFaultKey is
+// for a pod with the name or UID of a pod in another file.
 func fileFaultKey(path string) faultKey              { return faultKey{"file", path} }
 func fileSaveFaultKey(path string) faultKey          { return faultKey{saveFault.kind, path} }
 func ignoredFieldsFaultKey(path string) faultKey     { return faultKey{"ignored", path} }

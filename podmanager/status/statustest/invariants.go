@@ -302,9 +302,9 @@ func checkReadyConditionPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReadyContainersPossible returns an error for each container that is marked as ready and cannot be. A
-// container cannot be ready if it does not run or has not started, if it is an ordinary init container that has
-// not succeeded, or if it is an ephemeral container.
+// checkReadyContainersPossible returns an error for each container status whose ready flag is true but cannot be.
+// A container cannot be ready if it does not run or has not started. An ordinary init container cannot be ready if
+// it has not succeeded. An ephemeral container cannot be ready.
 func checkReadyContainersPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	var faults []error
 	runs := func(c *v1.ContainerStatus) {
