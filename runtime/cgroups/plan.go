@@ -266,8 +266,9 @@ func (p *planner) changeMemory(dir string, v Values) {
 	}
 }
 
-// changeMemoryOnV2 adds the writes of memory.max, memory.high, memory.swap.max and memory.oom.group. A limit is
-// lowered by memory.high first, so that the kernel reclaims memory before it kills a process.
+// changeMemoryOnV2 adds the writes of memory.max, memory.high, memory.swap.max and memory.oom.group. If the limit
+// decreases, it writes memory.high before memory.max. The kernel then reclaims memory before it kills a process.
+// If the limit increases, it writes memory.max first.
 func (p *planner) changeMemoryOnV2(dir string, limit podresources.Value, v Values) {
 	unlimited := podresources.Unlimited()
 	hard := p.fileValue(Memory, dir, "", "memory.max", unlimited)

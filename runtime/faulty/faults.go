@@ -122,9 +122,10 @@ func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (first Rul
 	return hit.Rule, true
 }
 
-// countAndListOmitRules counts a match for each Omit rule for the method verb, if applies says that the rule
-// would omit something from the result. It returns the counted rules that apply now, and calls Hooks.Hit for
-// each.
+// countAndListOmitRules counts a match for each Omit rule that names this verb or none, and for which applies
+// returns true. It returns those of the counted rules whose Skip matches are over and whose Times are not used up.
+// It calls Hooks.Hit for each returned rule. applies reports whether the rule would omit something from the result
+// of the call.
 func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []Rule {
 	f.mu.Lock()
 	var open []Rule

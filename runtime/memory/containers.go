@@ -227,9 +227,10 @@ func (m *machine) checkNotStoppedDuringStart(c *container) error {
 	return nil
 }
 
-// stopContainer simulates TERM for a running container and waits until the container has exited. A container in
-// its start delay is killed. A container that has exited or was not started does not change. It returns
-// ErrNotFound for an unknown container.
+// stopContainer simulates the TERM signal for a running container and waits until the container has exited. A
+// container that ignores TERM is killed after the grace period. A container in its start delay, and any container
+// without a grace period, is killed at once. A container that has exited or was not started does not change. It
+// returns the error of ctx if ctx ends first, and ErrNotFound for an unknown container.
 func (r *Runtime) stopContainer(ctx context.Context, req runtime.StopContainerRequest) (nothing, error) {
 	m := r.m
 	now, err := m.lockIfReady()

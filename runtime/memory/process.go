@@ -102,8 +102,8 @@ func (p *Process) findCommand(name string) Command {
 // defaultDirs are the directories of every container, whatever its image.
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// ensureContainerFilesClosedIfRemoved returns the file tree of a container, and creates a missing tree. For a
-// container that was removed it returns a closed tree.
+// ensureContainerFilesClosedIfRemoved returns the file tree of a container, and creates a missing tree. If the
+// container was removed, it closes the tree before it returns it.
 func (m *machine) ensureContainerFilesClosedIfRemoved(c *container) *files.Tree {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
