@@ -213,9 +213,9 @@ func (p *PLEG) Healthy() (bool, error) {
 	return schedule.checkLastListing(now, p.cfg.RelistThreshold)
 }
 
-// checkLastListing returns nil if the last successful listing began at most threshold ago. If it began earlier,
-// or if there was none, it returns an error. The error says how long ago, whether a listing is running, and why
-// the last one failed (B-174).
+// checkLastListing returns true and nil if the last successful listing began at most threshold ago. Otherwise it
+// returns false and an error. The error says how long ago that listing began, or that none has succeeded. It also
+// says whether a listing is running, and why the last one failed (B-174).
 func (r *listSchedule) checkLastListing(now time.Time, threshold time.Duration) (healthy bool, err error) {
 	age := now.Sub(r.succeeded)
 	if !r.succeeded.IsZero() && age <= threshold {

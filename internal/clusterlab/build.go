@@ -60,8 +60,10 @@ func kubernetesModuleDir() string {
 	return filepath.Join(filepath.Dir(file), "kubernetes")
 }
 
-// cacheDir creates and returns the cache directory for this version, its sources, build flags and compiler. Its
-// parent is $PODKEEL_CLUSTERLAB or the user's cache directory.
+// cacheDir creates and returns the cache directory for the Kubernetes binaries of this build. The name of the
+// directory has the version of Kubernetes and a hash of its go.mod and go.sum, the build flags and the version of
+// Go. The parent directory is $PODKEEL_CLUSTERLAB or, if that is not set, a directory in the user's cache
+// directory.
 func cacheDir() (string, error) {
 	root := os.Getenv("PODKEEL_CLUSTERLAB")
 	if root == "" {

@@ -73,7 +73,7 @@ func indexOfInvalidUTF8(data []byte) int {
 	return -1
 }
 
-// countValueMarkers counts the characters that can begin or separate values. A text cannot have more values
+// countValueMarkers counts the characters that can begin or separate values. A text has at most one value more
 // than this number.
 func countValueMarkers(data []byte) (n int) {
 	for _, b := range data {

@@ -194,9 +194,10 @@ func exposedTypes(d ast.Decl) []exposure {
 	return nil
 }
 
-// exposedTypesOfSpec returns the type expressions of the exported names in one specification of types,
-// constants or variables. A struct has one for each exported field. A constant or variable without a written
-// type has none.
+// exposedTypesOfSpec returns the type expressions that an exported name in one specification exposes. An exported
+// struct exposes the type of each exported field that has a name; an embedded field is left out. Any other
+// exported type exposes its definition. A constant or variable exposes its written type if the first name of the
+// specification is exported. A constant or variable without a written type exposes none.
 func exposedTypesOfSpec(spec ast.Spec) []exposure {
 	switch spec := spec.(type) {
 	case *ast.TypeSpec:

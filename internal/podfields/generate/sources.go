@@ -112,7 +112,9 @@ type typeContext struct {
 	ancestors  []string // the types around it, to detect recursion
 }
 
-// addExprPaths adds the paths of the fields of a type expression, and of the types in it, to found.
+// addExprPaths adds to found the path of each field that a type expression contains. For a pointer or a slice
+// these are the fields of its element type. For a named type it also adds the fields of the types of its fields,
+// and so on.
 func (s packageTypes) addExprPaths(found map[string]int, e ast.Expr, at typeContext) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
