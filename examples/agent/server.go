@@ -116,8 +116,9 @@ func hostWithoutPort(address string) string {
 	return host
 }
 
-// startServers serves the socket and the port until the returned function is called, which waits for the
-// servers. It first logs a warning if a flag names the port, because then other users can read the pods.
+// startServers starts the debug servers: one on the agent's Unix socket and one on its TCP port, if each is open.
+// Before that, it logs a warning if a flag names the port, because then other users can read the pods. The
+// returned function stops the servers and waits for them.
 func (a *agent) startServers() (stop func()) {
 	a.warnIfPodsAreReadable()
 	ctx, end := context.WithCancel(context.Background())

@@ -48,8 +48,9 @@ func (a *agent) newPodSources() (map[string]source.Source, error) {
 	return all, nil
 }
 
-// newFileSource returns the source of manifest files, or of the embedded examples if nothing else is given. It
-// returns nil if no path of manifests is set.
+// newFileSource returns the source of manifest files. If the agent uses the embedded examples, the source reads
+// those. Otherwise it reads the path of manifests. It returns nil without an error if there is no path either. It
+// returns an error if the configuration is invalid.
 func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.filePeriod, Report: problemLogger(log), Resolved: resolvedLogger(log)}
 	switch {

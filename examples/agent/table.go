@@ -85,7 +85,7 @@ func (t *rowPrinter) updatePod(state node.PodState) error {
 	return t.printCells(t.rowCells(l, state.Pod))
 }
 
-// showsName reports whether a pod of this name is in the table.
+// showsName reports whether a row of the table shows a pod of this name.
 func (t *rowPrinter) showsName(name string) bool {
 	for _, l := range t.shownRows {
 		if l.name == name {

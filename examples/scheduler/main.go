@@ -37,8 +37,9 @@ func main() {
 	}
 }
 
-// run starts the nodes and the scheduler, and plays the story, one step per second. It returns after the last
-// step or when ctx is done.
+// run starts the nodes and the scheduler, and then plays five steps, one per second: it adds web pods, cordons a
+// node, adds a log pod, uncordons the node, and deletes a web pod. It returns after the last step or when ctx is
+// done. It returns an error only if it cannot create the nodes.
 func run(ctx context.Context, out io.Writer) error {
 	nodes, err := newNodes(50)
 	if err != nil {
