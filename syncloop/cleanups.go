@@ -183,7 +183,7 @@ func (o *orphans) isCertainlyUndesired(pod *runtime.Pod) bool {
 	if _, desired := o.config.Manager.GetPodByUID(pod.UID); desired {
 		return false
 	}
-	return !slices.ContainsFunc(o.possibleSources(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
+	return !slices.ContainsFunc(o.possibleOrAllSources(pod), func(name string) bool { return !o.config.Sources.Complete(name) })
 }
 
 // isFromSource reports whether the source annotation of one of the pod's sandboxes names the source.

@@ -49,9 +49,9 @@ func (o *orphans) startGracesAndStoreIfAllOver() {
 	}
 }
 
-// possibleSources returns the sources that a running pod may belong to: those that its sandboxes name. If they
+// possibleOrAllSources returns the sources that a running pod may belong to: those that its sandboxes name. If they
 // name no source of this node, it returns all sources.
-func (o *orphans) possibleSources(pod *runtime.Pod) []string {
+func (o *orphans) possibleOrAllSources(pod *runtime.Pod) []string {
 	names := o.config.Sources.Names()
 	owners := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !isFromSource(pod, name) })
 	if len(owners) == 0 {
@@ -67,7 +67,7 @@ func (o *orphans) maySourceStillNamePod(pod *runtime.Pod) bool {
 	if o.over.Load() || o.readRecord(pod.UID).hadWorker {
 		return false
 	}
-	until, heard := o.graces.latestGraceEnd(o.possibleSources(pod))
+	until, heard := o.graces.latestGraceEnd(o.possibleOrAllSources(pod))
 	return !heard || o.config.Clock.Now().Before(until)
 }
 
@@ -79,7 +79,7 @@ func (o *orphans) deferKillIfInGrace(pod *runtime.Pod) (deferred bool) {
 	if desired || !o.maySourceStillNamePod(pod) || o.blocksOtherPod(pod) {
 		return false
 	}
-	until, heard := o.graces.latestGraceEnd(o.possibleSources(pod))
+	until, heard := o.graces.latestGraceEnd(o.possibleOrAllSources(pod))
 	if !o.readRecord(pod.UID).orphanGraceEnd.IsZero() || !heard {
 		return true
 	}

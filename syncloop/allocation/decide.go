@@ -131,7 +131,7 @@ func (d *decision) handleAnswer(a Answer) {
 		}
 		d.removed = d.candidates[:d.candidateIndex+1]
 	case confirmBlockers:
-		d.handleConfirmBlockers(a)
+		d.keepOrDropConfirmedBlocker(a)
 	}
 }
 
@@ -198,11 +198,11 @@ func (d *decision) startBlockerSearch() {
 	d.step, d.candidateIndex, d.removed = searchBlockers, 0, d.candidates[:1]
 }
 
-// handleConfirmBlockers uses the answer about one blocker, a pod that was found to keep the new pod from its
+// keepOrDropConfirmedBlocker uses the answer about one blocker, a pod that was found to keep the new pod from its
 // place. The question was whether the new pod fits if that blocker still runs and the other blockers have stopped.
 // If the answer is yes, that pod is no blocker, and the decision drops it. If the answer is no, the decision keeps
 // it. After the last blocker the decision is done.
-func (d *decision) handleConfirmBlockers(a Answer) {
+func (d *decision) keepOrDropConfirmedBlocker(a Answer) {
 	if uid := d.removed[d.candidateIndex]; a.Admit {
 		d.removed = slices.Delete(slices.Clone(d.removed), d.candidateIndex, d.candidateIndex+1)
 	} else {

@@ -215,7 +215,7 @@ func (c *Node) buildEventRecorder() (err error) {
 // the other defaults and makes the facts collector.
 func (c *Node) buildObjectsAndRuntime() error {
 	n := &c.config.Node
-	if err := c.buildObjects(); err != nil {
+	if err := c.buildMissingObjectSources(); err != nil {
 		return err
 	}
 	if n.Runtime == nil {

@@ -17,12 +17,12 @@ import (
 // Config.Node.Volumes.Objects is set admits such a static pod.
 const ReasonAPIReference = "StaticPodAPIReference"
 
-// buildObjects creates the sources of the API objects that pods refer to: ConfigMaps and Secrets, Services,
+// buildMissingObjectSources creates the sources of the API objects that pods refer to: ConfigMaps and Secrets, Services,
 // RuntimeClasses, service account tokens and volume claims. It creates only sources that the configuration lacks,
 // and adds their loops to the node. If it creates the source of ConfigMaps and Secrets, it also installs
 // admitStaticPod as the first admission handler. If the configuration has no volume manager, it calls
 // Config.Volumes to create one.
-func (c *Node) buildObjects() (err error) {
+func (c *Node) buildMissingObjectSources() (err error) {
 	n := &c.config.Node
 	config := objects.Config{
 		Objects: c.config.Server.Objects(), Contact: c.contact, Clock: n.Clock, Jitter: n.Jitter, Log: n.Log,
@@ -105,7 +105,7 @@ func (c *Node) installPodHooks(userHooks podworkers.Hooks) {
 }
 
 // admitStaticPod refuses static pods that refer to objects of the API server, as the kubelet does: the node may not
-// read such objects, and an API server refuses the mirror pod. buildObjects installs it only if the objects come from
+// read such objects, and an API server refuses the mirror pod. buildMissingObjectSources installs it only if the objects come from
 // the API server, which means that Config.Node.Volumes.Objects was nil.
 var admitStaticPod = syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
 	if named := objects.ReferenceNames(attrs.Pod); podmanager.IsStaticPod(attrs.Pod) && len(named) > 0 {

@@ -120,7 +120,7 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 	if err != nil {
 		return attemptResult{} // The pod is synced when it can be observed, and Changed follows.
 	}
-	removals := c.decideRemovalsAndEnqueueOthers(status)
+	removals := c.decideRemovalsAndEnqueueOtherDuePods(status)
 	if removals.Empty() {
 		return attemptResult{nextAttempt: removals.Next}
 	}
@@ -128,7 +128,7 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 		return attemptResult{err: err}
 	}
 	for range maxRemovalRounds {
-		removals = c.decideRemovalsAndEnqueueOthers(status)
+		removals = c.decideRemovalsAndEnqueueOtherDuePods(status)
 		if removals.Empty() || ctx.Err() != nil || !c.config.Living(uid) {
 			return attemptResult{nextAttempt: removals.Next}
 		}
@@ -144,9 +144,9 @@ func (c *Containers) collectPod(ctx context.Context, uid types.UID) attemptResul
 // delayed.
 const maxRemovalRounds = 10
 
-// decideRemovalsAndEnqueueOthers applies the policy to a pod and returns what to remove from it. If the policy
+// decideRemovalsAndEnqueueOtherDuePods applies the policy to a pod and returns what to remove from it. If the policy
 // has a limit for all pods, it also enqueues the other pods that have something to remove.
-func (c *Containers) decideRemovalsAndEnqueueOthers(status *runtime.PodStatus) policy.Removals {
+func (c *Containers) decideRemovalsAndEnqueueOtherDuePods(status *runtime.PodStatus) policy.Removals {
 	pods := []*runtime.PodStatus{status}
 	if c.config.Policy.MaxContainers > 0 {
 		for _, p := range c.config.Seen.Pods() {

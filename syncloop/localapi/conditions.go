@@ -21,9 +21,9 @@ func clientConditions(conditions []v1.PodCondition) []v1.PodCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.PodCondition) bool { return podstatus.IsNodeCondition(c.Type) })
 }
 
-// setClientConditions replaces the conditions in status that clients own with all conditions of written. written
+// replaceClientConditions replaces the conditions in status that clients own with all conditions of written. written
 // is the pod as the client wrote it. Conditions in status that the node owns, such as Ready, stay.
-func setClientConditions(status *v1.PodStatus, written *v1.Pod) {
+func replaceClientConditions(status *v1.PodStatus, written *v1.Pod) {
 	nodeConditions := slices.DeleteFunc(slices.Clone(status.Conditions), func(c v1.PodCondition) bool { return !podstatus.IsNodeCondition(c.Type) })
 	status.Conditions = append(nodeConditions, written.Status.Conditions...)
 }

@@ -148,7 +148,7 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 	for i := range stats.Pods {
 		for j := range stats.Pods[i].Containers {
 			if c := &stats.Pods[i].Containers[j]; m.setTimeFromSample(c) {
-				cpu += *cpuNanoCores(c)
+				cpu += *currentOrMeanCPUNanoCores(c)
 				memory += *c.Memory.WorkingSetBytes
 			}
 		}
@@ -161,7 +161,7 @@ func (s *metricsServer) nodeMetrics(stats node.NodeStats) *resourceMetrics {
 // if they have no timestamp or a later one. It returns false and changes nothing if the CPU or memory usage of
 // the container is unknown.
 func (m *resourceMetrics) setTimeFromSample(c *runtime.ContainerStats) (usageKnown bool) {
-	if cpuNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
+	if currentOrMeanCPUNanoCores(c) == nil || c.Memory == nil || c.Memory.WorkingSetBytes == nil {
 		return false
 	}
 	if m.Timestamp.IsZero() || c.CPU.At.Before(m.Timestamp.Time) {
@@ -171,9 +171,9 @@ func (m *resourceMetrics) setTimeFromSample(c *runtime.ContainerStats) (usageKno
 	return true
 }
 
-// cpuNanoCores returns the CPU usage of a container in billionths of a core, or nil if it is unknown. If the
+// currentOrMeanCPUNanoCores returns the CPU usage of a container in billionths of a core, or nil if it is unknown. If the
 // runtime reports no current usage, it returns the mean since the container started.
-func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
+func currentOrMeanCPUNanoCores(c *runtime.ContainerStats) *uint64 {
 	switch {
 	case c.CPU == nil:
 		return nil
@@ -187,7 +187,7 @@ func cpuNanoCores(c *runtime.ContainerStats) *uint64 {
 
 // containerUsage returns the CPU and memory usage of a container. It panics if one of them is unknown.
 func containerUsage(c *runtime.ContainerStats) v1.ResourceList {
-	return usageList(*cpuNanoCores(c), *c.Memory.WorkingSetBytes)
+	return usageList(*currentOrMeanCPUNanoCores(c), *c.Memory.WorkingSetBytes)
 }
 
 // usageList returns a resource list of a CPU usage in billionths of a core and a memory usage in bytes.

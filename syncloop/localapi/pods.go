@@ -99,7 +99,7 @@ func (s *podStore) showPodAndNamespaceLocked(written, pod *v1.Pod) *v1.Pod {
 		} else if before := s.shownPodUnlessReplaced(written); before != nil {
 			shown.Status = *before.Status.DeepCopy()
 		}
-		setClientConditions(&shown.Status, written)
+		replaceClientConditions(&shown.Status, written)
 	}
 	s.addNamespace(shown.Namespace)
 	return s.pods.putIfChanged(shown).(*v1.Pod)

@@ -364,7 +364,7 @@ func (q *writeRequest) replacePod(pod, shown, after *v1.Pod) (*v1.Pod, error) {
 	if q.dryRun {
 		dry := withKind(next.DeepCopy(), "Pod")
 		dry.Status, dry.ResourceVersion = *shown.Status.DeepCopy(), shown.ResourceVersion
-		setClientConditions(&dry.Status, next)
+		replaceClientConditions(&dry.Status, next)
 		return dry, nil
 	}
 	if err := q.config.Saved.Save(next); err != nil {

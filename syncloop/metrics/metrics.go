@@ -48,7 +48,7 @@ func New(config Config) *Metrics {
 		f.labels = prometheus.Labels{"node": config.Node}
 	}
 	m := &Metrics{clock: config.Clock}
-	m.workers.createDescriptionsAndRegister(f)
+	m.workers.createDescriptionsAndAddToCollectors(f)
 	m.starts = newStartMetrics(f)
 	m.actions = newActionMetrics(f)
 	m.observer = newPLEGMetrics(f)

@@ -46,9 +46,9 @@ func operationType(kind lifecycle.Kind, update podworkers.SyncPodType) operation
 	return opSync
 }
 
-// createDescriptionsAndRegister creates the descriptions of the metrics of pod workers, and adds w to the
+// createDescriptionsAndAddToCollectors creates the descriptions of the metrics of pod workers, and adds w to the
 // collectors that are registered later.
-func (w *workers) createDescriptionsAndRegister(f *factory) {
+func (w *workers) createDescriptionsAndAddToCollectors(f *factory) {
 	w.duration = f.desc("kubelet_pod_worker_duration_seconds", "Duration of one sync of a pod, successful or not, by operation type.", "operation_type")
 	w.errors = f.desc("podkeel_pod_worker_errors_total", "Failed syncs of pods, by operation type.", "operation_type")
 	w.start = f.desc("kubelet_pod_worker_start_duration_seconds", "Time from the first update of a pod to the start of its first sync.")

@@ -73,7 +73,7 @@ func (f *feed) fillOrUpdateCacheLocked(v *podsView) {
 		}
 		return
 	}
-	f.watcher = v.addWatcherWithEvent(nil, f.notifyReaders)
+	f.watcher = v.addWatcherNotifiedOfPodChanges(nil, f.notifyReaders)
 	var pods []*v1.Pod
 	for _, state := range f.watcher.takeChangedStates(v) {
 		if !state.Gone {

@@ -74,9 +74,9 @@ func (s *Summary) addInitContainers(pod *v1.Pod, initialized bool) (initializing
 		switch {
 		case initializing:
 		case sidecar:
-			s.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
+			s.addRestarts(c.RestartCount, lastStateFinishedAt(c))
 		default:
-			before.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
+			before.addRestarts(c.RestartCount, lastStateFinishedAt(c))
 		}
 		if sidecar {
 			ready += boolToInt(c.State.Running != nil && c.Ready)
@@ -120,9 +120,9 @@ func (s *Summary) addRestarts(n int32, last time.Time) {
 	}
 }
 
-// lastTerminationFinishedAt returns finishedAt of lastState.terminated, or the zero time if the container has
+// lastStateFinishedAt returns finishedAt of lastState.terminated, or the zero time if the container has
 // no such state.
-func lastTerminationFinishedAt(c *v1.ContainerStatus) (at time.Time) {
+func lastStateFinishedAt(c *v1.ContainerStatus) (at time.Time) {
 	if t := c.LastTerminationState.Terminated; t != nil {
 		at = t.FinishedAt.Time
 	}
@@ -155,7 +155,7 @@ func (s *Summary) addRegularContainers(pod *v1.Pod, initializing bool) (ready in
 	for i := len(pod.Status.ContainerStatuses) - 1; i >= 0; i-- {
 		c := &pod.Status.ContainerStatuses[i]
 		if !initializing {
-			s.addRestarts(c.RestartCount, lastTerminationFinishedAt(c))
+			s.addRestarts(c.RestartCount, lastStateFinishedAt(c))
 		}
 		if c.State.Running != nil && c.Ready {
 			ready++

@@ -132,13 +132,13 @@ type watcher struct {
 // addWatcher adds and returns a watcher with a new event. Each change of a pod signals the event.
 func (v *podsView) addWatcher() *watcher {
 	event := v.executor.NewEvent()
-	return v.addWatcherWithEvent(event, event.Signal)
+	return v.addWatcherNotifiedOfPodChanges(event, event.Signal)
 }
 
-// addWatcherWithEvent adds and returns a watcher for one call of Watch. That call waits for event between two
+// addWatcherNotifiedOfPodChanges adds and returns a watcher for one call of Watch. That call waits for event between two
 // deliveries. Each later change of a pod or of a pod's status calls notify, which must signal event. All desired
 // pods count as changed for a new watcher.
-func (v *podsView) addWatcherWithEvent(event interface{ Wait(context.Context) error }, notify func()) *watcher {
+func (v *podsView) addWatcherNotifiedOfPodChanges(event interface{ Wait(context.Context) error }, notify func()) *watcher {
 	w := &watcher{event: event, newest: make(map[types.UID]status.Update), shown: make(map[types.UID]PodState)}
 	w.changed = dirty.New(func(_, _ struct{}) struct{} { return struct{}{} }, notify)
 	w.statuses = v.status.Subscribe(notify)

@@ -25,8 +25,8 @@ func (h *httpRequest) serveGet() error {
 	return h.sendObject(http.StatusOK, o)
 }
 
-// newFeed returns the feed of the objects that the namespace and the selectors of the request select.
-func (h *httpRequest) newFeed() (f feed[Object], err error) {
+// newFeedWithSelectors returns the feed of the objects that the namespace and the selectors of the request select.
+func (h *httpRequest) newFeedWithSelectors() (f feed[Object], err error) {
 	query := h.URL.Query()
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *httpRequest) newFeed() (f feed[Object], err error) {
 
 // serveList sends the selected objects.
 func (h *httpRequest) serveList() error {
-	f, err := h.newFeed()
+	f, err := h.newFeedWithSelectors()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (h *httpRequest) serveList() error {
 // serveWatch sends changes until the client disconnects, the timeout expires or the stream breaks.
 func (h *httpRequest) serveWatch() error {
 	query := h.URL.Query()
-	f, err := h.newFeed()
+	f, err := h.newFeedWithSelectors()
 	if err != nil {
 		return err
 	}

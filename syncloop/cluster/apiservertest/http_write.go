@@ -251,7 +251,7 @@ func (h *httpRequest) serveDeleteCollection() error {
 	if err := h.decodeBody(&options); err != nil {
 		return err
 	}
-	f, err := h.newFeed()
+	f, err := h.newFeedWithSelectors()
 	if err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ func (s *Server) deletePodLocked(pod *v1.Pod, uid *types.UID, grace *int64, admi
 	switch {
 	case isRemovalPending(pod):
 	case pod.DeletionTimestamp == nil:
-		s.setDeletion(after, effectiveGracePeriod(pod, grace))
+		s.setDeletionTimestampAndGrace(after, effectiveGracePeriod(pod, grace))
 		after.Generation++
 		changed = true
 	case grace == nil || *grace >= *pod.DeletionGracePeriodSeconds:
@@ -184,8 +184,8 @@ func isRemovalPending(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp != nil && *pod.DeletionGracePeriodSeconds == 0 && len(pod.Finalizers) == 0
 }
 
-// setDeletion sets the grace period of a pod, and the deletion timestamp to the end of that period.
-func (s *Server) setDeletion(pod *v1.Pod, grace int64) {
+// setDeletionTimestampAndGrace sets the grace period of a pod, and the deletion timestamp to the end of that period.
+func (s *Server) setDeletionTimestampAndGrace(pod *v1.Pod, grace int64) {
 	pod.DeletionTimestamp = &metav1.Time{Time: s.serverTime().Add(time.Duration(grace) * time.Second)}
 	pod.DeletionGracePeriodSeconds = &grace
 }

@@ -135,9 +135,9 @@ type candidate struct {
 	busy bool // a pod was bound to it that the node does not count yet
 }
 
-// candidates returns the running nodes, ordered by their number of pods that have not terminated. The node with
+// runningNodesByPodCount returns the running nodes, ordered by their number of pods that have not terminated. The node with
 // the fewest pods is first.
-func (b *binder) candidates(pods []*v1.Pod) []candidate {
+func (b *binder) runningNodesByPodCount(pods []*v1.Pod) []candidate {
 	var all []candidate
 	for _, n := range b.nodes.all {
 		joined := n.Cluster()
@@ -160,7 +160,7 @@ func (b *binder) candidates(pods []*v1.Pod) []candidate {
 // bindPod binds a pod to the first candidate on which it fits. If it fits on none, the pod gets the condition
 // PodScheduled with the reasons. It returns false if the pod is left without a node.
 func (b *binder) bindPod(ctx context.Context, pod *v1.Pod, pods []*v1.Pod) bool {
-	all := b.candidates(pods)
+	all := b.runningNodesByPodCount(pods)
 	var reasons []string
 	for _, c := range all {
 		if c.busy && requestsResources(pod) {

@@ -62,7 +62,7 @@ type Pods struct {
 	wake               executor.Event
 	known              map[types.UID]*knownPod // this field and the next three belong to Run
 	round              uint64                  // number of snapshots
-	changesSinceForget int                     // changes since forgetOldWrites
+	changesSinceForget int                     // changes since forgetWritesOfGonePods
 	published          bool                    // whether this Run has published a snapshot
 
 	mu struct {
@@ -149,7 +149,7 @@ func (p *Pods) applyChanges(changes []follow.Change[*v1.Pod], sink source.Change
 		}
 	}
 	if p.changesSinceForget += len(changes); p.changesSinceForget >= len(p.known) { // Not after each change, because it reads all pods.
-		p.forgetOldWrites()
+		p.forgetWritesOfGonePods()
 	}
 }
 
@@ -200,7 +200,7 @@ func (p *Pods) nextSnapshot(pods []*v1.Pod) (snapshot []*v1.Pod, changed bool) {
 		changed = true
 		p.forgetMissingPods()
 	}
-	p.forgetOldWrites()
+	p.forgetWritesOfGonePods()
 	return pods, changed
 }
 
@@ -231,9 +231,9 @@ func (p *Pods) forgetMissingPods() {
 	}
 }
 
-// forgetOldWrites forgets this node's recorded writes of pods that are gone. A response can record such a write
+// forgetWritesOfGonePods forgets this node's recorded writes of pods that are gone. A response can record such a write
 // after the pod is gone.
-func (p *Pods) forgetOldWrites() {
+func (p *Pods) forgetWritesOfGonePods() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.changesSinceForget = 0

@@ -278,9 +278,9 @@ func isOlderVersion(candidate, than string) bool {
 	return err == nil && order < 0
 }
 
-// reportAndReturnError calls Hooks.RequestDone with the error of a request, which may be nil, and returns the
+// reportRequestDoneAndReturnError calls Hooks.RequestDone with the error of a request, which may be nil, and returns the
 // error unchanged.
-func (a *Agent) reportAndReturnError(err error) error {
+func (a *Agent) reportRequestDoneAndReturnError(err error) error {
 	a.cfg.Hooks.RequestDone(err)
 	return err
 }

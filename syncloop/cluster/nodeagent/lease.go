@@ -51,7 +51,7 @@ func (a *Agent) renewLease(ctx context.Context) error {
 	leases, name := a.cfg.Server.Leases(), a.cfg.Spec.Name
 	if known == nil {
 		found, err := leases.Get(ctx, name)
-		if a.reportAndReturnError(err) != nil && !isNotFound(err) {
+		if a.reportRequestDoneAndReturnError(err) != nil && !isNotFound(err) {
 			return err
 		}
 		if err == nil {
@@ -75,7 +75,7 @@ func (a *Agent) renewLease(ctx context.Context) error {
 		}
 	}
 	a.mu.Unlock()
-	return a.reportAndReturnError(err)
+	return a.reportRequestDoneAndReturnError(err)
 }
 
 // reportIfOtherHolder logs an error and calls Hooks.OtherHolder if the holder of the lease is not this node.

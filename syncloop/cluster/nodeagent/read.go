@@ -69,7 +69,7 @@ func (a *Agent) listNode(ctx context.Context) (from string, err error) {
 	defer cancel()
 	begun := a.executor.Now()
 	list, err := a.cfg.Server.NodeFeed().List(ctx, "")
-	if a.reportAndReturnError(err) != nil {
+	if a.reportRequestDoneAndReturnError(err) != nil {
 		return "", err
 	}
 	if len(list.Items) == 0 {
@@ -116,7 +116,7 @@ func (a *Agent) storeWatchEvents(ctx context.Context, from string) error {
 	if err != nil && ctx.Err() != nil {
 		return err // Refresh has canceled the request.
 	}
-	if a.reportAndReturnError(err) != nil {
+	if a.reportRequestDoneAndReturnError(err) != nil {
 		return err
 	}
 	defer stream.Close()

@@ -83,7 +83,7 @@ func (a *Agent) patchStatus(ctx context.Context, server *v1.NodeStatus, status v
 	ctx, cancel := a.executor.WithDeadline(ctx, a.executor.Now().Add(requestTimeout))
 	defer cancel()
 	node, err := a.cfg.Server.Nodes().PatchStatus(ctx, a.cfg.Spec.Name, bytes)
-	if a.reportAndReturnError(err) != nil {
+	if a.reportRequestDoneAndReturnError(err) != nil {
 		if isNotFound(err) {
 			a.forgetNode() // The next attempt registers the node, after a pause.
 		}
@@ -125,7 +125,7 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 	begun, again := a.executor.Now(), a.registered.Opened()
 	node, err := a.cfg.Server.Nodes().Create(ctx, want)
 	switch {
-	case a.reportAndReturnError(err) == nil:
+	case a.reportRequestDoneAndReturnError(err) == nil:
 		a.storeNodeAndRecordFirstRegistration(node, begun)
 		a.recordEvents(nodestatus.Events(&v1.Node{}, node), node)
 		a.storeSentStatus(node, want.Status)
@@ -151,7 +151,7 @@ func (a *Agent) registerNode(ctx context.Context, facts nodestatus.Facts) error 
 func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts nodestatus.Facts) error {
 	begun := a.executor.Now()
 	node, err := a.cfg.Server.Nodes().Get(ctx, want.Name)
-	if a.reportAndReturnError(err) != nil {
+	if a.reportRequestDoneAndReturnError(err) != nil {
 		return err
 	}
 	labels, err := nodestatus.Reconcile(node, want)
@@ -159,7 +159,7 @@ func (a *Agent) adoptExistingNode(ctx context.Context, want *v1.Node, facts node
 		return err
 	}
 	if labels != nil {
-		if node, err = a.cfg.Server.Nodes().Patch(ctx, want.Name, labels); a.reportAndReturnError(err) != nil {
+		if node, err = a.cfg.Server.Nodes().Patch(ctx, want.Name, labels); a.reportRequestDoneAndReturnError(err) != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (f *Facts) describeState(containers []Container) (sentence string, waits []
 		waits = append(f.describePreviousIncarnation(), f.describeTermination(containers)...)
 		return "Pending: " + waits[0], waits
 	case f.StatusRefused != "":
-		waits = append([]string{f.describeRefusedStatus()}, f.waitsOutsideContainers()...)
+		waits = append([]string{f.describeStatusRejectedByStore()}, f.waitsOutsideContainers()...)
 		return phase + ": " + waits[0], waits
 	case f.Worker.Known && f.Worker.Phase == Terminating:
 		waits = append(f.describeTermination(containers), f.waitsOutsideContainers()...)

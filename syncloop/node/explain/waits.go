@@ -43,9 +43,9 @@ func (f *Facts) describeDeferral() string {
 	return s + ", and is rejected " + formatFuture(f.DeferredUntil.Sub(f.Now)) + " if it still waits then"
 }
 
-// describeRefusedStatus returns a sentence about a pod whose newest status the status store has rejected. The
+// describeStatusRejectedByStore returns a sentence about a pod whose newest status the status store has rejected. The
 // pod must be deleted before it can get another status.
-func (f *Facts) describeRefusedStatus() string {
+func (f *Facts) describeStatusRejectedByStore() string {
 	return "its status stays as it was, since the state in the runtime cannot follow it: " + sanitizeLine(f.StatusRefused) +
 		"; delete it so that it can start again"
 }

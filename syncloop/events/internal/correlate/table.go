@@ -187,7 +187,7 @@ func (t *Table) enqueueAndDropOldestIfFull(s *series) (dropped *v1.Event) {
 	if t.PendingCount() >= maxPending && len(t.queue) > 0 {
 		oldest := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
-		dropped = t.resetAndCountDropped(oldest)
+		dropped = t.dropSeriesAndCopyEvent(oldest)
 	}
 	t.places++
 	s.state, s.due, s.place = queued, time.Time{}, t.places
@@ -195,11 +195,11 @@ func (t *Table) enqueueAndDropOldestIfFull(s *series) (dropped *v1.Event) {
 	return dropped
 }
 
-// resetAndCountDropped drops the pending write of a series (the repeated occurrences of one event). It makes the
+// dropSeriesAndCopyEvent drops the pending write of a series (the repeated occurrences of one event). It makes the
 // series idle, so that the next occurrence enqueues it again, and increases the counter of dropped events by one.
 // It returns a copy of the event of this series, never nil. The caller has already taken the series out of the
 // queue.
-func (t *Table) resetAndCountDropped(s *series) *v1.Event {
+func (t *Table) dropSeriesAndCopyEvent(s *series) *v1.Event {
 	s.state, s.failures = idle, 0
 	t.Dropped++
 	return s.event.DeepCopy()
@@ -270,7 +270,7 @@ func (t *Table) FinishWrite(w *Write, err error, now time.Time) (dropped *v1.Eve
 		s.exists = false
 		t.requeueSeries(s, time.Time{})
 	case answer.Kind == patch.Gone, answer.Kind == patch.Refused, apierrors.HasStatusCause(err, v1.NamespaceTerminatingCause), s.failures+1 >= maxAttempts:
-		return t.resetAndCountDropped(s)
+		return t.dropSeriesAndCopyEvent(s)
 	default:
 		t.requeueSeries(s, now.Add(max(answer.After, min(firstPause<<s.failures, lastPause))))
 		s.failures++
