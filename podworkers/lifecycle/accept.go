@@ -131,7 +131,7 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	if u.requestsTermination() && u.Subject == ConfigPod && !r.evictSuccessorIfRequested(u) {
 		t.discardSuccessor(r, out)
 	}
-	r.setStickyFlags(u)
+	r.setDeletedAndEvictedFlags(u)
 	if r.stage == StageFinished {
 		return updateEffect{}
 	}
@@ -150,10 +150,10 @@ func (t *Table) applyUpdate(r *record, u *Update, out *Effects) updateEffect {
 	return effect
 }
 
-// setStickyFlags sets the flag for deletion if the pod in the update is deleted. It sets the flag for eviction
+// setDeletedAndEvictedFlags sets the flag for deletion if the pod in the update is deleted. It sets the flag for eviction
 // if the update is an eviction. It clears no flag and works in every stage, so the order of updates makes no
 // difference.
-func (r *record) setStickyFlags(u *Update) {
+func (r *record) setDeletedAndEvictedFlags(u *Update) {
 	if u.Facts.Deleted {
 		r.flags |= flagDeleted
 	}

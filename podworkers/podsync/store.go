@@ -88,9 +88,9 @@ func (w *statusWriter) readPublishedStatus(read func(*v1.PodStatus)) {
 	}
 }
 
-// isPhaseAndReasonStored reports whether the stored status has the same phase, reason and message as the given
+// isPhaseReasonAndMessageStored reports whether the stored status has the same phase, reason and message as the given
 // one. They differ if the store has rejected the given status.
-func (w *statusWriter) isPhaseAndReasonStored(published *v1.PodStatus) (isStored bool) {
+func (w *statusWriter) isPhaseReasonAndMessageStored(published *v1.PodStatus) (isStored bool) {
 	w.readPublishedStatus(func(stored *v1.PodStatus) {
 		isStored = stored.Phase == published.Phase && stored.Reason == published.Reason && stored.Message == published.Message
 	})

@@ -21,7 +21,7 @@ func (s *Syncer) SyncTerminatingPod(ctx context.Context, pod *v1.Pod, podStatus 
 	killer := s.newPodKiller(ctx, pod, podStatus)
 	killer.terminating = true
 	published := killer.publishStatus(ctx, false, podStatusFn)
-	if killer.isPhaseAndReasonStored(&published) {
+	if killer.isPhaseReasonAndMessageStored(&published) {
 		podStatusFn = nil // The stored status keeps the change.
 	}
 	defer killer.callChangedHookIfMayHaveChanged()

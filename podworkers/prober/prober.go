@@ -188,7 +188,7 @@ func (p *Prober) Verdict(uid types.UID, containerID string, kind verdict.Kind) v
 func (p *Prober) Next() (time.Time, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.nextDueLocked()
+	return p.nextAllowedDueLocked()
 }
 
 // getOrAddPodLocked returns the state of a pod. It adds an empty state if the Prober does not have the pod.
@@ -304,7 +304,7 @@ func (p *Prober) unlockAndDeliverResults() {
 // unlockCancelAndWake releases the lock and calls the cancel functions of attempts that were added while the
 // lock was held. It wakes the loop if a probe is due before the time for which the loop waits.
 func (p *Prober) unlockCancelAndWake() {
-	next, ok := p.nextDueLocked()
+	next, ok := p.nextAllowedDueLocked()
 	wake := ok && p.mu.waiting && (p.mu.until.IsZero() || next.Before(p.mu.until))
 	cancels := p.mu.cancels
 	p.mu.cancels = nil

@@ -171,7 +171,7 @@ func (p *Prober) reportSuspension(gap time.Duration) {
 func (p *Prober) storeNextWakeup(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	until, ok := p.nextDueLocked()
+	until, ok := p.nextAllowedDueLocked()
 	if latest := now.Add(gapCheckPeriod); len(p.mu.attempts) > 0 && (!ok || latest.Before(until)) {
 		until, ok = latest, true
 	}
@@ -182,9 +182,9 @@ func (p *Prober) storeNextWakeup(now time.Time) time.Time {
 	return until
 }
 
-// nextDueLocked returns the due time of the next probe that may start. It returns false if no probe is in the
+// nextAllowedDueLocked returns the due time of the next probe that may start. It returns false if no probe is in the
 // schedules, or MaxProbes allows no further attempt.
-func (p *Prober) nextDueLocked() (time.Time, bool) {
+func (p *Prober) nextAllowedDueLocked() (time.Time, bool) {
 	if probe := p.firstStartableLocked(); probe != nil {
 		return probe.due, true
 	}

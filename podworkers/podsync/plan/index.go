@@ -67,7 +67,7 @@ func (x *recordIndex) readRecords(pod *v1.Pod, st *runtime.PodStatus, incarnatio
 			x.hasUnknownContainer = x.hasUnknownContainer || rec.Incarnation == incarnation && rec.State != runtime.StateCreated
 			continue
 		}
-		x.linkRecord(e, i)
+		x.linkRecordAtEnd(e, i)
 		e.addRecord(rec, incarnation, sandbox)
 	}
 }
@@ -113,8 +113,8 @@ func (x *recordIndex) entryByName(name string) *containerEntry {
 	return nil
 }
 
-// linkRecord appends the record at a position to the linked list of the container's records.
-func (x *recordIndex) linkRecord(e *containerEntry, position int) {
+// linkRecordAtEnd appends the record at a position to the linked list of the container's records.
+func (x *recordIndex) linkRecordAtEnd(e *containerEntry, position int) {
 	at := int32(position) + 1
 	if e.last == 0 {
 		e.first = at
@@ -189,7 +189,7 @@ func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
 	for i := range x.count {
 		switch e := x.entryAt(i); {
 		case e.spec == nil:
-		case e.currentRecord() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, e.spec, podstatus.MayRestart):
+		case e.currentRecordUnlessLost() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, e.spec, podstatus.MayRestart):
 			return true
 		case e.newestRun != nil && !e.publishedLost && !podstatus.MayRestart(pod, e.spec, x.restartExitCode(e.newestRun)):
 			return true
@@ -198,9 +198,9 @@ func (x *recordIndex) hasFinishedContainer(pod *v1.Pod) bool {
 	return false
 }
 
-// currentRecord returns the newest record of the container in the current pod. It returns nil if there is no
+// currentRecordUnlessLost returns the newest record of the container in the current pod. It returns nil if there is no
 // record, or if the published status shows a later attempt whose record is lost.
-func (e *containerEntry) currentRecord() *runtime.ContainerStatus {
+func (e *containerEntry) currentRecordUnlessLost() *runtime.ContainerStatus {
 	if e.publishedLost {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (x *recordIndex) containersForNewSandbox(pod *v1.Pod) (start []int, worthwh
 		c := &pod.Spec.Containers[i]
 		e := x.entryAtOrFirstOfSameName(len(pod.Spec.InitContainers) + i)
 		switch {
-		case e.currentRecord() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, c, podstatus.MayRestartInNewSandbox):
+		case e.currentRecordUnlessLost() == nil && !x.restartingAll && x.isPublishedAsDone(e, pod, c, podstatus.MayRestartInNewSandbox):
 			continue
 		case e.publishedLost:
 			worthwhile = true
@@ -74,7 +74,7 @@ func (d *decision) isDone(c *v1.Container, e *containerEntry) bool {
 		d.readPublishedOnce()
 	}
 	switch {
-	case e.currentRecord() == nil:
+	case e.currentRecordUnlessLost() == nil:
 		return !d.restartingAll && d.isPublishedAsDone(e, d.Pod, c, podstatus.MayRestart)
 	case rec.State == runtime.StateExited && rec != e.newestHere:
 		return !podstatus.MayRestartInNewSandbox(d.Pod, c, d.restartExitCode(rec))

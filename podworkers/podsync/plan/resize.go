@@ -65,7 +65,7 @@ func (m Memory) RecordUpdate(s Step, message string) Memory {
 // become complete since the last call, and records that. status is the new status of the pod. The executor then
 // records the event ResizeCompleted, once for each resize.
 func (m Memory) RecordResizeCompleted(pod *v1.Pod, status *v1.PodStatus) (_ Memory, completed bool) {
-	if !m.isResizeIncomplete(pod) || podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
+	if !m.isAnnouncedResizeIncomplete(pod) || podstatus.FindCondition(status.Conditions, v1.PodResizeInProgress) != nil {
 		return m, false
 	}
 	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
@@ -87,9 +87,9 @@ func (m Memory) ResizeError() string {
 	return cmp.Or(m.resize.message, m.resize.cgroupMessage)
 }
 
-// isResizeIncomplete reports whether the pod's condition PodResizeInProgress announces a resize that was not reported as
+// isAnnouncedResizeIncomplete reports whether the pod's condition PodResizeInProgress announces a resize that was not reported as
 // complete.
-func (m Memory) isResizeIncomplete(pod *v1.Pod) bool {
+func (m Memory) isAnnouncedResizeIncomplete(pod *v1.Pod) bool {
 	announced := podstatus.FindCondition(pod.Status.Conditions, v1.PodResizeInProgress)
 	return announced != nil && (m.resize == nil || !m.resize.completed.Equal(announced.LastTransitionTime.Time))
 }
@@ -396,7 +396,7 @@ func (in *StatusInput) setPodResources(status *v1.PodStatus) {
 // isResizingCgroup reports whether the cgroup of a pod, for which a resize is announced, keeps a larger limit or does not
 // have the resources of the pod yet.
 func (in *StatusInput) isResizingCgroup() bool {
-	if !in.Resizes || !in.Memory.isResizeIncomplete(in.Pod) {
+	if !in.Resizes || !in.Memory.isAnnouncedResizeIncomplete(in.Pod) {
 		return false
 	}
 	if in.Memory.resize != nil && in.Memory.resize.cgroupMessage != "" {

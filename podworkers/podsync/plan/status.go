@@ -80,7 +80,7 @@ func ContainerStatuses(in StatusInput) v1.PodStatus {
 	}
 	podstatus.CopyForeignFields(&s, &in.Pod.Status)
 	setContainerStatuses(&s, &in)
-	setStartTime(&s, &in)
+	setStartTimeFromOldOrSandbox(&s, &in)
 	setAddresses(&s, &in)
 	return s
 }
@@ -134,10 +134,10 @@ func (in *StatusInput) setDefaultsAndCompute() {
 	in.restartingAll = isRestartingAll(in)
 }
 
-// setStartTime sets the start time of a status to the published one, or to the creation time of the pod's
+// setStartTimeFromOldOrSandbox sets the start time of a status to the published one, or to the creation time of the pod's
 // oldest sandbox. It leaves the start time empty if there is neither. Without the sandbox,
 // activeDeadlineSeconds would start over after a restart of the agent.
-func setStartTime(s *v1.PodStatus, in *StatusInput) {
+func setStartTimeFromOldOrSandbox(s *v1.PodStatus, in *StatusInput) {
 	if !in.Old.StartTime.IsZero() {
 		s.StartTime = in.Old.StartTime
 		return

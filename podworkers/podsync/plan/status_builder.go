@@ -133,16 +133,16 @@ func equalTerminations(a, b *v1.ContainerStateTerminated) bool {
 // hasSameResources reports whether the published resources equal the computed ones. Resources with claims never
 // count as equal.
 func (s *statusBuilder) hasSameResources(old *v1.ContainerStatus) bool {
-	if !equalResourceLists(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
+	if !equalResourceListsAndFormats(old.AllocatedResources, s.allocated) || (old.Resources == nil) != (s.inForce == nil) {
 		return false
 	}
 	return s.inForce == nil || len(old.Resources.Claims) == 0 && len(s.inForce.Claims) == 0 &&
-		equalResourceLists(old.Resources.Requests, s.inForce.Requests) && equalResourceLists(old.Resources.Limits, s.inForce.Limits)
+		equalResourceListsAndFormats(old.Resources.Requests, s.inForce.Requests) && equalResourceListsAndFormats(old.Resources.Limits, s.inForce.Limits)
 }
 
-// equalResourceLists reports whether two lists have equal quantities in the same formats. A nil list and an
+// equalResourceListsAndFormats reports whether two lists have equal quantities in the same formats. A nil list and an
 // empty list are different.
-func equalResourceLists(a, b v1.ResourceList) bool {
+func equalResourceListsAndFormats(a, b v1.ResourceList) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
 	}

@@ -246,7 +246,7 @@ func openOrReplaceOwnedPodDir(pods *os.Root, pod *v1.Pod, allowed discardAllowed
 		if !allowed {
 			return nil, false, fmt.Errorf("%w: the directory belongs to pod %s", podsync.ErrVolumesOfAnotherPod, recordedOwner)
 		}
-		if err := moveDirToTrash(pods, name); err != nil {
+		if err := moveDirToTrashUnmountIfNeeded(pods, name); err != nil {
 			return nil, false, err
 		}
 		discarded, recordedOwner = true, ""

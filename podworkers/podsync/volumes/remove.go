@@ -80,7 +80,7 @@ func (d *Dir) movePodDirToTrashIfGone(ctx context.Context, pods *os.Root, uid ty
 	if !isGone(uid) {
 		return false, nil
 	}
-	err = moveDirToTrash(pods, string(uid))
+	err = moveDirToTrashUnmountIfNeeded(pods, string(uid))
 	if osfile.IsDiskFull(err) {
 		if err = unmountEntryTree(pods, string(uid)); err == nil {
 			err = osfile.RemoveAll(ctx, pods, string(uid))
@@ -93,10 +93,10 @@ func (d *Dir) movePodDirToTrashIfGone(ctx context.Context, pods *os.Root, uid ty
 	return true, nil
 }
 
-// moveDirToTrash moves the directory of a pod to the trash directory, whose content is deleted later. If the
+// moveDirToTrashUnmountIfNeeded moves the directory of a pod to the trash directory, whose content is deleted later. If the
 // move fails, it unmounts everything in the directory and tries once more, because a mount point cannot be
 // moved.
-func moveDirToTrash(podsDirRoot *os.Root, name string) error {
+func moveDirToTrashUnmountIfNeeded(podsDirRoot *os.Root, name string) error {
 	err := osfile.Discard(podsDirRoot, name, name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return err
