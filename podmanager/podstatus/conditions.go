@@ -44,7 +44,7 @@ func InitializedCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 		return done
 	case len(pod.Spec.InitContainers) == 0, AnyHasRun(s.ContainerStatuses):
 		return done
-	case hasNoInitOrRegularStatuses(s):
+	case hasNilInitAndRegularStatuses(s):
 		return v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c unmetContainers
@@ -64,7 +64,7 @@ func ContainersReadyCondition(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	switch {
 	case IsTerminal(s.Phase):
 		return TerminalCondition(v1.ContainersReady, s.Phase)
-	case hasNoInitOrRegularStatuses(s):
+	case hasNilInitAndRegularStatuses(s):
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reasonUnknown}
 	}
 	var c unmetContainers
@@ -158,9 +158,9 @@ func (c *unmetContainers) toCondition(t v1.PodConditionType, reason, adjective s
 	return v1.PodCondition{Type: t, Status: v1.ConditionFalse, Reason: reason, Message: strings.Join(messages, ", ")}
 }
 
-// hasNoInitOrRegularStatuses reports whether the list of init container statuses and the list of regular
+// hasNilInitAndRegularStatuses reports whether the list of init container statuses and the list of regular
 // container statuses are both nil (P33).
-func hasNoInitOrRegularStatuses(s *v1.PodStatus) bool {
+func hasNilInitAndRegularStatuses(s *v1.PodStatus) bool {
 	return s.InitContainerStatuses == nil && s.ContainerStatuses == nil
 }
 

@@ -73,8 +73,8 @@ func (in *inbox) consumeChanges() merge.Changes {
 	return step.Changes(in.name)
 }
 
-// isSnapshotConsumed reports whether the consumer has taken the first snapshot of the source.
-func (in *inbox) isSnapshotConsumed() bool {
+// isFirstSnapshotConsumed reports whether the consumer has taken the first snapshot of the source.
+func (in *inbox) isFirstSnapshotConsumed() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.mu.pods.IsConsumed()

@@ -174,5 +174,5 @@ func (m *Mux) Names() []string {
 // AllSeen reports whether the consumer has taken a snapshot of every source. Without sources it
 // returns true.
 func (m *Mux) AllSeen() bool {
-	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isSnapshotConsumed() })
+	return !slices.ContainsFunc(m.inboxes, func(in *inbox) bool { return !in.isFirstSnapshotConsumed() })
 }

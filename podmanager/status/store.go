@@ -330,7 +330,7 @@ func (s *Store) storeProposedChangeUnderLock(uid types.UID, propose func(*entry)
 		return s.updatePodLocked(old, p.pod), nil, false, nil
 	}
 	next.status.Conditions = s.shareConditionsLocked(next.status.Conditions)
-	next.phaseBeforeTerminal = old.lastNonTerminalPhase(p.pod)
+	next.phaseBeforeTerminal = old.lastNonTerminalOrPodPhase(p.pod)
 	next.version = version + 1
 	s.mu.entries[uid] = next
 	return next, nil, true, s.mu.subs
@@ -387,9 +387,9 @@ func (e *entry) statusOrPodStatus(pod *v1.Pod) *v1.PodStatus {
 	return e.status
 }
 
-// lastNonTerminalPhase returns the last phase that was not terminal, with its reason and message. If e is nil,
+// lastNonTerminalOrPodPhase returns the last phase that was not terminal, with its reason and message. If e is nil,
 // it returns the phase in the pod object, which may be terminal. An empty phase counts as Pending.
-func (e *entry) lastNonTerminalPhase(pod *v1.Pod) PhaseReason {
+func (e *entry) lastNonTerminalOrPodPhase(pod *v1.Pod) PhaseReason {
 	switch s := e.statusOrPodStatus(pod); {
 	case e != nil && podstatus.IsTerminal(s.Phase):
 		return e.phaseBeforeTerminal

@@ -36,7 +36,7 @@ func Decode(data []byte) ([]*v1.Pod, error) {
 			break // The report is long enough.
 		}
 		validation.Default(d.pod)
-		faults = faults.appendBounded(d.locateErrors(d.validateDecodedFields(validation.ValidatePartial)))
+		faults = faults.appendBounded(d.locateDecodedFieldErrors(d.validateDecodedFields(validation.ValidatePartial)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {
@@ -217,9 +217,9 @@ func (d decodedPod) validateDecodedFields(check checkPod) field.ErrorList {
 	return append(errs, validation.ValidateNotMirror(d.pod)...)
 }
 
-// locateErrors converts validation errors of a pod to faults with line numbers, at most maxCollected. It skips
+// locateDecodedFieldErrors converts validation errors of a pod to faults with line numbers, at most maxCollected. It skips
 // errors about fields that could not be decoded, because faults for them are collected already.
-func (d decodedPod) locateErrors(errs field.ErrorList) Faults {
+func (d decodedPod) locateDecodedFieldErrors(errs field.ErrorList) Faults {
 	var faults Faults
 	for _, e := range errs {
 		at := d.doc.Path(e.Field)

@@ -38,7 +38,7 @@ func (s *Source) replaceWithSavedVersion(f *manifestFile) (replaced bool) {
 	}
 	switch {
 	case err != nil:
-		s.storeAndReportSaveError(f.path, err)
+		s.storeAndReportSaveFault(f.path, err)
 		restored = manifestFile{path: f.path, state: stateLost}
 	default:
 		s.faults.resolveIfActive(fileSaveFaultKey(f.path))
@@ -178,7 +178,7 @@ func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
 		err = k.saveAtomicallyIfDirSet("", text, f.legacyUIDs)
 	}
 	if err != nil {
-		s.storeAndReportSaveError(path, err)
+		s.storeAndReportSaveFault(path, err)
 		return
 	}
 	f.saved = f.good
@@ -186,9 +186,9 @@ func (s *Source) saveOrDeleteVersionIfGood(path string, data any, err error) {
 	s.faults.resolveIfActive(fileSaveFaultKey(path))
 }
 
-// storeAndReportSaveError stores the fault that the good version of a file cannot be saved or loaded. It
+// storeAndReportSaveFault stores the fault that the good version of a file cannot be saved or loaded. It
 // reports the fault, unless the same error was reported last.
-func (s *Source) storeAndReportSaveError(path string, err error) {
+func (s *Source) storeAndReportSaveFault(path string, err error) {
 	s.faults.storeAndReportIfNew(fileSaveFaultKey(path), Problem{Path: path, Err: fmt.Errorf("%w: %w", ErrKeep, err)}, nil)
 }
 

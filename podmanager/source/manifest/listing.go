@@ -60,7 +60,7 @@ func listManifestPaths(tree fileTree, path, stateDir string, earlierKind pathKin
 	case earlierKind != unknownPath && earlierKind != found:
 		return listing{}, errKindChanged
 	case found == singleFilePath && !info.Mode().IsRegular():
-		return listing{}, notFileError(info)
+		return listing{}, newNotFileError(info)
 	case found == singleFilePath:
 		return listing{singleFilePath, []string{path}}, nil
 	}

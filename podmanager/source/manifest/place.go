@@ -114,13 +114,13 @@ func readRegular(f fs.File, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notFileError(info)
+		return nil, newNotFileError(info)
 	}
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// notFileError returns an ErrNotFile that names the kind of file in info.
-func notFileError(info fs.FileInfo) error {
+// newNotFileError returns an ErrNotFile that names the kind of file in info.
+func newNotFileError(info fs.FileInfo) error {
 	return fmt.Errorf("%w: %s", ErrNotFile, osfile.Kind(info.Mode()))
 }
 
@@ -174,7 +174,7 @@ func (p fsTree) readFile(file string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, notFileError(info)
+		return nil, newNotFileError(info)
 	}
 	f, err := p.fs.Open(file)
 	if err != nil {

@@ -153,7 +153,7 @@ func (s *Source) forgetUnlistedFiles(listed []string) {
 			s.memory -= s.files[path].memory
 			s.dropKeptText(s.files[path])
 			delete(s.files, path)
-			s.faults.resolveIfActive(fileFaultKey(path))
+			s.faults.resolveIfActive(invalidFileFaultKey(path))
 			s.faults.resolveIfActive(fileSaveFaultKey(path))
 			s.faults.resolveIfActive(ignoredNameFaultKey(path))
 			s.faults.resolveIfActive(ignoredFieldsFaultKey(path))

@@ -25,11 +25,11 @@ var (
 	cleanupFault = faultKey{kind: "sweep"}
 )
 
-// fileFaultKey returns the key of the fault "the current version of this file is invalid". The next functions
+// invalidFileFaultKey returns the key of the fault "the current version of this file is invalid". The next functions
 // return the keys of the other faults. fileSaveFaultKey is for a version that cannot be saved.
 // ignoredFieldsFaultKey is for ignored fields. ignoredNameFaultKey is for an ignored name. duplicatePodFaultKey is
 // for a pod with the name or UID of a pod in another file.
-func fileFaultKey(path string) faultKey              { return faultKey{"file", path} }
+func invalidFileFaultKey(path string) faultKey       { return faultKey{"file", path} }
 func fileSaveFaultKey(path string) faultKey          { return faultKey{saveFault.kind, path} }
 func ignoredFieldsFaultKey(path string) faultKey     { return faultKey{"ignored", path} }
 func ignoredNameFaultKey(path string) faultKey       { return faultKey{"name", path} }
@@ -115,7 +115,7 @@ func (s *activeFaults) storeAndReportIfNew(key faultKey, p Problem, pods []*v1.P
 // p in both cases. It also stores and reports, or resolves, the fault for ignored fields, and reports new
 // unusual priorities of the file's pods.
 func (s *activeFaults) storeAndReportFileFaults(f *manifestFile, p *Problem) {
-	key := fileFaultKey(f.path)
+	key := invalidFileFaultKey(f.path)
 	switch {
 	case f.state == stateGood:
 		s.resolveIfActive(key)

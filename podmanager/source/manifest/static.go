@@ -75,7 +75,7 @@ func loadPodsWithCheck(check checkPod, data []byte, src manifestOrigin, availabl
 		if full := len(d.pod.Name) + 1 + len(src.node); full > maxName && len(d.pod.Name) <= maxName {
 			errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), d.pod.Name, fmt.Sprintf("%d characters with the node's name: expected at most %d", full, maxName)))
 		}
-		faults = faults.appendBounded(d.locateErrors(append(errs, duplicates.checkAndAdd(d)...)))
+		faults = faults.appendBounded(d.locateDecodedFieldErrors(append(errs, duplicates.checkAndAdd(d)...)))
 		pods = append(pods, d.pod)
 	}
 	if len(faults) > 0 {

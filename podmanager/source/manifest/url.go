@@ -118,19 +118,19 @@ func (s *URLSource) Poll(ctx context.Context) (source.Snapshot, error) {
 	answer, body := s.fetcher.fetchManifest(deadline, s.state.ETag())
 	cancel()
 	if ctx.Err() != nil {
-		return s.snapshotOfLastGoodAnswer(), ctx.Err()
+		return s.lastGoodOrIncompleteSnapshot(), ctx.Err()
 	}
 	meaning, err := s.state.HandleResponse(answer)
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrFetch, err)
 		s.storeAndReportIfNew(fetchFault, err, s.file.pods)
-		return s.snapshotOfLastGoodAnswer(), err
+		return s.lastGoodOrIncompleteSnapshot(), err
 	}
 	s.faults.resolveIfActive(fetchFault)
 	if meaning == poll.Changed {
 		s.parseAndSaveBody(body)
 	}
-	return s.snapshotOfLastGoodAnswer(), nil
+	return s.lastGoodOrIncompleteSnapshot(), nil
 }
 
 // parseAndSaveBody parses the body of an answer and reports its faults. It saves the body if the body is a new
@@ -181,9 +181,9 @@ func (s *URLSource) loadSavedAnswerOnce() {
 // process.
 func (s *URLSource) hasAnswer() bool { return s.file.lastSeen != contentHash{} }
 
-// snapshotOfLastGoodAnswer returns the pods of the last good answer of the server. The snapshot is incomplete
+// lastGoodOrIncompleteSnapshot returns the pods of the last good answer of the server. The snapshot is incomplete
 // if the server has answered but never with a good answer.
-func (s *URLSource) snapshotOfLastGoodAnswer() source.Snapshot {
+func (s *URLSource) lastGoodOrIncompleteSnapshot() source.Snapshot {
 	return source.Snapshot{Pods: s.file.pods, Incomplete: s.file.lacksGoodVersion()}
 }
 
@@ -200,7 +200,7 @@ func (s *URLSource) Run(ctx context.Context, sink source.Sink) error {
 		}
 	}
 	s.loadSavedAnswerOnce()
-	deliver(s.snapshotOfLastGoodAnswer())
+	deliver(s.lastGoodOrIncompleteSnapshot())
 	for ctx.Err() == nil {
 		snapshot, err := s.Poll(ctx)
 		if err == nil {

@@ -55,7 +55,7 @@ func CheckTransition(old, new *v1.PodStatus) error {
 func CheckStatus(pod *v1.Pod, status *v1.PodStatus) error {
 	return joinFaults(
 		checkReadyConditionPossible(pod, status),
-		checkReadyContainersPossible(pod, status),
+		checkReadyFlagsOfContainersPossible(pod, status),
 		checkInitOrder(status, func(c *v1.ContainerStatus) bool {
 			return neverRan(c) && !isSidecar(pod, c) || isFirstInitRun(pod, c)
 		}),
@@ -302,10 +302,10 @@ func checkReadyConditionPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	return errors.Join(faults...)
 }
 
-// checkReadyContainersPossible returns an error for each container status whose ready flag is true but cannot be.
+// checkReadyFlagsOfContainersPossible returns an error for each container status whose ready flag is true but cannot be.
 // A container cannot be ready if it does not run or has not started. An ordinary init container cannot be ready if
 // it has not succeeded. An ephemeral container cannot be ready.
-func checkReadyContainersPossible(pod *v1.Pod, s *v1.PodStatus) error {
+func checkReadyFlagsOfContainersPossible(pod *v1.Pod, s *v1.PodStatus) error {
 	var faults []error
 	runs := func(c *v1.ContainerStatus) {
 		if c.Ready && (c.State.Running == nil || c.Started != nil && !*c.Started) {
