@@ -89,7 +89,7 @@ const (
 // error that names all invalid fields, or nil.
 func (c *Config) setDefaultsAndCheck() error {
 	done := contain.CheckConfig("cri: Config")
-	done.AddError(c.normalizeEndpoint())
+	done.AddError(c.stripUnixSchemeAndCheckSocketPath())
 	done.FaultIf(!isValidOwner(c.Owner), fmt.Sprintf("Owner %q is not 1 to %d letters, digits, dots, dashes and underscores", c.Owner, maxOwnerBytes))
 	contain.DefaultNumber(done, "Deadlines.Read", &c.Deadlines.Read, 30*time.Second)
 	contain.DefaultNumber(done, "Deadlines.Make", &c.Deadlines.Make, 4*time.Minute)
@@ -109,9 +109,9 @@ func (c *Config) setDefaultsAndCheck() error {
 	return done.Err()
 }
 
-// normalizeEndpoint removes unix:// from Endpoint. It returns an error if Endpoint is empty, is not an absolute
+// stripUnixSchemeAndCheckSocketPath removes unix:// from Endpoint. It returns an error if Endpoint is empty, is not an absolute
 // path, or is too long for a socket address.
-func (c *Config) normalizeEndpoint() error {
+func (c *Config) stripUnixSchemeAndCheckSocketPath() error {
 	if c.Endpoint == "" {
 		return errors.New("cri: Config.Endpoint is missing")
 	}

@@ -73,7 +73,7 @@ func (m *machine) attachCommandLocked(c *container) Command {
 	if argv = rest[0].argv; argv[0] == "exec" && len(argv) > 1 {
 		argv = argv[1:]
 	}
-	if m.findCommandLocked(c, argv[0]) == nil {
+	if m.findRegisteredOrBuiltinCommandLocked(c, argv[0]) == nil {
 		return nil
 	}
 	return func(ctx context.Context, p *Process) int32 { return p.runCommands(ctx, rest, whole) }

@@ -72,7 +72,7 @@ func (r *Runtime) execStream(ctx context.Context, req runtime.ExecStreamRequest,
 		r.m.unlockAndSignal()
 		return 0, err
 	}
-	command := r.m.findCommandLocked(c, req.Command[0])
+	command := r.m.findRegisteredOrBuiltinCommandLocked(c, req.Command[0])
 	r.m.unlockAndSignal()
 	if command == nil {
 		return 0, nil

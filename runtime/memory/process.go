@@ -80,9 +80,9 @@ func (r *Runtime) SetCommand(selector Selector, name string, run Command) {
 	m.mu.commandRules = kept
 }
 
-// findCommandLocked returns the program for a command name in a container: the newest matching one that a test
+// findRegisteredOrBuiltinCommandLocked returns the program for a command name in a container: the newest matching one that a test
 // registered, or else the built-in one. It returns nil if there is none.
-func (m *machine) findCommandLocked(c *container, name string) Command {
+func (m *machine) findRegisteredOrBuiltinCommandLocked(c *container, name string) Command {
 	name = stripBinDir(name)
 	for i := len(m.mu.commandRules) - 1; i >= 0; i-- {
 		if o := m.mu.commandRules[i]; o.name == name && o.selector.Matches(*c.ref, c.name) {
@@ -96,15 +96,15 @@ func (m *machine) findCommandLocked(c *container, name string) Command {
 func (p *Process) findCommand(name string) Command {
 	p.r.m.lockAndPublish()
 	defer p.r.m.unlockAndSignal()
-	return p.r.m.findCommandLocked(p.c, name)
+	return p.r.m.findRegisteredOrBuiltinCommandLocked(p.c, name)
 }
 
 // defaultDirs are the directories of every container, whatever its image.
 var defaultDirs = []string{"/bin", "/dev", "/etc", "/home", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr/local", "/var/lib", "/var/log"}
 
-// ensureContainerFilesClosedIfRemoved returns the file tree of a container, and creates a missing tree. If the
+// ensureContainerFiles returns the file tree of a container, and creates a missing tree. If the
 // container was removed, it closes the tree before it returns it.
-func (m *machine) ensureContainerFilesClosedIfRemoved(c *container) *files.Tree {
+func (m *machine) ensureContainerFiles(c *container) *files.Tree {
 	m.lockAndPublish()
 	defer m.unlockAndSignal()
 	used := c.ensureExtras()
@@ -140,7 +140,7 @@ func (r *Runtime) runProcessOnConsole(ctx, processCtx context.Context, c *contai
 	code := run(processCtx, &Process{
 		Pod: *c.ref, Container: c.name, Env: slices.Clone(c.spec.env), TTY: tty,
 		Stdin: con.Stdin, Stdout: con.Stdout, Stderr: con.Stderr, Resized: con.Resized,
-		r: r, c: c, files: r.m.ensureContainerFilesClosedIfRemoved(c), console: con,
+		r: r, c: c, files: r.m.ensureContainerFiles(c), console: con,
 	})
 	now := r.m.lockAndPublish()
 	over := c.removed || c.state(now) != runtime.StateRunning
