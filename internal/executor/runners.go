@@ -66,7 +66,7 @@ func (r *Runners) Go(f func()) {
 func (r *Runners) Close() {
 	r.mu.Lock()
 	r.mu.closed = true
-	parked := r.removeParkedLocked(len(r.mu.parked))
+	parked := r.removeFirstParkedLocked(len(r.mu.parked))
 	r.mu.Unlock()
 	closeWakeChannels(parked)
 }
@@ -155,7 +155,7 @@ func (r *Runners) addParked(wake chan struct{}) (parked bool) {
 // call, and sets the timer again if others are parked.
 func (r *Runners) endUnusedAndResetTimer() {
 	r.mu.Lock()
-	unused := r.removeParkedLocked(r.mu.unused)
+	unused := r.removeFirstParkedLocked(r.mu.unused)
 	r.mu.unused = len(r.mu.parked)
 	if r.mu.timer != nil {
 		r.mu.timer.Reset(parkTime)
@@ -164,9 +164,9 @@ func (r *Runners) endUnusedAndResetTimer() {
 	closeWakeChannels(unused)
 }
 
-// removeParkedLocked removes the n goroutines that were parked first and returns their wake channels. If no
+// removeFirstParkedLocked removes the n goroutines that were parked first and returns their wake channels. If no
 // parked goroutine is left, it stops the timer that calls endUnusedAndResetTimer.
-func (r *Runners) removeParkedLocked(n int) []chan struct{} {
+func (r *Runners) removeFirstParkedLocked(n int) []chan struct{} {
 	removed := append([]chan struct{}(nil), r.mu.parked[:n]...)
 	left := copy(r.mu.parked, r.mu.parked[n:])
 	clear(r.mu.parked[left:])

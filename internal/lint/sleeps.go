@@ -32,7 +32,7 @@ func functionsRunInBubbles(p *Package) map[string]bool {
 	names := map[string]bool{}
 	for _, f := range p.Files {
 		ast.Inspect(f.File, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && isSynctestCall(f, call) && len(call.Args) == 2 {
+			if call, ok := n.(*ast.CallExpr); ok && isSynctestTestCall(f, call) && len(call.Args) == 2 {
 				if id, ok := call.Args[1].(*ast.Ident); ok {
 					names[id.Name] = true
 				}
@@ -43,8 +43,8 @@ func functionsRunInBubbles(p *Package) map[string]bool {
 	return names
 }
 
-// isSynctestCall reports whether a call calls synctest.Test.
-func isSynctestCall(f *File, call *ast.CallExpr) bool {
+// isSynctestTestCall reports whether a call calls synctest.Test.
+func isSynctestTestCall(f *File, call *ast.CallExpr) bool {
 	pkg, name := f.resolveSelector(call.Fun)
 	return pkg == "testing/synctest" && name == "Test"
 }
@@ -53,7 +53,7 @@ func isSynctestCall(f *File, call *ast.CallExpr) bool {
 // nodes in them.
 func visitOutsideBubbles(f *File, fn *ast.FuncDecl, visit func(ast.Node)) {
 	ast.Inspect(fn, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && isSynctestCall(f, call) {
+		if call, ok := n.(*ast.CallExpr); ok && isSynctestTestCall(f, call) {
 			return false
 		}
 		if n != nil {

@@ -184,7 +184,7 @@ func podPathsInVersion(version string) (map[string]int, error) {
 			}
 		}
 	}
-	return all.fieldPaths("k8s.io/api/core/v1", "Pod")
+	return all.protobufNumbersByFieldPath("k8s.io/api/core/v1", "Pod")
 }
 
 // downloadModule downloads a module with the go command and returns its directory.

@@ -92,15 +92,15 @@ func typeName(e ast.Expr) string {
 	return ""
 }
 
-// fieldPaths returns the paths of all fields of a type with their protobuf numbers. The paths have the format
+// protobufNumbersByFieldPath returns the paths of all fields of a type with their protobuf numbers. The paths have the format
 // of podfields.Paths. It returns an error if the package has no such type.
-func (s packageTypes) fieldPaths(importPath, name string) (map[string]int, error) {
+func (s packageTypes) protobufNumbersByFieldPath(importPath, name string) (map[string]int, error) {
 	t, ok := s[importPath][name]
 	if !ok {
 		return nil, fmt.Errorf("%s has no type %s", importPath, name)
 	}
 	found := map[string]int{}
-	s.addExprPaths(found, t.expr, typeContext{importPath: importPath, imports: t.imports})
+	s.addFieldPathsOfTypeExpr(found, t.expr, typeContext{importPath: importPath, imports: t.imports})
 	return found, nil
 }
 
@@ -112,16 +112,16 @@ type typeContext struct {
 	ancestors  []string // the types around it, to detect recursion
 }
 
-// addExprPaths adds to found the path of each field that a type expression contains. For a pointer or a slice
+// addFieldPathsOfTypeExpr adds to found the path of each field that a type expression contains. For a pointer or a slice
 // these are the fields of its element type. For a named type it also adds the fields of the types of its fields,
 // and so on.
-func (s packageTypes) addExprPaths(found map[string]int, e ast.Expr, at typeContext) {
+func (s packageTypes) addFieldPathsOfTypeExpr(found map[string]int, e ast.Expr, at typeContext) {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		s.addExprPaths(found, e.X, at)
+		s.addFieldPathsOfTypeExpr(found, e.X, at)
 	case *ast.ArrayType:
 		at.path += "[]"
-		s.addExprPaths(found, e.Elt, at)
+		s.addFieldPathsOfTypeExpr(found, e.Elt, at)
 	case *ast.Ident:
 		s.addNamedTypePaths(found, at.importPath, e.Name, at)
 	case *ast.SelectorExpr:
@@ -141,7 +141,7 @@ func (s packageTypes) addNamedTypePaths(found map[string]int, importPath, name s
 	if !ok || t.hasUnmarshalJSON || slices.Contains(at.ancestors, full) {
 		return
 	}
-	s.addExprPaths(found, t.expr, typeContext{path: at.path, importPath: importPath, imports: t.imports, ancestors: append(slices.Clone(at.ancestors), full)})
+	s.addFieldPathsOfTypeExpr(found, t.expr, typeContext{path: at.path, importPath: importPath, imports: t.imports, ancestors: append(slices.Clone(at.ancestors), full)})
 }
 
 // addFieldPaths adds the path of a struct field, and the paths of the fields in its type, to found. It skips
@@ -165,7 +165,7 @@ func (s packageTypes) addFieldPaths(found map[string]int, f *ast.Field, at typeC
 	if name != "" {
 		found[at.path] = protobufNumber(tag)
 	}
-	s.addExprPaths(found, f.Type, at)
+	s.addFieldPathsOfTypeExpr(found, f.Type, at)
 }
 
 // protobufNumber returns the protobuf field number in a struct tag, or 0 if the tag has none.
