@@ -218,7 +218,7 @@ func (a *agent) replaceChangedSources(latest *options, changed []string) error {
 	next := a.options
 	next.manifests, next.filePeriod = latest.manifests, latest.filePeriod
 	next.manifestURL, next.urlHeader, next.urlPeriod = latest.manifestURL, latest.urlHeader, latest.urlPeriod
-	files, err := next.newFileSource(a.log)
+	files, err := next.newManifestOrExampleSource(a.log)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (a *agent) newPodSources() (map[string]source.Source, error) {
 	if a.pods != nil {
 		return all, nil
 	}
-	files, err := a.newFileSource(a.log)
+	files, err := a.newManifestOrExampleSource(a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +48,10 @@ func (a *agent) newPodSources() (map[string]source.Source, error) {
 	return all, nil
 }
 
-// newFileSource returns the source of manifest files. If the agent uses the embedded examples, the source reads
+// newManifestOrExampleSource returns the source of manifest files. If the agent uses the embedded examples, the source reads
 // those. Otherwise it reads the path of manifests. It returns nil without an error if there is no path either. It
 // returns an error if the configuration is invalid.
-func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
+func (o *options) newManifestOrExampleSource(log *slog.Logger) (source.Source, error) {
 	c := manifest.Config{Path: o.manifests, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.filePeriod, Report: problemLogger(log), Resolved: resolvedLogger(log)}
 	switch {
 	case o.usesEmbeddedExamples():
@@ -61,7 +61,7 @@ func (o *options) newFileSource(log *slog.Logger) (source.Source, error) {
 		return nil, nil
 	default:
 		var err error
-		if c.StateDir, err = o.sourceStateDir(); err != nil {
+		if c.StateDir, err = o.sourceStateDirPathOrEmpty(); err != nil {
 			return nil, err
 		}
 	}
@@ -78,15 +78,15 @@ func (o *options) newURLSource(log *slog.Logger) (source.Source, error) {
 		URL: o.manifestURL, Header: o.urlHeader, NodeName: o.nodeName, Objects: o.mayReferToObjects(), Strict: o.strict, Period: o.urlPeriod, Report: problemLogger(log), Resolved: resolvedLogger(log),
 	}
 	var err error
-	if c.StateDir, err = o.sourceStateDir(); err != nil {
+	if c.StateDir, err = o.sourceStateDirPathOrEmpty(); err != nil {
 		return nil, err
 	}
 	return manifest.NewURL(c)
 }
 
-// sourceStateDir returns the directory in which sources store valid manifests, or "" if no state directory is
+// sourceStateDirPathOrEmpty returns the directory in which sources store valid manifests, or "" if no state directory is
 // set.
-func (o *options) sourceStateDir() (string, error) {
+func (o *options) sourceStateDirPathOrEmpty() (string, error) {
 	if o.stateDir == "" {
 		return "", nil
 	}

@@ -31,7 +31,7 @@ func TestStrict(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, o.applyCommandLine(line))
 		var log strings.Builder
-		files, err := o.newFileSource(slog.New(slog.NewTextHandler(&log, nil)))
+		files, err := o.newManifestOrExampleSource(slog.New(slog.NewTextHandler(&log, nil)))
 		require.NoError(t, err)
 		snapshot, err := files.(*manifest.Source).Scan(t.Context())
 		require.NoError(t, err)

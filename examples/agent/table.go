@@ -67,7 +67,7 @@ func (t *rowPrinter) updatePod(state node.PodState) error {
 	uid, l := state.Pod.UID, podRowOf(state)
 	if state.Gone {
 		delete(t.shownRows, uid)
-		if t.showsName(l.name) {
+		if t.hasShownRowNamed(l.name) {
 			return nil // The pod that replaced it is in the table, so the name is not gone.
 		}
 		l.status = "Gone"
@@ -85,8 +85,8 @@ func (t *rowPrinter) updatePod(state node.PodState) error {
 	return t.printCells(t.rowCells(l, state.Pod))
 }
 
-// showsName reports whether a row of the table shows a pod of this name.
-func (t *rowPrinter) showsName(name string) bool {
+// hasShownRowNamed reports whether a row of the table shows a pod of this name.
+func (t *rowPrinter) hasShownRowNamed(name string) bool {
 	for _, l := range t.shownRows {
 		if l.name == name {
 			return true

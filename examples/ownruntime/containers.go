@@ -66,13 +66,13 @@ func (p *processes) StartContainer(_ context.Context, req runtime.StartContainer
 		return err
 	}
 	c.State, c.StartedAt = runtime.StateRunning, time.Now()
-	go p.waitForExitAndRecord(c)
+	go p.waitForExitAndKillGroup(c)
 	return nil
 }
 
-// waitForExitAndRecord waits until a process exits, kills the processes in its group, records the exit code,
+// waitForExitAndKillGroup waits until a process exits, kills the processes in its group, records the exit code,
 // and closes c.done.
-func (p *processes) waitForExitAndRecord(c *process) {
+func (p *processes) waitForExitAndKillGroup(c *process) {
 	_ = c.cmd.Wait() // The state has the exit code.
 	_ = signalProcessGroup(c.cmd, syscall.SIGKILL)
 	p.mu.Lock()
