@@ -123,9 +123,9 @@ func (f *Faults) countMatchesAndFindFirst(verb string, a callSubject) (first Rul
 }
 
 // countAndListOmitRules counts a match for each Omit rule that names this verb or none, and for which applies
-// returns true. It returns those of the counted rules whose Skip matches are over and whose Times are not used up.
-// It calls Hooks.Hit for each returned rule. applies reports whether the rule would omit something from the result
-// of the call.
+// returns true. From the counted rules it returns each rule whose Skip matches are over and whose Times are not
+// used up. It calls Hooks.Hit for each returned rule. applies reports whether the rule would omit something from
+// the result of the call.
 func (f *Faults) countAndListOmitRules(verb string, applies func(Rule) bool) []Rule {
 	f.mu.Lock()
 	var open []Rule

@@ -183,9 +183,10 @@ func (s *pass) findUnobservedSignals() {
 }
 
 // findActingThresholds returns the met thresholds whose grace period has passed and whose signal has a new
-// measurement. Hard thresholds come first, then the order is that of signalOrder. It stores for each met threshold
-// since when it is met. A threshold that has acted stays met until the signal has also recovered by the minimum
-// reclaim. If a signal has no usable measurement, its thresholds stay as in the previous decision and do not act.
+// measurement. Hard thresholds come first. Thresholds of the same kind follow signalOrder. It stores for each met
+// threshold since when it is met. A threshold that has acted stays met until the signal has also recovered by the
+// minimum reclaim. If a signal has no usable measurement, its thresholds stay as in the previous decision and do
+// not act.
 func (s *pass) findActingThresholds() (acting []Threshold) {
 	for _, t := range s.policy.Thresholds {
 		o, observed := s.freshObservation(t.Signal)

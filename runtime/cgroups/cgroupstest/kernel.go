@@ -39,8 +39,8 @@ var filesOnV2 = map[string]map[string]string{
 }
 
 // addFiles creates the missing files of a cgroup. On cgroup v1 the controller of its hierarchy decides which files
-// those are. On cgroup v2 they are the files of every cgroup and those of the controllers that the parent enables.
-// It creates files for swap only if Config.Swap is set. A file that exists does not change.
+// those are. On cgroup v2 every cgroup has the same basic files, and each controller that the parent enables adds
+// more. It creates files for swap only if Config.Swap is set. A file that exists does not change.
 func (d *Dir) addFiles(name string) {
 	files := d.groups[name].files
 	add := func(more map[string]string) {
