@@ -175,7 +175,7 @@ func (h *resourceHistory) checkContainers() {
 			if !h.wasAllocated(p.UID, c.Name, have) {
 				h.fault("container %s of %s has %v, which was never allocated: %v", c.Name, p.Name, have, h.allocated[p.UID])
 			}
-			if c.State == runtime.StateRunning && !have.within(pod) {
+			if c.State == runtime.StateRunning && !have.withinPod(pod) {
 				h.fault("container %s of %s has the limits %v, and its pod has %v", c.Name, p.Name, have.limits, pod)
 			}
 		}
@@ -225,7 +225,7 @@ func (h *resourceHistory) checkStart(id string) {
 			if len(list) > 0 && !have.within(most) {
 				h.fault("container %s of %s starts with the limits %v above the allocated %v", c.Name, p.Name, have.limits, most)
 			}
-			if pod := h.machine.podLimits(p.UID); !have.within(pod) {
+			if pod := h.machine.podLimits(p.UID); !have.withinPod(pod) {
 				h.fault("container %s of %s starts with the limits %v above the limits of its pod, %v", c.Name, p.Name, have.limits, pod)
 			}
 			h.checkMayStart(p.UID, "container "+c.Name)
@@ -251,7 +251,7 @@ func (h *resourceHistory) checkUpdate(req runtime.UpdateContainerRequest) {
 			if req.Resources.MemoryBytes == 0 {
 				next.memory = 0
 			}
-			if pod := h.machine.podLimits(p.UID); c.ID == req.ContainerID && !next.within(pod) {
+			if pod := h.machine.podLimits(p.UID); c.ID == req.ContainerID && !next.withinPod(pod) {
 				h.fault("container %s of %s gets the limits %v, and its pod has %v", c.Name, p.Name, next.limits, pod)
 			}
 		}

@@ -23,6 +23,18 @@ type limits struct{ quota, memory int64 }
 // within reports whether no limit is above the other one.
 func (l limits) within(other limits) bool { return l.quota <= other.quota && l.memory <= other.memory }
 
+// withinPod reports whether no limit is above the limit of the pod. A container without a limit has the limit of its
+// pod: the kernel accepts it, and it may run so until it is updated.
+func (l limits) withinPod(pod limits) bool {
+	own := func(limit, most int64) int64 {
+		if limit == math.MaxInt64 {
+			return most
+		}
+		return limit
+	}
+	return limits{own(l.quota, pod.quota), own(l.memory, pod.memory)}.within(pod)
+}
+
 // values are the kernel values of a container.
 type values struct {
 	shares int64

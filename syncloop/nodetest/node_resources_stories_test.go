@@ -1,6 +1,7 @@
 package nodetest_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -65,4 +66,14 @@ func TestNodeResourcesNoticesRejectedValue(t *testing.T) {
 	assert.Equal(t, []string{"at 0s: the kernel rejects a value: The cgroup of the pod cannot be set up: value rejected: cannot write 1"}, h.faultList)
 	assert.Equal(t, "cgroups: "+rejected, cgroups.ErrRejected.Error())
 	h.b.Stop()
+}
+
+// A container without a limit is within its pod. A container with a higher limit is not.
+func TestNodeResourcesAcceptsContainerWithoutLimit(t *testing.T) {
+	pod := limits{quota: 50_000, memory: 50 * mebi}
+	assert.True(t, limits{math.MaxInt64, math.MaxInt64}.withinPod(pod))
+	assert.True(t, limits{50_000, math.MaxInt64}.withinPod(pod))
+	assert.True(t, limits{math.MaxInt64, 50 * mebi}.withinPod(pod))
+	assert.False(t, limits{50_001, math.MaxInt64}.withinPod(pod))
+	assert.False(t, limits{math.MaxInt64, 51 * mebi}.withinPod(pod))
 }
