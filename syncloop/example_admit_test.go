@@ -98,3 +98,23 @@ func ExampleAdmitNames() {
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output: NameConflict - the name ns/web is taken by a pod of source "api"
 }
+
+func ExampleAdmitSysctls() {
+	handler, err := syncloop.AdmitSysctls([]string{"net.core.*"})
+	if err != nil {
+		panic(err)
+	}
+	pod := candidate("web", "api")
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "net.core.somaxconn", Value: "1024"}, {Name: "kernel.msgmax", Value: "65536"}}}
+	refused := handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: SysctlForbidden - forbidden sysctl: "kernel.msgmax" not allowlisted
+}
+
+func ExampleAdmitAppArmor() {
+	pod := candidate("web", "api")
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{AppArmorProfile: &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}}
+	refused := syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: AppArmor - Cannot enforce AppArmor: AppArmor is not enabled on the host
+}

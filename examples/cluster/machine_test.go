@@ -19,7 +19,9 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
 	"github.com/podkeel/podkeel/podworkers/podsync"
+	"github.com/podkeel/podkeel/syncloop"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
+	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // TestConfig_System: the node reports the boot ID and the capacity of the machine.
@@ -92,4 +94,19 @@ func TestConfig_Flags(t *testing.T) {
 	_, err = config.Node.Pods.Sources["file"].(*manifest.Source).Scan(t.Context())
 	require.NoError(t, err)
 	assert.Contains(t, logs.String(), "Sometimes")
+}
+
+// TestAllowedUnsafeSysctls: with a CRI runtime, a pod may set the safe sysctls and the sysctls of the flag.
+func TestAllowedUnsafeSysctls(t *testing.T) {
+	_, err := parse([]string{"--kubeconfig", "x", "--allowed-unsafe-sysctls", "net.core.*,vm.swappiness"})
+	require.ErrorContains(t, err, `the unsafe sysctl "vm.swappiness" belongs to no known namespace of a pod`)
+	for flag, want := range map[string]string{"": "SysctlForbidden", "net.core.*,kernel.msgmax": ""} {
+		o, err := parse([]string{"--kubeconfig", "x", "--allowed-unsafe-sysctls", flag})
+		require.NoError(t, err)
+		var c node.SchedulingConfig
+		require.NoError(t, o.configureAdmission(&c))
+		pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "net.core.somaxconn"}}}}}
+		assert.Equal(t, want, c.Admit[0].Admit(syncloop.PodAdmitAttributes{Pod: pod}).Reason, flag)
+		assert.Len(t, c.Admit, 2)
+	}
 }

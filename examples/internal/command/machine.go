@@ -15,6 +15,16 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
+// IsAppArmorEnabled reports whether the kernel enforces AppArmor profiles. sys is the mount point of sysfs, /sys. An error
+// counts as false.
+func IsAppArmorEnabled(sys string) bool {
+	if _, err := os.Stat(filepath.Join(sys, "kernel/security/apparmor")); err != nil {
+		return false
+	}
+	enabled, err := os.ReadFile(filepath.Join(sys, "module/apparmor/parameters/enabled"))
+	return err == nil && strings.HasPrefix(string(enabled), "Y")
+}
+
 // SystemInfo returns facts about the machine for the node status. A fact that cannot be read stays empty. The boot ID
 // shows that the machine has restarted.
 func SystemInfo() (info v1.NodeSystemInfo) {

@@ -23,3 +23,16 @@ func TestHugePages(t *testing.T) {
 	assert.Equal(t, map[string]string{"hugepages-1Gi": "0", "hugepages-2Mi": "6Mi"}, all)
 	assert.Empty(t, hugePagesIn(filepath.Join(dir, "none")))
 }
+
+func TestIsAppArmorEnabled(t *testing.T) {
+	for enabled, want := range map[string]bool{"Y\n": true, "N\n": false, "": false} {
+		sys := t.TempDir()
+		assert.False(t, IsAppArmorEnabled(sys))
+		parameters := filepath.Join(sys, "module/apparmor/parameters")
+		require.NoError(t, os.MkdirAll(parameters, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(parameters, "enabled"), []byte(enabled), 0o600))
+		assert.False(t, IsAppArmorEnabled(sys), "without its file system")
+		require.NoError(t, os.MkdirAll(filepath.Join(sys, "kernel/security/apparmor"), 0o755))
+		assert.Equal(t, want, IsAppArmorEnabled(sys), "%q", enabled)
+	}
+}
