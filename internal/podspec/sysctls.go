@@ -4,9 +4,13 @@ import "strings"
 
 // The namespaces of sysctls, as the kubelet spells them in messages.
 const (
-	SysctlIPC  = "IPC"
-	SysctlNet  = "Net"
-	SysctlUTS  = "UTS"
+	// SysctlIPC is the namespace of shared memory, semaphores and message queues.
+	SysctlIPC = "IPC"
+	// SysctlNet is the network namespace.
+	SysctlNet = "Net"
+	// SysctlUTS is the namespace of host and domain names.
+	SysctlUTS = "UTS"
+	// SysctlUser is the namespace of users and groups.
 	SysctlUser = "User"
 )
 
