@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,10 +73,10 @@ func TestRun_ForgetsAFinishedPod(t *testing.T) {
 					Manager: manager, Workers: workers, Status: status.New(status.Config{}), Runtime: observer, Sources: sources,
 				})
 				require.NoError(t, err)
-				cleanups := 0
+				var cleanups atomic.Int32
 				loop, err := syncloop.New(syncloop.Config{
 					Handler: handlers, Updates: sources, Desired: manager, Changes: observer,
-					Hooks: syncloop.Hooks{Cleanup: func(time.Duration, error) { cleanups++ }},
+					Hooks: syncloop.Hooks{Cleanup: func(time.Duration, error) { cleanups.Add(1) }},
 				})
 				require.NoError(t, err)
 				var parts sync.WaitGroup
@@ -90,9 +91,10 @@ func TestRun_ForgetsAFinishedPod(t *testing.T) {
 				assert.Equal(t, lifecycle.StageTerminated, workers.View("u1").Stage)
 				time.Sleep(4 * time.Second)
 				assert.False(t, workers.View("u1").Known, "housekeeping has removed the worker")
-				cleanups = 0
+				synctest.Wait()
+				cleanups.Store(0)
 				time.Sleep(time.Hour)
-				assert.Zero(t, cleanups, "an idle node needs no housekeeping")
+				assert.Zero(t, cleanups.Load(), "an idle node needs no housekeeping")
 				stop()
 				parts.Wait()
 			})
