@@ -38,13 +38,13 @@ func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
 	}
 	for _, v := range p.limitedVolumes {
 		for _, used := range p.Usage.Volumes {
-			if used.Name == v.name && sumFigures(used.Bytes) > v.limit.Value() {
+			if used.Name == v.name && sumFigures(used.Bytes) > valueSaturating(&v.limit) {
 				return CauseEmptyDirLimit, fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.name, v.limit.String())
 			}
 		}
 	}
 	parts := diskParts{layers: layout == OneFilesystem, logs: true, volumes: true}
-	if p.storageLimit != nil && addSaturating(p.diskUsage(parts, false), sumFigures(p.Usage.Other.Bytes)) > p.storageLimit.Value() {
+	if p.storageLimit != nil && addSaturating(p.diskUsage(parts, false), sumFigures(p.Usage.Other.Bytes)) > valueSaturating(p.storageLimit) {
 		return CausePodLimit, fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", p.storageLimit.String())
 	}
 	for _, c := range p.containers {
@@ -57,7 +57,7 @@ func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
 		if parts.layers {
 			bytes = addSaturating(bytes, sumFigures(used.Layer.Bytes))
 		}
-		if bytes > limit.Value() {
+		if bytes > valueSaturating(&limit) {
 			return CauseContainerLimit, fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())
 		}
 	}

@@ -27,6 +27,15 @@ func addSaturating(a, b int64) int64 {
 	return a + b
 }
 
+// valueSaturating returns a quantity, rounded up, and the largest int64 if it is larger. Quantity.Value returns 0 or any
+// other number then, so that a limit of 10E would be one of 0.
+func valueSaturating(q *resource.Quantity) int64 {
+	if q.CmpInt64(math.MaxInt64) >= 0 {
+		return math.MaxInt64
+	}
+	return q.Value()
+}
+
 // sumFigures returns the sum of the known figures. Unknown figures, which are nil, count as 0.
 func sumFigures(figures ...*uint64) (sum int64) {
 	for _, f := range figures {

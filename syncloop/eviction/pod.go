@@ -80,7 +80,7 @@ func NewPod(pod *v1.Pod) Pod {
 	requests := podresources.Requests(pod)
 	p := Pod{
 		pod: pod, isCritical: podspec.IsCritical(pod), localVolumes: map[string]bool{},
-		memoryRequest: requests.Memory().Value(), storageRequest: requests.StorageEphemeral().Value(), storageLimit: storageLimitOfPod(pod),
+		memoryRequest: valueSaturating(requests.Memory()), storageRequest: valueSaturating(requests.StorageEphemeral()), storageLimit: storageLimitOfPod(pod),
 	}
 	if pod.Spec.Priority != nil {
 		p.priority = *pod.Spec.Priority

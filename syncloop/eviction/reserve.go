@@ -16,7 +16,7 @@ func ReservedByThresholds(thresholds []Threshold, capacity v1.ResourceList) v1.R
 		if !counts || !declared || t.IsSoft() {
 			continue
 		}
-		all := available.Value()
+		all := valueSaturating(&available)
 		if amount := min(t.Value.Of(all), all); amount > 0 {
 			reserved[name] = *resource.NewQuantity(amount, resource.BinarySI)
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/internal/podspec"
 )
 
 // Amount is a number of bytes, inodes or processes, or a part of the capacity.
@@ -26,9 +28,12 @@ type Amount struct {
 func ParseAmount(text string) (Amount, error) {
 	number, isPercent := strings.CutSuffix(text, "%")
 	if !isPercent {
-		q, err := resource.ParseQuantity(text)
+		q, err := podspec.ParseQuantity(text)
 		if err != nil {
 			return Amount{}, fmt.Errorf("%q is no quantity and no percentage", text)
+		}
+		if q.CmpInt64(math.MaxInt64) > 0 {
+			return Amount{}, fmt.Errorf("%q is too large", text)
 		}
 		return Amount{Quantity: q}, nil
 	}
@@ -42,9 +47,12 @@ func ParseAmount(text string) (Amount, error) {
 // Of returns the amount for a signal with this capacity, rounded down.
 func (a Amount) Of(capacity int64) int64 {
 	if a.Percent == 0 {
-		return a.Quantity.Value()
+		return valueSaturating(&a.Quantity)
 	}
-	return int64(float64(capacity) * float64(a.Percent/100))
+	if amount := float64(capacity) * float64(a.Percent/100); amount < math.MaxInt64 {
+		return int64(amount)
+	}
+	return math.MaxInt64
 }
 
 // formatFor returns the amount for a signal with this capacity as the text of a quantity.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,12 +45,16 @@ type totalLimits struct {
 
 // totalValues returns the limits of all pods together: the capacity without the reserved resources. What eviction
 // thresholds keep free is not subtracted, because the limit would otherwise be reached before a threshold. A resource
-// without a capacity has no limit.
+// without a capacity has no limit, and neither has memory of which there is none or more than a machine can have: a limit of 0 would
+// kill all pods.
 func (c *Config) totalValues() cgroups.Values {
 	all := mergeResources(c.unreservedCapacity(), c.Scheduling.MachineCapacity)
 	var values cgroups.Values
 	if memory, ok := all[v1.ResourceMemory]; ok {
-		values.Memory = podresources.Finite(memory.Value())
+		values.Memory = podresources.Unlimited()
+		if memory.Sign() > 0 && memory.CmpInt64(math.MaxInt64) <= 0 {
+			values.Memory = podresources.Finite(memory.Value())
+		}
 	}
 	if _, ok := all[v1.ResourceCPU]; ok {
 		values.CPUShares = podresources.Finite(podresources.SharesFromMilliCPU(podresources.MilliCPU(all)))

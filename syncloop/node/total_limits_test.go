@@ -67,3 +67,23 @@ func TestNode_CG19_CG20_Events(t *testing.T) {
 		assert.Equal(t, []cgroups.Values{want}, slices.Compact(groups.written))
 	})
 }
+
+// TestNode_CG19_NoLimitOfZero: without allocatable memory, and with more than a number can hold, the pods have no limit of
+// memory together. A limit of 0 would kill them.
+func TestNode_CG19_NoLimitOfZero(t *testing.T) {
+	for _, memoryText := range []string{"10E", "0", "1e30"} {
+		synctest.Test(t, func(t *testing.T) {
+			groups := &failingTotals{}
+			run(t, node.Config{
+				Runtime:    memory.New(memory.Config{}),
+				Cgroups:    node.CgroupsConfig{PodCgroups: groups, EnforceAllocatable: true},
+				Scheduling: node.SchedulingConfig{Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memoryText)}},
+			})
+			time.Sleep(time.Second)
+			synctest.Wait()
+			groups.mu.Lock()
+			defer groups.mu.Unlock()
+			assert.Equal(t, []cgroups.Values{{Memory: podresources.Unlimited()}}, groups.written, memoryText)
+		})
+	}
+}

@@ -99,7 +99,7 @@ func (r *Reserved) Configure(c *node.Config, root string) error {
 	var faults []error
 	if hasPIDs {
 		most, err := maxPIDs()
-		if c.Cgroups.MaxTotalPIDs = most - pids.Value(); err == nil && c.Cgroups.MaxTotalPIDs <= 0 {
+		if c.Cgroups.MaxTotalPIDs = most - pids.Value(); err == nil && pids.CmpInt64(most) >= 0 {
 			err = exceedsCapacity(resourcePIDs, pids, *resource.NewQuantity(most, resource.DecimalSI))
 		}
 		faults = append(faults, err)

@@ -63,6 +63,8 @@ func TestReserved_PIDs(t *testing.T) {
 	assert.Empty(t, c.Scheduling.Reserved)
 	require.NoError(t, r.SetKube("pid=1000000000000"))
 	assert.ErrorContains(t, r.Configure(&c, t.TempDir()), "pid of 1T is more than the capacity of ")
+	require.NoError(t, r.SetKube("pid=10E"), "more than an int64 can hold")
+	require.ErrorContains(t, r.Configure(&c, t.TempDir()), "is more than the capacity")
 }
 
 // TestReserved_Faults: each fault names the resource.

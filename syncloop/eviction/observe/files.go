@@ -53,7 +53,7 @@ func LogDirectory(root string) func(pod *v1.Pod, container string) string {
 	}
 }
 
-// Files measures the local storage of pods. It measures a pod at most once in MaxAge, as a kubelet does. Its methods
+// Files measures the local storage of pods. It measures a pod at most once in MaxAge, as a kubelet does, also after an error. Its methods
 // may be called concurrently.
 type Files struct {
 	config FilesConfig
@@ -67,6 +67,7 @@ type Files struct {
 type measurement struct {
 	at      time.Time
 	storage eviction.Storage
+	err     error // a pod with too many files is not walked in each pass either
 }
 
 // NewFiles returns Files. It reads nothing.
@@ -92,16 +93,16 @@ func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage,
 	}
 	f.mu.Unlock()
 	if ok && now.Sub(known.at) < MaxAge {
-		return known.storage, nil
+		return known.storage, known.err
 	}
 	storage, err := f.measureStorage(ctx, pod)
 	if err != nil {
-		return eviction.Storage{}, err
+		storage = eviction.Storage{}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.mu.measured[pod.UID] = measurement{now, storage}
-	return storage, nil
+	f.mu.measured[pod.UID] = measurement{now, storage, err}
+	return storage, err
 }
 
 // measureStorage reads the directories of a pod.

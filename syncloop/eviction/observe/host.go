@@ -22,7 +22,8 @@ type HostConfig struct {
 	// NodeDirectory is a directory on the file system with volumes and logs.
 	NodeDirectory string
 	// ImageDirectory returns a directory on the file system with images, and an empty text while it is not known. Nil
-	// and unknown: images share the file system of NodeDirectory. It is called in each pass until it has returned a
+	// and unknown: images share the file system of NodeDirectory. After an error the signals of that file system are not
+	// measured, because the thresholds of images could be met on another file system. It is called in each pass until it has returned a
 	// directory.
 	ImageDirectory func(ctx context.Context) (string, error)
 	// Proc is the directory of procfs. Empty is /proc.
@@ -65,14 +66,17 @@ func (h *Host) ReadSignals(ctx context.Context) (eviction.Observations, error) {
 	} else {
 		add(eviction.PIDAvailable, available, capacity)
 	}
-	imageDirectory, err := h.findImageDirectory(ctx)
-	faults = append(faults, err)
+	imageDirectory, imageErr := h.findImageDirectory(ctx)
+	faults = append(faults, imageErr)
 	nodeDisk, err := readDisk(h.config.NodeDirectory)
 	if err != nil {
 		return o, errors.Join(append(faults, err)...)
 	}
 	add(eviction.NodeFsAvailable, nodeDisk.free, nodeDisk.capacity)
 	add(eviction.NodeFsInodesFree, nodeDisk.freeInodes, nodeDisk.inodes)
+	if imageErr != nil {
+		return o, errors.Join(faults...)
+	}
 	imageDisk := nodeDisk
 	if imageDirectory != "" {
 		if imageDisk, err = readDisk(imageDirectory); err != nil {

@@ -69,6 +69,9 @@ func TestHost_DedicatedImages(t *testing.T) {
 	require.ErrorContains(t, err, "not connected")
 	assert.Equal(t, eviction.OneFilesystem, o.Layout)
 	assert.Contains(t, o.Signals, eviction.MemoryAvailable)
+	assert.Contains(t, o.Signals, eviction.NodeFsAvailable)
+	assert.NotContains(t, o.Signals, eviction.ImageFsAvailable, "another file system would meet the threshold of images")
+	assert.NotContains(t, o.Signals, eviction.ImageFsInodesFree)
 	answer = "/proc"
 	for range 2 {
 		o, err = h.ReadSignals(t.Context())
@@ -144,4 +147,24 @@ func TestFiles_ReadStorage(t *testing.T) {
 	cancel()
 	_, err = observe.NewFiles(observe.FilesConfig{LogDirectory: func(*v1.Pod, string) string { return logs }}).ReadStorage(ctx, pod)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestFiles_ErrorIsKept: a pod that could not be measured is not walked again in the next pass.
+func TestFiles_ErrorIsKept(t *testing.T) {
+	logs := t.TempDir()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(100, 0))
+	f := observe.NewFiles(observe.FilesConfig{LogDirectory: func(*v1.Pod, string) string { return logs }, Clock: clock})
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "a"}}
+	pod.Spec.Containers = []v1.Container{{Name: "main"}}
+	timedOut, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		_, err := f.ReadStorage(timedOut, pod)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	_, err := f.ReadStorage(t.Context(), pod)
+	require.ErrorIs(t, err, context.Canceled, "within a minute")
+	clock.SetTime(time.Unix(160, 0))
+	_, err = f.ReadStorage(t.Context(), pod)
+	require.NoError(t, err)
 }

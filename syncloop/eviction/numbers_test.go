@@ -1,0 +1,43 @@
+package eviction_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/podkeel/podkeel/syncloop/eviction"
+)
+
+// TestParseAmount_TooLarge: an amount that takes minutes to parse or that no number can hold is an error. Of never
+// overflows.
+func TestParseAmount_TooLarge(t *testing.T) {
+	for _, text := range []string{"1e-999999999", "1e999999999", "10E", "1e30", "9999999999999999999999999"} {
+		_, err := eviction.ParseAmount(text)
+		require.Error(t, err, text)
+	}
+	a, err := eviction.ParseAmount("1e30%")
+	require.NoError(t, err)
+	assert.EqualValues(t, math.MaxInt64, a.Of(1<<40))
+	assert.EqualValues(t, math.MaxInt64, eviction.Amount{Quantity: resource.MustParse("10E")}.Of(1))
+}
+
+// TestDecide_HugeLocalLimits: a pod whose limits of local storage exceed the largest int64 is not evicted.
+func TestDecide_HugeLocalLimits(t *testing.T) {
+	huge := resource.MustParse("10E")
+	pod := &v1.Pod{}
+	pod.UID = "a"
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceEphemeralStorage: huge}}}}
+	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: &huge}}}}
+	p := eviction.NewPod(pod)
+	used := eviction.DiskUsage{Bytes: new(uint64(4096))}
+	p.Usage = eviction.Usage{
+		Measured: true, Containers: []eviction.ContainerUsage{{Name: "main", Logs: used}},
+		Volumes: []eviction.VolumeUsage{{Name: "data", DiskUsage: used}},
+	}
+	assert.Empty(t, eviction.Policy{}.Decide(eviction.History{}, eviction.Observations{}, []eviction.Pod{p}, time.Unix(1, 0)).Victims)
+}
