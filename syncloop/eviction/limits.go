@@ -33,7 +33,7 @@ func (s *pass) evictPodsOverLocalLimits() (foundAny bool) {
 // pod exceeds none or its usage was not measured. Writable layers count only if they share the file system of
 // the node. (EV-28)
 func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
-	if !p.Usage.Measured {
+	if !p.Usage.Measured || p.Usage.StorageUnknown {
 		return "", ""
 	}
 	for _, v := range p.limitedVolumes {

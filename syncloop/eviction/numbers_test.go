@@ -41,3 +41,20 @@ func TestDecide_HugeLocalLimits(t *testing.T) {
 	}
 	assert.Empty(t, eviction.Policy{}.Decide(eviction.History{}, eviction.Observations{}, []eviction.Pod{p}, time.Unix(1, 0)).Victims)
 }
+
+// TestRank_StorageUnknown: a pod whose files take too long to count is not the first victim of scarce memory, but of a full
+// disk.
+func TestRank_StorageUnknown(t *testing.T) {
+	of := func(name string, unknown bool, priority int32, bytes uint64) eviction.Pod {
+		pod := &v1.Pod{}
+		pod.Name, pod.Spec.Priority = name, &priority
+		p := eviction.NewPod(pod)
+		p.Usage = eviction.Usage{Measured: true, StorageUnknown: unknown, MemoryBytes: &bytes}
+		return p
+	}
+	pods := []eviction.Pod{of("important", true, 1000, 1), of("hungry", false, 0, 1000)}
+	assert.Equal(t, []int{1, 0}, eviction.Rank(eviction.MemoryAvailable, eviction.OneFilesystem, pods))
+	assert.Equal(t, []int{1, 0}, eviction.Rank(eviction.PIDAvailable, eviction.OneFilesystem, pods))
+	assert.Equal(t, []int{0, 1}, eviction.Rank(eviction.NodeFsAvailable, eviction.OneFilesystem, pods))
+	assert.Equal(t, []int{0, 1}, eviction.Rank(eviction.NodeFsInodesFree, eviction.OneFilesystem, pods))
+}

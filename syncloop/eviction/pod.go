@@ -44,6 +44,9 @@ type limitedVolume struct {
 type Usage struct {
 	// Measured is false if the usage of the pod could not be measured. Such a pod is evicted before all others.
 	Measured bool
+	// StorageUnknown: the local storage of the pod could not be measured, and the other figures could. For a signal about
+	// a disk the pod counts as one that is not measured, and it exceeds no limit of local storage.
+	StorageUnknown bool
 	// MemoryBytes is the working set of the pod.
 	MemoryBytes *uint64
 	// Processes is the number of processes of the pod.

@@ -56,6 +56,9 @@ func (r rank) compareByEvictionOrder(other rank) int {
 func evictionRank(s Signal, layout Layout, p *Pod) rank {
 	r := rank{priority: p.priority, unknown: !p.Usage.Measured}
 	resource := s.Resource()
+	if s.Condition() == v1.NodeDiskPressure && p.Usage.StorageUnknown {
+		r.unknown = true
+	}
 	if resource == ResourcePIDs {
 		r.excess = sumFigures(p.Usage.Processes)
 		return r

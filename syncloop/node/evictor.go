@@ -56,7 +56,7 @@ func (n *Node) runMemoryNotifier(ctx context.Context) error {
 // StorageReader measures the local storage of pods.
 type StorageReader interface {
 	// ReadStorage measures the volumes, logs and other files of a pod. It is called concurrently for different pods.
-	// After an error the usage of the pod is unknown.
+	// After an error the local storage of the pod is unknown, and its memory and processes still count.
 	ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error)
 }
 
@@ -179,13 +179,18 @@ func (e evictablePods) ReadUsage(ctx context.Context, pod *v1.Pod) (eviction.Usa
 	if err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return eviction.Usage{}, err
 	}
-	var storage eviction.Storage
-	if s := e.node.config.Eviction.Storage; s != nil {
-		if storage, err = s.ReadStorage(ctx, pod); err != nil {
-			return eviction.Usage{}, err
-		}
+	s := e.node.config.Eviction.Storage
+	if s == nil {
+		return eviction.UsageOf(stats, eviction.Storage{}), nil
 	}
-	return eviction.UsageOf(stats, storage), nil
+	storage, err := s.ReadStorage(ctx, pod)
+	if err != nil {
+		e.node.config.Log.Debug("the local storage of a pod could not be measured", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
+		storage = eviction.Storage{}
+	}
+	usage := eviction.UsageOf(stats, storage)
+	usage.StorageUnknown = err != nil
+	return usage, nil
 }
 
 // Evict evicts a pod as Node.Evict does. A terminating pod that is no longer desired only gets the shorter grace

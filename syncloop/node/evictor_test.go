@@ -197,3 +197,39 @@ func TestNode_Eviction_OffByDefault(t *testing.T) {
 		assert.Nil(t, n.Health().Pressure)
 	})
 }
+
+// unknownStorage cannot measure the pod "important".
+type unknownStorage struct{}
+
+func (unknownStorage) ReadStorage(_ context.Context, p *v1.Pod) (eviction.Storage, error) {
+	if p.Name == "important" {
+		return eviction.Storage{}, context.DeadlineExceeded
+	}
+	return eviction.Storage{}, nil
+}
+
+// TestNode_StorageUnknown: scarce memory evicts the pod with the lower priority first, although the files of the other pod
+// cannot be counted.
+func TestNode_StorageUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals := newLowMemory(true)
+		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, signals)}
+		c.Eviction.Storage = unknownStorage{}
+		n := run(t, c)
+		for name, priority := range map[string]int32{"important": 1000, "other": 0} {
+			p := pod(name, "serve")
+			p.Spec.Priority = &priority
+			assert.NoError(t, n.Apply(p))
+		}
+		time.Sleep(5 * time.Second)
+		signals.enough.Store(false)
+		time.Sleep(6 * time.Second)
+		signals.enough.Store(true)
+		synctest.Wait()
+		phases := map[string]v1.PodPhase{}
+		for _, p := range n.Pods() {
+			phases[p.Name] = p.Status.Phase
+		}
+		assert.Equal(t, map[string]v1.PodPhase{"important": v1.PodRunning, "other": v1.PodFailed}, phases)
+	})
+}
