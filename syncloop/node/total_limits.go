@@ -59,6 +59,7 @@ func (c *Config) totalValues() cgroups.Values {
 	if _, ok := all[v1.ResourceCPU]; ok {
 		values.CPUShares = podresources.Finite(podresources.SharesFromMilliCPU(podresources.MilliCPU(all)))
 	}
+	values.PIDs = podresources.Unlimited() // An earlier process may have left a limit.
 	if c.Cgroups.MaxTotalPIDs > 0 {
 		values.PIDs = podresources.Finite(c.Cgroups.MaxTotalPIDs)
 	}

@@ -83,7 +83,7 @@ func TestNode_CG19_NoLimitOfZero(t *testing.T) {
 			synctest.Wait()
 			groups.mu.Lock()
 			defer groups.mu.Unlock()
-			assert.Equal(t, []cgroups.Values{{Memory: podresources.Unlimited()}}, groups.written, memoryText)
+			assert.Equal(t, []cgroups.Values{{Memory: podresources.Unlimited(), PIDs: podresources.Unlimited()}}, groups.written, memoryText)
 		})
 	}
 }
