@@ -53,6 +53,9 @@ func (h HostFiles) readMembers(dir string) (pids []int, err error) {
 		}
 		defer f.Close()
 		text, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
+		if len(text) == maxFileBytes { // The last ID may be cut, and would be the one of a foreign process.
+			text = text[:bytes.LastIndexByte(text, '\n')+1]
+		}
 		pids = parsePIDs(text)
 		return err
 	})

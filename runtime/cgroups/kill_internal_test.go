@@ -1,14 +1,17 @@
 package cgroups
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // fakeProcess records its signals and its release.
@@ -114,3 +117,16 @@ type funcProcess struct{ signal, release func() }
 
 func (p funcProcess) Signal(os.Signal) error { p.signal(); return nil }
 func (p funcProcess) Release() error         { p.release(); return nil }
+
+// TestHostFiles_ReadMembers_Cut: of a list of processes that is too long, the last ID is left out if it may be cut. Its
+// beginning is the ID of a foreign process.
+func TestHostFiles_ReadMembers_Cut(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "pod"), 0o750))
+	list := bytes.Repeat([]byte("1234567\n"), maxFileBytes/8-1)
+	list = append(list, "765432\n1234567\n"...)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "pod", processesFile), list, 0o600))
+	pids, err := NewHostFiles(dir).readMembers("/pod")
+	require.NoError(t, err)
+	assert.Equal(t, []int{maxFileBytes / 8, 765432}, []int{len(pids), pids[len(pids)-1]}) // The whole list would be a long message.
+}
