@@ -27,8 +27,8 @@ func addSaturating(a, b int64) int64 {
 	return a + b
 }
 
-// valueSaturating returns a quantity, rounded up, and the largest int64 if it is larger. Quantity.Value returns 0 or any
-// other number then, so that a limit of 10E would be one of 0.
+// valueSaturating returns a quantity, rounded up. For a quantity above an int64 it returns the largest int64, because
+// Quantity.Value returns 0 or another number for it: a limit of 10E would count as 0.
 func valueSaturating(q *resource.Quantity) int64 {
 	if q.CmpInt64(math.MaxInt64) >= 0 {
 		return math.MaxInt64

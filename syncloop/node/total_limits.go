@@ -45,8 +45,8 @@ type totalLimits struct {
 
 // totalValues returns the limits of all pods together: the capacity without the reserved resources. What eviction
 // thresholds keep free is not subtracted, because the limit would otherwise be reached before a threshold. A resource
-// without a capacity has no limit, and neither has memory of which there is none or more than a machine can have: a limit of 0 would
-// kill all pods.
+// without a capacity has no limit. A capacity of memory that is not positive, or above an int64, gives no limit either:
+// a limit of 0 would kill all pods.
 func (c *Config) totalValues() cgroups.Values {
 	all := mergeResources(c.unreservedCapacity(), c.Scheduling.MachineCapacity)
 	var values cgroups.Values

@@ -53,8 +53,8 @@ func LogDirectory(root string) func(pod *v1.Pod, container string) string {
 	}
 }
 
-// Files measures the local storage of pods. It measures a pod at most once in MaxAge, as a kubelet does, also after an error. Its methods
-// may be called concurrently.
+// Files measures the local storage of pods. It measures a pod at most once in MaxAge, as a kubelet does, also after an
+// error. Its methods may be called concurrently.
 type Files struct {
 	config FilesConfig
 	mu     struct {
@@ -67,7 +67,7 @@ type Files struct {
 type measurement struct {
 	at      time.Time
 	storage eviction.Storage
-	err     error // a pod with too many files is not walked in each pass either
+	err     error // stored too, so that a pod with too many files is not walked in each pass
 }
 
 // NewFiles returns Files. It reads nothing.

@@ -22,9 +22,9 @@ type HostConfig struct {
 	// NodeDirectory is a directory on the file system with volumes and logs.
 	NodeDirectory string
 	// ImageDirectory returns a directory on the file system with images, and an empty text while it is not known. Nil
-	// and unknown: images share the file system of NodeDirectory. After an error the signals of that file system are not
-	// measured, because the thresholds of images could be met on another file system. It is called in each pass until it has returned a
-	// directory.
+	// and unknown: images share the file system of NodeDirectory. After an error the signals of the image file system
+	// are not measured, because their thresholds could be met by another file system. It is called in each pass until
+	// it has returned a directory.
 	ImageDirectory func(ctx context.Context) (string, error)
 	// Proc is the directory of procfs. Empty is /proc.
 	Proc string
