@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ func TestEviction_EV27(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	families(t, func(t *testing.T, c *e2e.Containerd, a *e2e.Agent) {
 		s := newScene(t, c, a)
+		t.Cleanup(func() { _ = os.Remove(kubeconfig) }) // The agent of the next family writes its own.
 		client := newAPIClient(s, kubeconfig)
 		others := []string{"other-0", "other-1", "other-2"}
 		ids := map[string]string{}

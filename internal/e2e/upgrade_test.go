@@ -352,8 +352,8 @@ func (u *upgrade) logs(pods map[string]*v1.Pod) map[string]string {
 
 // shown is the status of a pod, line by line, without what a restarted agent cannot know: when a
 // condition changed, and to the second when an earlier agent first saw the pod (for the new agent
-// that is the creation of its sandbox). The reason of PodReadyToStartContainers is new since the
-// commit that the test upgrades from.
+// that is the creation of its sandbox). New since the commit that the test upgrades from are the reason of
+// PodReadyToStartContainers, and empty resources of containers without requests and limits.
 func shown(t *testing.T, p *v1.Pod) []string {
 	t.Helper()
 	status := p.Status.DeepCopy()
@@ -362,6 +362,13 @@ func shown(t *testing.T, p *v1.Pod) []string {
 		c.LastTransitionTime, c.LastProbeTime = metav1.Time{}, metav1.Time{}
 		if c.Type == v1.PodReadyToStartContainers {
 			c.Reason, c.Message = "", ""
+		}
+	}
+	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range statuses {
+			if r := statuses[i].Resources; r != nil && len(r.Requests)+len(r.Limits)+len(r.Claims) == 0 {
+				statuses[i].Resources = nil
+			}
 		}
 	}
 	require.NotNil(t, status.StartTime)
