@@ -51,16 +51,14 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		h.config.Manager.AddPod(ordered[i])
 	}
 	var mirrors []*v1.Pod
-	for i, pod := range ordered {
+	for _, pod := range ordered {
 		if podmanager.IsMirrorPod(pod) {
 			mirrors = append(mirrors, pod)
 			continue
 		}
 		a.addPod(pod)
-		if !allocation.SameResources(pod, desired[i]) {
-			a.requestResize(pod, desired[i], pendingSince(pod, h.config.Clock.Now()))
-		}
 	}
+	a.countUndecidedAndRequestResizes(ordered, desired)
 	h.forEachPodMarkPanicked(mirrors, h.updateStaticPodOfMirror)
 }
 
@@ -69,6 +67,25 @@ type addition struct {
 	*Handlers
 	running     map[types.UID]bool // by UID: the pods that run
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
+}
+
+// countUndecidedAndRequestResizes counts the added pods of an earlier agent that do not run, and then requests the
+// resizes of all added pods. While addPods admits the pods of one call, a job that has ended must not count against
+// them. Afterwards each pod counts until its first sync, because otherwise the resize of another pod could take its
+// resources, and a resize of the pod itself would find no record. ordered are the stored pods, and desired the same pods
+// with the resources of the sources.
+func (a *addition) countUndecidedAndRequestResizes(ordered, desired []*v1.Pod) {
+	for _, pod := range ordered {
+		if r := a.ensureRecord(pod.UID); r.undecided && !podmanager.IsMirrorPod(pod) {
+			r.undecided = false
+			a.updatePodAllocation(pod.UID)
+		}
+	}
+	for i, pod := range ordered {
+		if !podmanager.IsMirrorPod(pod) && !allocation.SameResources(pod, desired[i]) {
+			a.requestResize(pod, desired[i], pendingSince(pod, a.config.Clock.Now()))
+		}
+	}
 }
 
 // withAllocatedResourcesIfRunning returns a pod that an earlier agent has started with the resources that this

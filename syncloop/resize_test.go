@@ -216,6 +216,30 @@ func TestHandlers_RZ14_ResizeAfterRestart(t *testing.T) {
 	assert.Equal(t, "2", w.stored("d"), "a pod that does not run is admitted with the desired resources")
 }
 
+// TestHandlers_RZ14_StoppedPodAfterRestart: a pod of an earlier agent that does not run counts with its saved resources
+// once it is added. Its resize is decided, and the resize of another pod cannot take its resources.
+func TestHandlers_RZ14_StoppedPodAfterRestart(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		savedA, wanted string
+		a, b           string
+	}{
+		{"its own resize", "1", "2", "2 PodResizeInProgress  generation 9", "2 PodResizeInProgress  generation 9"},
+		{"the resize of another pod", "3", "3", "3", "1 PodResizePending Deferred generation 9"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newResizeHarness(t)
+			w.saved["a"], w.saved["b"] = c.savedA, "1"
+			for uid, state := range map[types.UID]runtime.State{"a": runtime.StateExited, "b": runtime.StateRunning} {
+				w.running = append(w.running, runtime.Pod{UID: uid, Name: string(uid), Namespace: "ns", Containers: []runtime.Container{{ID: string(uid), Name: "c", State: state}}})
+			}
+			w.add(withGeneration(podWithCPU(t, "a", c.wanted), 9), withGeneration(podWithCPU(t, "b", "2"), 9))
+			w.handlers.HandleWaiting(t.Context())
+			assert.Equal(t, []string{c.a, c.b}, []string{w.stored("a"), w.stored("b")})
+		})
+	}
+}
+
 // TestHandlers_ResizeOfUnstartedPod: a rejected pod has no resize request, and a deleted pod keeps its resources
 // without one.
 func TestHandlers_ResizeOfUnstartedPod(t *testing.T) {
