@@ -2,6 +2,7 @@ package nodetest_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"path"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/podmanager/podresources"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cgroups"
@@ -98,7 +100,8 @@ func parseLimit(text string) int64 {
 }
 
 // updateContainerCgroups updates the cgroups of the containers with updateQuotas. On cgroup v1 it also sets the memory
-// that each pod uses, which the kernel compares with a new limit.
+// that each pod uses, which the kernel compares with a new limit. A pod uses at most its limit, because the kernel
+// reclaims memory or kills a process at the limit.
 func (m *resourceMachine) updateContainerCgroups() {
 	m.updateQuotas()
 	if m.mode == "v2" {
@@ -106,7 +109,13 @@ func (m *resourceMachine) updateContainerCgroups() {
 	}
 	for _, p := range m.history.snapshot {
 		if dir := m.podDirs[p.UID]; dir != "" {
-			m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(m.history.memoryInUse(p.UID), 10))
+			inUse, err := m.history.memoryInUse(p.UID)
+			if errors.Is(err, executor.ErrCrashed) { // The process that calls Ensure crashes during the call to the machine.
+				return
+			}
+			require.NoError(m.history.t, err)
+			inUse = min(inUse, m.podLimits(p.UID).memory)
+			m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(inUse, 10))
 		}
 	}
 }
@@ -170,11 +179,11 @@ type managerOfMachine struct {
 	machine *resourceMachine
 }
 
-// Ensure updates the quotas of the containers first: in the present step a container may have exited, or the runtime
+// Ensure updates the cgroups of the containers first: in the present step a container may have exited, or the runtime
 // may have updated it.
 func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
 	m.machine.history.snapshot = m.machine.history.b.Machine().Snapshot()
-	m.machine.updateQuotas()
+	m.machine.updateContainerCgroups()
 	return m.Manager.Ensure(uid, values, generation)
 }
 

@@ -243,7 +243,9 @@ func (h *resourceHistory) checkFinalPod(p *v1.Pod, all []*v1.Pod) {
 	isRefused := inProgress != nil && strings.Contains(inProgress.Message, "cannot decrease memory limits")
 	pod := podresources.ValuesForPod(p, podresources.Policy{})
 	wantPod := limits{finiteOrMax(pod.CPUQuota), finiteOrMax(pod.Memory)}
-	isInUse := h.machine.mode != "v2" && h.memoryInUse(p.UID) > wantPod.memory // Cgroup v1 refuses the limit of the pod.
+	inUse, err := h.memoryInUse(p.UID)
+	assert.NoError(h.t, err)
+	isInUse := h.machine.mode != "v2" && inUse > wantPod.memory // Cgroup v1 refuses the limit of the pod.
 	assert.True(h.t, inProgress == nil || isRefused || isInUse, "pod %s: %v", p.Name, inProgress)
 	want := valuesOfPod(p)
 	if !isRefused {
