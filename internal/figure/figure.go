@@ -48,7 +48,7 @@ func (p *Figure) DrawBox(x, y, width, height int, fill, edge string) {
 
 // DrawText draws one line of text. attributes are further attributes of the SVG element, such as the size.
 func (p *Figure) DrawText(x, y int, colour, text, attributes string) {
-	fmt.Fprintf(&p.body, "<text x=\"%d\" y=\"%d\" fill=\"%s\" %s>%s</text>\n", x, y, colour, attributes, escape(text))
+	fmt.Fprintf(&p.body, "<text x=\"%d\" y=\"%d\" fill=\"%s\" %s>%s</text>\n", x, y, colour, attributes, escapeXML(text))
 }
 
 // DrawArrow draws a line through the points, with a head at the last one.
@@ -72,7 +72,7 @@ func (p *Figure) String() string {
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0L8 4L0 8z" fill="%s"/></marker></defs>
 <rect x="0.5" y="0.5" width="%d" height="%d" rx="8" fill="%s" stroke="%s"/>
 %s</svg>
-`, p.width, p.height, p.width, p.height, sans, escape(p.title), Dim, p.width-1, p.height-1, p.back, border, p.body.String())
+`, p.width, p.height, p.width, p.height, sans, escapeXML(p.title), Dim, p.width-1, p.height-1, p.back, border, p.body.String())
 }
 
 // AssertFile fails the test unless the file has this figure. With the test flag -rewrite it writes the file first. The
@@ -93,8 +93,8 @@ func AssertFile(t *testing.T, file string, p *Figure) {
 	}
 }
 
-// escape returns text for the content of an XML element.
-func escape(text string) string {
+// escapeXML returns text for the content of an XML element.
+func escapeXML(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // A strings.Builder returns no error.
 	return b.String()

@@ -57,7 +57,7 @@ func (p *podSync) updateContainersUntilError(ctx context.Context, steps []plan.S
 			message = plain.Text(err.Error())
 			identity := message
 			if isMemoryInUse {
-				identity = kind.identity()
+				identity = kind.textWithoutUsage()
 			}
 			p.recordResizeErrorIfNew(step.Name, identity, "%s", podstatus.ResizeEventMessage(podstatus.EventResizeError, p.pod, p.pod.Generation, message))
 		} else {
@@ -103,9 +103,11 @@ func (e *memoryInUseError) Error() string {
 // Unwrap returns errMemoryInUse.
 func (e *memoryInUseError) Unwrap() error { return errMemoryInUse }
 
-// identity returns a text that differs if another limit is refused. The usage is not in it, because it changes all
+// textWithoutUsage returns a text that differs if another limit is refused. The usage is not in it, because it changes all
 // the time.
-func (e *memoryInUseError) identity() string { return fmt.Sprintf("%v: %d", errMemoryInUse, e.limit) }
+func (e *memoryInUseError) textWithoutUsage() string {
+	return fmt.Sprintf("%v: %d", errMemoryInUse, e.limit)
+}
 
 // checkMemoryBelowLimit returns an error if a step decreases the memory limit of a container below the memory that
 // the container uses. It returns nil for other steps and if the runtime does not measure the memory.
@@ -143,7 +145,7 @@ type resizeErrorEvent struct {
 }
 
 // recordResizeErrorIfNew records the event ResizeError. It records nothing if the last such event of the container, or
-// of the cgroup of the pod if container is empty, has the same identity and was for the same generation of the pod.
+// of the cgroup of the pod if container is empty, has the same text without the usage and was for the same generation of the pod.
 // A failed resize is retried in each sync.
 func (p *podStarter) recordResizeErrorIfNew(container, identity, format string, args ...any) {
 	events, now := &p.incarnation.recordedEvents, resizeErrorEvent{identity, p.pod.Generation}

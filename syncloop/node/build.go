@@ -169,7 +169,7 @@ func (b *builder) buildCollectors() (err error) {
 	})
 	n.containers = &Containers{
 		config: &n.config, runtime: n.runtime, executor: n.executor, manager: n.manager, status: n.status, pleg: n.pleg,
-		imageCollector: n.imageCollector, sampler: n.sampler, findUIDsByName: n.view.findUIDsByName, observations: n.observations,
+		imageCollector: n.imageCollector, sampler: n.sampler, findUIDsByName: n.view.findUIDsByName, observations: n.evictorObservations,
 	}
 	return err
 }

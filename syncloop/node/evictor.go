@@ -78,9 +78,9 @@ func (b *builder) buildEvictorIfConfigured() (err error) {
 	return err
 }
 
-// observations returns the last measurements of Config.Eviction.Signals. It returns none without them, and before the first
+// evictorObservations returns the last measurements of Config.Eviction.Signals. It returns none without them, and before the first
 // measurement.
-func (n *Node) observations() eviction.Observations {
+func (n *Node) evictorObservations() eviction.Observations {
 	if n.evictor == nil {
 		return eviction.Observations{}
 	}

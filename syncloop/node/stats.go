@@ -198,14 +198,14 @@ func diskStats(observed eviction.Observations, space, inodes eviction.Signal) *r
 		return nil
 	}
 	stats := &runtime.FilesystemStats{At: o.Time}
-	stats.AvailableBytes, stats.CapacityBytes, stats.UsedBytes = amounts(o)
+	stats.AvailableBytes, stats.CapacityBytes, stats.UsedBytes = availableCapacityUsed(o)
 	if o, ok := observed.Signals[inodes]; ok {
-		stats.InodesFree, stats.Inodes, stats.InodesUsed = amounts(o)
+		stats.InodesFree, stats.Inodes, stats.InodesUsed = availableCapacityUsed(o)
 	}
 	return stats
 }
 
-// amounts returns the available amount, the capacity and their difference. Negative amounts count as 0.
-func amounts(o eviction.Observation) (available, capacity, used *uint64) {
+// availableCapacityUsed returns the available amount, the capacity and their difference. Negative amounts count as 0.
+func availableCapacityUsed(o eviction.Observation) (available, capacity, used *uint64) {
 	return new(uint64(max(0, o.Available))), new(uint64(max(0, o.Capacity))), new(uint64(max(0, o.Capacity-o.Available)))
 }

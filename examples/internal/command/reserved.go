@@ -60,8 +60,8 @@ func parseReserved(text string) (v1.ResourceList, error) {
 	return list, nil
 }
 
-// total returns the sum of both flags.
-func (r *Reserved) total() v1.ResourceList {
+// totalReserved returns the sum of both flags.
+func (r *Reserved) totalReserved() v1.ResourceList {
 	sum := r.system.DeepCopy()
 	if sum == nil {
 		sum = v1.ResourceList{}
@@ -93,7 +93,7 @@ func (r *Reserved) Fields() map[string]any {
 // gets the capacity of the machine, so that admission compares requests with the rest. root is the directory whose file
 // system is the ephemeral storage. The error names every resource whose reserved amount exceeds the capacity.
 func (r *Reserved) Configure(c *node.Config, root string) error {
-	reserved := r.total()
+	reserved := r.totalReserved()
 	pids, hasPIDs := reserved[resourcePIDs]
 	delete(reserved, resourcePIDs)
 	var faults []error

@@ -43,8 +43,8 @@ func moduleDir() string {
 	return filepath.Dir(file)
 }
 
-// build builds the missing programs and returns their paths. Two processes may call it concurrently.
-func build(nodes []string) (p programs, err error) {
+// buildPrograms builds the missing programs and returns their paths. Two processes may call it concurrently.
+func buildPrograms(nodes []string) (p programs, err error) {
 	if p.Suite, err = cacheDir(); err != nil {
 		return p, err
 	}

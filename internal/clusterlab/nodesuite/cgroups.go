@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// podCgroups returns the cgroups that a run may have made on this machine: those of a kubelet, and those of the agent
-// whose state directory is stateDir.
+// podCgroups returns the cgroups that a run may have made on this machine: the cgroups of a kubelet, and the root cgroup
+// of the agent with the state directory stateDir.
 func podCgroups(stateDir string) (dirs []string) {
 	names := []string{"kubepods", "kubelet.slice"}
 	if owner, err := os.ReadFile(filepath.Join(stateDir, "owner")); err == nil {

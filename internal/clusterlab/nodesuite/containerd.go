@@ -60,7 +60,7 @@ func containerdVersion(program string) string {
 	return words[2]
 }
 
-// containerd2Config is the configuration of containerd 2, and containerd1Config that of containerd 1.
+// containerd2Config is the configuration file of containerd 2. containerd1Config is the one of containerd 1.
 const (
 	containerd2Config = `version = 3
 root = "$DIR/containerd"
@@ -126,21 +126,21 @@ func (r *isolatedRun) startContainerd() (*process, error) {
 		return nil, err
 	}
 	for range 300 {
-		if _, err := r.ctr("version"); err == nil {
+		if _, err := r.runCtr("version"); err == nil {
 			return p, nil
 		}
-		if !p.running() {
+		if !p.isRunning() {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	p.stop(syscall.SIGKILL)
+	p.signalAndWait(syscall.SIGKILL)
 	text, _ := os.ReadFile(filepath.Join(r.Dir, "containerd.log"))
 	return nil, fmt.Errorf("containerd does not start: %s", text[max(0, len(text)-2000):])
 }
 
-// ctr runs the client of containerd.
-func (r *isolatedRun) ctr(args ...string) ([]byte, error) {
+// runCtr runs the client of containerd.
+func (r *isolatedRun) runCtr(args ...string) ([]byte, error) {
 	name := filepath.Join(filepath.Dir(r.Programs.Containerd), "ctr")
 	var out bytes.Buffer
 	cmd := exec.Command(name, append([]string{"--namespace", "k8s.io"}, args...)...)

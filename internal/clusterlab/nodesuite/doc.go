@@ -6,12 +6,12 @@
 //	go run . -check                                # fails if a spec that NODESUITE.md marks as passed does not pass
 //
 // The programs are built from the modules in kubernetes/go.mod: the suite, which contains etcd and the API server, its
-// runner ginkgo, the kubelet, and the images. They are kept as those of internal/clusterlab are.
+// runner ginkgo, the kubelet, and the images. The programs are kept in the same cache as the programs of internal/clusterlab.
 //
 // A run needs root, containerd, runc, network plugins and a static busybox, as internal/e2e does, and about 25 minutes
 // for NodeConformance on two idle cores. It has namespaces of its own for mounts, network, processes and the host name:
 // the suite, the node and containerd see an empty /var/lib/kubelet, /var/log/pods and /run/containerd, every port is free,
-// and all processes exit with the run. Only cgroups are those of the machine; the run removes them afterwards. Process IDs,
+// and all processes exit with the run. The run shares the cgroups of the machine, and removes its own cgroups afterwards. Process IDs,
 // memory and disk are shared with all other work, so specs about eviction need a quiet machine and one node at a time.
 //
 // # Stand-ins

@@ -73,8 +73,8 @@ func (f *front) useKubeconfig(file string) error {
 	return nil
 }
 
-// serve starts to serve the ports, until the process exits.
-func (f *front) serve() error {
+// servePorts starts to serve the ports, until the process exits.
+func (f *front) servePorts() error {
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS() // The API server of the suite does not verify certificates.
 	config := certificate.TLS.Clone()

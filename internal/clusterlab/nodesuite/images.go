@@ -92,7 +92,7 @@ func (r *isolatedRun) serveImages() error {
 		return err
 	}
 	for _, s := range standInImages {
-		image, err := s.image(base, r.Programs.Suite)
+		image, err := s.buildImage(base, r.Programs.Suite)
 		if err != nil {
 			return err
 		}
@@ -112,15 +112,15 @@ func (r *isolatedRun) serveImages() error {
 // tagDigestImage gives containerd an image with the name of digestImage.
 func (r *isolatedRun) tagDigestImage() error {
 	from := registryAddress + "/e2e-test-images/busybox:1.37.0-2"
-	if _, err := r.ctr("images", "pull", "--plain-http", from); err != nil {
+	if _, err := r.runCtr("images", "pull", "--plain-http", from); err != nil {
 		return err
 	}
-	_, err := r.ctr("images", "tag", from, digestImage)
+	_, err := r.runCtr("images", "tag", from, digestImage)
 	return err
 }
 
-// image returns the image on top of a layer with busybox. dir has the programs of the suite.
-func (s standInImage) image(base v1.Layer, dir string) (v1.Image, error) {
+// buildImage returns the image on top of a layer with busybox. dir has the programs of the suite.
+func (s standInImage) buildImage(base v1.Layer, dir string) (v1.Image, error) {
 	config := s.config
 	config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	files := s.extra

@@ -113,8 +113,8 @@ const (
 	hostsOfNode = "127.0.0.1 localhost\n" + nodeIP + " " + nodeName + "\n"
 )
 
-// isolate gives the mount namespace of this process empty directories, and its network namespace an address.
-func (r *isolatedRun) isolate() error {
+// setUpNamespaces gives the mount namespace of this process empty directories, and its network namespace an address.
+func (r *isolatedRun) setUpNamespaces() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SHARED, ""); err != nil {
 		return err // A kubelet needs shared mounts.
 	}
@@ -158,7 +158,7 @@ func runInNamespaces(file string) error {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	if err := r.isolate(); err != nil {
+	if err := r.setUpNamespaces(); err != nil {
 		return fmt.Errorf("the run cannot be isolated: %w", err)
 	}
 	return r.runSuite()

@@ -66,7 +66,7 @@ func run(o options) error {
 	if missing := missingPrograms(); len(missing) > 0 {
 		return fmt.Errorf("this machine cannot run containers: %s", strings.Join(missing, ", "))
 	}
-	built, err := build(nodes)
+	built, err := buildPrograms(nodes)
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,14 @@ func run(o options) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", node, err)
 		}
-		fmt.Printf("%s: %s\n", node, summarize(results))
+		fmt.Printf("%s: %s\n", node, countOutcomes(results))
 		if o.Check {
-			if err := t.compare(os.Stdout, node, results); err != nil {
+			if err := t.printAndCheckResults(os.Stdout, node, results); err != nil {
 				return err
 			}
 			continue
 		}
-		t.update(node, results)
+		t.storeResults(node, results)
 		if err := t.write(o.Table); err != nil {
 			return err
 		}

@@ -33,8 +33,8 @@ type kubeletConfig struct {
 	SystemReserved                   map[string]string `json:"systemReserved"`
 }
 
-// baseConfig is the configuration from which the suite makes the kubelet's: that of test/e2e_node/jenkins, and cgroup v1
-// is permitted.
+// baseConfig is the file from which the suite makes the configuration of the kubelet. Its settings are the ones in
+// test/e2e_node/jenkins, and it permits cgroup v1.
 const baseConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
@@ -54,7 +54,7 @@ evictionMinimumReclaim:
 serializeImagePulls: false
 `
 
-// startNode starts the node of the run. args are those of a kubelet.
+// startNode starts the node of the run. args are the arguments that the suite gives to a kubelet.
 func (r *isolatedRun) startNode(args []string, dir string) (*process, error) {
 	log := filepath.Join(r.Dir, "logs", "node.log")
 	if r.Node == nodeKubelet {

@@ -37,9 +37,9 @@ func TestUnits(t *testing.T) {
 		started = append(started, append([]string{at}, args...))
 		return startProcess(dir, filepath.Join(dir, "log"), nil, "sleep", "1000")
 	}}
-	t.Cleanup(func() { u.stop() })
+	t.Cleanup(func() { u.stopNode() })
 	ask := func(program string, args ...string) string {
-		text, err := u.handle(unitRequest{Program: program, Args: args, Dir: "/suite"})
+		text, err := u.executeCommand(unitRequest{Program: program, Args: args, Dir: "/suite"})
 		require.NoError(t, err)
 		return text
 	}
@@ -53,11 +53,11 @@ func TestUnits(t *testing.T) {
 	assert.Equal(t, running, ask("systemctl", "list-units", "*kubelet*"))
 	ask("systemctl", "restart", "kubelet-2026")
 	assert.Len(t, started, 2)
-	u.node.stop(syscall.SIGKILL)
+	u.node.signalAndWait(syscall.SIGKILL)
 	assert.False(t, u.isRunning())
-	_, err := u.handle(unitRequest{Program: "systemctl", Args: []string{"mask", "x"}})
+	_, err := u.executeCommand(unitRequest{Program: "systemctl", Args: []string{"mask", "x"}})
 	assert.EqualError(t, err, "systemctl: mask x is not supported")
-	_, err = u.handle(unitRequest{Program: "systemd-run", Args: []string{"/bin/true"}})
+	_, err = u.executeCommand(unitRequest{Program: "systemd-run", Args: []string{"/bin/true"}})
 	assert.EqualError(t, err, "systemd-run: no kubelet in /bin/true")
 }
 

@@ -46,15 +46,15 @@ func startOnOwnThread(cmd *exec.Cmd, exited chan<- error) error {
 	return <-started
 }
 
-// stop sends a signal to the program and waits until it has exited.
-func (p *process) stop(s syscall.Signal) {
+// signalAndWait sends a signal to the program and waits until it has exited.
+func (p *process) signalAndWait(s syscall.Signal) {
 	_ = p.cmd.Process.Signal(s) // An error means that the program has exited.
 	err := <-p.exited
 	p.exited <- err // For the next call.
 }
 
-// running reports whether the program has not exited.
-func (p *process) running() bool {
+// isRunning reports whether the program has not exited.
+func (p *process) isRunning() bool {
 	select {
 	case err := <-p.exited:
 		p.exited <- err

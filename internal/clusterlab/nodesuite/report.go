@@ -80,8 +80,8 @@ func firstLine(text string) string {
 	return ""
 }
 
-// summarize returns how many specs have which outcome.
-func summarize(results []result) string {
+// countOutcomes returns how many specs have which outcome.
+func countOutcomes(results []result) string {
 	counts := map[string]int{}
 	for _, r := range results {
 		counts[r.Outcome]++

@@ -14,8 +14,8 @@ const reportFile = "report.json"
 // systemSpec replaces the suite's requirements on the machine: its kernel configuration may not be readable.
 const systemSpec = "os: Linux\nkernelSpec:\n  versions: ['.*']\n"
 
-// runSuite starts containerd and what stands in for systemd, and runs the specs. The error is that of the suite, which is
-// not nil if a spec has failed.
+// runSuite starts containerd and the stand-in for systemd, and runs the specs. It returns the error of the suite, which
+// is not nil if a spec has failed.
 func (r *isolatedRun) runSuite() error {
 	dir, bin, socket := filepath.Join(r.Dir, "suite"), filepath.Join(r.Dir, "bin"), filepath.Join(r.Dir, "units")
 	if err := os.MkdirAll(filepath.Join(dir, "kubelet.conf.d"), 0o755); err != nil {
@@ -28,13 +28,13 @@ func (r *isolatedRun) runSuite() error {
 	if err != nil {
 		return err
 	}
-	defer containerd.stop(syscall.SIGTERM)
+	defer containerd.signalAndWait(syscall.SIGTERM)
 	if err := r.tagDigestImage(); err != nil {
 		return err
 	}
 	if r.Node == nodePodkeel {
 		r.front = newFront()
-		if err := r.front.serve(); err != nil {
+		if err := r.front.servePorts(); err != nil {
 			return err
 		}
 		// The suite writes to this cgroup before eviction specs. The pods of Podkeel have another one.
@@ -42,7 +42,7 @@ func (r *isolatedRun) runSuite() error {
 			return err
 		}
 	}
-	if err := (&units{start: r.startNode}).serve(socket); err != nil {
+	if err := (&units{start: r.startNode}).serveRequests(socket); err != nil {
 		return err
 	}
 	if err := writeStandIns(bin, r.Programs.Self); err != nil {
@@ -73,7 +73,7 @@ func (r *isolatedRun) runSuite() error {
 	return nil
 }
 
-// ginkgoArguments returns the arguments of ginkgo, and after "--" those of the suite.
+// ginkgoArguments returns the arguments of ginkgo, then "--", then the arguments of the suite.
 func (r *isolatedRun) ginkgoArguments(dir string) []string {
 	args := []string{"-procs=" + strconv.Itoa(r.Options.Procs), "-timeout=" + r.Options.Timeout.String(), "-json-report=" + reportFile, "-output-dir=" + dir, "-no-color"}
 	for name, value := range map[string]string{"focus": r.Options.Focus, "skip": r.Options.Skip, "label-filter": r.Options.LabelFilter} {

@@ -48,13 +48,13 @@ func readTable(file string) (*table, error) {
 	return t, nil
 }
 
-// cell returns a text that can be a cell.
-func cell(text string) string { return strings.ReplaceAll(text, "|", "/") }
+// escapeCell returns the text with "/" for each "|", so that it can be a cell of a table.
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", "/") }
 
-// update stores the results of a node. A spec that passes on Podkeel needs no reason.
-func (t *table) update(node string, results []result) {
+// storeResults stores the results of a node. A spec that passes on Podkeel needs no reason.
+func (t *table) storeResults(node string, results []result) {
 	for _, r := range results {
-		name := cell(r.Spec)
+		name := escapeCell(r.Spec)
 		line := t.rows[name]
 		if line == nil {
 			line = &row{}
@@ -67,9 +67,9 @@ func (t *table) update(node string, results []result) {
 		if line.podkeel = r.Outcome; r.Outcome == "passed" {
 			line.why = ""
 		} else if r.Outcome == "skipped" {
-			line.why = cell("skipped: " + r.Message)
+			line.why = escapeCell("skipped: " + r.Message)
 		} else if line.why == "" || strings.HasPrefix(line.why, "skipped: ") {
-			line.why = cell("to be explained: " + r.Message)
+			line.why = escapeCell("to be explained: " + r.Message)
 		}
 	}
 }
@@ -88,12 +88,12 @@ func (t *table) write(file string) error {
 	return os.WriteFile(file, []byte(b.String()), 0o644)
 }
 
-// compare prints the specs that did not pass with their reasons. It returns an error if the table says that one of them
+// printAndCheckResults prints the specs that did not pass with their reasons. It returns an error if the table says that one of them
 // passes, or if no spec has run.
-func (t *table) compare(out io.Writer, node string, results []result) error {
+func (t *table) printAndCheckResults(out io.Writer, node string, results []result) error {
 	worse := 0
 	for _, r := range results {
-		recorded := t.rows[cell(r.Spec)]
+		recorded := t.rows[escapeCell(r.Spec)]
 		if recorded == nil {
 			recorded = &row{}
 		}

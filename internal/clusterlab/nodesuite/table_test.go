@@ -26,8 +26,8 @@ func TestTable(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("# Specs\n\n"+tableHead+"| a | failed | passed | this machine |\n| b | failed | failed | stand-in |\n"), 0o644))
 	read, err := readTable(file)
 	require.NoError(t, err)
-	read.update(nodePodkeel, []result{{"a", "failed", "timeout"}, {"b", "passed", ""}, {"c|d", "failed", "no | yes"}, {"e", "skipped", "no swap"}})
-	read.update(nodeKubelet, []result{{"c|d", "passed", ""}})
+	read.storeResults(nodePodkeel, []result{{"a", "failed", "timeout"}, {"b", "passed", ""}, {"c|d", "failed", "no | yes"}, {"e", "skipped", "no swap"}})
+	read.storeResults(nodeKubelet, []result{{"c|d", "passed", ""}})
 	assert.Equal(t, "# Specs\n\n"+tableHead+
 		"| a | failed | passed | this machine |\n"+
 		"| b | passed | failed |  |\n"+
@@ -43,13 +43,13 @@ func TestTable(t *testing.T) {
 func TestTable_Compare(t *testing.T) {
 	recorded := &table{rows: map[string]*row{"a": {podkeel: "passed"}, "b": {podkeel: "failed", kubelet: "passed", why: "stand-in"}}}
 	var out strings.Builder
-	require.NoError(t, recorded.compare(&out, nodePodkeel, []result{{"a", "passed", ""}, {"b", "failed", "x"}}))
+	require.NoError(t, recorded.printAndCheckResults(&out, nodePodkeel, []result{{"a", "passed", ""}, {"b", "failed", "x"}}))
 	assert.Equal(t, "failed: b: stand-in\n", out.String())
 	out.Reset()
-	require.EqualError(t, recorded.compare(&out, nodePodkeel, []result{{"a", "failed", "x"}}), "1 specs did not pass that NODESUITE.md marks as passed")
+	require.EqualError(t, recorded.printAndCheckResults(&out, nodePodkeel, []result{{"a", "failed", "x"}}), "1 specs did not pass that NODESUITE.md marks as passed")
 	assert.Equal(t, "FAILED: a: x\n", out.String())
-	require.Error(t, recorded.compare(&out, nodeKubelet, []result{{"b", "failed", "x"}}))
-	require.EqualError(t, recorded.compare(&out, nodePodkeel, nil), "no spec has run")
+	require.Error(t, recorded.printAndCheckResults(&out, nodeKubelet, []result{{"b", "failed", "x"}}))
+	require.EqualError(t, recorded.printAndCheckResults(&out, nodePodkeel, nil), "no spec has run")
 }
 
 // TestReadReport: specs that the flags leave out have no result, a timeout is a failure, and a failure before all specs
@@ -69,7 +69,7 @@ func TestReadReport(t *testing.T) {
 	results, err := readReport(file)
 	require.NoError(t, err)
 	assert.Equal(t, []result{{"[sig-node] Pods should run", "passed", ""}, {"itself", "skipped", "no swap"}, {"late", "failed", "late"}}, results)
-	assert.Equal(t, "3 specs: 1 failed, 1 passed, 1 skipped", summarize(results))
+	assert.Equal(t, "3 specs: 1 failed, 1 passed, 1 skipped", countOutcomes(results))
 	write(`{"LeafNodeType": "SynchronizedBeforeSuite", "State": "failed", "Failure": {"Message": "no node"}}`)
 	_, err = readReport(file)
 	assert.EqualError(t, err, "SynchronizedBeforeSuite: failed: no node")

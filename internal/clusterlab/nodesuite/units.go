@@ -32,8 +32,8 @@ type unitRequest struct {
 	Dir     string // of the process that has requested it
 }
 
-// serve starts to serve requests on a socket, until the process exits.
-func (u *units) serve(socket string) error {
+// serveRequests starts to serve requests on a socket, until the process exits.
+func (u *units) serveRequests(socket string) error {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (u *units) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	text, err := u.handle(r)
+	text, err := u.executeCommand(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -57,15 +57,15 @@ func (u *units) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	fmt.Fprint(w, text)
 }
 
-// handle does what systemd-run or systemctl would do, and returns the output.
-func (u *units) handle(r unitRequest) (string, error) {
+// executeCommand does what systemd-run or systemctl would do, and returns the output.
+func (u *units) executeCommand(r unitRequest) (string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if r.Program == "systemd-run" {
 		if len(r.Args) == 1 && r.Args[0] == "--version" {
 			return "systemd 252\n", nil
 		}
-		return "", u.create(r)
+		return "", u.createUnitAndStartNode(r)
 	}
 	if len(r.Args) == 0 {
 		return "", errors.New("systemctl: no command")
@@ -79,46 +79,46 @@ func (u *units) handle(r unitRequest) (string, error) {
 	case "reset-failed":
 		return "", nil
 	case "kill", "stop":
-		u.stop()
+		u.stopNode()
 		return "", nil
 	case "restart", "start":
-		return "", u.restart()
+		return "", u.restartNode()
 	}
 	return "", fmt.Errorf("systemctl: %s is not supported", strings.Join(r.Args, " "))
 }
 
-// create creates the unit from the arguments of systemd-run, and starts the node. The arguments of the kubelet follow
+// createUnitAndStartNode creates the unit from the arguments of systemd-run, and starts the node. The arguments of the kubelet follow
 // its path.
-func (u *units) create(r unitRequest) error {
+func (u *units) createUnitAndStartNode(r unitRequest) error {
 	for i, arg := range r.Args {
 		if name, ok := strings.CutPrefix(arg, "--unit="); ok {
 			u.name = strings.TrimSuffix(name, ".service")
 		}
 		if filepath.Base(arg) == "kubelet" && filepath.IsAbs(arg) {
 			u.args, u.dir = r.Args[i+1:], r.Dir
-			return u.restart()
+			return u.restartNode()
 		}
 	}
 	return fmt.Errorf("systemd-run: no kubelet in %s", strings.Join(r.Args, " "))
 }
 
-func (u *units) isRunning() bool { return u.node != nil && u.node.running() }
+func (u *units) isRunning() bool { return u.node != nil && u.node.isRunning() }
 
-// stop terminates the node and waits until it has exited.
-func (u *units) stop() {
+// stopNode terminates the node and waits until it has exited.
+func (u *units) stopNode() {
 	if u.node != nil {
-		u.node.stop(syscall.SIGTERM)
+		u.node.signalAndWait(syscall.SIGTERM)
 	}
 }
 
-// restart stops the node, and starts it with the arguments of the unit.
-func (u *units) restart() (err error) {
-	u.stop()
+// restartNode stops the node, and starts it with the arguments of the unit.
+func (u *units) restartNode() (err error) {
+	u.stopNode()
 	u.node, err = u.start(u.args, u.dir)
 	return err
 }
 
-// writeStandIns makes a directory with the programs that stand in for those of systemd and for sudo.
+// writeStandIns makes a directory with stand-ins for sudo and for the programs of systemd.
 func writeStandIns(dir, self string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -63,11 +63,11 @@ func (h *httpRequest) serveList() error {
 		metav1.ListMeta `json:"metadata"`
 		Items           []Object `json:"items"`
 	}{Items: []Object{}}
-	out.APIVersion, out.Kind = h.resource.gvk().ToAPIVersionAndKind()
+	out.APIVersion, out.Kind = h.resource.groupVersionKind().ToAPIVersionAndKind()
 	out.Kind += "List"
 	out.ResourceVersion = list.ResourceVersion
 	for _, o := range list.Items {
-		o.GetObjectKind().SetGroupVersionKind(h.resource.gvk())
+		o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 		out.Items = append(out.Items, o)
 	}
 	return sendJSON(h.w, http.StatusOK, out)
@@ -104,7 +104,7 @@ func (h *httpRequest) serveWatch() error {
 		case err != nil:
 			return err
 		case e.Type != apiserver.Bookmark:
-			e.Object.GetObjectKind().SetGroupVersionKind(h.resource.gvk())
+			e.Object.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 			h.sendEvent(string(e.Type), e.Object)
 		case query.Get("allowWatchBookmarks") == "true":
 			h.sendEvent(string(e.Type), h.newBookmark(e))
@@ -115,7 +115,7 @@ func (h *httpRequest) serveWatch() error {
 // newBookmark returns the object of a bookmark.
 func (h *httpRequest) newBookmark(e apiserver.Event[Object]) Object {
 	o := h.resource.newObject()
-	o.GetObjectKind().SetGroupVersionKind(h.resource.gvk())
+	o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 	o.SetResourceVersion(e.ResourceVersion)
 	if e.InitialEventsEnd {
 		o.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})

@@ -73,11 +73,11 @@ func (h *httpRequest) decodeNamed(text []byte) (Object, error) {
 	if err := decodeObject(text, into); err != nil {
 		return nil, err
 	}
-	if kind := o.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind != h.resource.gvk() {
+	if kind := o.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind != h.resource.groupVersionKind() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is a %s: expected a %s", kind.Kind, h.resource.Kind))
 	}
 	if h.resource.isCustom() {
-		o.GetObjectKind().SetGroupVersionKind(h.resource.gvk())
+		o.GetObjectKind().SetGroupVersionKind(h.resource.groupVersionKind())
 	} else {
 		o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // Objects with a Go type are stored without kind.
 	}

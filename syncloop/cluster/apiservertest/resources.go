@@ -20,8 +20,8 @@ type servedResource struct {
 	newObject func() Object
 }
 
-// gvk returns the kind of the resource.
-func (r *servedResource) gvk() schema.GroupVersionKind {
+// groupVersionKind returns the kind of the resource.
+func (r *servedResource) groupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 

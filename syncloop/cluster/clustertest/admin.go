@@ -72,8 +72,8 @@ func (a *admin) isSchedulerRunning(ctx context.Context) (bool, error) {
 	return time.Since(lease.Spec.RenewTime.Time) < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second, nil
 }
 
-// bind binds a pod to a node.
-func (a *admin) bind(ctx context.Context, pod *v1.Pod, node string) error {
+// bindPod binds a pod to a node.
+func (a *admin) bindPod(ctx context.Context, pod *v1.Pod, node string) error {
 	binding := &v1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, Target: v1.ObjectReference{Kind: "Node", Name: node}}
 	return a.core.Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("binding").Body(binding).Do(ctx).Error()
 }
@@ -81,10 +81,11 @@ func (a *admin) bind(ctx context.Context, pod *v1.Pod, node string) error {
 // patchPodConditions sets conditions of a pod.
 func (a *admin) patchPodConditions(ctx context.Context, pod *v1.Pod, conditions ...v1.PodCondition) error {
 	patch := map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": map[string]any{"conditions": conditions}}
-	return a.patch(ctx, a.core.Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status"), patch)
+	return a.patchObject(ctx, a.core.Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("status"), patch)
 }
 
-func (a *admin) patch(ctx context.Context, request *rest.Request, patch any) error {
+// patchObject sends a patch as JSON with the request, and returns the error of the API server.
+func (a *admin) patchObject(ctx context.Context, request *rest.Request, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (a *admin) reportNodeLost(ctx context.Context, name string) error {
 	status := map[string]any{"status": map[string]any{"conditions": []v1.NodeCondition{{
 		Type: v1.NodeReady, Status: v1.ConditionUnknown, Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.", LastHeartbeatTime: now, LastTransitionTime: now,
 	}}}}
-	if err := a.patch(ctx, a.core.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).SubResource("status"), status); err != nil {
+	if err := a.patchObject(ctx, a.core.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).SubResource("status"), status); err != nil {
 		return fmt.Errorf("cannot set the condition of the node: %w", err)
 	}
 	var node v1.Node
@@ -111,7 +112,7 @@ func (a *admin) reportNodeLost(ctx context.Context, name string) error {
 		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnreachable, Effect: effect, TimeAdded: &now})
 	}
 	taints := map[string]any{"spec": map[string]any{"taints": node.Spec.Taints}}
-	if err := a.patch(ctx, a.core.Patch(types.MergePatchType).Resource("nodes").Name(name), taints); err != nil {
+	if err := a.patchObject(ctx, a.core.Patch(types.MergePatchType).Resource("nodes").Name(name), taints); err != nil {
 		return fmt.Errorf("cannot taint the node: %w", err)
 	}
 	var pods v1.PodList

@@ -170,7 +170,7 @@ func (b *binder) bindPod(ctx context.Context, pod *v1.Pod, pods []*v1.Pod) bool 
 			reasons = append(reasons, err.Error())
 			continue
 		}
-		err := b.nodes.admin.bind(ctx, pod, c.name)
+		err := b.nodes.admin.bindPod(ctx, pod, c.name)
 		if err == nil {
 			b.bound[pod.UID] = c.name
 		}

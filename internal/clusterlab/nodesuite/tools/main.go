@@ -22,14 +22,14 @@ func main() {
 		fmt.Println(time.Now().UTC().Format("15:04:05.000"))
 		return
 	}
-	if err := curl(os.Args[1:]); err != nil {
+	if err := runCurl(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "curl:", err)
 		os.Exit(7) // The exit code of curl for a connection that fails.
 	}
 }
 
-// curl sends a request and prints the body of the response.
-func curl(args []string) error {
+// runCurl sends a request and prints the body of the response.
+func runCurl(args []string) error {
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	target := ""
 	for i := 0; i < len(args); i++ {
