@@ -227,10 +227,12 @@ func (i *Images) recordDiskFullEventOnce(required, freed uint64) {
 	}
 }
 
-// DeleteUnusedImages removes all unused images, whatever the policy is, and returns how many bytes
-// it has freed.
+// DeleteUnusedImages removes all unused images, however much room the disk has, and returns how many bytes it has
+// freed. It keeps the images that are younger than Policy.MinAge, as the kubelet does: a pod may be about to use them.
 func (i *Images) DeleteUnusedImages(ctx context.Context) (freed uint64, err error) {
-	return i.removePickedUnlessUsed(ctx, func(list imageSurvey) []policy.Image { return policy.Unused(list.candidates) }, 0)
+	return i.removePickedUnlessUsed(ctx, func(list imageSurvey) []policy.Image {
+		return i.config.Policy.ToRemove(list.candidates, list.firstListed, i.executor.Now(), true)
+	}, 0)
 }
 
 // removePickedUnlessUsed removes the images that pick chooses from the present ones, and returns how many bytes

@@ -172,17 +172,28 @@ func TestImages_IG6_MaxAge(t *testing.T) {
 	assert.Equal(t, "[i:latest]", s.present(), "it is in use all the time")
 }
 
-// IG-5: all unused images, whatever their age.
+// IG-5: all unused images, except those that are younger than MinAge.
 func TestImages_IG5_DeleteUnused(t *testing.T) {
 	s := newShelf(t, policy.Images{})
 	s.dead(t, "a", 1)
 	s.pull(t, "b:1", "c:1")
-	s.process.Go(func() {
-		freed, err := s.images.DeleteUnusedImages(context.Background())
-		assert.NoError(t, err)
-		assert.Equal(t, uint64(2*megabyte), freed)
-	})
+	deleteUnused := func(want uint64) func() {
+		return func() {
+			freed, err := s.images.DeleteUnusedImages(context.Background())
+			assert.NoError(t, err)
+			assert.Equal(t, want, freed)
+		}
+	}
+	s.process.Go(deleteUnused(2 * megabyte))
 	s.at(1)
+	assert.Equal(t, "[i:latest]", s.present())
+	s.pull(t, "young:1")
+	s.process.Go(deleteUnused(0))
+	s.at(2)
+	assert.Equal(t, "[i:latest young:1]", s.present())
+	s.at(150)
+	s.process.Go(deleteUnused(megabyte))
+	s.at(151)
 	assert.Equal(t, "[i:latest]", s.present())
 }
 
