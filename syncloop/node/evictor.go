@@ -209,8 +209,9 @@ func (e evictablePods) Evict(v eviction.Victim) error {
 	return err
 }
 
-// Reclaim removes all unused images, or requests a check of all pods for dead containers. Dead containers that
-// Config.Containers.GC does not keep are removed soon after each exit anyway.
+// Reclaim removes the unused images that Config.Images.GC does not keep, or requests a check of all pods for dead
+// containers. It does not wait for that check: dead containers that Config.Containers.GC does not keep are removed soon
+// after each exit anyway.
 func (e evictablePods) Reclaim(ctx context.Context, kind eviction.ReclaimKind) error {
 	n := e.node
 	if kind == eviction.UnusedImages {

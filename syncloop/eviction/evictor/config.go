@@ -34,7 +34,8 @@ type Node interface {
 	// Evict starts the termination of a pod, or shortens it. It must not block. After an error the next pass
 	// decides again.
 	Evict(victim eviction.Victim) error
-	// Reclaim removes things of a kind, and returns after their removal. ctx ends after Config.ReclaimTimeout.
+	// Reclaim removes things of a kind. The pass decides again when Reclaim has returned, so a removal that is only
+	// requested may come too late for that decision. ctx ends after Config.ReclaimTimeout.
 	Reclaim(ctx context.Context, kind eviction.ReclaimKind) error
 }
 
