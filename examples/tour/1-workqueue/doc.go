@@ -14,9 +14,9 @@
 // It prints:
 //
 //	1s sync web: ok, again in 3s
-//	2s sync job: no image, again in 2s
+//	2s sync job: no image, again in 1s
+//	3s sync job: ok, again in 3s
 //	4s sync web: ok, again in 3s
-//	4s sync job: ok, again in 3s
+//	6s sync job: ok, again in 3s
 //	7s sync web: ok, again in 3s
-//	7s sync job: ok, again in 3s
 package main

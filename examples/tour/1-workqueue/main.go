@@ -15,8 +15,8 @@ import (
 
 // The delays after a sync. The kubelet waits for a minute and for ten seconds.
 const (
-	resync  = 3 * time.Second
-	backoff = 2 * time.Second
+	resync = 3 * time.Second
+	retry  = time.Second
 )
 
 func main() { run(clock.RealClock{}, os.Stdout) }
@@ -40,8 +40,8 @@ func run(clk clock.Clock, out io.Writer) {
 		for _, uid := range queue.GetWork(clk.Now(), nil) {
 			elapsed := clk.Since(start).Round(time.Second)
 			if err := syncPod(uid, elapsed); err != nil {
-				fmt.Fprintf(out, "%v sync %s: %v, again in %v\n", elapsed, uid, err, backoff)
-				queue.Enqueue(uid, backoff)
+				fmt.Fprintf(out, "%v sync %s: %v, again in %v\n", elapsed, uid, err, retry)
+				queue.Enqueue(uid, retry)
 				continue
 			}
 			fmt.Fprintf(out, "%v sync %s: ok, again in %v\n", elapsed, uid, resync)

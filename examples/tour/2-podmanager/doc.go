@@ -2,9 +2,11 @@
 //
 //	go run ./examples/tour/2-podmanager
 //
-// The queue holds UIDs, and the pod is read when the UID is due. So an update needs no new entry in the queue, and a
-// removed pod is not synced. The manager also pairs static and mirror pods. A static pod comes from a file, and the API
-// server does not know it. Its mirror pod makes it visible there, has a UID of its own, and is never run.
+// The queue holds UIDs, and this program reads the pod in the manager when the UID is due. So an update needs no new
+// entry in the queue, and a removed pod is not synced. In 3-podworkers the workers keep the version that UpdatePod has
+// passed; the sync loop and housekeeping read the manager. The manager also pairs static and mirror pods. A static pod
+// comes from a file, and the API server does not know it. Its mirror pod makes it visible there, has a UID of its own,
+// and is never run.
 //
 // In the kubelet the manager is pkg/kubelet/pod/pod_manager.go. The sync loop is its only writer: HandlePodAdditions,
 // HandlePodUpdates and HandlePodRemoves in kubelet.go write to the manager before they call the pod workers.

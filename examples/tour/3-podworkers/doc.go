@@ -2,10 +2,11 @@
 //
 //	go run ./examples/tour/3-podworkers
 //
-// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod goes through three phases. SyncPod
-// is called while the pod is desired, SyncTerminatingPod until nothing of the pod runs, SyncTerminatedPod to clean up.
-// Calls for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after each SyncPod, and
-// repeat the failed one after two seconds. Kill returns at once, and Wait returns when the row is gone.
+// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod goes through three phases.
+// SyncPod is called while the pod is desired, SyncTerminatingPod until nothing of the pod runs, SyncTerminatedPod to
+// clean up. Calls for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after
+// each SyncPod, and repeat the failed one after two seconds. Kill returns at once, and Wait returns when
+// SyncTerminatingPod has succeeded. SyncTerminatedPod follows; here it does nothing.
 //
 // In the kubelet the workers are pkg/kubelet/pod_workers.go. UpdatePod starts a goroutine for each pod, podWorkerLoop,
 // which stays until the pod is finished; here a pod has a goroutine only during a call. The kubelet's PodSyncer is the

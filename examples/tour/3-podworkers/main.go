@@ -58,7 +58,7 @@ type table struct {
 	printLine func(what string)
 }
 
-// SyncPod writes the row of a pod. The first call fails, and the workers retry it.
+// SyncPod writes the row. The first call fails. With isTerminal true the workers would terminate the pod as completed.
 func (t *table) SyncPod(_ context.Context, why podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (isTerminal bool, err error) {
 	t.locked.Do(func() { err = fmt.Errorf("the table is locked") })
 	if err == nil {

@@ -61,7 +61,8 @@ func run(clk clock.Clock, out io.Writer) {
 	check(<-ended)
 }
 
-// uncached is a runtime.StatusCache that reads each status from the runtime. The next program replaces it by a PLEG.
+// uncached is a runtime.StatusCache that reads each status from the runtime, so no status is too old and Mark numbers
+// nothing. The next program replaces it by a PLEG.
 type uncached struct{ runtime.Runtime }
 
 func (u uncached) Get(uid types.UID) (*runtime.PodStatus, error) {

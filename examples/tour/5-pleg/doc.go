@@ -3,9 +3,10 @@
 //	go run ./examples/tour/5-pleg
 //
 // Once a second the PLEG lists the pods of the runtime, inspects those that have changed, and caches their statuses.
-// The program then requests a sync of these pods. So the pod of 4-runtime is Failed half a second after its
-// container has exited. The workers read the cache before each call, and wait there for a status that is newer than
-// their last call. The last line is the end of the sandbox, which SyncTerminatingPod has stopped.
+// The program then requests a sync of these pods. So the pod of 4-runtime is Failed half a second after its container
+// has exited. The workers read the cache before each call, and wait there for a status that is newer than their last
+// call. The last line is no second exit of the container: it is the exit of the sandbox. SyncTerminatingPod has
+// stopped the sandbox at 4s, when a status newer than the one of SyncPod was there.
 //
 // In the kubelet the PLEG is pkg/kubelet/pleg/generic.go. Relist lists the pods once a second, computeEvents compares
 // them with the listing before, and updateCache stores the new status in pkg/kubelet/container/cache.go.

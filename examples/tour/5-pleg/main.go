@@ -55,7 +55,7 @@ func run(clk clock.Clock, out io.Writer) {
 	check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: job}))
 
 	// A small sync loop. The next program replaces it by package syncloop.
-	changes := generator.Subscribe(nil)
+	changes := generator.Subscribe(nil) // An Observation is a sync whose only reason is a change in the runtime.
 	for range 6 {
 		check(generator.Relist(ctx)) // The PLEG's Run does this once a second, and after each request.
 		for _, change := range changes.TakeAll(nil) {

@@ -2,12 +2,13 @@
 //
 //	go run ./examples/tour/6-syncloop
 //
-// Everything is wired by hand here: pod manager, work queue, runtime, PLEG, PodSyncer, pod workers, sources and loop. The
-// loop takes changes of the desired pods from the sources and changes in the runtime from the PLEG. Its handlers write
-// to the pod manager and call the workers, and no handler waits. After a change housekeeping compares the desired pods,
-// the workers and the runtime: it starts missing workers, kills undesired pods, and forgets finished ones. The worker of
-// a deleted pod is gone after the last housekeeping. Package node wires these parts and adds others: probes,
-// deadlines, image and container garbage collection, log rotation, evictions.
+// Everything is wired by hand here: pod manager, work queue, runtime, PLEG, PodSyncer, pod workers, sources and loop.
+// The loop takes changes of the desired pods from the sources and changes in the runtime from the PLEG. Its handlers
+// write to the pod manager and call the workers, and no handler waits. Shortly after a change, and at most once in two
+// seconds, housekeeping compares the desired pods, the workers and the runtime: it starts missing workers, kills
+// undesired pods, and forgets finished ones. The worker of a deleted pod is gone after the last housekeeping. Package
+// node wires these parts and adds others: probes, deadlines, image and container garbage collection, log rotation,
+// evictions.
 //
 // In the kubelet the loop is syncLoop in kubelet.go. syncLoopIteration selects over channels: changes of pods, PLEG
 // events, a tick of one second for the work queue, probe results, and a tick of two seconds for housekeeping

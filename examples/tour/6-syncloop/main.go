@@ -39,7 +39,7 @@ func run(clk clock.Clock, out io.Writer) {
 	workers := must(podworkers.New(podworkers.Config{Syncer: syncer, Cache: generator, Queue: queue, Clock: clk}))
 	host := source.NewHandle()
 	sources := must(source.New(source.Config{Sources: map[string]source.Source{podmanager.ApiserverSource: host}, Clock: clk}))
-	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{
+	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{ // Runtime answers from the cache of the PLEG.
 		Manager: manager, Workers: workers, Status: statuses, Runtime: generator, Sources: sources, Clock: clk,
 	}))
 	loop := must(syncloop.New(syncloop.Config{

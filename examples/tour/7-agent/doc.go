@@ -2,14 +2,16 @@
 //
 //	go run ./examples/tour/7-agent
 //
-// The program is an agent for static pods: a source reads the manifests of the directory manifests. Every two seconds it
-// prints the pods like kubectl get pods. One pod crashes: the first restart is immediate, the second one waits for ten
-// seconds. After eight seconds, or on Ctrl-C, Drain stops all pods. With node.Config.Runtime the same agent runs
-// containers (package runtime/cri). The program examples/agent has flags, logs, state and a Kubernetes API besides.
+// The program is an agent for static pods: a source reads the manifests of the directory manifests. Every two seconds
+// it prints the pods like kubectl get pods. One pod crashes: its container is restarted at once, and the second
+// restart waits for ten seconds, by the crash backoff of the PodSyncer. After eight seconds, or on Ctrl-C, Drain stops
+// all pods. With node.Config.Runtime the same agent runs containers (package runtime/cri). The program examples/agent
+// has flags, logs, state and a Kubernetes API besides.
 //
 // In the kubelet this is cmd/kubelet/app/server.go: RunKubelet calls NewMainKubelet, which makes the sources
 // (makePodSourceConfig) and all parts, and startKubelet calls Kubelet.Run. pkg/kubelet/config/file.go reads the
-// manifests. At a shutdown of the machine pkg/kubelet/nodeshutdown terminates the pods, in the order of their priorities.
+// manifests. At a shutdown of the machine pkg/kubelet/nodeshutdown terminates the pods, in the order of their
+// priorities.
 //
 // It prints:
 //
