@@ -117,6 +117,7 @@ func (p Policy) Decide(h History, o Observations, pods []Pod, now time.Time) Dec
 	s.decision.NextAt = now.Add(p.Period)
 	s.findUnobservedSignals()
 	acting := s.findActingThresholds()
+	s.forgetReclaims()
 	s.setConditions()
 	if !s.evictPodsOverLocalLimits() && !s.waitsForVictim(acting) && len(acting) > 0 {
 		s.decideReclaimThenEviction(acting[0])
@@ -254,15 +255,13 @@ func (s *pass) waitsForVictim(acting []Threshold) bool {
 	return true
 }
 
-// decideReclaimThenEviction decides what to do for one threshold. If something can be reclaimed for its signal,
-// and the last pass did not reclaim for the same file system, it decides to reclaim. If not, it decides to
-// evict the first pod in the ranking that may be evicted. It evicts no pod if a pod that ranks before is about
-// to stop, or if no pod may be evicted.
+// decideReclaimThenEviction decides what to do for one threshold. If shouldReclaim returns true, it decides to
+// reclaim. If not, it decides to evict the first pod in the ranking that may be evicted. It evicts no pod if a pod
+// that ranks before is about to stop, or if no pod may be evicted.
 func (s *pass) decideReclaimThenEviction(t Threshold) {
-	reclaimed := s.last.reclaimedFor != "" && sharesFilesystem(s.last.reclaimedFor, t.Signal, s.observed.Layout)
-	if kinds := reclaimKinds(t.Signal, s.observed.Layout); len(kinds) > 0 && !reclaimed {
-		s.decision.Acting, s.decision.Reclaim, s.decision.NextAt = &t, kinds, s.now
-		s.next.reclaimedFor = t.Signal
+	kinds := reclaimKinds(t.Signal, s.observed.Layout)
+	if should, delay := s.shouldReclaim(t, kinds); should {
+		s.recordReclaim(t, kinds, delay)
 		return
 	}
 	for _, i := range Rank(t.Signal, s.observed.Layout, s.pods) {

@@ -25,7 +25,7 @@
 // several act, one pass handles the first: hard before soft, then memory before process IDs before disk.
 //
 // A pass for a disk signal first returns a Reclaim. The next pass evicts a pod only if a new measurement of the
-// same file system is still too low.
+// same file system is still too low. While no pod can be evicted, reclaims become rarer, up to one in five minutes.
 //
 // # Which pod
 //

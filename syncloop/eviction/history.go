@@ -28,6 +28,8 @@ type History struct {
 	firstAt    time.Time
 	// reclaimedFor is the signal for which the last pass returned a Reclaim; empty if it returned none.
 	reclaimedFor Signal
+	// reclaims has the last reclaim for each file system, by the first kind that is reclaimed on it.
+	reclaims map[ReclaimKind]pastReclaim
 	// victim is the pod that was evicted last for pressure; its UID is empty if no pass waits for it.
 	victim lastVictim
 }
@@ -42,7 +44,7 @@ type lastVictim struct {
 // clone returns a copy that shares nothing with the history.
 func (h History) clone() History {
 	h.metSince, h.acted = cloneMap(h.metSince), cloneMap(h.acted)
-	h.pressureAt, h.observedAt = cloneMap(h.pressureAt), cloneMap(h.observedAt)
+	h.pressureAt, h.observedAt, h.reclaims = cloneMap(h.pressureAt), cloneMap(h.observedAt), cloneMap(h.reclaims)
 	return h
 }
 
