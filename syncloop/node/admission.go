@@ -95,7 +95,8 @@ func (c *Config) addKubeletLabels() {
 }
 
 // checkResourceQuantities adds a fault for each negative quantity, and for each reserved resource that exceeds
-// its capacity or has no capacity.
+// its capacity or has no capacity. It also adds a fault if a hard eviction threshold is not below what pods or the
+// machine have.
 func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 	for _, name := range slices.Sorted(maps.Keys(c.Scheduling.Capacity)) {
 		q := c.Scheduling.Capacity[name]
@@ -105,6 +106,15 @@ func (c *Config) checkResourceQuantities(done *contain.ConfigCheck) {
 		q := c.Scheduling.Reserved[name]
 		have, declared := c.Scheduling.Capacity[name]
 		done.FaultIf(!declared || q.Sign() < 0 || q.Cmp(have) > 0, "Scheduling.Reserved: "+string(name)+" is not a part of the capacity")
+	}
+	if c.Eviction.Signals == nil {
+		return
+	}
+	for _, capacity := range []v1.ResourceList{c.unreservedCapacity(), c.Scheduling.MachineCapacity} {
+		if err := eviction.CheckCapacity(c.Eviction.Policy.Thresholds, capacity); err != nil {
+			done.FaultIf(true, "Eviction.Policy: "+err.Error())
+			return
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/eviction"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
@@ -58,5 +59,35 @@ func TestNode_MachineIsTold(t *testing.T) {
 			assert.Equal(t, []runtime.EnvVar{{Name: "GOMEMLIMIT", Value: c.told}}, machine.containers[0].Env)
 			assert.Equal(t, c.score, machine.containers[0].Resources.OOMScoreAdj)
 		})
+	}
+}
+
+// TestNode_CG19_ThresholdsAboveCapacity: New refuses a hard threshold that is not below the capacity without Reserved,
+// or not below the memory of the machine.
+func TestNode_CG19_ThresholdsAboveCapacity(t *testing.T) {
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "100Mi"}}.Thresholds()
+	require.NoError(t, err)
+	of := func(memory string) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}
+	}
+	evictions := node.EvictionConfig{Signals: newLowMemory(true), Policy: eviction.Policy{Thresholds: thresholds}}
+	const only = "node: Config.Eviction.Policy: eviction: the hard threshold of memory.available is 100Mi, and pods have a capacity of only "
+	for _, c := range []struct {
+		config node.Config
+		want   string
+	}{
+		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("50Mi")}}, only + "50Mi of memory"},
+		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("250Mi")}}, only + "50Mi of memory"},
+		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), MachineCapacity: of("64Mi")}}, only + "64Mi of memory"},
+		{node.Config{Eviction: evictions, Scheduling: node.SchedulingConfig{Capacity: of("300Mi"), Reserved: of("100Mi")}}, ""},
+		{node.Config{Eviction: node.EvictionConfig{Policy: evictions.Policy}, Scheduling: node.SchedulingConfig{Capacity: of("50Mi")}}, ""},
+	} {
+		c.config.Runtime = memory.New(memory.Config{})
+		_, err := node.New(c.config)
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorContains(t, err, c.want)
 	}
 }

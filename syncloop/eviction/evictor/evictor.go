@@ -34,7 +34,8 @@ type Evictor struct {
 	// Only the goroutine that calls Step uses these.
 	history eviction.History
 	facts   map[types.UID]podFacts
-	failure string // the last error of a pass
+	failure string                   // the last error of a pass
+	above   map[eviction.Signal]bool // signals whose threshold is logged as not below the capacity
 
 	mu struct {
 		sync.Mutex
@@ -133,6 +134,7 @@ func (e *Evictor) decideAndEvict(ctx context.Context) eviction.Decision {
 	observed, err := e.readSignals(ctx)
 	e.logFailureOnce(err)
 	e.setObservations(observed)
+	e.logThresholdsAboveCapacityOnce(observed)
 	if !e.config.Policy.IgnoreLocalLimits {
 		e.readUsages(ctx, pods, func(p *eviction.Pod) bool { return p.HasLocalLimit() })
 	}
@@ -208,6 +210,22 @@ func (e *Evictor) logFailureOnce(err error) {
 		e.config.Log.Warn("signals of the node could not be measured", "err", err)
 	}
 	e.failure = text
+}
+
+// logThresholdsAboveCapacityOnce logs a warning for each signal with a threshold that is not below its capacity. It
+// logs a signal again only if the threshold was below the capacity in between. Such a threshold acts like any other, as
+// in the kubelet.
+func (e *Evictor) logThresholdsAboveCapacityOnce(observed eviction.Observations) {
+	above := map[eviction.Signal]bool{}
+	for _, t := range observed.ThresholdsAboveCapacity(e.config.Policy.Thresholds) {
+		capacity := observed.Signals[t.Signal].Capacity
+		if !e.above[t.Signal] && !above[t.Signal] {
+			e.config.Log.Warn("an eviction threshold is not below the capacity of its signal, so pods are evicted until none is left; lower the threshold",
+				"signal", t.Signal, "threshold", t.Value.Of(capacity), "capacity", capacity)
+		}
+		above[t.Signal] = true
+	}
+	e.above = above
 }
 
 // setObservations stores the measurements of a pass.

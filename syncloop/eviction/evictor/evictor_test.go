@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -250,3 +251,23 @@ type panicking struct{ *fakeNode }
 func (panicking) ReadSignals(context.Context) (eviction.Observations, error) { panic("signals") }
 
 func (panicking) ReadUsage(context.Context, *v1.Pod) (eviction.Usage, error) { panic("usage") }
+
+// TestStep_LogsAThresholdAboveTheCapacity: the threshold evicts a pod in each pass, and one log record says so.
+func TestStep_LogsAThresholdAboveTheCapacity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &fakeNode{pods: []evictor.Pod{newPod("a", ""), newPod("b", "")}, available: map[eviction.Signal]int64{eviction.MemoryAvailable: 100}}
+		thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "200"}}.Thresholds()
+		require.NoError(t, err)
+		var log strings.Builder
+		e, err := evictor.New(evictor.Config{Policy: eviction.Policy{Thresholds: thresholds}, Signals: n, Node: n, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		for _, name := range []string{"a", "b"} {
+			e.Step(t.Context())
+			assert.Contains(t, n.take(), "evict "+name)
+			n.stop(name)
+			time.Sleep(10 * time.Second)
+		}
+		assert.Equal(t, 1, strings.Count(log.String(), "an eviction threshold is not below the capacity of its signal"))
+		assert.Contains(t, log.String(), "signal=memory.available threshold=200 capacity=100")
+	})
+}
