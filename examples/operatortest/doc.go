@@ -10,7 +10,11 @@
 //   - TestSimulation: the reconciler, called by the test, with the fake client of controller-runtime and two nodes of
 //     nodetest. It is repeatable step by step, because one thread runs everything.
 //
-// A Ginkgo suite uses the same helpers with GinkgoTB (ginkgo_test.go).
+// nodes_test.go is shorter: one test with two nodes at an API server in memory, a crash loop and a lost node, for tests of
+// a scheduler or an operator with client-go.
+//
+// A Ginkgo suite uses the same helpers with GinkgoTB (ginkgo_test.go). Its specs run in real time, because a bubble of
+// testing/synctest needs a *testing.T.
 //
 // The directory is a module of its own, so that Podkeel does not depend on controller-runtime and Ginkgo:
 //
