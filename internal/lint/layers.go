@@ -268,6 +268,8 @@ func Podkeel() Codebase {
 			{"k8s.io/component-helpers", []string{"test"}},
 			{"k8s.io/kubelet", []string{"syncloop/stats", "test"}},
 			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "syncloop/server", "test"}},
+			{"golang.org/x/net", []string{"syncloop/server"}},
+			{"github.com/go-logr/logr", []string{"syncloop/server"}},
 			{"google.golang.org/grpc", []string{"runtime/cri", "podworkers/prober/grpccheck", "internal/e2e"}},
 			{"github.com/prometheus", []string{"syncloop/metrics"}},
 			{"github.com/fsnotify/fsnotify", []string{"podmanager/source/manifest"}},

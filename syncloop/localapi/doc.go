@@ -22,7 +22,7 @@
 // The API has one Node object. Its lease in kube-node-lease is renewed every 10 s while the node is healthy.
 // A namespace exists while a pod is in it; default and kube-node-lease always exist. Lists and watches support
 // selectors, pages, resource versions, bookmarks, initial events and the Tables of kubectl. Responses are
-// JSON. Commands and ports stream over SPDY; kubectl falls back to it from WebSocket.
+// JSON. Commands and ports stream over WebSocket, as kubectl asks by default, and over SPDY.
 //
 // # Writes
 //

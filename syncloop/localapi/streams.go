@@ -97,7 +97,11 @@ func nodeRequestURL(pod *v1.Pod, subresource string, query url.Values) (path str
 		}
 		return "/" + subresource + "/" + of + string(pod.UID) + "/" + container, to, nil
 	}
-	return "/portForward/" + of + string(pod.UID), url.Values{}, nil
+	to = url.Values{}
+	if ports := query["ports"]; len(ports) > 0 { // Only a WebSocket with channels needs them.
+		to.Set(v1.PortHeader, strings.Join(ports, ","))
+	}
+	return "/portForward/" + of + string(pod.UID), to, nil
 }
 
 // chooseContainer returns name if the pod has a container, init container or ephemeral container with this

@@ -442,7 +442,7 @@ func TestLog(t *testing.T) {
 		"a/log?container=x":         `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"container x is not valid for pod a","reason":"BadRequest","code":400}`,
 		"a/log?previous=true":       `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"previous terminated container \"c\" in pod \"a\" not found","reason":"BadRequest","code":400}`,
 		"none/log":                  `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"pods \"none\" not found","reason":"NotFound","details":{"name":"none","kind":"pods"},"code":404}`,
-		"a/exec?command=x&stdout=1": `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this needs an upgrade of the connection to SPDY/3.1","reason":"BadRequest","code":400}`,
+		"a/exec?command=x&stdout=1": `400 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this needs an upgrade of the connection to SPDY/3.1 or WebSocket","reason":"BadRequest","code":400}`,
 		"a/attach?stdout=1":         `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node does not attach to containers","code":501}`,
 		"a/portforward":             `501 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this node forwards no ports","code":501}`,
 		"a/proxy":                   `404 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"this server does not serve pods/proxy","reason":"NotFound","details":{},"code":404}`,

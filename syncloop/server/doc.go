@@ -11,9 +11,16 @@
 //	/metrics  /metrics/resource  /stats/summary       if Config has handlers for them
 //
 // Commands, attached processes and ports stream over SPDY/3.1, with the protocols v4.channel.k8s.io and
-// portforward.k8s.io. API servers and kubectl translate every other protocol to these, as long as the
-// node does not declare a feature for WebSocket. Other paths of a kubelet get 501, and unknown paths 404,
-// each with one sentence.
+// portforward.k8s.io, or over a WebSocket, with the protocols of a kubelet:
+//
+//	exec, attach   v5.channel.k8s.io, if the client offers it; else v4.channel.k8s.io, v4.base64.channel.k8s.io,
+//	               channel.k8s.io, base64.channel.k8s.io or no protocol
+//	portForward    SPDY/3.1+portforward.k8s.io, if the client offers it; else v4.channel.k8s.io,
+//	               v4.base64.channel.k8s.io or no protocol, with the query parameter port
+//
+// A client that offers no supported protocol gets 403. A node with this handler may declare the feature
+// ExtendWebSocketsToKubelet; API servers then pass on each WebSocket, and otherwise translate v5.channel.k8s.io and
+// the tunnel to SPDY. Other paths of a kubelet get 501, and unknown paths 404, each with one sentence.
 //
 // The handler is an http.Handler. The caller listens, with TLS. To stop streams the caller ends the context of
 // the requests with http.Server.BaseContext, because http.Server.Close does not stop streams.
@@ -33,7 +40,8 @@
 // At most 128 logs are read at once. At most 64 commands run at once, including attached processes. At most 64
 // clients forward ports, each over at most 128 connections. A stream ends with the context of its request, with its
 // client, with its process, or after 4 hours without traffic. If a process does not read its input, 800 KiB of it are
-// buffered per stream; then the client must wait. A client that reads nothing of a log for half a minute is
+// buffered per stream; then the client must wait, in a WebSocket for all its channels. A WebSocket forwards at most
+// 128 ports. A client that reads nothing of a log for half a minute is
 // disconnected. A client must open announced streams within 30 seconds. If debug.Server serves the handler and
 // has too many connections, it first closes connections of unauthorized clients.
 package server

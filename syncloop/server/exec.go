@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
-	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/runtime"
@@ -76,17 +76,17 @@ func hasQueryFlag(r *http.Request, key string) bool {
 	return err == nil && on
 }
 
-// serveProcessStreams upgrades the request to SPDY and runs a process in the container that the path names,
-// with the streams that the query requests. start returns the function that runs the process. It responds with
-// an error if there are too many commands, if the pod or container does not exist, or if the request asks for
-// no SPDY or no stream.
+// serveProcessStreams upgrades the request to SPDY or WebSocket and runs a process in the container that the path
+// names, with the streams that the query requests. start returns the function that runs the process. It responds
+// with an error if there are too many commands, if the pod or container does not exist, or if the request asks
+// for no upgrade or no stream.
 func (s *server) serveProcessStreams(w http.ResponseWriter, r *http.Request, start func(id string, pod *v1.Pod) (run process, tty bool)) {
 	if !s.commands.Enter(w) {
 		return
 	}
 	defer s.commands.Leave()
 	pod, ok := s.findPodOrRespond(w, r)
-	if !ok || !requireSPDYOrRespond(w, r) {
+	if !ok || !requireUpgradeOrRespond(w, r) {
 		return
 	}
 	id, err := s.Finder.PodContainerID(r.Context(), pod.UID, r.PathValue("container"), false)
@@ -95,18 +95,14 @@ func (s *server) serveProcessStreams(w http.ResponseWriter, r *http.Request, sta
 		return
 	}
 	run, tty := start(id, pod)
-	kinds := []string{v1.StreamTypeError}
-	for key, kind := range map[string]string{v1.ExecStdinParam: v1.StreamTypeStdin, v1.ExecStdoutParam: v1.StreamTypeStdout, v1.ExecStderrParam: v1.StreamTypeStderr} {
-		if hasQueryFlag(r, key) && (kind != v1.StreamTypeStderr || !hasQueryFlag(r, v1.ExecTTYParam)) {
-			kinds = append(kinds, kind)
-		}
-	}
+	kinds := requestedStreamKinds(r)
 	if len(kinds) == 1 {
 		respond.WriteText(w, http.StatusBadRequest, "one of input, output and error is needed\n")
 		return
 	}
-	if hasQueryFlag(r, v1.ExecTTYParam) {
-		kinds = append(kinds, v1.StreamTypeResize)
+	if wsstream.IsWebSocketRequest(r) {
+		serveProcessOverWebSocket(w, r, kinds, tty, run)
+		return
 	}
 	ctx, session, err := upgradeToSPDY(w, r, remotecommand.StreamProtocolV4Name, len(kinds))
 	if err != nil {
@@ -114,14 +110,30 @@ func (s *server) serveProcessStreams(w http.ResponseWriter, r *http.Request, sta
 	}
 	defer session.closeAfterClientOrTimeout(ctx)
 	if streams, ok := session.waitForStreams(ctx, kinds); ok {
-		runAndSendExitStatus(ctx, streams, tty, run)
+		runAndSendExitStatus(ctx, streams, tty, run, encodeStatusAsJSON)
 	}
 }
 
+// requestedStreamKinds returns the kinds of streams that the query requests. The first one is the error stream,
+// which each client has. With tty there is a resize stream and no stderr stream. If the query requests no stream,
+// it returns only the error stream.
+func requestedStreamKinds(r *http.Request) []string {
+	tty, kinds := hasQueryFlag(r, v1.ExecTTYParam), []string{v1.StreamTypeError}
+	for key, kind := range map[string]string{v1.ExecStdinParam: v1.StreamTypeStdin, v1.ExecStdoutParam: v1.StreamTypeStdout, v1.ExecStderrParam: v1.StreamTypeStderr} {
+		if hasQueryFlag(r, key) && (kind != v1.StreamTypeStderr || !tty) {
+			kinds = append(kinds, kind)
+		}
+	}
+	if tty && len(kinds) > 1 {
+		kinds = append(kinds, v1.StreamTypeResize)
+	}
+	return kinds
+}
+
 // runAndSendExitStatus runs a process with the streams of the client. After all of its output it sends the exit
-// status on the error stream, unless ctx has ended. If the client has opened a resize stream, the process
-// receives the terminal sizes.
-func runAndSendExitStatus(ctx context.Context, streams map[string]httpstream.Stream, tty bool, run process) {
+// status on the error stream in the encoding of the protocol, unless ctx has ended or the encoding is empty. If
+// the client has a resize stream, the process receives the terminal sizes.
+func runAndSendExitStatus(ctx context.Context, streams map[string]stream, tty bool, run process, encode func(metav1.Status) []byte) {
 	var s runtime.Streams
 	if in := streams[v1.StreamTypeStdin]; in != nil {
 		s.Stdin = in
@@ -139,7 +151,10 @@ func runAndSendExitStatus(ctx context.Context, streams map[string]httpstream.Str
 		defer func() { _ = sizes.Reset() }()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		reading.Go(func() { resized.readSizesIntoQueue(ctx, sizes) })
+		reading.Go(func() {
+			resized.readSizesIntoQueue(ctx, sizes)
+			_ = sizes.Reset() // Further sizes must not hold up the other channels of a WebSocket.
+		})
 		s.Resized = resized.nextSize
 	}
 	code, err := run(ctx, tty, s)
@@ -151,9 +166,21 @@ func runAndSendExitStatus(ctx context.Context, streams map[string]httpstream.Str
 	if ctx.Err() != nil {
 		return
 	}
-	_ = json.NewEncoder(streams[v1.StreamTypeError]).Encode(exitStatusObject(code, err))
+	if encoded := encode(exitStatusObject(code, err)); len(encoded) > 0 {
+		_, _ = streams[v1.StreamTypeError].Write(encoded)
+	}
 	_ = streams[v1.StreamTypeError].Close()
 }
+
+// encodeStatusAsJSON encodes an exit status for the protocols from v4.channel.k8s.io on.
+func encodeStatusAsJSON(status metav1.Status) []byte {
+	encoded, _ := json.Marshal(status) // A Status has only texts and numbers.
+	return encoded
+}
+
+// encodeStatusAsText encodes an exit status for the protocols before v4.channel.k8s.io: the message of a failure,
+// and nothing for success.
+func encodeStatusAsText(status metav1.Status) []byte { return []byte(status.Message) }
 
 // exitStatusObject converts the exit code and error of a process to the metav1.Status that kubectl expects.
 func exitStatusObject(code int32, err error) metav1.Status {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/podkeel/podkeel/internal/plain"
 	"github.com/podkeel/podkeel/runtime"
@@ -20,9 +22,10 @@ import (
 // maxConnections limits the connections of one client, complete or not.
 const maxConnections = 128
 
-// servePortForward upgrades the request to SPDY and forwards connections of the client to ports of the pod's
-// sandbox, until the client disconnects. It responds with an error if the node has no PortForward, if there are
-// too many requests, if the pod or its sandbox does not exist, or if the request asks for no SPDY.
+// servePortForward upgrades the request to SPDY or WebSocket and forwards connections of the client to ports of the
+// pod's sandbox, until the client disconnects. It responds with an error if the node has no PortForward, if there
+// are too many requests, if the pod or its sandbox does not exist, or if the request asks for no upgrade. It
+// responds with 400 to a WebSocket without a tunnel if the query has no valid ports.
 func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 	if s.PortForward == nil {
 		respond.WriteText(w, http.StatusNotImplemented, "this node forwards no ports\n")
@@ -32,19 +35,38 @@ func (s *server) servePortForward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.forwards.Leave()
+	isTunnel := wsstream.IsWebSocketRequestWithTunnelingProtocol(r)
+	hasChannels := wsstream.IsWebSocketRequest(r) && !isTunnel
+	var ports []uint16
+	if hasChannels {
+		var err error
+		if ports, err = parsePortsQuery(r.URL.Query()[v1.PortHeader]); err != nil {
+			respond.WriteText(w, http.StatusBadRequest, err.Error()+"\n")
+			return
+		}
+	}
 	pod, ok := s.findPodOrRespond(w, r)
-	if !ok || !requireSPDYOrRespond(w, r) {
+	if !ok || !requireUpgradeOrRespond(w, r) {
 		return
 	}
 	sandbox, err := s.Finder.PodSandboxID(r.Context(), pod.UID)
-	if err != nil {
+	switch {
+	case err != nil:
 		respond.WriteError(w, err)
-		return
+	case hasChannels:
+		s.forwardPortsOverWebSocket(w, r, sandbox, ports)
+	case isTunnel:
+		s.forwardThroughTunnel(w, r, sandbox)
+	default:
+		if ctx, session, err := upgradeToSPDY(w, r, portforward.PortForwardV1Name, 2*maxConnections); err == nil {
+			s.forwardSession(ctx, session, sandbox)
+		}
 	}
-	ctx, session, err := upgradeToSPDY(w, r, portforward.PortForwardV1Name, 2*maxConnections)
-	if err != nil {
-		return
-	}
+}
+
+// forwardSession forwards the connections of a SPDY session until the session ends. It then closes the session and
+// waits until all connections have ended.
+func (s *server) forwardSession(ctx context.Context, session *session, sandbox string) {
 	f := &forwarder{server: s, session: session, sandbox: sandbox, pairs: map[string]*streamPair{}}
 	f.forwardConnections(ctx)
 	session.close()
@@ -87,16 +109,16 @@ func (f *forwarder) forwardConnections(ctx context.Context) {
 		}
 		f.connections.Go(func() {
 			defer func() { <-slots }()
-			f.sendErrorAndCloseStreams(p, f.forwardConnection(ctx, port, p))
+			f.sendErrorAndCloseStreams(p, f.server.forwardConnection(ctx, f.sandbox, port, &forwardedConn{p.data}))
 		})
 	}
 }
 
-// forwardConnection forwards one connection to a port until one side closes it. It returns a panic of the
-// PortForwarder as an error.
-func (f *forwarder) forwardConnection(ctx context.Context, port uint16, p *streamPair) (err error) {
-	defer f.server.panics.Recover("PortForward", &err)
-	return f.server.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: f.sandbox, Port: port}, &forwardedConn{p.data})
+// forwardConnection forwards one connection to a port of the sandbox until one side closes it. It returns a panic
+// of the PortForwarder as an error.
+func (s *server) forwardConnection(ctx context.Context, sandbox string, port uint16, conn io.ReadWriteCloser) (err error) {
+	defer s.panics.Recover("PortForward", &err)
+	return s.PortForward.PortForward(ctx, runtime.PortForwardRequest{SandboxID: sandbox, Port: port}, conn)
 }
 
 // addStreamToPair adds a stream to the pair of data stream and error stream that form one connection. It
@@ -167,10 +189,10 @@ func (f *forwarder) sendErrorAndCloseStreams(p *streamPair, err error) {
 }
 
 // forwardedConn is the data stream of a connection as an io.ReadWriteCloser.
-type forwardedConn struct{ httpstream.Stream }
+type forwardedConn struct{ stream }
 
 // Close closes both directions. A running Read returns.
 func (f *forwardedConn) Close() error {
-	_ = f.Stream.Close()
+	_ = f.stream.Close()
 	return f.Reset()
 }

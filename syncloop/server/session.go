@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 
 	"github.com/podkeel/podkeel/syncloop/internal/respond"
 )
@@ -39,36 +41,49 @@ type session struct {
 	refused atomic.Int32
 }
 
-// openedStream is a stream that a client has opened.
+// stream is a SPDY stream of a client, or a channel of its WebSocket.
+type stream interface {
+	io.ReadWriteCloser
+	// Reset ends a running Read.
+	Reset() error
+}
+
+// openedStream is a SPDY stream that a client has opened.
 type openedStream struct {
 	httpstream.Stream
 	replied <-chan struct{} // closed when the reply to the client is sent
 }
 
-// requireSPDYOrRespond reports whether the request asks for an upgrade to SPDY/3.1. If it does not, it responds
-// with an error.
-func requireSPDYOrRespond(w http.ResponseWriter, r *http.Request) (isSPDY bool) {
-	switch upgrade := r.Header.Get(httpstream.HeaderUpgrade); {
-	case httpstream.IsUpgradeRequest(r) && strings.EqualFold(upgrade, spdy.HeaderSpdy31):
+// requireUpgradeOrRespond reports whether the request asks for an upgrade to SPDY/3.1 or WebSocket. If it asks for
+// neither, it responds with 400.
+func requireUpgradeOrRespond(w http.ResponseWriter, r *http.Request) (asks bool) {
+	isSPDY := httpstream.IsUpgradeRequest(r) && strings.EqualFold(r.Header.Get(httpstream.HeaderUpgrade), spdy.HeaderSpdy31)
+	if isSPDY || wsstream.IsWebSocketRequest(r) {
 		return true
-	case strings.EqualFold(upgrade, "websocket"):
-		respond.WriteText(w, http.StatusNotImplemented, "this node streams over SPDY/3.1 and not over WebSocket\n")
-	default:
-		respond.WriteText(w, http.StatusBadRequest, "this needs an upgrade of the connection to SPDY/3.1\n")
 	}
+	respond.WriteText(w, http.StatusBadRequest, "this needs an upgrade of the connection to SPDY/3.1 or WebSocket\n")
 	return false
 }
 
 // upgradeToSPDY upgrades the connection of a request to a SPDY session; after an error the client has received
-// a response. The returned context ends with the request's context and with the connection. At most maxWaiting
-// opened streams wait for the caller; further ones are reset, and after maxRefused of them the connection is
-// closed.
+// a response. For the context and maxWaiting see startSession.
 func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxWaiting int) (context.Context, *session, error) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		return nil, nil, err
 	}
-	s := &session{opened: make(chan openedStream, maxWaiting), raw: &hijackRecorder{ResponseWriter: w}}
-	s.Connection = spdy.NewResponseUpgrader().UpgradeResponse(s.raw, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
+	raw := &hijackRecorder{ResponseWriter: w}
+	return startSession(r.Context(), raw, maxWaiting, func(accept httpstream.NewStreamHandler) httpstream.Connection {
+		return spdy.NewResponseUpgrader().UpgradeResponse(raw, r, accept)
+	})
+}
+
+// startSession starts a SPDY session on the connection that connect returns. It returns an error if connect
+// returns nil. raw has the connection below when connect returns. The returned context ends with parent and with
+// the connection. At most maxWaiting opened streams wait for the caller; further ones are reset, and after
+// maxRefused of them the connection is closed.
+func startSession(parent context.Context, raw *hijackRecorder, maxWaiting int, connect func(httpstream.NewStreamHandler) httpstream.Connection) (context.Context, *session, error) {
+	s := &session{opened: make(chan openedStream, maxWaiting), raw: raw}
+	s.Connection = connect(func(stream httpstream.Stream, replied <-chan struct{}) error {
 		select {
 		case s.opened <- openedStream{stream, replied}:
 		default:
@@ -83,7 +98,7 @@ func upgradeToSPDY(w http.ResponseWriter, r *http.Request, protocol string, maxW
 		return nil, nil, errors.New("server: the connection cannot be upgraded")
 	}
 	s.SetIdleTimeout(idleTimeout)
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := context.WithCancel(parent)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
@@ -118,16 +133,16 @@ func (s *session) nextStream(ctx context.Context) (httpstream.Stream, bool) {
 
 // waitForStreams waits until the client has opened one stream of each kind, and returns the streams by kind. ok
 // is false if the client does not open them within openTimeout, or opens a stream of another kind.
-func (s *session) waitForStreams(ctx context.Context, kinds []string) (byKind map[string]httpstream.Stream, ok bool) {
+func (s *session) waitForStreams(ctx context.Context, kinds []string) (byKind map[string]stream, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	all := map[string]httpstream.Stream{}
+	all := map[string]stream{}
 	for len(all) < len(kinds) {
-		stream, ok := s.nextStream(ctx)
+		opened, ok := s.nextStream(ctx)
 		if !ok {
 			return nil, false
 		}
-		all[stream.Headers().Get(v1.StreamType)] = stream
+		all[opened.Headers().Get(v1.StreamType)] = opened
 	}
 	for _, kind := range kinds {
 		if all[kind] == nil {
