@@ -19,7 +19,8 @@
 //
 // # File systems
 //
-// Capacity and CgroupVersion describe the file system that is mounted at a path.
+// Capacity and CgroupVersion describe the file system that is mounted at a path. UsageWalk measures directory trees as du
+// does, at any depth and with bounded memory.
 //
 // # Removing
 //

@@ -103,7 +103,7 @@ func (n *node) do(line string) (string, error) {
 }
 
 // use sets the usage of a pod: mem and pids of the pod; layer, logs and inodes of its container main; other names
-// with a prefix are "NAME.layer", "NAME.logs" and "vol.NAME".
+// with a prefix are "NAME.layer", "NAME.logs" and "vol.NAME". The flag incomplete makes its local storage lower bounds.
 func (n *node) use(name string, args map[string]string) error {
 	p, ok := n.pods[name]
 	if !ok {
@@ -113,6 +113,7 @@ func (n *node) use(name string, args map[string]string) error {
 	if _, unknown := args["unknown"]; unknown {
 		u.Measured = false
 	}
+	_, u.StorageIncomplete = args["incomplete"]
 	containers := map[string]*eviction.ContainerUsage{}
 	container := func(name string) *eviction.ContainerUsage {
 		if containers[name] == nil {
@@ -121,6 +122,9 @@ func (n *node) use(name string, args map[string]string) error {
 		return containers[name]
 	}
 	for _, key := range slices.Sorted(maps.Keys(args)) {
+		if args[key] == "" {
+			continue // A flag.
+		}
 		figure := new(uint64(value(args[key])))
 		owner, what, ok := strings.Cut(key, ".")
 		if !ok {

@@ -30,10 +30,10 @@ func (s *pass) evictPodsOverLocalLimits() (foundAny bool) {
 
 // exceededLimit returns the first limit of local storage that the pod exceeds, as a cause and a message: limits
 // of emptyDirs come first, then the limit of the pod, then limits of containers. It returns empty texts if the
-// pod exceeds none or its usage was not measured. Writable layers count only if they share the file system of
-// the node. (EV-28)
+// pod exceeds none or its usage was not measured. A figure that is a lower bound is compared like any other.
+// Writable layers count only if they share the file system of the node. (EV-28)
 func (p *Pod) exceededLimit(layout Layout) (cause, message string) {
-	if !p.Usage.Measured || p.Usage.StorageUnknown {
+	if !p.Usage.Measured {
 		return "", ""
 	}
 	for _, v := range p.limitedVolumes {

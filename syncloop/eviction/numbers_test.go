@@ -42,14 +42,14 @@ func TestDecide_HugeLocalLimits(t *testing.T) {
 	assert.Empty(t, eviction.Policy{}.Decide(eviction.History{}, eviction.Observations{}, []eviction.Pod{p}, time.Unix(1, 0)).Victims)
 }
 
-// TestRank_StorageUnknown: a pod whose files take too long to count is not the first victim of scarce memory, but of a full
+// TestRank_StorageIncomplete: a pod whose files take too long to count is not the first victim of scarce memory, but of a full
 // disk.
-func TestRank_StorageUnknown(t *testing.T) {
+func TestRank_StorageIncomplete(t *testing.T) {
 	of := func(name string, unknown bool, priority int32, bytes uint64) eviction.Pod {
 		pod := &v1.Pod{}
 		pod.Name, pod.Spec.Priority = name, &priority
 		p := eviction.NewPod(pod)
-		p.Usage = eviction.Usage{Measured: true, StorageUnknown: unknown, MemoryBytes: &bytes}
+		p.Usage = eviction.Usage{Measured: true, StorageIncomplete: unknown, MemoryBytes: &bytes}
 		return p
 	}
 	pods := []eviction.Pod{of("important", true, 1000, 1), of("hungry", false, 0, 1000)}

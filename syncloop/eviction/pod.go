@@ -44,9 +44,10 @@ type limitedVolume struct {
 type Usage struct {
 	// Measured is false if the usage of the pod could not be measured. Such a pod is evicted before all others.
 	Measured bool
-	// StorageUnknown: the local storage of the pod could not be measured, and the other figures could. For a signal about
-	// a disk the pod counts as one that is not measured, and it exceeds no limit of local storage.
-	StorageUnknown bool
+	// StorageIncomplete: the local storage of the pod could not be measured completely, and its figures are lower bounds.
+	// For a signal about a disk the pod counts as one that is not measured. It exceeds a limit of local storage if a
+	// lower bound is above that limit.
+	StorageIncomplete bool
 	// MemoryBytes is the working set of the pod.
 	MemoryBytes *uint64
 	// Processes is the number of processes of the pod.

@@ -56,7 +56,7 @@ func (r rank) compareByEvictionOrder(other rank) int {
 func evictionRank(s Signal, layout Layout, p *Pod) rank {
 	r := rank{priority: p.priority, unknown: !p.Usage.Measured}
 	resource := s.Resource()
-	if s.Condition() == v1.NodeDiskPressure && p.Usage.StorageUnknown {
+	if s.Condition() == v1.NodeDiskPressure && p.Usage.StorageIncomplete {
 		r.unknown = true
 	}
 	if resource == ResourcePIDs {

@@ -56,7 +56,8 @@ func (n *Node) runMemoryNotifier(ctx context.Context) error {
 // StorageReader measures the local storage of pods.
 type StorageReader interface {
 	// ReadStorage measures the volumes, logs and other files of a pod. It is called concurrently for different pods.
-	// After an error the local storage of the pod is unknown, and its memory and processes still count.
+	// After an error the figures are lower bounds, and the pod still exceeds a limit that is below them. Its memory and
+	// processes count too.
 	ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error)
 }
 
@@ -185,11 +186,10 @@ func (e evictablePods) ReadUsage(ctx context.Context, pod *v1.Pod) (eviction.Usa
 	}
 	storage, err := s.ReadStorage(ctx, pod)
 	if err != nil {
-		e.node.config.Log.Debug("the local storage of a pod could not be measured", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
-		storage = eviction.Storage{}
+		e.node.config.Log.Debug("the local storage of a pod could not be measured completely", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
 	}
 	usage := eviction.UsageOf(stats, storage)
-	usage.StorageUnknown = err != nil
+	usage.StorageIncomplete = err != nil
 	return usage, nil
 }
 

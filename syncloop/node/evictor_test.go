@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -208,9 +209,9 @@ func (unknownStorage) ReadStorage(_ context.Context, p *v1.Pod) (eviction.Storag
 	return eviction.Storage{}, nil
 }
 
-// TestNode_StorageUnknown: scarce memory evicts the pod with the lower priority first, although the files of the other pod
+// TestNode_StorageIncomplete: scarce memory evicts the pod with the lower priority first, although the files of the other pod
 // cannot be counted.
-func TestNode_StorageUnknown(t *testing.T) {
+func TestNode_StorageIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := newLowMemory(true)
 		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, signals)}
@@ -231,5 +232,37 @@ func TestNode_StorageUnknown(t *testing.T) {
 			phases[p.Name] = p.Status.Phase
 		}
 		assert.Equal(t, map[string]v1.PodPhase{"important": v1.PodRunning, "other": v1.PodFailed}, phases)
+	})
+}
+
+// partialStorage measures a part of the emptyDirs of the pods, and then gives up.
+type partialStorage struct{}
+
+func (partialStorage) ReadStorage(_ context.Context, pod *v1.Pod) (eviction.Storage, error) {
+	bytes := map[string]uint64{"above": 2 << 30, "below": 1 << 20}[pod.Name]
+	return eviction.Storage{Volumes: []eviction.VolumeUsage{{Name: "data", DiskUsage: eviction.DiskUsage{Bytes: &bytes}}}}, context.DeadlineExceeded
+}
+
+// TestNode_EV28_LowerBound: a pod with too many files to count them in time exceeds the limit of its emptyDir as soon as
+// the counted part does.
+func TestNode_EV28_LowerBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := node.Config{Runtime: memory.New(memory.Config{}), Eviction: evictionConfig(t, newLowMemory(true))}
+		c.Eviction.Storage = partialStorage{}
+		inMemory := inmemory.New(inmemory.Config{})
+		c.Volumes = node.VolumesConfig{Manager: inMemory, Files: inMemory}
+		n := run(t, c)
+		for _, name := range []string{"above", "below"} {
+			p := pod(name, "serve")
+			p.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: new(resource.MustParse("1Gi"))}}}}
+			assert.NoError(t, n.Apply(p))
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		states := map[string]string{}
+		for _, p := range n.Pods() {
+			states[p.Name] = string(p.Status.Phase) + " " + p.Status.Reason
+		}
+		assert.Equal(t, map[string]string{"above": "Failed Evicted", "below": "Running "}, states)
 	})
 }

@@ -25,7 +25,9 @@ func readDisk(directory string) (disk, error) {
 	if s.Files == 0 {
 		d.freeInodes, d.inodes = math.MaxInt64, math.MaxInt64 // Such as btrfs, which has no limit.
 	}
-	d.device, _, _ = fileIdentityAndSize(info)
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		d.device = uint64(stat.Dev)
+	}
 	return d, nil
 }
 
@@ -36,13 +38,4 @@ func multiplySaturating(a, b uint64) int64 {
 		return math.MaxInt64
 	}
 	return int64(low)
-}
-
-// fileIdentityAndSize returns the device and the inode of a file, and the bytes that the file occupies.
-func fileIdentityAndSize(info os.FileInfo) (device, inode, bytes uint64) {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, 0, 0
-	}
-	return uint64(s.Dev), s.Ino, uint64(s.Blocks) * 512
 }

@@ -2,10 +2,7 @@ package observe
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,18 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/syncloop/eviction"
 )
 
-const (
-	// MaxFiles limits how many files of a pod are counted.
-	MaxFiles = 1_000_000
-	// MaxAge is how long the measured usage of a pod is used again.
-	MaxAge = time.Minute
-)
-
-// errTooManyFiles is returned for a pod with more than MaxFiles files.
-var errTooManyFiles = fmt.Errorf("observe: the pod has more than %d files", MaxFiles)
+// MaxAge is how long the measured usage of a pod is used again.
+const MaxAge = time.Minute
 
 // FilesConfig configures Files. A nil function counts nothing.
 type FilesConfig struct {
@@ -67,7 +58,7 @@ type Files struct {
 type measurement struct {
 	at      time.Time
 	storage eviction.Storage
-	err     error // stored too, so that a pod with too many files is not walked in each pass
+	err     error // stored too, so that a pod with very many files is not walked in each pass
 }
 
 // NewFiles returns Files. It reads nothing.
@@ -81,7 +72,7 @@ func NewFiles(config FilesConfig) *Files {
 }
 
 // ReadStorage implements node.StorageReader: it measures the emptyDirs on disk, configMaps and git repositories of a
-// pod, and the logs of its containers.
+// pod, and the logs of its containers. After an error, also of ctx, each figure is a lower bound.
 func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error) {
 	now := f.config.Clock.Now()
 	f.mu.Lock()
@@ -96,91 +87,37 @@ func (f *Files) ReadStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage,
 		return known.storage, known.err
 	}
 	storage, err := f.measureStorage(ctx, pod)
-	if err != nil {
-		storage = eviction.Storage{}
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.measured[pod.UID] = measurement{now, storage, err}
 	return storage, err
 }
 
-// measureStorage reads the directories of a pod.
+// measureStorage reads the directories of a pod. After an error it goes on with the next directory. It returns the
+// first error.
 func (f *Files) measureStorage(ctx context.Context, pod *v1.Pod) (eviction.Storage, error) {
 	storage := eviction.Storage{Logs: map[string]eviction.DiskUsage{}}
-	walk := &treeWalk{seen: map[[2]uint64]bool{}}
+	var walk osfile.UsageWalk
+	var fault error
+	measure := func(root string) eviction.DiskUsage {
+		usage, err := walk.Measure(ctx, root)
+		if err != nil && fault == nil {
+			fault = fmt.Errorf("observe: %w", err)
+		}
+		return eviction.DiskUsage{Bytes: &usage.Bytes, Inodes: &usage.Inodes}
+	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		isLocal := v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumDefault || v.ConfigMap != nil || v.GitRepo != nil
 		if f.config.VolumeDirectory == nil || !isLocal {
 			continue
 		}
-		usage, err := walk.measureTree(ctx, f.config.VolumeDirectory(pod, v))
-		if err != nil {
-			return storage, err
-		}
-		storage.Volumes = append(storage.Volumes, eviction.VolumeUsage{Name: v.Name, DiskUsage: usage})
+		storage.Volumes = append(storage.Volumes, eviction.VolumeUsage{Name: v.Name, DiskUsage: measure(f.config.VolumeDirectory(pod, v))})
 	}
 	for _, c := range append(append([]v1.Container{}, pod.Spec.InitContainers...), pod.Spec.Containers...) {
-		if f.config.LogDirectory == nil {
-			break
+		if f.config.LogDirectory != nil {
+			storage.Logs[c.Name] = measure(f.config.LogDirectory(pod, c.Name))
 		}
-		usage, err := walk.measureTree(ctx, f.config.LogDirectory(pod, c.Name))
-		if err != nil {
-			return storage, err
-		}
-		storage.Logs[c.Name] = usage
 	}
-	return storage, nil
-}
-
-// treeWalk counts the files of one pod.
-type treeWalk struct {
-	files int
-	seen  map[[2]uint64]bool // device and inode: a file with two names counts once
-}
-
-// measureTree returns the bytes and inodes that a directory and all files below it occupy. It follows no symbolic
-// link and leaves out other file systems. It counts a file with several hard links once. A directory that does not
-// exist occupies nothing. It leaves out files that disappear during the measurement. It returns errTooManyFiles if
-// the walk w meets more than MaxFiles files in all its trees. It also returns the error of ctx or of a file that
-// it cannot read.
-func (w *treeWalk) measureTree(ctx context.Context, root string) (eviction.DiskUsage, error) {
-	var bytes, inodes uint64
-	var device uint64
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if w.files++; w.files > MaxFiles {
-			return errTooManyFiles
-		}
-		var info os.FileInfo
-		if err == nil {
-			info, err = entry.Info()
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		itsDevice, inode, size := fileIdentityAndSize(info)
-		if path == root {
-			device = itsDevice
-		}
-		switch {
-		case itsDevice != device && info.IsDir():
-			return filepath.SkipDir
-		case itsDevice != device || inode != 0 && w.seen[[2]uint64{itsDevice, inode}]:
-			return nil
-		}
-		w.seen[[2]uint64{itsDevice, inode}] = true
-		bytes, inodes = bytes+size, inodes+1
-		return nil
-	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return eviction.DiskUsage{}, fmt.Errorf("observe: %w", err)
-	}
-	return eviction.DiskUsage{Bytes: &bytes, Inodes: &inodes}, nil
+	return storage, fault
 }

@@ -168,3 +168,23 @@ func TestFiles_ErrorIsKept(t *testing.T) {
 	_, err = f.ReadStorage(t.Context(), pod)
 	require.NoError(t, err)
 }
+
+// TestFiles_GoesOnAfterAnError: a directory that cannot be read leaves lower bounds, and the other directories of the pod
+// are measured.
+func TestFiles_GoesOnAfterAnError(t *testing.T) {
+	logs := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(logs, "0.log"), make([]byte, 50<<10), 0o600))
+	f := observe.NewFiles(observe.FilesConfig{
+		VolumeDirectory: func(*v1.Pod, *v1.Volume) string { return "no\x00directory" },
+		LogDirectory:    func(*v1.Pod, string) string { return logs },
+	})
+	pod := &v1.Pod{}
+	pod.Spec.Containers = []v1.Container{{Name: "main"}}
+	pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	for range 2 { // The second result is the stored one.
+		storage, err := f.ReadStorage(t.Context(), pod)
+		require.Error(t, err)
+		assert.Zero(t, *storage.Volumes[0].Bytes)
+		assert.InDelta(t, 54<<10, *storage.Logs["main"].Bytes, 16<<10)
+	}
+}
