@@ -59,8 +59,8 @@ type resize struct {
 
 // RequestResize stores that an admitted pod requests other resources. It replaces an earlier request of the
 // pod. The claims of the pod do not change before DecideResizes accepts the request. RequestResize returns
-// false and stores nothing if the table has no admitted pod with this UID: then the caller uses the new
-// resources at once, because nothing runs with the old ones.
+// false and stores nothing if the table has no admitted pod with this UID: the caller requests the resize again
+// when the pod is admitted.
 func (t *Table) RequestResize(request ResizeRequest, now time.Time) bool {
 	r := t.records[request.Pod.UID]
 	if r == nil || r.newestIncarnation().state != Admitted {
@@ -69,7 +69,9 @@ func (t *Table) RequestResize(request ResizeRequest, now time.Time) bool {
 	i := r.newestIncarnation()
 	if i.resize == nil {
 		i.resize = &resize{since: now}
-		t.resizing = append(t.resizing, request.Pod.UID)
+		if !slices.Contains(t.resizing, request.Pod.UID) { // A pod that was removed stays in the list until the next decision.
+			t.resizing = append(t.resizing, request.Pod.UID)
+		}
 	} else if i.resize.Generation == request.Generation && i.resize.Refusal == request.Refusal {
 		i.resize.Pod = request.Pod
 		return true

@@ -136,7 +136,7 @@ func (s *resizeStory) run(words []string) (effects []Effect, err error) {
 }
 
 // TestTable_ResizeWalk gives every input in every order, up to a depth, to a table with two pods that are
-// resized. After each step it checks that no decision raises a sum above the capacity, that a deferred request
+// resized, with a decision after each step, and with one decision after the last step. After a decision it checks that no decision raises a sum above the capacity, that a deferred request
 // fits the empty node and does not fit beside the other pod, that an infeasible request does not fit the empty
 // node, and that only the effects change the claims.
 func TestTable_ResizeWalk(t *testing.T) {
@@ -157,6 +157,11 @@ func TestTable_ResizeWalk(t *testing.T) {
 				_, _ = s.run(strings.Fields(line)) // A resize of a pod that is not admitted has no effect.
 				require.NoError(t, s.decideAndCheck(), "%v", path)
 			}
+			s = newResizeStory("2", "1Gi")
+			for _, line := range path {
+				_, _ = s.run(strings.Fields(line))
+			}
+			require.NoError(t, s.decideAndCheck(), "%v, and one decision", path)
 		}
 		if len(path) == depth {
 			return
