@@ -179,7 +179,7 @@ func (a *addition) admitAndStartWorker(pod *v1.Pod) error {
 
 // startWorker sends the update that creates the worker of a pod. If the stored status is the rejection of a
 // removed pod with the same UID, it first replaces that status by Pending. It also saves the resources of the pod
-// for the next agent.
+// for the next agent, and requests its pending resize.
 func (h *Handlers) startWorker(pod *v1.Pod) {
 	r := h.ensureRecord(pod.UID)
 	if r.hasStaleRejection {
@@ -191,6 +191,7 @@ func (h *Handlers) startWorker(pod *v1.Pod) {
 	}
 	mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)
 	h.updateWorker(podworkers.SyncPodCreate, pod, mirror)
+	h.requestPendingResize(pod)
 }
 
 // skipsAdmission reports whether a pod gets a worker without admission. It returns true for a pod that is

@@ -1,6 +1,8 @@
 package syncloop
 
 import (
+	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -69,7 +71,7 @@ func (h *Handlers) retryPanickedPods() {
 		switch {
 		case !h.readRecord(pod.UID).retryChange:
 		case h.isAdditionRetryPending(pod.UID):
-			added = append(added, pod)
+			added = append(added, cmp.Or(h.readRecord(pod.UID).pendingResize, pod))
 		default:
 			h.ensureRecord(pod.UID).retryChange = false
 			mirror, _ := h.config.Manager.GetMirrorPodByPod(pod)

@@ -179,6 +179,7 @@ func (h *Handlers) updateWorker(kind podworkers.SyncPodType, pod, mirror *v1.Pod
 func (h *Handlers) sendToWorkerAndUpdateAllocation(options podworkers.UpdatePodOptions) {
 	pod := options.Pod
 	if options.UpdateType != podworkers.SyncPodKill && h.isStaticPodNameInUse(pod) {
+		h.updatePodAllocation(pod.UID)
 		return
 	}
 	h.ensureRecord(pod.UID).hadWorker = true

@@ -43,6 +43,9 @@ type record struct {
 	hasStaleRejection bool
 	// hasSavedResources is true if the allocated resources of the pod are saved for the next agent.
 	hasSavedResources bool
+	// pendingResize is the pod with the resources that its source desires, while the stored pod has other resources.
+	// The allocation table has a request for it only while the pod is admitted.
+	pendingResize *v1.Pod
 	// unappliedResize is the newest decision about a resize of the pod, if applying it has panicked. The next
 	// housekeeping applies it.
 	unappliedResize *allocation.Effect

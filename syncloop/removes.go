@@ -16,7 +16,7 @@ func (h *Handlers) HandlePodRemoves(_ context.Context, pods []*v1.Pod) {
 	for _, pod := range pods {
 		h.config.Manager.RemovePod(pod)
 		r := h.ensureRecord(pod.UID)
-		r.retryChange, r.removedBySource, r.hasSavedResources, r.unappliedResize = false, true, false, nil
+		r.retryChange, r.removedBySource, r.hasSavedResources, r.pendingResize, r.unappliedResize = false, true, false, nil, nil
 	}
 	h.forEachPodMarkPanicked(pods, func(pod *v1.Pod) {
 		if podmanager.IsMirrorPod(pod) {

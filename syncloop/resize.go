@@ -72,6 +72,7 @@ func (h *Handlers) storePods(pods []*v1.Pod) []*v1.Pod {
 func (h *Handlers) storePod(desired *v1.Pod) *v1.Pod {
 	stored := desired
 	if !podmanager.IsMirrorPod(desired) {
+		h.ensureRecord(desired.UID).pendingResize = nil // withAllocatedResources requests the newest resize.
 		stored = withoutResizeConditions(desired)
 		if before, known := h.config.Manager.GetPodByUID(desired.UID); known && !h.isRejectedOrWaiting(desired.UID) {
 			stored = h.withAllocatedResources(before, stored)
@@ -114,12 +115,14 @@ func (h *Handlers) withAllocatedResources(before, desired *v1.Pod) *v1.Pod {
 }
 
 // requestResize stores a request to resize an admitted pod, which the host program may have refused as
-// infeasible. For the first request it also saves the allocated resources. now is the time of the request. It does
-// nothing and returns false if the pod is being deleted or is not admitted.
+// infeasible. For the first request it also saves the allocated resources. now is the time of the request. If the
+// pod is not admitted yet, it returns false, and startWorker requests the resize. If the pod is being deleted, it
+// does nothing and returns false.
 func (h *Handlers) requestResize(allocated, desired *v1.Pod, now time.Time) (requested bool) {
 	if desired.DeletionTimestamp != nil {
 		return false
 	}
+	h.ensureRecord(desired.UID).pendingResize = desired
 	before, _ := h.table.ResizeState(desired.UID)
 	request := allocation.ResizeRequest{Pod: toAllocationPod(h.chain.rules, desired), Generation: desired.Generation, Refusal: h.askHostAboutResize(allocated, desired)}
 	if !h.table.RequestResize(request, now) {
@@ -129,6 +132,14 @@ func (h *Handlers) requestResize(allocated, desired *v1.Pod, now time.Time) (req
 		h.config.Resizes.Save(desired, allocation.PodResourcesOf(allocated))
 	}
 	return true
+}
+
+// requestPendingResize requests the pending resize of a pod that has got its worker, and wakes the loop, which then
+// decides about the resize. It does nothing if no resize is pending.
+func (h *Handlers) requestPendingResize(pod *v1.Pod) {
+	if desired := h.readRecord(pod.UID).pendingResize; desired != nil && h.requestResize(pod, desired, pendingSince(desired, h.config.Clock.Now())) {
+		h.wake()
+	}
 }
 
 // askHostAboutResize asks the host program whether it refuses a resize. It returns the zero Answer if the host
@@ -197,6 +208,9 @@ func (h *Handlers) applyResizeDecisionOrRetryLater(e allocation.Effect, callerUp
 	r := h.ensureRecord(e.UID)
 	first := r.unappliedResize == nil
 	r.unappliedResize = nil
+	if e.Kind == allocation.AllocateResize {
+		r.pendingResize = nil
+	}
 	err := h.guard.Call("SyncHandler.HandlePodUpdates", func() { h.applyResizeDecision(e, callerUpdates) })
 	if err == nil {
 		return

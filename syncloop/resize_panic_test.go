@@ -218,3 +218,20 @@ func TestHandlers_RZ46_RZ27_PendingAfterRestart(t *testing.T) {
 	assert.Equal(t, "2 PodResizeInProgress  generation 9", w.stored("b"))
 	assert.Equal(t, "1 PodResizePending Deferred generation 9", w.stored("a"))
 }
+
+// TestHandlers_RZ14_AdditionPanics: the resize of a pod of an earlier agent is not lost if the addition of the pod panics.
+// The housekeeping adds the pod with the resources that its source desires.
+func TestHandlers_RZ14_AdditionPanics(t *testing.T) {
+	for _, state := range []runtime.State{runtime.StateRunning, runtime.StateExited} {
+		w := newResizeHarness(t)
+		w.saved["a"] = "1"
+		w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: state}}}}
+		w.broken["ended a"] = 1
+		w.add(withGeneration(podWithCPU(t, "a", "2"), 9))
+		require.NotContains(t, w.took(), "worker of a: create")
+		w.cleanUp()
+		require.Contains(t, w.took(), "worker of a: create")
+		w.handlers.HandleWaiting(t.Context())
+		assert.Equal(t, "2 PodResizeInProgress  generation 9", w.stored("a"), state)
+	}
+}

@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,15 +37,16 @@ func withGeneration(pod *v1.Pod, generation int64) *v1.Pod {
 // resizeHarness is a node with 4 cpus whose runtime resizes containers, and its saved allocations.
 type resizeHarness struct {
 	*harness
-	t     *testing.T
-	saved map[types.UID]string
+	t       *testing.T
+	saved   map[types.UID]string
+	resizes syncloop.Resizes
 }
 
 func newResizeHarness(t *testing.T) *resizeHarness {
 	w := &resizeHarness{t: t, saved: map[types.UID]string{}}
 	w.harness = newConfiguredHarness(func(c *syncloop.HandlersConfig) {
 		c.Admit = []syncloop.PodAdmitHandler{syncloop.AdmitResources(v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")})}
-		c.Resizes = syncloop.Resizes{
+		w.resizes = syncloop.Resizes{
 			Supported: func() bool { return true },
 			Allocated: func(pod *v1.Pod) (allocation.PodResources, bool) {
 				cpu, found := w.saved[pod.UID]
@@ -58,6 +60,7 @@ func newResizeHarness(t *testing.T) *resizeHarness {
 				w.saved[pod.UID] = c.Requests.Cpu().String()
 			},
 		}
+		c.Resizes = w.resizes
 	})
 	return w
 }
@@ -291,4 +294,73 @@ func TestHandlers_ResizeConditionsOfSource(t *testing.T) {
 	w.add(pod)
 	assert.Equal(t, "1 foreign  generation 0", w.stored("a"))
 	assert.Len(t, pod.Status.Conditions, 3, "the argument is not changed")
+}
+
+// TestHandlers_RZ14_StaticPodBeforeListing: a static pod of an earlier agent gets no worker before the first listing of
+// the runtime, and its resize is decided all the same. It counts for the admission of the pods that are added with it.
+func TestHandlers_RZ14_StaticPodBeforeListing(t *testing.T) {
+	w := newResizeHarness(t)
+	w.saved["a"], w.unlisted = "1", true
+	w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateRunning}}}}
+	w.add(withGeneration(podWithCPU(t, "a", "5", "source=file"), 9), podWithCPU(t, "b", "4"))
+	assert.Contains(t, w.took(), "Event b Warning OutOfcpu: the node has not enough cpu: requested 4, used 1, capacity 4")
+	w.handlers.HandleWaiting(t.Context())
+	w.unlisted = false
+	w.cleanUp()
+	w.handlers.HandleWaiting(t.Context())
+	assert.Equal(t, "1 PodResizePending Infeasible generation 9", w.stored("a"))
+	assert.Contains(t, w.took(), "worker of a: create")
+}
+
+// TestHandlers_RZ14_WaitingPodBeforeListing: a pod that is added before the first listing of the runtime may run with its
+// saved resources, so it waits for them. When it gets its worker, its resize is requested, once. An update of the waiting
+// pod and another pod with its UID have no such resize.
+func TestHandlers_RZ14_WaitingPodBeforeListing(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		change           func(w *resizeHarness)
+		started, decided string
+	}{
+		{"unchanged", func(*resizeHarness) {}, "3", "1 PodResizeInProgress  generation 9"},
+		{"updated", func(w *resizeHarness) { w.update(withGeneration(podWithCPU(t, "a", "4"), 10)) }, "4", "4"},
+		{"replaced", func(w *resizeHarness) {
+			w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "a", "1")})
+			delete(w.saved, "a")
+			w.add(podWithCPU(t, "a", "4"))
+		}, "4", "4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w, wakes := newResizeHarness(t), 0
+			w.harness = newConfiguredHarness(func(config *syncloop.HandlersConfig) {
+				config.Admit = []syncloop.PodAdmitHandler{syncloop.AdmitResources(v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")})}
+				config.Resizes, config.WhenFull = w.resizes, syncloop.Wait
+			})
+			w.handlers.SetWake(func() { wakes++ }, func() {})
+			w.saved["a"], w.unlisted = "3", true
+			w.add(podWithCPU(t, "b", "2"), withGeneration(podWithCPU(t, "a", "1"), 9))
+			c.change(w)
+			w.handlers.HandlePodRemoves(t.Context(), []*v1.Pod{podWithCPU(t, "b", "2")})
+			w.unlisted = false
+			w.cleanUp()
+			wakes = 0
+			w.workers.deaf["a"] = true
+			w.handlers.HandleWaiting(t.Context())
+			require.Equal(t, c.started, w.stored("a"))
+			assert.Equal(t, c.started != c.decided, wakes > 0, "the loop decides at once")
+			w.workers.deaf["a"] = true
+			w.handlers.HandleWaiting(t.Context())
+			assert.Equal(t, c.decided, w.stored("a"))
+			w.took()
+			delete(w.workers.deaf, "a")
+			w.cleanUp() // It starts the missing worker.
+			w.handlers.HandleWaiting(t.Context())
+			var events []string
+			for _, note := range w.took() {
+				if strings.HasPrefix(note, "Event") || strings.HasPrefix(note, "worker of a") {
+					events = append(events, note)
+				}
+			}
+			assert.Equal(t, []string{"worker of a: create"}, events, "another start requests no resize")
+		})
+	}
 }
