@@ -16,7 +16,7 @@ import (
 // Limits.
 type ContainerOption interface{ isContainerOption() }
 
-// RunOption describes one start of a container. The zero value changes nothing.
+// RunOption describes one start of a container. Each has the effect of a word of memory.ParseScript. The zero value changes nothing.
 type RunOption struct{ edit func(*runState) }
 
 // containerState is a container while its options are applied.
@@ -30,6 +30,7 @@ type containerState struct {
 type runState struct {
 	memory.Run
 	isSet, hasFor, hasExit bool
+	addFault               func(format string, args ...any) // of the builder
 }
 
 // containerOption is a ContainerOption that does not describe a start.
@@ -112,7 +113,7 @@ func (b *PodBuilder) appendContainer(list *[]v1.Container, name string, options 
 // runtime. A call without RunOption and Then leaves an existing script as it is.
 func (b *PodBuilder) applyContainerOptions(place containerPlace, options []ContainerOption) *PodBuilder {
 	b.last = place
-	state := &containerState{Container: place.get(), builder: b, runs: make([]runState, 1)}
+	state := &containerState{Container: place.get(), builder: b, runs: []runState{{addFault: b.addFault}}}
 	for _, o := range options {
 		state.apply(o)
 	}
@@ -130,7 +131,7 @@ func (b *PodBuilder) applyContainerOptions(place containerPlace, options []Conta
 // Then describes the next start of the container. Without options that start runs until it is stopped.
 func Then(options ...RunOption) ContainerOption {
 	return containerOption{func(c *containerState) {
-		var next runState
+		next := runState{addFault: c.builder.addFault}
 		for _, o := range options {
 			next.apply(o)
 		}
@@ -154,7 +155,8 @@ func Exits(code int32) RunOption {
 	return RunOption{func(r *runState) { r.Exit, r.hasExit = code, true }}
 }
 
-// IsOOMKilled makes the container exit with code 137 and reason OOMKilled.
+// IsOOMKilled makes the container exit with code 137 and reason OOMKilled at once, or after Runs. See UsesMemory for a
+// container whose memory grows until its limit.
 func IsOOMKilled() RunOption {
 	return RunOption{func(r *runState) { r.Exit, r.hasExit, r.Reason = 137, true, "OOMKilled" }}
 }
@@ -170,6 +172,39 @@ func Prints(after time.Duration, text string) RunOption {
 		r.Print = append(r.Print, memory.Line{After: after, Text: text})
 		slices.SortStableFunc(r.Print, func(a, b memory.Line) int { return cmp.Compare(a.After, b.After) })
 	}}
+}
+
+// Uses sets the resource usage of the container while it runs, such as "memory=64Mi,cpu=250m,disk=1Gi". The resources
+// are cpu, memory, disk, receive and transmit, with the meaning of these words in a script: see memory.ParseScript. A
+// resource that Uses does not name has the default of package memory. A memory limit bounds the memory.
+func Uses(resources string) RunOption {
+	return RunOption{func(r *runState) { r.parseUsage(resources) }}
+}
+
+// UsesMemory sets the memory of the container from that time after its start, such as "1Gi". If the memory is above the
+// memory limit of the container, the container is killed: it exits with code 137 and reason OOMKilled. Without a
+// limit the container runs on. Each call adds a change.
+func UsesMemory(after time.Duration, amount string) RunOption {
+	return RunOption{func(r *runState) {
+		quantity, err := resource.ParseQuantity(amount)
+		if err != nil || quantity.Sign() <= 0 || after < 0 {
+			r.addFault("UsesMemory(%s, %q): expected a time of zero or more, and an amount as 64Mi", after, amount)
+			return
+		}
+		r.Memory = append(r.Memory, memory.MemoryChange{After: after, Bytes: quantity.Value()})
+		slices.SortStableFunc(r.Memory, func(a, b memory.MemoryChange) int { return cmp.Compare(a.After, b.After) })
+	}}
+}
+
+// parseUsage sets the usage from a list such as memory=64Mi,cpu=250m. It adds a fault if a word of the list is not a
+// resource usage of a script.
+func (r *runState) parseUsage(list string) {
+	script, err := memory.ParseScript(strings.ReplaceAll(list, ",", " "))
+	if err != nil || len(script.Runs) != 1 || script.Runs[0].String() != (memory.Run{Forever: true, Usage: script.Runs[0].Usage}).String() {
+		r.addFault("Uses(%q): expected cpu, memory, disk, receive or transmit, as memory=64Mi,cpu=250m", list)
+		return
+	}
+	r.Usage = script.Runs[0].Usage
 }
 
 // StartsAfter makes the start of the container take d.

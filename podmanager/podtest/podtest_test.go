@@ -33,6 +33,8 @@ func TestContainer_Scripts(t *testing.T) {
 		{[]podtest.ContainerOption{podtest.FailsToCreate(), podtest.Then(podtest.FailsToStart()), podtest.Then(podtest.Exits(3))}, "run=forever fail=create; run=forever fail=start; run=0s exit=3"},
 		{[]podtest.ContainerOption{podtest.Then(podtest.Exits(3))}, "run=forever; run=0s exit=3"},
 		{[]podtest.ContainerOption{podtest.IsOOMKilled(), podtest.Message("used 2 GiB")}, `run=0s exit=137 reason=OOMKilled message="used 2 GiB"`},
+		{[]podtest.ContainerOption{podtest.Uses("memory=64Mi,cpu=250m,disk=1Gi"), podtest.Exits(1)}, "run=0s exit=1 cpu=250m memory=64Mi disk=1Gi"},
+		{[]podtest.ContainerOption{podtest.UsesMemory(5*time.Second, "1Gi"), podtest.UsesMemory(time.Second, "64Mi"), podtest.Then(podtest.Uses("receive=1k"))}, "run=forever memory@1s=64Mi memory@5s=1Gi; run=forever receive=1k"},
 		{[]podtest.ContainerOption{podtest.Prints(time.Second, "b"), podtest.Prints(0, "a a")}, `run=forever print="a a" print@1s="b"`},
 	} {
 		pod := podtest.Pod("web").Container("c", c.options...).Build(t)
@@ -91,6 +93,8 @@ func TestObject_Faults(t *testing.T) {
 		{podtest.Pod("web").Probe(podtest.Readiness).Hook(podtest.PreStop), "podtest: Probe: the pod has no container yet: call Container first\npodtest: Hook: the pod has no container yet: call Container first"},
 		{podtest.Pod("web").Container("c").Probe("x").Hook("y"), "podtest: Probe: there is no probe \"x\": expected Readiness, Liveness or Startup\npodtest: Hook: there is no hook \"y\": expected PostStart or PreStop"},
 		{podtest.Pod("web").Container("c", podtest.Requests("cpu=much")), `podtest: Requests("cpu=much"): "cpu=much" is not a resource as cpu=100m or memory=64Mi`},
+		{podtest.Pod("web").Container("c", podtest.Uses("memory=much"), podtest.Then(podtest.Uses("exit=3"))), "podtest: Uses(\"memory=much\"): expected cpu, memory, disk, receive or transmit, as memory=64Mi,cpu=250m\npodtest: Uses(\"exit=3\"): expected"},
+		{podtest.Pod("web").Container("c", podtest.UsesMemory(time.Second, "-1Mi"), podtest.Then(podtest.UsesMemory(-time.Second, "1"))), "podtest: UsesMemory(1s, \"-1Mi\"): expected a time of zero or more, and an amount as 64Mi\npodtest: UsesMemory(-1s, \"1\"): "},
 		{podtest.Pod("web").GracePeriod(time.Millisecond), "podtest: GracePeriod(1ms): expected whole seconds"},
 		{podtest.Pod("web").Container("c", podtest.Exits(300)), "podtest: pod web: annotation memory.podkeel.dev/c: memory: bad script: run 1: \"exit=300\": not an exit code from 0 to 255"},
 		{podtest.FromYAML("{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {memory.podkeel.dev/d: exit=1, memory.podkeel.dev/c.startup: perhaps}}, spec: {containers: [{name: c}]}}"), "podtest: pod a: annotation memory.podkeel.dev/c.startup: memory: bad script: answer 1: \"perhaps\""},

@@ -19,11 +19,19 @@ import (
 // that evictions happen in virtual time:
 //
 //	p := &nodetest.Pressure{MemoryBytes: 1 << 30}
-//	s := nodetest.New(t, nodetest.Config{Configure: p.Configure(eviction.Settings{Hard: hard}, eviction.Policy{})})
-//	s.Apply(pod) // a script such as "run=forever memory=900Mi"
-//	p.SetOther(eviction.MemoryAvailable, 500<<20)
+//	settings := eviction.Settings{Hard: map[string]string{"memory.available": "100Mi"}}
+//	s := nodetest.New(t, nodetest.Config{Configure: p.Configure(settings, eviction.Policy{})})
+//	s.Apply(pod) // a script such as "run=forever memory=900Mi": podtest.Uses("memory=900Mi")
+//	p.SetOther(eviction.MemoryAvailable, 100<<20)
 //
-// The volumes and logs of pods have the sizes that the test sets. Its methods may be called at any time.
+// It works for each node.Config with a Runtime: in Config.Configure here, and in a node of package clustertest:
+//
+//	nodes := clustertest.Start(t, clustertest.Config{Server: restConfig, Configure: func(c *cluster.Config) {
+//		p.Configure(settings, eviction.Policy{})(&c.Node)
+//	}})
+//
+// Nodes that share a Pressure share what the test sets. The volumes and logs of pods have the sizes that the test
+// sets. Its methods may be called at any time.
 type Pressure struct {
 	// MemoryBytes, DiskBytes and Processes are the capacities of the node. Signals without a capacity are not measured.
 	MemoryBytes, DiskBytes, Processes int64
@@ -80,8 +88,9 @@ func (p *Pressure) SetBlind(blind bool) {
 	p.mu.blind = blind
 }
 
-// Configure returns a function for Config.Configure that lets the node evict pods. It panics if the settings are
-// invalid. Thresholds of the policy come in addition to the settings.
+// Configure returns a function for Config.Configure that lets the node evict pods. Thresholds of the policy come in
+// addition to the settings. Configure panics if the settings are invalid. The function panics if the node has no
+// Runtime, because it measures that runtime. Without a Clock it uses the real clock, as the node does.
 func (p *Pressure) Configure(settings eviction.Settings, policy eviction.Policy) func(*node.Config) {
 	thresholds, err := settings.Thresholds()
 	if err != nil {
@@ -89,7 +98,13 @@ func (p *Pressure) Configure(settings eviction.Settings, policy eviction.Policy)
 	}
 	policy.Thresholds = append(thresholds, policy.Thresholds...)
 	return func(c *node.Config) {
+		if c.Runtime == nil {
+			panic("nodetest: Pressure: Config.Runtime of the node is nil: set it before Pressure configures the node, which measures the pods of this runtime")
+		}
 		m := measuredMachine{p, c.Runtime, c.Clock}
+		if m.clock == nil {
+			m.clock = clock.RealClock{}
+		}
 		c.Eviction = node.EvictionConfig{Signals: m, Storage: m, Policy: policy}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/syncloop/eviction"
+	"github.com/podkeel/podkeel/syncloop/node"
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
@@ -227,4 +228,10 @@ func TestPressure_Stats(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, stats.Filesystem)
 	assert.Nil(t, stats.Processes)
+}
+
+// TestPressure_NoRuntime: a configuration without a runtime has nothing to measure, and panics with one sentence.
+func TestPressure_NoRuntime(t *testing.T) {
+	configure := (&nodetest.Pressure{}).Configure(eviction.Settings{}, eviction.Policy{})
+	assert.PanicsWithValue(t, "nodetest: Pressure: Config.Runtime of the node is nil: set it before Pressure configures the node, which measures the pods of this runtime", func() { configure(&node.Config{}) })
 }
