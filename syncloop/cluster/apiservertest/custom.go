@@ -26,9 +26,9 @@ func (o customObject) restoreStatus(before customObject) {
 }
 
 // restoreAllButStatus sets everything but the status to its state before. The resource version stays, because it is
-// the precondition of the update.
+// the precondition of the update. The field managers stay, because some own fields of the status.
 func (o customObject) restoreAllButStatus(before customObject) {
-	version := o.GetResourceVersion()
+	version, managers := o.GetResourceVersion(), o.GetManagedFields()
 	for field := range o.Object {
 		if field != "status" {
 			delete(o.Object, field)
@@ -40,6 +40,7 @@ func (o customObject) restoreAllButStatus(before customObject) {
 		}
 	}
 	o.SetResourceVersion(version)
+	o.SetManagedFields(managers)
 }
 
 // copyField copies a top-level field from the object before into o. It removes the field from o if before does not

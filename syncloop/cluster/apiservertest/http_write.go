@@ -66,11 +66,16 @@ func decodeObject(text []byte, into any) (err error) {
 // another namespace, name or kind.
 func (h *httpRequest) decodeNamed(text []byte) (Object, error) {
 	o := h.resource.newObject()
-	var into any = o
-	if custom, ok := o.(customObject); ok {
-		into = custom.Unstructured
+	var err error
+	switch custom, isCustom := o.(customObject); {
+	case isCustom && bytes.HasPrefix(text, protobufPrefix):
+		err = h.decodeCustomProtobuf(text, custom)
+	case isCustom:
+		err = decodeObject(text, custom.Unstructured)
+	default:
+		err = decodeObject(text, o)
 	}
-	if err := decodeObject(text, into); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if kind := o.GetObjectKind().GroupVersionKind(); kind.Kind != "" && kind != h.resource.groupVersionKind() {
@@ -109,16 +114,21 @@ func (h *httpRequest) serveCreate() error {
 		if o.GetName() == "" {
 			return nil, apierrors.NewBadRequest("metadata.name or metadata.generateName is required")
 		}
-		prepareNewObject(o)
-		if custom, ok := o.(customObject); ok && h.resource.hasStatus {
-			delete(custom.Object, "status")
-		}
-		return storeCreated(h.s, o)
+		return h.prepareAndStoreLocked(o)
 	})
 	if err != nil {
 		return err
 	}
 	return h.sendObject(http.StatusCreated, out)
+}
+
+// prepareAndStoreLocked stores a new object without the status that the client has sent.
+func (h *httpRequest) prepareAndStoreLocked(o Object) (Object, error) {
+	prepareNewObject(o)
+	if custom, ok := o.(customObject); ok && h.resource.hasStatus {
+		delete(custom.Object, "status")
+	}
+	return storeCreated(h.s, o)
 }
 
 // nextNameSuffixLocked returns five digits that no earlier call has returned.
@@ -146,36 +156,11 @@ func (h *httpRequest) serveUpdate() error {
 		return err
 	}
 	out, err := doRequest(h.Context(), h.c, h.newRequest("update"), func() (Object, error) {
-		return h.s.updateObjectLocked(o, h.restoreFields())
-	})
-	if err != nil {
-		return err
-	}
-	return h.sendObject(http.StatusOK, out)
-}
-
-// servePatch applies a JSON patch, a merge patch or a strategic merge patch to an object or its status.
-func (h *httpRequest) servePatch() error {
-	patch, err := h.readBody()
-	if err != nil {
-		return err
-	}
-	form, _, _ := strings.Cut(h.Header.Get("Content-Type"), ";")
-	r := h.newRequest("patch")
-	r.Body = patch
-	if types.PatchType(form) != types.JSONPatchType {
-		r.Keys = patchFieldPaths(patch)
-	}
-	out, err := doRequest(h.Context(), h.c, r, func() (Object, error) {
 		before, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
 		if err != nil {
 			return nil, err
 		}
-		text, err := h.applyPatch(types.PatchType(form), before, patch)
-		if err != nil {
-			return nil, err
-		}
-		after, err := h.decodeNamed(text)
+		after, err := h.recordFieldOwner(before, o)
 		if err != nil {
 			return nil, err
 		}
@@ -187,26 +172,68 @@ func (h *httpRequest) servePatch() error {
 	return h.sendObject(http.StatusOK, out)
 }
 
-// applyPatch returns the JSON of an object after a patch.
+// servePatch applies a JSON patch, a merge patch, a strategic merge patch or a configuration (server-side apply) to an
+// object or its status.
+func (h *httpRequest) servePatch() error {
+	patch, err := h.readBody()
+	if err != nil {
+		return err
+	}
+	mediaType, _, _ := strings.Cut(h.Header.Get("Content-Type"), ";")
+	form := types.PatchType(mediaType)
+	switch {
+	case form == types.ApplyYAMLPatchType:
+		return h.serveApply(patch)
+	case form == types.JSONPatchType, form == types.MergePatchType, form == types.StrategicMergePatchType && h.resource.newTyped != nil:
+	default:
+		return h.newUnsupportedTypeError(fmt.Sprintf("package apiservertest does not apply a patch of the type %q to %s", form, h.resource.Name))
+	}
+	r := h.newRequest("patch")
+	r.Body = patch
+	if form != types.JSONPatchType {
+		r.Keys = patchFieldPaths(patch)
+	}
+	out, err := doRequest(h.Context(), h.c, r, func() (Object, error) {
+		before, err := h.s.storedObjectOrNotFoundLocked(h.objectKey())
+		if err != nil {
+			return nil, err
+		}
+		text, err := h.applyPatch(form, before, patch)
+		if err != nil {
+			return nil, err
+		}
+		after, err := h.decodeNamed(text)
+		if err != nil {
+			return nil, err
+		}
+		if after, err = h.recordFieldOwner(before, after); err != nil {
+			return nil, err
+		}
+		return h.s.updateObjectLocked(after, h.restoreFields())
+	})
+	if err != nil {
+		return err
+	}
+	return h.sendObject(http.StatusOK, out)
+}
+
+// applyPatch returns the JSON of an object after a patch. A patch that is neither a JSON patch nor a merge patch is a
+// strategic merge patch.
 func (h *httpRequest) applyPatch(form types.PatchType, o Object, patch []byte) (after []byte, err error) {
 	before, err := json.Marshal(o)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	switch {
-	case form == types.JSONPatchType:
+	switch form {
+	case types.JSONPatchType:
 		var operations jsonpatch.Patch
 		if operations, err = jsonpatch.DecodePatch(patch); err == nil {
 			after, err = operations.Apply(before)
 		}
-	case form == types.MergePatchType:
+	case types.MergePatchType:
 		after, err = jsonpatch.MergePatch(before, patch)
-	case form == types.StrategicMergePatchType && !h.resource.isCustom():
-		after, err = strategicpatch.StrategicMergePatch(before, patch, o)
 	default:
-		refusal := apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "patch", groupResource(h.resource.key), h.name, "", 0, false)
-		refusal.ErrStatus.Message = fmt.Sprintf("package apiservertest does not apply a patch of the type %q to %s", form, h.resource.Name)
-		return nil, refusal
+		after, err = strategicpatch.StrategicMergePatch(before, patch, h.resource.newTyped())
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest("the patch cannot be applied: " + err.Error())

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -18,6 +19,7 @@ type servedResource struct {
 	key       string // of an objectKey
 	hasStatus bool   // whether it has the subresource status
 	newObject func() Object
+	newTyped  func() runtime.Object // nil for a kind without a Go type
 }
 
 // groupVersionKind returns the kind of the resource.
@@ -25,7 +27,7 @@ func (r *servedResource) groupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// isCustom reports whether the server has no Go type for the resource.
+// isCustom reports whether the resource is in Config.Resources. The server stores its objects as JSON values.
 func (r *servedResource) isCustom() bool { return r.key != r.Name }
 
 // objectVerbs are the verbs of each resource.
@@ -36,7 +38,7 @@ func newServedResources(custom []metav1.APIResource) []*servedResource {
 	builtin := func(version schema.GroupVersion, name, kind string, hasStatus bool, newObject func() Object) *servedResource {
 		return &servedResource{
 			APIResource: metav1.APIResource{Group: version.Group, Version: version.Version, Name: name, Kind: kind, Namespaced: isNamespaced(name), Verbs: objectVerbs},
-			key:         name, hasStatus: hasStatus, newObject: newObject,
+			key:         name, hasStatus: hasStatus, newObject: newObject, newTyped: func() runtime.Object { return newObject() },
 		}
 	}
 	core := v1.SchemeGroupVersion
@@ -55,7 +57,7 @@ func newServedResources(custom []metav1.APIResource) []*servedResource {
 		builtin(nodev1.SchemeGroupVersion, "runtimeclasses", "RuntimeClass", false, func() Object { return &nodev1.RuntimeClass{} }),
 	}
 	for _, c := range custom {
-		r := &servedResource{APIResource: c, key: c.Name + "." + c.Group, hasStatus: slices.Contains(c.Verbs, "status")}
+		r := &servedResource{APIResource: c, key: c.Name + "." + c.Group, hasStatus: slices.Contains(c.Verbs, "status"), newTyped: typedConstructor(c)}
 		r.Verbs = objectVerbs
 		r.newObject = func() Object { return customObject{&unstructured.Unstructured{Object: map[string]any{}}, r} }
 		all = append(all, r)

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/utils/clock"
 
 	"github.com/podkeel/podkeel/internal/executor"
@@ -29,9 +30,15 @@ type Config struct {
 	BookmarkInterval time.Duration
 	// Ahead is how far the server's clock is ahead of Clock, in timestamps of objects and tokens.
 	Ahead time.Duration
-	// Resources are custom resources that the server stores for clients of RoundTripper. Each needs a Group, Version,
-	// Kind and Name, its plural. A resource with the verb "status" in its Verbs has a subresource status.
+	// Resources are further resources that the server stores for clients of RoundTripper: custom resources, and resources
+	// of Kubernetes such as deployments. Each needs a Group, Version, Kind and Name, its plural. A resource with the verb
+	// "status" in its Verbs has a subresource status. No controller acts on them: a Deployment makes no pods.
 	Resources []metav1.APIResource
+	// TypeConverter merges configurations of server-side apply into the objects of Kubernetes. It is NewTypeConverter of
+	// k8s.io/client-go/applyconfigurations, which this package does not import because it is large. With nil, server-side
+	// apply of these kinds is refused. Custom resources need no TypeConverter: their lists are atomic, as in a
+	// CustomResourceDefinition without list types.
+	TypeConverter managedfields.TypeConverter
 }
 
 // Server is an in-memory API server. Its state survives the crash of its clients, and its own: see Crash. All methods

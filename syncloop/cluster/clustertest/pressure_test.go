@@ -15,7 +15,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/nodetest"
 )
 
-// TestConfigure_Pressure: nodetest.Pressure measures a node of this package, so that the node evicts the pod that uses
+// TestConfigure_Pressure, in a bubble: nodetest.Pressure measures a node of this package, so that the node evicts the pod that uses
 // the most memory and stays ready.
 func TestConfigure_Pressure(t *testing.T) {
 	p := &nodetest.Pressure{MemoryBytes: 1 << 30}
