@@ -30,7 +30,12 @@ func (s *Sender) queueUpdateUnlessSentLocked(u Update) {
 	if u.Removed && known == nil && !s.mu.box.Has(u.UID) || !u.Removed && known != nil && !known.held && known.version == u.Version && known.epoch == u.StatusEpoch {
 		return
 	}
-	s.mu.box.Put(u.UID, u, reachesTerminalOrChangesReady(u, known))
+	urgent := reachesTerminalOrChangesReady(u, known)
+	if s.cfg.Delay > 0 && !u.Removed && !s.draining.Load() {
+		s.mu.box.PutLater(u.UID, u, urgent, s.executor.Now().Add(s.cfg.Delay))
+		return
+	}
+	s.mu.box.Put(u.UID, u, urgent)
 }
 
 // reachesTerminalOrChangesReady reports whether an update is urgent, so that it is sent before others. An

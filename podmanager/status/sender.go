@@ -66,6 +66,10 @@ type SenderConfig struct {
 	Workers int
 	// Timeout is the time limit of one call of the sink. Zero: 30 seconds.
 	Timeout time.Duration
+	// Delay is how long the Sender waits after a change before it sends the newest status of the pod. It does not send
+	// the statuses in between. A Sender that is stopping does not wait. Zero: it sends each change at once, and what
+	// changes during a send after it.
+	Delay time.Duration
 	// Retry returns the pause before the status of a pod is sent again, after this number of
 	// failures in a row, at least one. A newer status waits for the first pause only. Nil: one
 	// second, doubled each time, at most a minute.
@@ -138,6 +142,7 @@ func (c *SenderConfig) setDefaultsAndCheck() error {
 	done.MissingIf(c.Sink == nil, "Sink")
 	contain.DefaultNumber(done, "Workers", &c.Workers, DefaultSendWorkers)
 	contain.DefaultNumber(done, "Timeout", &c.Timeout, DefaultSendTimeout)
+	contain.DefaultNumber(done, "Delay", &c.Delay, 0)
 	c.Drain = cmp.Or(c.Drain, DefaultSendDrain)
 	contain.SetDefault(&c.Retry, defaultRetryDelay)
 	c.Clock = cmp.Or[clock.Clock](c.Clock, clock.RealClock{})

@@ -327,6 +327,7 @@ func (b *builder) buildSenderIfSinkSet() (err error) {
 		Store:    n.status,
 		Sink:     n.config.Statuses.Sink,
 		Workers:  n.config.Statuses.MaxSends,
+		Delay:    n.config.Statuses.SendDelay,
 		CouldRun: n.view.mayHaveRunningContainers,
 		Clock:    n.config.Clock,
 		Log:      n.config.Log,

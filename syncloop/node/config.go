@@ -121,6 +121,7 @@ func (c *Config) setDefaultsAndCheck() error {
 	contain.DefaultNumber(done, "Scheduling.MaxPods", &c.Scheduling.MaxPods, 0) // The part itself sets the default, here and below.
 	contain.DefaultNumber(done, "Sync.MaxSyncs", &c.Sync.MaxSyncs, 0)
 	contain.DefaultNumber(done, "Statuses.MaxSends", &c.Statuses.MaxSends, 0)
+	contain.DefaultNumber(done, "Statuses.SendDelay", &c.Statuses.SendDelay, 0)
 	contain.DefaultNumber(done, "Sync.Resync", &c.Sync.Resync, 0)
 	contain.DefaultNumber(done, "Sync.Relist", &c.Sync.Relist, 0)
 	contain.DefaultNumber(done, "Sync.Housekeeping", &c.Sync.Housekeeping, 0)

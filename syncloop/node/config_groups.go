@@ -65,6 +65,11 @@ type StatusesConfig struct {
 	Sink status.Sink
 	// MaxSends limits how many statuses the node sends at once, each of another pod. Zero is 16.
 	MaxSends int
+	// SendDelay is how long the node waits after a change of a pod before it sends the newest status of
+	// the pod. It does not send the statuses in between: if a container exits and starts again within
+	// SendDelay, readers see its exit only in LastTerminationState. A kubelet does not wait, but its
+	// readers can miss statuses too. Watch and the store show every status. Zero: the node does not wait.
+	SendDelay time.Duration
 }
 
 // VolumesConfig configures what prepares the volumes of pods, and where their contents come from. The

@@ -105,12 +105,13 @@ func TestNode_ReadyDoneErr(t *testing.T) {
 
 func TestNode_ConfigNamesEveryFault(t *testing.T) {
 	_, err := node.New(node.Config{
-		Scheduling: node.SchedulingConfig{MaxPods: -1}, Sync: node.SyncConfig{MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1}, Statuses: node.StatusesConfig{MaxSends: -1},
+		Scheduling: node.SchedulingConfig{MaxPods: -1}, Sync: node.SyncConfig{MaxSyncs: -1, Resync: -1, Relist: -1, Housekeeping: -1}, Statuses: node.StatusesConfig{MaxSends: -1, SendDelay: -1},
 	})
 	require.EqualError(t, err, strings.Join([]string{
 		"node: Config.Scheduling.MaxPods is negative",
 		"node: Config.Sync.MaxSyncs is negative",
 		"node: Config.Statuses.MaxSends is negative",
+		"node: Config.Statuses.SendDelay is negative",
 		"node: Config.Sync.Resync is negative",
 		"node: Config.Sync.Relist is negative",
 		"node: Config.Sync.Housekeeping is negative",

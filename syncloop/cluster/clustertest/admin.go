@@ -59,10 +59,10 @@ func newAdmin(server *rest.Config) (*admin, error) {
 // closeIdleConnections closes the idle connections of the admin.
 func (a *admin) closeIdleConnections() { utilnet.CloseIdleConnectionsFor(a.http.Transport) }
 
-// isSchedulerRunning reports whether a scheduler has renewed its lease in time.
-func (a *admin) isSchedulerRunning(ctx context.Context) (bool, error) {
+// holdsLease reports whether a component of the control plane has renewed its lease in time.
+func (a *admin) holdsLease(ctx context.Context, component string) (bool, error) {
 	var lease coordinationv1.Lease
-	err := a.leases.Get().Namespace(metav1.NamespaceSystem).Resource("leases").Name("kube-scheduler").Do(ctx).Into(&lease)
+	err := a.leases.Get().Namespace(metav1.NamespaceSystem).Resource("leases").Name(component).Do(ctx).Into(&lease)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -104,27 +104,26 @@ func (a *admin) reportNodeLost(ctx context.Context, name string) error {
 	if err := a.patchObject(ctx, a.core.Patch(types.StrategicMergePatchType).Resource("nodes").Name(name).SubResource("status"), status); err != nil {
 		return fmt.Errorf("cannot set the condition of the node: %w", err)
 	}
-	var node v1.Node
-	if err := a.core.Get().Resource("nodes").Name(name).Do(ctx).Into(&node); err != nil {
-		return err
-	}
-	for _, effect := range []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute} {
-		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnreachable, Effect: effect, TimeAdded: &now})
-	}
-	taints := map[string]any{"spec": map[string]any{"taints": node.Spec.Taints}}
-	if err := a.patchObject(ctx, a.core.Patch(types.MergePatchType).Resource("nodes").Name(name), taints); err != nil {
+	if err := a.updateTaints(ctx, name); err != nil {
 		return fmt.Errorf("cannot taint the node: %w", err)
 	}
-	var pods v1.PodList
-	selector := fields.OneTermEqualSelector("spec.nodeName", name).String()
-	if err := a.core.Get().Resource("pods").Param("fieldSelector", selector).Do(ctx).Into(&pods); err != nil {
+	pods, err := a.listPods(ctx, name)
+	if err != nil {
 		return err
 	}
-	for i := range pods.Items {
+	for i := range pods {
 		ready := v1.PodCondition{Type: v1.PodReady, Status: v1.ConditionFalse, LastTransitionTime: now}
-		if err := a.patchPodConditions(ctx, &pods.Items[i], ready); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("cannot set the condition of pod %s: %w", pods.Items[i].Name, err)
+		if err := a.patchPodConditions(ctx, &pods[i], ready); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("cannot set the condition of pod %s: %w", pods[i].Name, err)
 		}
 	}
 	return nil
+}
+
+// listPods returns the pods of a node.
+func (a *admin) listPods(ctx context.Context, node string) ([]v1.Pod, error) {
+	var pods v1.PodList
+	selector := fields.OneTermEqualSelector("spec.nodeName", node).String()
+	err := a.core.Get().Resource("pods").Param("fieldSelector", selector).Do(ctx).Into(&pods)
+	return pods.Items, err
 }

@@ -45,7 +45,7 @@ func (ns *Nodes) startBinder() {
 	ns.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	if ns.config.Binding == BindWithoutScheduler {
-		running, err := ns.admin.isSchedulerRunning(ctx)
+		running, err := ns.admin.holdsLease(ctx, "kube-scheduler")
 		if err != nil {
 			ns.t.Fatalf("clustertest: cannot read the lease of the scheduler: %v", err)
 		}
@@ -166,7 +166,7 @@ func (b *binder) bindPod(ctx context.Context, pod *v1.Pod, pods []*v1.Pod) bool 
 		if c.busy && requestsResources(pod) {
 			return false // Its free resources are not known yet.
 		}
-		if err := c.node.Node().Scheduling().Fits(toleratingNotReady(pod)); err != nil {
+		if err := c.node.Node().Scheduling().Fits(toleratingOldTaints(pod, c.node.Object())); err != nil {
 			reasons = append(reasons, err.Error())
 			continue
 		}
@@ -196,10 +196,15 @@ func requestsResources(pod *v1.Pod) bool {
 	})
 }
 
-// toleratingNotReady returns a copy of a pod that tolerates the not-ready taint of a new node, because without
-// controllers the taint stays.
-func toleratingNotReady(pod *v1.Pod) *v1.Pod {
+// toleratingOldTaints returns a copy of a pod that tolerates the not-ready and unreachable taints, if the node is ready.
+// The taints are from before then. They stay if no controller removes them, and else for a moment.
+func toleratingOldTaints(pod *v1.Pod, node *v1.Node) *v1.Pod {
 	pod = pod.DeepCopy()
-	pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: v1.TaintNodeNotReady, Operator: v1.TolerationOpExists})
+	if node == nil || !slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue }) {
+		return pod
+	}
+	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Key: key, Operator: v1.TolerationOpExists})
+	}
 	return pod
 }

@@ -33,6 +33,9 @@ type Config struct {
 	Prefix string
 	// Binding decides whether pods are bound to the nodes. Zero means BindWithoutScheduler.
 	Binding Binding
+	// Tainting decides whether the taints of the nodes follow their conditions, as the node lifecycle controller does it.
+	// Zero means TaintWithoutController.
+	Tainting Tainting
 	// Configure, if set, may change the configuration of each node right before the node is made. The default capacity
 	// of a node is 4 cpus, 8 GiB of memory and 110 pods.
 	Configure func(*cluster.Config)
@@ -94,6 +97,7 @@ func Start(t testing.TB, config Config) *Nodes {
 	for _, n := range ns.all {
 		n.waitForRegistration()
 	}
+	ns.startTainter()
 	ns.startBinder()
 	return ns
 }
@@ -219,14 +223,28 @@ func (n *Node) waitForRegistration() {
 }
 
 // Lose stops the agent of the node, and reports what the node lifecycle controller reports when a node has not renewed
-// its lease for 40 s: the Node object is not ready and has the unreachable taints, and its pods are not ready. Pods of
-// a lost node are not deleted. A control plane does that after their toleration of the taint, usually 300 s.
+// its lease for 40 s: the condition Ready of the node is Unknown, the node has the unreachable taints, and its pods are
+// not ready. EvictPods does what follows after 300 s. Start lets the node come back. A node lifecycle controller of the
+// server, as in kind, agrees with Lose: 40 s later it comes to the same result itself.
 func (n *Node) Lose() {
 	n.nodes.t.Helper()
 	n.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
 	defer cancel()
 	if err := n.nodes.admin.reportNodeLost(ctx, n.name); err != nil {
+		n.nodes.t.Fatalf("clustertest: node %s: %v", n.name, err)
+	}
+}
+
+// EvictPods deletes the pods of a lost node, as the control plane does when the node is unreachable for longer than the
+// pods tolerate, usually 300 s after Lose. Each pod gets the condition DisruptionTarget first. Pods that tolerate the
+// unreachable taint for ever stay, such as those of a DaemonSet. Deleted pods stay Terminating until the node comes back
+// or the test deletes them with grace period zero.
+func (n *Node) EvictPods() {
+	n.nodes.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
+	defer cancel()
+	if err := n.nodes.admin.evictPods(ctx, n.name); err != nil {
 		n.nodes.t.Fatalf("clustertest: node %s: %v", n.name, err)
 	}
 }

@@ -64,6 +64,18 @@ func (b *Box[V]) Put(uid types.UID, value V, urgent bool) {
 	}
 }
 
+// PutLater sets the newest value of a pod. If the pod has no other value to send, the value waits until a time. A newer
+// value replaces it and does not end the wait.
+func (b *Box[V]) PutLater(uid types.UID, value V, urgent bool, until time.Time) {
+	waits := b.pods[uid] != nil && b.pods[uid].hasValue
+	b.Put(uid, value, urgent)
+	if !waits {
+		p := b.pods[uid]
+		p.newerAllowedAt, p.yieldsToNewer = until, false
+		b.delayUntil(uid, p, until)
+	}
+}
+
 // addToQueue adds a pod to the end of the queue for urgent or for ordinary pods. An earlier position of the pod
 // becomes invalid.
 func (b *Box[V]) addToQueue(uid types.UID, p *pod[V]) {
@@ -190,7 +202,7 @@ func (b *Box[V]) RetryAt(uid types.UID, value V, until, newer time.Time) {
 		return
 	}
 	p.sending = false
-	if p.newerAllowedAt = newer; !p.hasValue || p.delayed {
+	if p.newerAllowedAt = newer; !p.hasValue || p.delayed && p.yieldsToNewer {
 		p.value, p.hasValue, p.delayed, p.yieldsToNewer = value, true, false, false
 	} else if newer.Before(until) {
 		until = newer
@@ -205,9 +217,12 @@ func (b *Box[V]) HoldUntil(uid types.UID, value V, until time.Time) {
 		return
 	}
 	p.sending = false
-	if p.hasValue && !p.delayed {
+	switch {
+	case p.hasValue && !p.delayed:
 		b.addToQueue(uid, p)
 		return
+	case p.hasValue && !p.yieldsToNewer:
+		return // A newer value waits.
 	}
 	p.value, p.hasValue, p.urgent, p.yieldsToNewer = value, true, true, true
 	b.delayUntil(uid, p, until)

@@ -7,6 +7,7 @@
 //     for at most eight urgent values.
 //   - A pod with a delay does not delay others. A newer value shortens the delay to a time that the
 //     owner names.
+//   - The owner can delay each first change of a pod. Then the newest value of that time is sent.
 //   - A value may be sent again at a time. A newer value does not wait for that time.
 //
 // Facts.Decide decides whether the status of a terminating pod is sent now. A status whose terminal

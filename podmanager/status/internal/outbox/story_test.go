@@ -20,6 +20,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // are words.
 //
 //	put a v1 [urgent]
+//	later a v1 5s [urgent]
 //	take [n]            the updates that are sent now, at most n
 //	sent a
 //	off a v1 5s [3s]    a newer value may go after three seconds
@@ -38,6 +39,8 @@ func TestStories(t *testing.T) {
 				switch f[0] {
 				case "put":
 					box.Put(types.UID(f[1]), f[2], len(f) > 3)
+				case "later":
+					box.PutLater(types.UID(f[1]), f[2], len(f) > 4, epoch.Add(length(t, f[3])))
 				case "take":
 					for range 1 + 99*(2-min(len(f), 2)) {
 						uid, v, ok := box.TakeNext(now)

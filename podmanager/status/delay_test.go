@@ -1,0 +1,35 @@
+package status_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/podkeel/podkeel/podmanager/status"
+)
+
+// TestSender_Delay: the first change of a pod waits, and the newest status is sent then. A sender that stops does not
+// wait, nor does a change after its stop.
+func TestSender_Delay(t *testing.T) {
+	s := newSending(t, func(c *status.SenderConfig) { c.Delay = 5 * time.Second })
+	s.run()
+	s.SetPodStatus(newPod("a"), phase(v1.PodPending))
+	s.at(3 * time.Second)
+	s.SetPodStatus(newPod("a"), phase(v1.PodRunning))
+	s.at(4 * time.Second)
+	require.Empty(t, s.heard())
+	s.at(10 * time.Second)
+	require.Equal(t, "5020ms a v2 Running", s.heard())
+	s.SetPodStatus(newPod("a"), phase(v1.PodSucceeded))
+	s.at(12 * time.Second)
+	require.NoError(t, s.end(time.Second))
+	require.Equal(t, "12020ms a v3 Succeeded", s.heard())
+}
+
+// TestNewSender_NegativeDelay: a negative delay is a fault.
+func TestNewSender_NegativeDelay(t *testing.T) {
+	_, err := status.NewSender(status.SenderConfig{Store: status.New(status.Config{}), Sink: &sending{}, Delay: -1})
+	require.EqualError(t, err, "status: SenderConfig.Delay is negative")
+}

@@ -1,0 +1,4 @@
+package clustertest
+
+// DesiredTaints is desiredTaints.
+var DesiredTaints = desiredTaints

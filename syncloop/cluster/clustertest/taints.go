@@ -1,0 +1,224 @@
+package clustertest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/podkeel/podkeel/internal/executor"
+	"github.com/podkeel/podkeel/syncloop"
+)
+
+// Tainting says whether Start keeps the taints of its nodes as their conditions are.
+type Tainting uint8
+
+const (
+	// TaintWithoutController taints the nodes if no controller manager holds its lease at the time of Start.
+	TaintWithoutController Tainting = iota
+	// TaintNever leaves the taints to a controller or to the test.
+	TaintNever
+)
+
+// ownedTaints are the keys of the taints that the node lifecycle controller sets by the state of a node.
+var ownedTaints = []string{
+	v1.TaintNodeNotReady, v1.TaintNodeUnreachable, v1.TaintNodeUnschedulable,
+	v1.TaintNodeMemoryPressure, v1.TaintNodeDiskPressure, v1.TaintNodePIDPressure, v1.TaintNodeNetworkUnavailable,
+}
+
+// desiredTaints returns the taints of a node that the node lifecycle controller would set now, after the taints of
+// others. A taint that the node has stays as it is.
+func desiredTaints(node *v1.Node, now metav1.Time) []v1.Taint {
+	var owned []v1.Taint
+	add := func(key string, effects ...v1.TaintEffect) {
+		for _, effect := range effects {
+			owned = append(owned, v1.Taint{Key: key, Effect: effect, TimeAdded: &now})
+		}
+	}
+	if node.Spec.Unschedulable {
+		add(v1.TaintNodeUnschedulable, v1.TaintEffectNoSchedule)
+	}
+	for _, c := range node.Status.Conditions {
+		switch {
+		case c.Type == v1.NodeReady && c.Status == v1.ConditionFalse:
+			add(v1.TaintNodeNotReady, v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute)
+		case c.Type == v1.NodeReady && c.Status == v1.ConditionUnknown:
+			add(v1.TaintNodeUnreachable, v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute)
+		case c.Type == v1.NodeMemoryPressure && c.Status == v1.ConditionTrue:
+			add(v1.TaintNodeMemoryPressure, v1.TaintEffectNoSchedule)
+		case c.Type == v1.NodeDiskPressure && c.Status == v1.ConditionTrue:
+			add(v1.TaintNodeDiskPressure, v1.TaintEffectNoSchedule)
+		case c.Type == v1.NodePIDPressure && c.Status == v1.ConditionTrue:
+			add(v1.TaintNodePIDPressure, v1.TaintEffectNoSchedule)
+		case c.Type == v1.NodeNetworkUnavailable && c.Status == v1.ConditionTrue:
+			add(v1.TaintNodeNetworkUnavailable, v1.TaintEffectNoSchedule)
+		}
+	}
+	isSame := func(a v1.Taint) func(v1.Taint) bool { return func(b v1.Taint) bool { return a.MatchTaint(&b) } }
+	var taints []v1.Taint
+	for _, taint := range node.Spec.Taints {
+		if !slices.Contains(ownedTaints, taint.Key) || slices.ContainsFunc(owned, isSame(taint)) {
+			taints = append(taints, taint)
+		}
+	}
+	for _, taint := range owned {
+		if !slices.ContainsFunc(taints, isSame(taint)) {
+			taints = append(taints, taint)
+		}
+	}
+	return taints
+}
+
+// updateTaints sets the desired taints of a node. It reads the node again if the node has changed in between.
+func (a *admin) updateTaints(ctx context.Context, name string) error {
+	const maxConflicts = 5
+	for conflicts := 0; ; conflicts++ {
+		var node v1.Node
+		if err := a.core.Get().Resource("nodes").Name(name).Do(ctx).Into(&node); err != nil {
+			return err
+		}
+		taints := desiredTaints(&node, metav1.Now())
+		if slices.EqualFunc(taints, node.Spec.Taints, func(a, b v1.Taint) bool { return a.MatchTaint(&b) }) {
+			return nil
+		}
+		patch := map[string]any{"metadata": map[string]any{"resourceVersion": node.ResourceVersion}, "spec": map[string]any{"taints": taints}}
+		err := a.patchObject(ctx, a.core.Patch(types.MergePatchType).Resource("nodes").Name(name), patch)
+		if err == nil || !apierrors.IsConflict(err) || conflicts == maxConflicts {
+			return err
+		}
+	}
+}
+
+// tainter keeps the taints of the nodes of a test as their conditions are, as the node lifecycle controller does.
+type tainter struct {
+	nodes    *Nodes
+	executor executor.Executor
+	wake     executor.Event
+
+	mu struct {
+		sync.Mutex
+		changed map[string]bool // nodes that have changed since their last check
+	}
+}
+
+// startTainter keeps the taints of the nodes until the end of the test, unless a controller manager does so. It returns
+// after the first check of all nodes.
+func (ns *Nodes) startTainter() {
+	ns.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	if ns.config.Tainting == TaintWithoutController {
+		running, err := ns.admin.holdsLease(ctx, "kube-controller-manager")
+		if err != nil {
+			ns.t.Fatalf("clustertest: cannot read the lease of the controller manager: %v", err)
+		}
+		if running {
+			ns.config.Tainting = TaintNever
+		}
+	}
+	if ns.config.Tainting == TaintNever {
+		cancel()
+		return
+	}
+	for _, n := range ns.all {
+		if err := ns.admin.updateTaints(ctx, n.name); err != nil {
+			ns.t.Fatalf("clustertest: cannot update the taints of node %s: %v", n.name, err)
+		}
+	}
+	real := executor.Over(nil)
+	t := &tainter{nodes: ns, executor: real, wake: real.NewEvent()}
+	t.mu.changed = map[string]bool{}
+	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(ns.admin.core, "nodes", metav1.NamespaceAll, fields.Everything()), ObjectType: &v1.Node{},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: t.checkNode, UpdateFunc: func(_, o any) { t.checkNode(o) }},
+	})
+	var group sync.WaitGroup
+	group.Go(func() { controller.RunWithContext(ctx) })
+	group.Go(func() { t.run(ctx) })
+	ns.t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+}
+
+// checkNode requests an update of the taints of a node, if they are not the desired ones and the node is one of the
+// test.
+func (t *tainter) checkNode(o any) {
+	node := o.(*v1.Node)
+	isOfTest := slices.ContainsFunc(t.nodes.all, func(n *Node) bool { return n.name == node.Name })
+	if isOfTest && !slices.EqualFunc(desiredTaints(node, metav1.Time{}), node.Spec.Taints, func(a, b v1.Taint) bool { return a.MatchTaint(&b) }) {
+		t.requestUpdate(node.Name)
+	}
+}
+
+func (t *tainter) requestUpdate(name string) {
+	t.mu.Lock()
+	t.mu.changed[name] = true
+	t.mu.Unlock()
+	t.wake.Signal()
+}
+
+// takeChanged returns the nodes that have changed, and forgets them.
+func (t *tainter) takeChanged() map[string]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	changed := t.mu.changed
+	t.mu.changed = map[string]bool{}
+	return changed
+}
+
+// run updates taints until ctx is done. After an error it tries again later. A Node object that does not exist has no
+// taints: the node registers again.
+func (t *tainter) run(ctx context.Context) {
+	for t.wake.Wait(ctx) == nil {
+		failed := false
+		for name := range t.takeChanged() {
+			if err := t.nodes.admin.updateTaints(ctx, name); err != nil && !apierrors.IsNotFound(err) {
+				t.requestUpdate(name)
+				failed = true
+			}
+		}
+		if failed && t.executor.Sleep(ctx, bindRetryPeriod) != nil {
+			return
+		}
+	}
+}
+
+// toleratesForever reports whether a pod tolerates the unreachable taint without a limit of time.
+func toleratesForever(pod *v1.Pod) bool {
+	pod = pod.DeepCopy()
+	pod.Spec.Tolerations = slices.DeleteFunc(pod.Spec.Tolerations, func(t v1.Toleration) bool { return t.TolerationSeconds != nil })
+	unreachable := v1.Taint{Key: v1.TaintNodeUnreachable, Effect: v1.TaintEffectNoExecute}
+	return len(syncloop.UntoleratedTaints(pod, []v1.Taint{unreachable}, unreachable.Effect)) == 0
+}
+
+// evictPods does what the taint eviction controller does with the pods of a node that is unreachable for longer than
+// they tolerate: they get the condition DisruptionTarget and are deleted.
+func (a *admin) evictPods(ctx context.Context, name string) error {
+	pods, err := a.listPods(ctx, name)
+	if err != nil {
+		return err
+	}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.DeletionTimestamp != nil || toleratesForever(pod) {
+			continue
+		}
+		err := a.patchPodConditions(ctx, pod, v1.PodCondition{
+			Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint", LastTransitionTime: metav1.Now(),
+		})
+		if err == nil {
+			err = a.core.Delete().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).Body(&metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}).Do(ctx).Error()
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("cannot evict pod %s: %w", pod.Name, err)
+		}
+	}
+	return nil
+}
