@@ -37,7 +37,9 @@ func newAPIEnv(t testing.TB, config *rest.Config, limit time.Duration) *env {
 	t.Cleanup(func() { deleteAll(t, direct) })
 	startManager(t, config, scheme)
 	nodes := clustertest.StartNodes(t, config, 2)
-	e := &env{TB: t, Client: direct, now: time.Now, lose: func(name string) { nodes.Node(name).Lose() }}
+	e := &env{TB: t, Client: direct, now: time.Now}
+	e.lose = func(name string) { nodes.Node(name).Lose() }
+	e.evictFrom = func(name string) { nodes.Node(name).EvictPods() }
 	e.node = func(name string) *node.Node { return nodes.Node(name).Cluster().Node() }
 	e.cordon = func(name string) {
 		object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -71,8 +71,9 @@ type env struct {
 	now  func() time.Time
 	// node returns a running node.
 	node func(name string) *node.Node
-	// lose stops a node and reports what a control plane reports then. cordon makes a node unschedulable.
-	lose, cordon func(name string)
+	// lose stops a node and reports what a control plane reports then. evictFrom deletes the pods of a lost node. cordon
+	// makes a node unschedulable.
+	lose, evictFrom, cordon func(name string)
 }
 
 func (e *env) check(err error) {

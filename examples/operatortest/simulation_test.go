@@ -46,7 +46,7 @@ func newSimulationEnv(t *testing.T) *env {
 	first := nodetest.New(t, nodetest.Config{Node: node.Config{Name: "node-0"}})
 	s.nodes["node-0"], s.nodes["node-1"] = first, first.AddNode(nodetest.Config{Node: node.Config{Name: "node-1"}})
 	return &env{
-		TB: t, Client: s.client, now: first.Now, lose: s.lose,
+		TB: t, Client: s.client, now: first.Now, lose: s.lose, evictFrom: s.evictFrom,
 		node:   func(name string) *node.Node { return s.nodes[name].Node() },
 		cordon: func(name string) { s.nodes[name].Node().Scheduling().Cordon() },
 		wait:   s.wait,
@@ -142,6 +142,17 @@ func (s *simulation) lose(name string) {
 				c.Status = v1.ConditionFalse
 				require.NoError(s, s.client.Status().Update(s.Context(), pod))
 			}
+		}
+	}
+}
+
+// evictFrom deletes the pods of a node.
+func (s *simulation) evictFrom(name string) {
+	var pods v1.PodList
+	require.NoError(s, s.client.List(s.Context(), &pods))
+	for i := range pods.Items {
+		if pod := &pods.Items[i]; pod.Spec.NodeName == name {
+			require.NoError(s, s.client.Delete(s.Context(), pod))
 		}
 	}
 }

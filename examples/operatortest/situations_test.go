@@ -30,7 +30,7 @@ var situations = map[string]func(e *env){
 	},
 
 	"OOM": func(e *env) {
-		e.createSite(1, podtest.Pod("p").Container("c", podtest.Runs(time.Second), podtest.IsOOMKilled()))
+		e.createSite(1, podtest.Pod("p").Container("c", podtest.Limits("memory=64Mi"), podtest.UsesMemory(time.Second, "65Mi")))
 		e.awaitStatus("the reason", func(s status) bool { return s.Problem == "OOMKilled" })
 	},
 
@@ -50,9 +50,7 @@ var situations = map[string]func(e *env){
 		e.awaitStatus("two ready pods", func(s status) bool { return s == status{Ready: 2} })
 		e.lose("node-0")
 		e.awaitStatus("one ready pod", func(s status) bool { return s.Ready == 1 })
-		for _, pod := range e.pods(func(pod *v1.Pod) bool { return pod.Spec.NodeName == "node-0" }) {
-			e.check(e.Delete(e.Context(), pod)) // As the control plane does after 300 s.
-		}
+		e.evictFrom("node-0") // As the control plane does after 300 s.
 		e.awaitStatus("a replacement", func(s status) bool { return s == status{Ready: 2, Terminating: 1} })
 	},
 
