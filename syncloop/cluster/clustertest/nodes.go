@@ -238,7 +238,7 @@ func (n *Node) Lose() {
 
 // EvictPods deletes the pods of a lost node, as the control plane does when the node is unreachable for longer than the
 // pods tolerate, usually 300 s after Lose. Each pod gets the condition DisruptionTarget first. Pods that tolerate the
-// unreachable taint for ever stay, such as those of a DaemonSet. Deleted pods stay Terminating until the node comes back
+// unreachable taint for ever stay, such as the pods of a DaemonSet. Deleted pods stay Terminating until the node comes back
 // or the test deletes them with grace period zero.
 func (n *Node) EvictPods() {
 	n.nodes.t.Helper()
