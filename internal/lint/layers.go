@@ -265,7 +265,7 @@ func Podkeel() Codebase {
 			{"k8s.io/apimachinery/pkg/util/strategicpatch", []string{"syncloop/localapi", "test"}},
 			{"gopkg.in/evanphx/json-patch.v4", []string{"syncloop/localapi", "test"}},
 			{"sigs.k8s.io/structured-merge-diff", []string{"test"}}, // Its sets of fields are arguments of managedfields.
-			{"k8s.io/klog", []string{"syncloop", "test"}}, // Its Logger is an argument of k8s.io/api.
+			{"k8s.io/klog", []string{"syncloop", "test"}},           // Its Logger is an argument of k8s.io/api.
 			{"k8s.io/component-helpers", []string{"test"}},
 			{"k8s.io/kubelet", []string{"syncloop/stats", "test"}},
 			{"k8s.io/streaming", []string{"runtime/cri/internal/streaming", "syncloop/server", "test"}},
