@@ -255,7 +255,7 @@ func newPodState(original *v1.Pod, desired bool, view lifecycle.View, newest sta
 		pod.Status = v1.PodStatus{Phase: v1.PodPending}
 	case newest.Version > 0:
 		pod.Status = newest.Status
-	case shown.Pod != nil: // The status was dropped; the shown one was the last.
+	case shown.Version > 0: // The status was dropped; the shown one was the last. Otherwise the pod's own status counts.
 		pod.Status = shown.Pod.Status
 	}
 	state.Pod = &pod

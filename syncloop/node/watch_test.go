@@ -157,3 +157,20 @@ func TestNode_WatchYieldsTheLastChange(t *testing.T) {
 	}
 	assert.Equal(t, []v1.PodPhase{"", v1.PodFailed}, shown)
 }
+
+// TestWatcher_ShowsARestoredEnd: a watch begins before the node has restored the terminal status that an earlier process
+// saved. Such a pod never gets a status in the store, so the watcher shows the restored one.
+func TestWatcher_ShowsARestoredEnd(t *testing.T) {
+	n, w, pod := watched(t)
+	n.view.notifyWatchers(pod.UID)
+	states := w.takeChangedStates(n.view)
+	require.Len(t, states, 1)
+	assert.Empty(t, states[0].Pod.Status.Phase)
+	ended := *pod
+	ended.Status = v1.PodStatus{Phase: v1.PodSucceeded}
+	n.manager.AddPod(&ended)
+	n.view.notifyWatchers(pod.UID)
+	states = w.takeChangedStates(n.view)
+	require.Len(t, states, 1)
+	assert.Equal(t, v1.PodSucceeded, states[0].Pod.Status.Phase)
+}
