@@ -14,17 +14,15 @@ import (
 	"time"
 
 	"github.com/podkeel/podkeel/examples/internal/command"
-	"github.com/podkeel/podkeel/internal/osfile"
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/podmanager/checkpoint"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/hookhttp"
 	"github.com/podkeel/podkeel/podworkers/podsync/objects"
-	"github.com/podkeel/podkeel/podworkers/podsync/volumes"
 	"github.com/podkeel/podkeel/podworkers/prober/grpccheck"
 	"github.com/podkeel/podkeel/syncloop/gc/policy"
 	"github.com/podkeel/podkeel/syncloop/node"
+	"github.com/podkeel/podkeel/syncloop/node/statedir"
 )
 
 // lockStateDirAndConfigureNode returns the configuration of the node. It locks and prepares the state
@@ -56,8 +54,11 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
 	faults[3] = o.reserved.Configure(&c, cmp.Or(o.stateDir, os.TempDir()))
+	var dir *statedir.Dir
 	if o.stateDir != "" {
-		lockToCloseAlsoOnError, faults[1] = o.lockAndConfigureStateDir(&c)
+		if dir, faults[1] = o.openStateDir(c.Log); dir != nil {
+			lockToCloseAlsoOnError = dir
+		}
 	}
 	switch {
 	case o.runtime == "memory":
@@ -65,8 +66,10 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 	case o.runtime == "cri" && faults[1] == nil:
 		faults[2] = o.configureCRI(&c)
 	}
-	if o.stateDir != "" && faults[1] == nil { // After the evictions, whose thresholds reduce the allocatable resources.
-		faults[4] = o.configureVolumes(&c)
+	if dir != nil { // After the evictions, whose thresholds reduce the allocatable resources.
+		if err := dir.Configure(&c); err != nil {
+			faults[4] = fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+		}
 	}
 	return c, lockToCloseAlsoOnError, errors.Join(faults[:]...)
 }
@@ -99,65 +102,24 @@ func (o *options) newObjectSource() (podsync.Objects, error) {
 	return m, m.Load(embedded)
 }
 
-// lockAndConfigureStateDir creates and locks the state directory, and configures the node to store terminal statuses, container states and allocated resources in it. It locks the directory before it changes
-// anything in it. lock may also be set with an error.
-func (o *options) lockAndConfigureStateDir(c *node.Config) (lock io.Closer, err error) {
-	dir, err := filepath.Abs(o.stateDir)
-	if err == nil {
-		err = os.MkdirAll(dir, 0o750)
-	}
-	if cause := (*os.PathError)(nil); errors.As(err, &cause) {
-		err = cause.Err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
-	}
-	if lock, err = o.lockStateDir(); err != nil {
-		return nil, err
-	}
-	ends, err := checkpoint.New(checkpoint.Config{Root: filepath.Join(dir, "ended"), Log: c.Log})
-	if err != nil {
-		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
-	}
-	c.Pods.TerminalStatuses = ends
-	states, err := checkpoint.NewContainers(checkpoint.Config{Root: filepath.Join(dir, "containers"), Log: c.Log})
-	if err != nil {
-		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
-	}
-	c.Pods.ContainerStates = states
-	resources, err := checkpoint.NewResources(checkpoint.Config{Root: filepath.Join(dir, "resources"), Log: c.Log})
-	if err != nil {
-		return lock, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
-	}
-	c.Pods.AllocatedResources = resources
-	return lock, nil
-}
-
-// configureVolumes configures the node to store volumes in the state directory, which must exist.
-func (o *options) configureVolumes(c *node.Config) error {
-	dir, err := filepath.Abs(o.stateDir)
-	if err != nil {
-		return fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
-	}
-	d, err := volumes.New(volumes.Config{
-		Root: dir, Objects: c.Volumes.Objects, Allocatable: c.Allocatable(),
+// openStateDir creates and locks the state directory. Two agents with one directory would put the same owner label on
+// their pods, and each would kill the pods of the other (F74).
+func (o *options) openStateDir(log *slog.Logger) (*statedir.Dir, error) {
+	dir, err := statedir.Open(statedir.Config{
+		Root: o.stateDir, Log: log,
 		SecretsInMemory: o.runtime == "cri" && os.Geteuid() == 0 && goruntime.GOOS == "linux", // Other users may not mount.
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		return dir, nil
 	}
-	c.Volumes.Manager, c.Volumes.Files = d, d
-	return nil
-}
-
-// lockStateDir locks the state directory. Two agents with one directory would put the same owner label on their
-// pods, and each would kill the pods of the other (F74).
-func (o *options) lockStateDir() (io.Closer, error) {
-	f, err := osfile.LockDir(o.stateDir)
-	if err != nil {
-		return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
+	cause := (*os.PathError)(nil)
+	switch {
+	case errors.Is(err, statedir.ErrLocked):
+		err = statedir.ErrLocked
+	case errors.As(err, &cause):
+		err = cause.Err
 	}
-	return f, nil
+	return nil, fmt.Errorf("--state-dir %q: %w", o.stateDir, err)
 }
 
 // resetOrReportConflictingFlags returns errors for flags that are valid alone but not together. For a field of

@@ -39,7 +39,7 @@
 //	    kits      internal/e2e  syncloop/cluster/clustertest
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster
-//	    edges     syncloop/localapi  syncloop/metrics  syncloop/stats
+//	    edges     syncloop/localapi  syncloop/metrics  syncloop/stats  syncloop/node/statedir
 //	    kits      syncloop/nodetest  examples/internal/command  examples/tour/internal/tourtest
 //	5b  shells    syncloop/node
 //	    edges     syncloop/debug  syncloop/server

@@ -235,6 +235,7 @@ func Podkeel() Codebase {
 			{"syncloop/localapi/internal/created", Pure, Layer1c},
 			{"syncloop/metrics", Edge, Layer5c},
 			{"syncloop/stats", Edge, Layer5c},
+			{"syncloop/node/statedir", Edge, Layer5c},
 			{"syncloop/nodetest", Kit, Layer5c},
 
 			{"examples/internal/command", Tool, Layer5c}, // Of programs, which are not counted as production code either.

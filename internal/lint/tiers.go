@@ -66,6 +66,7 @@ var tiers = map[string]Tier{
 	"syncloop/stats":                      Experimental,
 	"syncloop/node":                       Beta,
 	"syncloop/node/explain":               Experimental,
+	"syncloop/node/statedir":              Experimental,
 	"syncloop/nodetest":                   Beta,
 	"syncloop/timeline":                   Experimental,
 	"syncloop/timeline/page":              Experimental,

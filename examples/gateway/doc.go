@@ -1,0 +1,32 @@
+// Command gateway is a node agent for a device in the field: its pods come from a message bus, and they run on containerd.
+//
+//	go run ./examples/gateway --memory                   # simulated containers, without root
+//	gateway --state-dir /var/lib/gateway --node-ip 192.0.2.7
+//
+// Standard input stands for the bus: each line is a message. Standard output gets a line for each change of a pod:
+//
+//	{"apply": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {...}}}
+//	{"delete": "default/web"}
+//
+// bus.go has the interface of three lines that a program replaces by the client of its own bus. The bus may deliver a
+// message twice, and it need not repeat old ones: the program saves each pod before the pod runs, and deletes the file
+// before the pod stops.
+//
+// # Restarts
+//
+// At the start the saved pods are desired before the bus is asked, so a gateway without network runs its pods. Running
+// containers of these pods are adopted. Pods that run and are not saved terminate after 30 s. If a saved pod cannot be
+// read, no pod is terminated.
+//
+//	SIGINT     the program exits, and its pods keep running: for an upgrade (KillSignal=SIGINT under systemd)
+//	SIGTERM    all pods terminate within their grace periods; the next start runs them again
+//	SIGKILL    as SIGINT
+//	power cut  each saved pod starts again; a job that has succeeded does not
+//
+// # Settings
+//
+// The source has the name "bus", so the pods are static pods. By default static pods are never evicted. This program
+// permits it, except for critical pods: an evicted pod is Failed until the bus deletes and applies it again. A pod for
+// which there is no room waits. Pods in cgroups of their own and evictions have the kubelet's defaults. Package
+// examples/agent shows further parts: metrics, a debug server, garbage collection of images, and systemd notifications.
+package main

@@ -1,0 +1,36 @@
+// Package statedir keeps what a node must know after a restart in one directory of the machine (experimental).
+//
+//	dir, err := statedir.Open(statedir.Config{Root: "/var/lib/gateway"})
+//	defer dir.Close()
+//	config := node.Config{ ... }
+//	err = dir.Configure(&config)
+//	n, err := node.New(config)
+//
+// Open locks the directory, so that a second process with the same directory fails instead of terminating the pods of
+// the first one. A crash of the process releases the lock. On Windows there is no lock.
+//
+//	<root>/ended/        terminal statuses of pods       Config.Pods.TerminalStatuses
+//	<root>/containers/   states of running containers    Config.Pods.ContainerStates
+//	<root>/resources/    allocated resources of pods     Config.Pods.AllocatedResources
+//	<root>/pods/         volumes and files of pods       Config.Volumes.Manager and Files
+//	<root>/desired/      pods of the host program        Dir.Pods
+//
+// These are the directories of the example agents, except desired. Packages checkpoint and volumes define the files, and
+// say which of them survive a power failure. A program with a CRI runtime also calls cri.OwnerFile(dir.Root()).
+//
+// # Pods of a message bus
+//
+// A program that gets its pods from a message bus saves each pod before it applies it. At the start it applies the saved
+// pods before the bus delivers any:
+//
+//	handle := source.NewHandleWith(source.HandleConfig{Incomplete: true})
+//	for _, pod := range saved.Load() {
+//		handle.Apply(pod)
+//	}
+//	if saved.ReadError() == nil {
+//		handle.SetComplete()
+//	}
+//
+// Until SetComplete the node terminates no pod that is missing. So an unreadable file stops no pod. examples/gateway is
+// such a program.
+package statedir
