@@ -207,7 +207,7 @@ func (s *setUpCall) setUpMemoryEmptyDir(ctx context.Context, v *v1.Volume) error
 	if err := s.makeVolumeDirIfMissing(ctx, v.Name, -1); err != nil {
 		return err
 	}
-	return s.mountTmpfsUnlessMounted(v.Name, s.dirs.memoryVolumeBytes(v.EmptyDir), s.fsGroup())
+	return s.mountTmpfsUnlessMounted(v.Name, memoryVolumeBytes(s.pod, v.EmptyDir.SizeLimit, s.dirs.cfg.Allocatable), s.fsGroup())
 }
 
 // setUpHugePagesEmptyDir creates the directory of an emptyDir with a HugePages medium and mounts a hugetlbfs on
@@ -234,7 +234,7 @@ func (s *setUpCall) mountMemoryUnlessFilesExist(name string) error {
 	if _, err := s.volumes.Lstat(name + "/" + dataLink); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.mountTmpfsUnlessMounted(name, s.dirs.memoryVolumeBytes(&v1.EmptyDirVolumeSource{}), -1)
+	return s.mountTmpfsUnlessMounted(name, memoryVolumeBytes(s.pod, nil, s.dirs.cfg.Allocatable), -1)
 }
 
 // mountTmpfsUnlessMounted mounts a tmpfs on the directory of a volume, unless something is mounted there.
@@ -264,17 +264,4 @@ func (s *setUpCall) mountUnlessMounted(name string, mount func(dir *os.File) err
 		return nil
 	}
 	return mount(dir)
-}
-
-// memoryVolumeBytes returns the size of a tmpfs for an emptyDir: its sizeLimit or the node's allocatable
-// memory, whichever is smaller. Zero means that neither is set, so the kernel's default applies.
-func (d *Dir) memoryVolumeBytes(e *v1.EmptyDirVolumeSource) int64 {
-	size := max(d.cfg.Allocatable.Memory().Value(), 0)
-	if e.SizeLimit == nil || e.SizeLimit.IsZero() {
-		return size
-	}
-	if limit := max(e.SizeLimit.Value(), 1); size == 0 || limit < size {
-		return limit
-	}
-	return size
 }
