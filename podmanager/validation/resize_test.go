@@ -67,6 +67,7 @@ func TestValidateResize_RZ21(t *testing.T) {
 		{"pod cpu=1/2 c cpu=1/", "c cpu=1/", "[spec.resources.requests[cpu]: Forbidden: a resize cannot remove it, spec.resources.limits[cpu]: Forbidden: a resize cannot remove it]"},
 		{"pod cpu=1/2 c cpu=1/2", "pod cpu=1/1 c cpu=1/2", `spec.containers[0].resources.limits[cpu]: Invalid value: "2": expected at most the limit of the pod, 1`},
 		{"pod cpu=1/2 c cpu=1/", "pod cpu=1/2 c cpu=2/", `spec.resources.requests[cpu]: Invalid value: "1": expected at least what its containers request, 2`},
+		{"pod cpu=1/2 i* cpu=1/2 c cpu=1/", "pod cpu=1/1 i* cpu=1/2 c cpu=1/", ""}, // No limit of an init container is compared.
 		{"pod cpu=1/2 c cpu=1/3", "pod cpu=1/2 c cpu=1/4", ""}, // An earlier process has accepted the pod.
 	} {
 		got := ""
