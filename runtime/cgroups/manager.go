@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,8 +27,8 @@ var (
 	ErrUnavailable = errors.New("cgroups: not available on this host")
 	// ErrNotFound means that the pod has no cgroup.
 	ErrNotFound = errors.New("cgroups: no such cgroup")
-	// ErrBusy means that the kernel refuses a change now: processes are left in a cgroup that is removed, or on cgroup
-	// v1 more memory is used than a new limit allows. The same call may succeed later.
+	// ErrBusy means that a change is refused now: processes are left in a cgroup that is removed, or more memory is used
+	// than a new limit allows. The same call may succeed later.
 	ErrBusy = errors.New("cgroups: in use")
 	// ErrRejected means that the kernel does not accept a value beside the values of parent and children, for example a
 	// CPU quota below the quota of a container.
@@ -122,7 +123,9 @@ func (m *Manager) Capabilities() Capabilities { return m.config.Capabilities }
 //
 // A nil error means that the cgroup has all values. After an error some of the values are written, and the next Ensure
 // writes the rest. The directory is empty then, except if the only fault is that the pod uses more memory than its new
-// limit: the cgroup exists, and keeps its former memory limit (cgroup v1). On a host that is not Ready Ensure does nothing and returns an empty directory and no error.
+// limit: the cgroup exists, and keeps its former memory limit. The kernel refuses such a limit on cgroup v1. On cgroup v2
+// it would kill processes, so Ensure compares the limit with the working set of the pod. On a host that is not Ready Ensure
+// does nothing and returns an empty directory and no error.
 func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
 	if dir, err = m.config.Root.PodDir(values.QOSClass, uid); err != nil {
 		return "", err
@@ -136,7 +139,7 @@ func (m *Manager) Ensure(uid types.UID, values podresources.PodValues, generatio
 	}
 	m.forgetEnsured(uid)
 	want := append(m.parentsOf(values.QOSClass), Group{dir, FromPod(values)})
-	if err := m.createAndUpdateGroups(want); err != nil {
+	if err := m.createAndUpdateGroups(want, dir); err != nil {
 		if !isMemoryInUse(err) {
 			dir = ""
 		}
@@ -168,7 +171,7 @@ func (m *Manager) EnsureQOS(values QOSValues) error {
 		{root.String(), values.Root},
 		{root.classDir(v1.PodQOSBurstable), values.Burstable},
 		{root.classDir(v1.PodQOSBestEffort), bestEffortValues()},
-	})
+	}, "")
 	if err != nil {
 		return fmt.Errorf("cannot set up the cgroups of the QoS classes: %w", err)
 	}
@@ -195,19 +198,42 @@ func (m *Manager) parentsOf(class v1.PodQOSClass) []Group {
 }
 
 // createAndUpdateGroups creates each of the cgroups that does not exist, and writes the values that differ. It
-// removes no cgroup.
-func (m *Manager) createAndUpdateGroups(want []Group) error {
+// removes no cgroup. On cgroup v2 it writes no memory limit of checked that its working set exceeds, and returns a
+// memoryInUseError for it. checked may be empty.
+func (m *Manager) createAndUpdateGroups(want []Group, checked string) error {
 	have, err := Read(m.config.Files, m.config.Capabilities, want)
 	if err != nil {
 		return err
 	}
-	return makeWrites(m.config.Files, Plan(m.config.Capabilities, want, have))
+	return makeWrites(m.config.Files, Plan(m.config.Capabilities, want, have), m.memoryLimitCheck(checked))
+}
+
+// memoryLimitCheck returns a function that returns a memoryInUseError for the write of a memory limit of a cgroup of v2
+// that is not above the working set of the cgroup. It returns nil for other writes, for no limit, and if the working set
+// cannot be read. The kernel would accept such a write, and then kill processes of the cgroup. (RZ-43)
+func (m *Manager) memoryLimitCheck(dir string) func(Write) error {
+	if dir == "" {
+		return func(Write) error { return nil }
+	}
+	file := m.config.Capabilities.filePath(Memory, dir, "", "memory.max")
+	return func(w Write) error {
+		limit, err := strconv.ParseInt(w.Content, 10, 64)
+		if w.Mkdir || file == "" || w.Path != file || err != nil {
+			return nil
+		}
+		var usage Usage
+		m.addMemoryUsage(&usage, dir)
+		if used, measured := usage.MemoryWorkingSet.Number(); measured && used >= limit && used > 0 {
+			return memoryInUseError{fmt.Errorf("%w: cannot write %d to %s: the pod uses more memory", ErrBusy, limit, w.Path)}
+		}
+		return nil
+	}
 }
 
 // makeWrites makes the writes in order. If a directory cannot be created, it stops. If a value cannot be
-// written, it leaves out the later writes to files of the same controller and makes the others, so that a
-// memory limit below the usage does not hold up the limit of processes.
-func makeWrites(files Files, writes []Write) error {
+// written, or if check returns an error for its write, it leaves out the later writes to files of the same controller
+// and makes the others, so that a memory limit below the usage does not hold up the limit of processes.
+func makeWrites(files Files, writes []Write, check func(Write) error) error {
 	var faults []error
 	failed := map[string]bool{}
 	for _, w := range writes {
@@ -221,9 +247,15 @@ func makeWrites(files Files, writes []Write) error {
 		if failed[controller] {
 			continue
 		}
-		if err := files.WriteFile(w.Path, []byte(w.Content)); err != nil {
+		err := check(w)
+		if err == nil {
+			if err = files.WriteFile(w.Path, []byte(w.Content)); err != nil {
+				err = explainWriteError(w, err)
+			}
+		}
+		if err != nil {
 			failed[controller] = true
-			faults = append(faults, explainWriteError(w, err))
+			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)

@@ -3,6 +3,7 @@ package cgroups_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -482,4 +483,31 @@ func TestManager_Concurrent(t *testing.T) {
 		assert.NoError(t, <-done)
 	}
 	assert.NoError(t, dir.Check())
+}
+
+// On cgroup v2 a memory limit is not written while the pod uses more, because the kernel would kill processes. The pages
+// that the kernel can reclaim do not count. The other values are written, and the limit follows later (RZ-43).
+func TestEnsure_RZ43_MemoryInUseOnV2(t *testing.T) {
+	m, dir := newManager(t, cgroupstest.Config{Mode: "v2"})
+	const group = "/sys/fs/cgroup/podkeel-test/burstable/pod1/"
+	read := func(name string) string {
+		text, err := dir.ReadFile(group + name)
+		require.NoError(t, err)
+		return strings.TrimSpace(string(text))
+	}
+	_, err := m.Ensure("1", podValues(), 1)
+	require.NoError(t, err)
+	smaller := podValues()
+	smaller.Memory, smaller.PIDs = podresources.Finite(16<<20), podresources.Finite(5)
+	dir.SetFile(group+"memory.current", strconv.Itoa(20<<20))
+	dir.SetFile(group+"memory.stat", "inactive_file "+strconv.Itoa(4<<20))
+	where, err := m.Ensure("1", smaller, 2)
+	require.ErrorIs(t, err, cgroups.ErrBusy)
+	require.ErrorContains(t, err, "cannot write 16777216 to "+group+"memory.max: the pod uses more memory")
+	assert.Equal(t, "/podkeel-test/burstable/pod1", where)
+	assert.Equal(t, []string{strconv.Itoa(64 << 20), "5"}, []string{read("memory.max"), read("pids.max")})
+	dir.SetFile(group+"memory.stat", "inactive_file "+strconv.Itoa(5<<20))
+	_, err = m.Ensure("1", smaller, 2)
+	require.NoError(t, err)
+	assert.Equal(t, strconv.Itoa(16<<20), read("memory.max"))
 }

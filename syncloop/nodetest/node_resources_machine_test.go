@@ -99,14 +99,11 @@ func parseLimit(text string) int64 {
 	return n
 }
 
-// updateContainerCgroups updates the cgroups of the containers with updateQuotas. On cgroup v1 it also sets the memory
-// that each pod uses, which the kernel compares with a new limit. A pod uses at most its limit, because the kernel
-// reclaims memory or kills a process at the limit.
+// updateContainerCgroups updates the cgroups of the containers with updateQuotas. It also sets the memory that each pod
+// uses. On cgroup v1 the kernel compares it with a new limit. A pod uses at most its limit, because the kernel reclaims
+// memory or kills a process at the limit.
 func (m *resourceMachine) updateContainerCgroups() {
 	m.updateQuotas()
-	if m.mode == "v2" {
-		return
-	}
 	for _, p := range m.history.snapshot {
 		if dir := m.podDirs[p.UID]; dir != "" {
 			inUse, err := m.history.memoryInUse(p.UID)
@@ -115,9 +112,17 @@ func (m *resourceMachine) updateContainerCgroups() {
 			}
 			require.NoError(m.history.t, err)
 			inUse = min(inUse, m.podLimits(p.UID).memory)
-			m.dir.SetFile("/sys/fs/cgroup/memory"+dir+"/memory.usage_in_bytes", strconv.FormatInt(inUse, 10))
+			m.dir.SetFile(m.usageFile(dir), strconv.FormatInt(inUse, 10))
 		}
 	}
+}
+
+// usageFile returns the file with the memory that a cgroup uses.
+func (m *resourceMachine) usageFile(dir string) string {
+	if m.mode == "v2" {
+		return "/sys/fs/cgroup" + dir + "/memory.current"
+	}
+	return "/sys/fs/cgroup/memory" + dir + "/memory.usage_in_bytes"
 }
 
 // updateQuotas creates the cgroups of running containers with their quotas and removes the cgroups of others, on
@@ -180,11 +185,20 @@ type managerOfMachine struct {
 }
 
 // Ensure updates the cgroups of the containers first: in the present step a container may have exited, or the runtime
-// may have updated it.
+// may have updated it. It checks that the memory limit is not decreased to the memory in use or below.
 func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
-	m.machine.history.snapshot = m.machine.history.b.Machine().Snapshot()
-	m.machine.updateContainerCgroups()
-	return m.Manager.Ensure(uid, values, generation)
+	machine := m.machine
+	machine.history.snapshot = machine.history.b.Machine().Snapshot()
+	machine.updateContainerCgroups()
+	before := machine.podLimits(uid)
+	dir, err = m.Manager.Ensure(uid, values, generation)
+	if after := machine.podLimits(uid); after.memory < before.memory {
+		text, _ := machine.dir.ReadFile(machine.usageFile(machine.podDirs[uid]))
+		if used, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); used > 0 && used >= after.memory {
+			machine.history.fault("the memory limit of pod %s is decreased to %d, and it uses %d", uid, after.memory, used)
+		}
+	}
+	return dir, err
 }
 
 // runtimeWithCgroups wraps the runtime of one node.

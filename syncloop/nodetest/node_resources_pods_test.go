@@ -245,7 +245,7 @@ func (h *resourceHistory) checkFinalPod(p *v1.Pod, all []*v1.Pod) {
 	wantPod := limits{finiteOrMax(pod.CPUQuota), finiteOrMax(pod.Memory)}
 	inUse, err := h.memoryInUse(p.UID)
 	assert.NoError(h.t, err)
-	isInUse := h.machine.mode != "v2" && inUse > wantPod.memory // Cgroup v1 refuses the limit of the pod.
+	isInUse := inUse > wantPod.memory || h.machine.mode == "v2" && inUse == wantPod.memory // The limit of the pod is refused.
 	assert.True(h.t, inProgress == nil || isRefused || isInUse, "pod %s: %v", p.Name, inProgress)
 	want := valuesOfPod(p)
 	if !isRefused {
