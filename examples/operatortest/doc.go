@@ -13,6 +13,10 @@
 // nodes_test.go is shorter: one test with two nodes at an API server in memory, a crash loop and a lost node, for tests of
 // a scheduler or an operator with client-go.
 //
+// newAPIEnv in apiserver_test.go has the order: the server, the manager and then the nodes, all inside of synctest.Test.
+// clients_test.go has typed clients of client-go and server-side apply. The comment of package apiservertest lists what
+// the server in memory does not do.
+//
 // A Ginkgo suite uses the same helpers with GinkgoTB (ginkgo_test.go). Its specs run in real time, because a bubble of
 // testing/synctest needs a *testing.T.
 //

@@ -17,6 +17,14 @@
 //
 //	podtest.Container("c", podtest.FailsToPull(), podtest.Then(podtest.Runs(time.Minute), podtest.IsOOMKilled()))
 //
+// A container whose memory grows above its limit is killed, as by the kernel:
+//
+//	podtest.Container("c", podtest.Limits("memory=64Mi"), podtest.UsesMemory(5*time.Second, "1Gi"))
+//
+// Each option is a word of a script. memory.ParseScript lists the words. The scripts are annotations of the pod. A
+// replacement that copies the annotations repeats the fault. For a fault on one node only, or until the test removes it,
+// use memory.Runtime.SetScript of that node, which has precedence.
+//
 // Probes and hooks succeed, unless their options say otherwise. The options of Probe and Hook describe periods
 // since the start of the container. After the last period every call succeeds.
 //

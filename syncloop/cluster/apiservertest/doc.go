@@ -24,8 +24,23 @@
 //   - A node can read its own pods, its own node and lease, and the objects that its pods refer to. It can
 //     create only mirror pods.
 //
-// Not simulated: scheduling, controllers, quotas and defaults of a namespace, token volumes, several API
-// servers, and garbage collection by owner.
+//   - Clients of RoundTripper create, read, watch, change and delete pods, nodes, namespaces, configmaps, secrets,
+//     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
+//     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
+//     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
+//
+// # What is not simulated
+//
+//   - No controllers: a Deployment makes no pods, a Job does not finish, objects whose owner is deleted stay, the
+//     objects of a deleted namespace stay, and pods of a lost node stay. Package clustertest binds pods and taints nodes.
+//   - No validation of custom resources, no defaults and no pruning by a schema, no conversion between versions.
+//     Few fields of the kinds of Kubernetes are validated.
+//   - No webhooks, no admission policies, no quotas and no limit ranges of a namespace, and no token volumes.
+//   - No RBAC: each client of RoundTripper has all rights. Only Client has the restrictions of a node.
+//   - No PodDisruptionBudgets: an eviction always succeeds.
+//   - No dry runs, pages of a list, Tables, OpenAPI, logs, exec and port-forward. Field selectors know a few fields of
+//     pods and events, and else the name and namespace.
+//   - No second API server whose watch cache lags.
 //
 // # Faults
 //

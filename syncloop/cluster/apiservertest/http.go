@@ -23,8 +23,8 @@ import (
 //
 // Each client has all rights. Its requests are in Requests with an empty Node, and faults affect them. The clients
 // create, get, list, watch, update, patch and delete the objects of an Object's kinds and of Config.Resources, bind
-// pods with pods/binding and evict them with pods/eviction. Responses are JSON. Server-side apply, Tables, dry runs,
-// pages of a list, logs, exec and OpenAPI are not served.
+// pods with pods/binding and evict them with pods/eviction. Requests are JSON or, for the kinds of Kubernetes, protobuf.
+// Responses are JSON. The package comment lists what is not served.
 func (s *Server) RoundTripper() http.RoundTripper { return Transport{s} }
 
 // Transport is the http.RoundTripper of a Server.

@@ -200,7 +200,7 @@ func requestsResources(pod *v1.Pod) bool {
 // The taints are from before then. They stay if no controller removes them, and else for a moment.
 func toleratingOldTaints(pod *v1.Pod, node *v1.Node) *v1.Pod {
 	pod = pod.DeepCopy()
-	if node == nil || !slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue }) {
+	if !isReady(node) {
 		return pod
 	}
 	for _, key := range []string{v1.TaintNodeNotReady, v1.TaintNodeUnreachable} {

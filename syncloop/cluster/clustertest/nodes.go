@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 
+	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
@@ -20,8 +22,12 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// registrationTimeout is how long Start waits for the registration of each node.
-const registrationTimeout = time.Minute
+// registrationTimeout is how long Start waits for the registration of each node. readyTimeout is how long it then waits
+// until the node is ready.
+const (
+	registrationTimeout = time.Minute
+	readyTimeout        = 10 * time.Second
+)
 
 // Config configures the nodes of a test. Server is required.
 type Config struct {
@@ -89,13 +95,14 @@ func Start(t testing.TB, config Config) *Nodes {
 		t.Fatalf("clustertest: %v", err)
 	}
 	for i := range config.Nodes {
-		n := &Node{nodes: ns, name: fmt.Sprint(config.Prefix, i), machine: memory.New(memory.Config{})}
+		n := &Node{nodes: ns, name: fmt.Sprint(config.Prefix, i), machine: memory.New(memory.Config{}), changed: ns.binder.executor.NewEvent()}
 		ns.all = append(ns.all, n)
 		t.Cleanup(n.Stop)
 		n.Start()
 	}
 	for _, n := range ns.all {
 		n.waitForRegistration()
+		n.waitUntilReady()
 	}
 	ns.startTainter()
 	ns.startBinder()
@@ -138,6 +145,7 @@ type Node struct {
 	nodes   *Nodes
 	name    string
 	machine *memory.Runtime
+	changed executor.Event // the Node object has changed
 
 	mu struct {
 		sync.Mutex
@@ -178,6 +186,14 @@ func (n *Node) Start() {
 	}}
 	if n.nodes.config.Configure != nil {
 		n.nodes.config.Configure(&config)
+	}
+	userChanged := config.AgentHooks.Changed
+	config.AgentHooks.Changed = func(object *v1.Node) {
+		if userChanged != nil {
+			userChanged(object)
+		}
+		n.changed.Signal()
+		n.nodes.binder.requestPass()
 	}
 	joined, err := cluster.New(config)
 	if err != nil {
@@ -220,6 +236,23 @@ func (n *Node) waitForRegistration() {
 	if err := n.Cluster().WaitForRegistration(ctx); err != nil {
 		n.nodes.t.Fatalf("clustertest: node %s is not registered at the API server after %s: %+v", n.name, registrationTimeout, n.Cluster().State())
 	}
+}
+
+// waitUntilReady waits until the node is ready, for at most readyTimeout. A node whose configuration does not let it
+// become ready is no failure.
+func (n *Node) waitUntilReady() {
+	ctx := context.Background()
+	deadline := time.Now().Add(readyTimeout)
+	for !isReady(n.Cluster().Object()) {
+		if signaled, err := n.changed.WaitUntil(ctx, deadline); err != nil || !signaled {
+			return
+		}
+	}
+}
+
+// isReady reports whether the condition Ready of a node is true. A nil node is not ready.
+func isReady(node *v1.Node) bool {
+	return node != nil && slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool { return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue })
 }
 
 // Lose stops the agent of the node, and reports what the node lifecycle controller reports when a node has not renewed

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/podmanager/podtest"
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster/clustertest"
@@ -245,5 +246,21 @@ func TestStart_Failures(t *testing.T) {
 		assert.Panics(t, func() { clustertest.StartNodes(f, restConfig(server), 1) })
 		assert.Contains(t, f.message, "clustertest: node node-0 is not registered at the API server after 1m0s: ")
 		server.Up()
+	})
+}
+
+// TestMachine_SetScript, in a bubble: a script of one machine has precedence over the scripts of pods, until it is removed.
+func TestMachine_SetScript(t *testing.T) {
+	simulate(t, clustertest.Config{Nodes: 2}, nil, func(h *harness) {
+		web := memory.Selector{Namespace: "default", Container: "web"}
+		h.nodes.Node("node-0").Machine().SetScript(web, memory.Script{Runs: []memory.Run{{Exit: 1}}})
+		once := func(name string) *podtest.PodBuilder {
+			return podtest.Pod(name).RestartPolicy(v1.RestartPolicyNever).Container("web")
+		}
+		h.create(once("a"), once("b"))
+		assert.Equal(h, "a node-0 Failed False, b node-1 Running True", h.shows("a", "b"))
+		h.nodes.Node("node-0").Machine().SetScript(web, memory.Script{})
+		h.create(once("d"))
+		assert.Equal(h, "d node-0 Running True", h.shows("d"))
 	})
 }

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager/podtest"
+	"github.com/podkeel/podkeel/runtime"
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster/clustertest"
@@ -161,5 +163,18 @@ func TestNode_EvictPods(t *testing.T) {
 		n.Start()
 		time.Sleep(time.Minute)
 		assert.Equal(h, "a gone, b gone, d node-0 Running True", h.shows("a", "b", "d"))
+	})
+}
+
+// TestStart_NotReady: Start does not wait for ever for a node that does not become ready. The node has the taints of its state.
+func TestStart_NotReady(t *testing.T) {
+	notReady := func(c *cluster.Config) {
+		c.Node.Runtime.(*memory.Runtime).SetStatus(runtime.RuntimeStatus{RuntimeMessage: "broken"})
+	}
+	simulate(t, clustertest.Config{Configure: notReady}, nil, func(h *harness) {
+		assert.Equal(h, v1.ConditionFalse, nodeCondition(h.server.Admin().Node("node-0"), v1.NodeReady))
+		assert.Equal(h, "not-ready:NoSchedule not-ready:NoExecute", h.taints("node-0"))
+		h.create(podtest.Pod("a").Container("c"))
+		assert.Equal(h, "a Pending", h.shows("a"))
 	})
 }
