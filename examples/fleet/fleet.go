@@ -7,12 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiserver"
 	"github.com/podkeel/podkeel/syncloop/node"
@@ -24,7 +24,8 @@ type fleet struct {
 	out      io.Writer
 	logs     *dedupHandler
 	requests func() int64
-	nodes    []*cluster.Node
+	commands io.Reader // lines for executeCommand; nil: none
+	members  []*member
 }
 
 // createAndRunNodes connects and creates the nodes, runs them, and prints counts until ctx is done. If one node
@@ -40,38 +41,37 @@ func (f *fleet) createAndRunNodes(ctx context.Context, connect func(name string)
 				return addAdvice(err, f.impersonate)
 			}
 		}
-		n, err := f.newNode(f.nodeName(i), server)
-		if err != nil {
-			return err
-		}
-		f.nodes = append(f.nodes, n)
+		f.members = append(f.members, &member{name: f.nodeName(i), server: server, machine: memory.New(memory.Config{})})
 	}
 	fmt.Fprintf(f.out, "joining %d nodes, %s to %s; remove them with: kubectl delete nodes -l %s=%s\n",
-		len(f.nodes), f.nodeName(0), f.nodeName(len(f.nodes)-1), fleetLabel, f.prefix)
+		len(f.members), f.nodeName(0), f.nodeName(len(f.members)-1), fleetLabel, f.prefix)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	errs := make([]error, len(f.nodes))
-	var group sync.WaitGroup
-	for i, n := range f.nodes {
-		group.Go(func() {
-			if errs[i] = n.Run(ctx); errs[i] != nil {
-				cancel()
-			}
-		})
+	var errs []error
+	for _, m := range f.members {
+		node, err := f.newNode(m)
+		if err != nil {
+			errs = append(errs, err)
+			cancel()
+			break
+		}
+		m.start(ctx, node, cancel)
 	}
-	f.printCountsUntilDone(ctx)
-	group.Wait()
+	f.printCountsUntilDone(ctx, cancel)
+	for _, m := range f.members {
+		errs = append(errs, m.stop())
+	}
 	f.logs.printAndResetRepeated()
 	return errors.Join(errs...)
 }
 
-// newNode returns one node of the fleet, which does not run yet.
-func (f *fleet) newNode(name string, server apiserver.Server) (*cluster.Node, error) {
+// newNode returns the agent of a node of the fleet, which does not run yet.
+func (f *fleet) newNode(m *member) (*cluster.Node, error) {
 	labels := map[string]string{fleetLabel: f.prefix}
 	maps.Copy(labels, f.labels)
-	return cluster.New(cluster.Config{Server: server, Node: node.Config{
-		Name: name, Scheduling: node.SchedulingConfig{Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: podCapacity(f.capacity)},
-		Log: slog.New(f.logs).With("node", name), Pods: node.PodsConfig{OrphanGrace: -1},
+	return cluster.New(cluster.Config{Server: m.server, Node: node.Config{
+		Name: m.name, Runtime: m.machine, Scheduling: node.SchedulingConfig{Labels: labels, Taints: f.taints, Capacity: f.capacity, MaxPods: podCapacity(f.capacity)},
+		Log: slog.New(f.logs).With("node", m.name), Pods: node.PodsConfig{OrphanGrace: -1},
 	}})
 }
 
@@ -108,8 +108,13 @@ func addAdvice(err error, impersonate bool) error {
 }
 
 // printCountsUntilDone prints the counts periodically until ctx is done. It prints nothing in a period without
-// a change. It also prints how often log messages were repeated.
-func (f *fleet) printCountsUntilDone(ctx context.Context) {
+// a change. It also prints how often log messages were repeated, and executes commands. cancel ends ctx when a node
+// fails.
+func (f *fleet) printCountsUntilDone(ctx context.Context, cancel func()) {
+	var commands <-chan string
+	if f.commands != nil {
+		commands = readLines(ctx, f.commands)
+	}
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
 	var last fleetCounts
@@ -119,6 +124,8 @@ func (f *fleet) printCountsUntilDone(ctx context.Context) {
 		case <-ctx.Done():
 			fmt.Fprintf(f.out, "ending after %s\n", time.Since(began).Round(time.Second))
 			return
+		case line := <-commands:
+			fmt.Fprintln(f.out, f.executeCommand(ctx, line, cancel))
 		case now := <-tick.C:
 			have, sum := f.countAll(), f.requests()
 			if have != last {
@@ -131,11 +138,15 @@ func (f *fleet) printCountsUntilDone(ctx context.Context) {
 	}
 }
 
-// countAll returns counts of all nodes and their pods.
+// countAll returns counts of all nodes and of the pods on nodes whose agents run. A stopped node is not ready.
 func (f *fleet) countAll() fleetCounts {
 	var c fleetCounts
-	for _, n := range f.nodes {
-		c.addNode(n.Object(), n.Node().Pods())
+	for _, m := range f.members {
+		if m.node == nil {
+			c.nodes++
+			continue
+		}
+		c.addNode(m.node.Object(), m.node.Node().Pods())
 	}
 	return c
 }

@@ -26,7 +26,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // A second signal kills the program.
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 var program = command.Program{Name: "fleet", Guidance: `This joins many nodes to a Kubernetes cluster. Their containers run in memory.
@@ -37,12 +37,12 @@ It needs a kubeconfig of an administrator, or of a user that may impersonate nod
 `}
 
 // run runs the program with its command line and returns the exit code.
-func run(ctx context.Context, args []string, out, logs io.Writer) int {
-	return command.Run(program, args, out, logs, defineFlags, (*options).checkFlags, func(o *options) error { return connectAndRunFleet(ctx, o, out, logs) })
+func run(ctx context.Context, args []string, in io.Reader, out, logs io.Writer) int {
+	return command.Run(program, args, out, logs, defineFlags, (*options).checkFlags, func(o *options) error { return connectAndRunFleet(ctx, o, in, out, logs) })
 }
 
 // connectAndRunFleet runs the fleet until ctx is done or a node fails. All nodes share one set of connections.
-func connectAndRunFleet(ctx context.Context, o *options, out, logs io.Writer) error {
+func connectAndRunFleet(ctx context.Context, o *options, in io.Reader, out, logs io.Writer) error {
 	shared, err := client.FromKubeconfig(o.kubeconfig, o.nodeName(0))
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
@@ -53,5 +53,8 @@ func connectAndRunFleet(ctx context.Context, o *options, out, logs io.Writer) er
 		connect = shared.Impersonate
 	}
 	f := &fleet{options: o, out: out, requests: shared.Requests, logs: newDedupHandler(logs)}
+	if o.commands {
+		f.commands = in
+	}
 	return f.createAndRunNodes(ctx, func(name string) (apiserver.Server, error) { return connect(name) })
 }

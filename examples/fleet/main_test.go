@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -44,7 +46,7 @@ func TestRun_Arguments(t *testing.T) {
 		{[]string{"--kubeconfig", "/no/such/file"}, 1, "", "fleet: --kubeconfig: stat /no/such/file: no such file or directory\n"},
 	} {
 		var out, logs bytes.Buffer
-		assert.Equal(t, c.code, run(t.Context(), c.args, &out, &logs), "%v", c.args)
+		assert.Equal(t, c.code, run(t.Context(), c.args, strings.NewReader(""), &out, &logs), "%v", c.args)
 		assert.Contains(t, out.String(), c.out, "%v", c.args)
 		assert.Equal(t, c.err, logs.String(), "%v", c.args)
 	}
@@ -68,6 +70,13 @@ func (o *output) Write(b []byte) (int, error) {
 		}
 	}
 	return len(b), nil
+}
+
+// clear forgets the printed text.
+func (o *output) clear() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text = ""
 }
 
 // until waits for a text.
@@ -99,6 +108,8 @@ func TestFleet(t *testing.T) {
 	out := &output{await: map[string]chan struct{}{}}
 	var logs bytes.Buffer
 	f := &fleet{options: o, out: out, requests: func() int64 { return 0 }, logs: newDedupHandler(&logs)}
+	commands, console := io.Pipe()
+	f.commands = commands
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -114,6 +125,24 @@ func TestFleet(t *testing.T) {
 		require.NoError(t, err)
 	}
 	out.until(t, "pods: 1 Running, 1 ready, 1 Failed")
+	for _, c := range []struct{ command, want, counts string }{
+		{"stop fleet-1", "fleet-1 has stopped: its containers keep running", "nodes: 2 of 3 Ready  pods: 0 Running, 0 ready"},
+		{"stop fleet-1", "fleet-1 has stopped", ""},
+		{"start fleet-1", "fleet-1 has started", "nodes: 3 of 3 Ready  pods: 1 Running, 1 ready, 1 Failed"},
+		{"start fleet-1", "fleet-1 runs already", ""},
+		{"crash fleet-1", "fleet-1 has crashed: its containers are gone", "nodes: 2 of 3 Ready"},
+		{"start fleet-1", "fleet-1 has started", "pods: 0 Running, 0 ready, 2 Failed"},
+		{"stop fleet-3", `there is no node "fleet-3": the names are fleet-0 to fleet-2`, ""},
+		{"lose fleet-1", `"lose" is no command: expected stop, start or crash`, ""},
+		{"stop", `"stop" is no command: expected stop, start or crash, and the name of a node`, ""},
+	} {
+		out.clear()
+		_, err := fmt.Fprintln(console, c.command)
+		require.NoError(t, err)
+		out.until(t, c.want)
+		out.until(t, c.counts)
+	}
+	require.NoError(t, console.Close())
 	cancel()
 	require.NoError(t, <-done)
 	out.until(t, "ending after")

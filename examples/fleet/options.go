@@ -21,6 +21,7 @@ type options struct {
 	taints             []v1.Taint
 	capacity           v1.ResourceList
 	impersonate        bool
+	commands           bool
 	every              time.Duration
 }
 
@@ -39,6 +40,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.IntVar(&o.nodes, "nodes", 10, "`number` of nodes")
 	f.StringVar(&o.prefix, "node-prefix", "fleet", "nodes are named `prefix`-0, prefix-1 and so on")
 	f.BoolVar(&o.impersonate, "impersonate", true, "each node acts as system:node:NAME; with --impersonate=false all act as the user of the kubeconfig")
+	f.BoolVar(&o.commands, "commands", false, "read commands from standard input: stop, start or crash, and the name of a node")
 	f.DurationVar(&o.every, "every", 5*time.Second, "how often counts are printed, if they have changed")
 	f.Func("labels", "`labels` of the nodes, as key=value, separated by commas", command.LabelsFlag(&o.labels))
 	f.Func("taints", "`taints` of new nodes, as key=value:effect, separated by commas", command.TaintsFlag(&o.taints))
