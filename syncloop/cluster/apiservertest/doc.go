@@ -14,19 +14,15 @@
 //
 //   - Resource versions count all changes. Watches show them in order, from a version or with initial events,
 //     and with bookmarks. If the history after a version is lost, the first Next returns Expired.
-//
 //   - A deletion with a grace period sets the deletion timestamp, and the pod keeps running. The pod is removed
 //     when its node deletes it with grace period zero; watches show MODIFIED and then DELETED. A terminal or
 //     unbound pod is removed at once. A later deletion can only shorten the grace period. Finalizers keep the
 //     object.
-//
 //   - Patches are strategic merge patches. The UID in a patch and the resource version of an update are
 //     preconditions. A patch without a change makes no new version. Invalid changes of labels, spec and status
 //     are refused.
-//
 //   - A node can read its own pods, its own node and lease, and the objects that its pods refer to. It can
 //     create only mirror pods.
-//
 //   - Clients of RoundTripper create, read, watch, change and delete pods, nodes, namespaces, configmaps, secrets,
 //     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
