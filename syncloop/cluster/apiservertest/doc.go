@@ -28,7 +28,7 @@
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
 //     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
 //
-// # What is not simulated
+// # Not simulated
 //
 //   - No controllers: a Deployment makes no pods, a Job does not finish, objects whose owner is deleted stay, the
 //     objects of a deleted namespace stay, and pods of a lost node stay. Package clustertest binds pods and taints nodes.

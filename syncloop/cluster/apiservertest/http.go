@@ -24,7 +24,7 @@ import (
 // Each client has all rights. Its requests are in Requests with an empty Node, and faults affect them. The clients
 // create, get, list, watch, update, patch and delete the objects of an Object's kinds and of Config.Resources, bind
 // pods with pods/binding and evict them with pods/eviction. Requests are JSON or, for the kinds of Kubernetes, protobuf.
-// Responses are JSON. The package comment lists what is not served.
+// Responses are JSON. The package comment lists the limits.
 func (s *Server) RoundTripper() http.RoundTripper { return Transport{s} }
 
 // Transport is the http.RoundTripper of a Server.
