@@ -36,7 +36,7 @@ func TestConfig_System(t *testing.T) {
 	assert.Empty(t, command.LineValue("A=1\n", "PRETTY_NAME="))
 	assert.Equal(t, command.CapacityWithDisk(o.root), config.Node.Scheduling.Capacity)
 	assert.Positive(t, config.Node.Scheduling.Capacity.Memory().Value())
-	assert.Equal(t, []string{"InPlacePodLevelResourcesVerticalScaling"}, config.Features)
+	assert.Equal(t, []string{"InPlacePodLevelResourcesVerticalScaling", "ExtendWebSocketsToKubelet"}, config.Features)
 	dir := t.TempDir()
 	whole, _, known := osfile.Capacity(dir)
 	disk, ok := command.CapacityWithDisk(filepath.Join(dir, "none", "yet"))[v1.ResourceEphemeralStorage]

@@ -92,6 +92,10 @@ func defineFlags(f *pflag.FlagSet) *options {
 // refuses such a resize.
 const podLevelResize = "InPlacePodLevelResourcesVerticalScaling"
 
+// serveWebSockets is the declared feature of a node whose API serves every WebSocket. An API server then passes on
+// the WebSockets of kubectl. Without it an API server translates them to SPDY.
+const serveWebSockets = "ExtendWebSocketsToKubelet"
+
 // kubeletPort is the default port of a kubelet.
 const kubeletPort = 10250
 
@@ -190,7 +194,7 @@ func (o *options) nodeConfigAndLockRoot(server apiserver.Server, log *slog.Logge
 	config := cluster.Config{
 		Server: server, Port: int32(o.port), Info: command.SystemInfo(),
 		Metrics: counted.All, ResourceMetrics: counted.Resources, AgentHooks: counted.AgentHooks(),
-		Features: []string{podLevelResize},
+		Features: []string{podLevelResize, serveWebSockets},
 	}
 	c := &config.Node
 	*c = node.Config{

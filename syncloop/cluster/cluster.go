@@ -63,7 +63,8 @@ type Config struct {
 	Port int32
 	// ProviderID is the node's ID at its cloud; empty: none.
 	ProviderID string
-	// Features are the declared features of the node, which schedulers and API servers check. Nil: none.
+	// Features are the declared features of the node, which schedulers and API servers check. The Handler permits
+	// ExtendWebSocketsToKubelet. Nil: none.
 	Features []string
 	// Metrics serves /metrics of the Handler, and ResourceMetrics /metrics/resource: package metrics has both. A nil
 	// handler is answered with 501.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func (s *server) forwardPortsOverWebSocket(w http.ResponseWriter, r *http.Reques
 			if err := s.forwardConnection(ctx, sandbox, port, &forwardedConn{data}); err != nil {
 				_, _ = fmt.Fprint(fault, plain.Text(err.Error()))
 			}
-			_ = data.Reset()
+			_ = data.Reset() // After a panic the connection is open.
 		})
 	}
 }
@@ -133,15 +134,19 @@ func upgradeToWebSocket(w http.ResponseWriter, r *http.Request, protocols map[st
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
-	s := &webSocket{parent: r.Context(), cancel: cancel, conn: &webSocketConn{Conn: raw, ended: cancel, served: make(chan struct{})}}
+	s := &webSocket{parent: r.Context(), cancel: cancel, conn: &webSocketConn{Conn: raw, ended: cancel, served: make(chan struct{}), idle: time.AfterFunc(idleTimeout, cancel)}}
 	conn := wsstream.NewConn(protocols)
 	conn.SetIdleTimeout(idleTimeout)
-	hijacked := &hijackedConn{ResponseWriter: w, conn: s.conn, buffered: bufio.NewReadWriter(bufio.NewReader(&webSocketFrameReader{from: buffered.Reader}), buffered.Writer)}
+	// The reader of the HTTP server would end the context of the request after the last read.
+	begin, _ := buffered.Peek(buffered.Reader.Buffered())
+	frames := &webSocketFrameReader{from: bufio.NewReader(io.MultiReader(bytes.NewReader(bytes.Clone(begin)), raw))}
+	hijacked := &hijackedConn{ResponseWriter: w, conn: s.conn, buffered: bufio.NewReadWriter(bufio.NewReader(frames), buffered.Writer)}
 	// The library would log what clients send.
 	protocol, opened, err := conn.Open(hijacked, r.WithContext(logr.NewContext(ctx, logr.Discard())))
 	if err != nil {
 		_ = raw.Close()
 		cancel()
+		s.conn.idle.Stop()
 		return nil, nil, err
 	}
 	s.protocol, s.unwatch = protocol, context.AfterFunc(ctx, func() { _ = raw.Close() })
@@ -238,6 +243,7 @@ type webSocketConn struct {
 	net.Conn
 	ended  func()        // called when the WebSocket ends
 	served chan struct{} // closed when the goroutine of the library exits
+	idle   *time.Timer   // ends the context of the WebSocket at the deadline
 
 	mu     sync.Mutex
 	closes int  // calls of Close
@@ -260,13 +266,16 @@ func (c *webSocketConn) Close() error {
 	return nil
 }
 
-// SetDeadline implements net.Conn. After endInput it does nothing.
+// SetDeadline implements net.Conn. The library calls it for each message. The context of the WebSocket ends at the
+// deadline, also if the library then waits for a process and does not use the connection. After endInput it does
+// nothing.
 func (c *webSocketConn) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending {
 		return nil
 	}
+	c.idle.Reset(time.Until(t))
 	return c.Conn.SetDeadline(t)
 }
 
@@ -275,6 +284,7 @@ func (c *webSocketConn) endInput() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ending = true
+	c.idle.Stop()
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(closeTimeout))
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }

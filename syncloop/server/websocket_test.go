@@ -448,6 +448,33 @@ func TestWebSocket_PortForward_Ends(t *testing.T) {
 	}
 }
 
+// panicking is a PortForwarder that panics for port 81, without closing the connection.
+type panicking struct{ *harness }
+
+func (p panicking) PortForward(ctx context.Context, req runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
+	if req.Port == 81 {
+		panic("boom")
+	}
+	return p.harness.PortForward(ctx, req, conn)
+}
+
+// The input of a port whose forwarding has panicked does not hold up the input of other ports.
+func TestWebSocket_PortForward_Panics(t *testing.T) {
+	h := serve(t)
+	h.config.PortForward = panicking{h}
+	h.forward = func(_ context.Context, _ runtime.PortForwardRequest, conn io.ReadWriteCloser) error {
+		text, err := bufio.NewReader(conn).ReadString('.')
+		_, _ = io.WriteString(conn, strings.ToUpper(text))
+		return err
+	}
+	c := h.start().webSocket("/portForward/default/web?port=81,80", "v4.channel.k8s.io")
+	for range 200 {
+		c.send(final|binaryData, "\x00x")
+	}
+	c.send(final|binaryData, "\x02read.")
+	assert.ElementsMatch(t, []string{"0 Q\x00", "1 Q\x00", "1 PortForward panicked: boom", "2 P\x00", "3 P\x00", "2 READ.", "close 1000", "EOF"}, c.transcript())
+}
+
 // tunneled is the connection of a SPDY client in the messages of a WebSocket.
 type tunneled struct {
 	*webSocket
