@@ -310,9 +310,12 @@ func (s *statusBuilder) showAsWaitingIfReplaced(in *StatusInput, rec *runtime.Co
 // showWaitingReason shows a container as waiting, with the reason of its last failed start, if the executor
 // will start it again. The termination of the container then becomes the last termination. It does nothing if
 // no such reason is stored, if the pod is terminal, or if the container is an init container that has succeeded
-// (CS-7, CS-8).
+// (CS-7, CS-8). If the executor has started the container since it read the records, the published reason stays.
 func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.ContainerStatus) {
 	reason := in.Memory.WaitingReason(s.spec.Name)
+	if reason == (Reason{}) {
+		reason = s.publishedReasonOfUnobservedStart(in)
+	}
 	if reason == (Reason{}) || in.Terminal || !s.willStart(in.Pod, rec) && !s.replaced || s.role == ordinaryInit && s.hasSucceeded() {
 		return
 	}
@@ -320,6 +323,17 @@ func (s *statusBuilder) showWaitingReason(in *StatusInput, rec *runtime.Containe
 		s.setLastTermination(s.terminated)
 	}
 	s.setWaiting(podstatus.Reason(reason.Reason), reason.Message)
+}
+
+// publishedReasonOfUnobservedStart returns the published waiting reason of a container that the executor has started
+// since it read the records, if the records show an exit. Without the reason the status would show that exit again,
+// and then the new attempt with the same restart count. It returns the zero Reason in any other case.
+func (s *statusBuilder) publishedReasonOfUnobservedStart(in *StatusInput) Reason {
+	start := in.Memory.containers.findCompact(s.spec.Name).findUnpublishedStart()
+	if start == nil || start.observed || s.state != stateTerminated || s.old == nil || s.old.State.Waiting == nil {
+		return Reason{}
+	}
+	return Reason{Reason: s.old.State.Waiting.Reason, Message: s.old.State.Waiting.Message}
 }
 
 // willStart reports whether the executor will start the container. rec is the newest attempt that the runtime

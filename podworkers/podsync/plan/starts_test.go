@@ -59,6 +59,40 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 	assert.True(t, in.Memory.HasUnpublishedStart(), "a memory is a value")
 }
 
+// TestMemory_CS8_UnobservedStart: a waiting container that was started since the records were read waits on, and its exit
+// is not shown again. The published count has the number of the new attempt already, because an attempt with that number
+// was created, removed and never ran.
+func TestMemory_CS8_UnobservedStart(t *testing.T) {
+	w := newHarness(t, "sandbox 0 ready\na 0 exited=1")
+	in := w.statusInput(false)
+	end := &v1.ContainerStateTerminated{ExitCode: 1, ContainerID: "test://a0"}
+	waiting := &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 10s"}
+	in.Old = &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
+		Name: "a", RestartCount: 1, ContainerID: "test://a0", State: v1.ContainerState{Waiting: waiting}, LastTerminationState: v1.ContainerState{Terminated: end},
+	}}}
+	show := func() *v1.ContainerStatus { return &plan.Status(in).ContainerStatuses[0] }
+	require.NotNil(t, show().State.Terminated, "no reason is stored")
+
+	start := plan.Step{Op: plan.StartContainer, Name: "a", Attempt: 1, Container: &w.pod.Spec.Containers[0]}
+	in.Memory = in.Memory.RecordStage(start, plan.StageCreated, "a1", epoch)
+	c := show()
+	assert.Equal(t, waiting, c.State.Waiting)
+	assert.Equal(t, "test://a0", c.LastTerminationState.Terminated.ContainerID)
+	assert.Equal(t, int32(1), c.RestartCount)
+
+	in.Old.ContainerStatuses[0].State = v1.ContainerState{Terminated: end}
+	assert.NotNil(t, show().State.Terminated, "the published state was not waiting")
+
+	in.Old.ContainerStatuses[0].State = v1.ContainerState{Waiting: waiting}
+	in.Runtime = newHarness(t, "sandbox 0 ready\na 0 exited=1\na 1 created").st
+	assert.NotEqual(t, waiting.Reason, show().State.Waiting.Reason, "the records show the new attempt")
+
+	old := &in.Old.ContainerStatuses[0]
+	old.State, old.ContainerID, old.RestartCount = v1.ContainerState{Waiting: waiting}, "test://a1", 2
+	in.Memory, in.Runtime = in.Memory.RecordObservation(), newHarness(t, "sandbox 0 ready\na 0 exited=1\na 1 exited=2").st
+	assert.Equal(t, int32(2), show().State.Terminated.ExitCode, "the exit of the new attempt")
+}
+
 // A start has not taken place only if the runtime says so.
 func TestNeverRan(t *testing.T) {
 	for _, err := range []error{runtime.ErrNotFound, runtime.ErrWrongState, runtime.ErrExists} {
