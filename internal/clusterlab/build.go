@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
@@ -34,8 +34,8 @@ var buildFlags = []string{"-mod=readonly", "-ldflags", "-s -w -X k8s.io/componen
 // tested then.
 var ErrNotBuilt = errors.New("clusterlab: a program cannot be built")
 
-// Build returns a directory with the given programs, and builds missing ones. Two processes may call it concurrently.
-// The error is ErrNotBuilt.
+// Build returns a directory with the given programs, and builds missing ones. EnvKubernetes selects another release of
+// kube-apiserver. Two processes may call it concurrently. The error is ErrNotBuilt.
 func Build(ctx context.Context, programs ...string) (dir string, err error) {
 	dir, err = cacheDir()
 	if err != nil {
@@ -46,10 +46,24 @@ func Build(ctx context.Context, programs ...string) (dir string, err error) {
 		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
 	}
 	defer unlock()
+	server, err := ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotBuilt, err)
+	}
+	isOther := server != Version && slices.Contains(programs, "kube-apiserver")
+	if isOther {
+		programs = slices.DeleteFunc(slices.Clone(programs), func(program string) bool { return program == "kube-apiserver" })
+	}
 	for _, program := range programs {
 		if err := buildProgram(ctx, dir, program); err != nil {
 			return "", fmt.Errorf("%w: %s: %w", ErrNotBuilt, program, err)
 		}
+	}
+	if !isOther {
+		return dir, nil
+	}
+	if dir, err = buildOtherServer(ctx, dir, server, programs); err != nil {
+		return "", fmt.Errorf("%w: kube-apiserver %s: %w", ErrNotBuilt, server, err)
 	}
 	return dir, nil
 }
@@ -112,11 +126,8 @@ func buildProgram(ctx context.Context, dir, program string) error {
 		return errors.New("no such program")
 	}
 	args := append([]string{"build", "-o", path + ".new"}, buildFlags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = kubernetesModuleDir()
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, lastBytes(out))
+	if _, err := runGo(ctx, kubernetesModuleDir(), append(args, pkg)...); err != nil {
+		return err
 	}
 	return os.Rename(path+".new", path)
 }

@@ -9,6 +9,9 @@
 // tests are skipped. TestContainerd, TestCgroups, TestKubeProxy, TestChurn and TestFigures_Kubelet need the same things as
 // internal/e2e: root, containerd, runc, network plugins and busybox.
 //
+// With PODKEEL_KUBERNETES=1.34, kube-apiserver is of that release, and all other programs stay of Version. server.go has
+// the releases. Each is built once, in a module that is written for it. ../COMPATIBILITY.md has the results.
+//
 // The tests TestLocalAPI need no control plane and build only kubectl. kubectl, an informer of client-go and an
 // operator with controller-runtime send requests to an examples/agent. The tests TestLocalAPI_InProcess do not
 // even need -cluster: an informer and the operator use a node in the test process, in virtual time.

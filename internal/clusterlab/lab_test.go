@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/discovery"
 
 	"github.com/podkeel/podkeel/internal/clusterlab"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
@@ -52,6 +53,19 @@ func lab(t *testing.T, config clusterlab.Config) *clusterlab.Cluster {
 	built(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
 	return c
+}
+
+// TestServer: the API server that runs is of the release that PODKEEL_KUBERNETES selects.
+func TestServer(t *testing.T) {
+	c := lab(t, clusterlab.Config{})
+	want, err := clusterlab.ServerVersion()
+	require.NoError(t, err)
+	discoverer, err := discovery.NewDiscoveryClientForConfig(c.Rest("admin"))
+	require.NoError(t, err)
+	got, err := discoverer.ServerVersion()
+	require.NoError(t, err)
+	assert.Equal(t, want, got.GitVersion)
+	t.Log("kube-apiserver " + got.GitVersion)
 }
 
 // TestConformance: a real server by the real client keeps the promises that the one in

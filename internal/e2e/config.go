@@ -90,7 +90,12 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.traci
     bin_dirs = ["$CNI"]
     conf_dir = "$DIR/cni"
 `,
-	Containerd16: `version = 2
+	Containerd17: config1,
+	Containerd16: config1,
+}
+
+// config1 is the configuration of the families 1.6 and 1.7.
+const config1 = `version = 2
 root = "$DIR/root"
 state = "$DIR/state"
 disabled_plugins = ["io.containerd.internal.v1.tracing"]
@@ -109,5 +114,4 @@ disabled_plugins = ["io.containerd.internal.v1.tracing"]
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "$CNI"
     conf_dir = "$DIR/cni"
-`,
-}
+`

@@ -13,20 +13,38 @@ import (
 // Version is a family of containerds.
 type Version string
 
-// The families that are tested.
+// The families that can be tested.
 const (
 	// Containerd2 has a stream of events.
 	Containerd2 Version = "2"
-	// Containerd16 has none.
+	// Containerd17 is tested only if EnvFamilies names it.
+	Containerd17 Version = "1.7"
+	// Containerd16 has no stream of events.
 	Containerd16 Version = "1.6"
 )
 
-// Versions are all families.
-func Versions() []Version { return []Version{Containerd2, Containerd16} }
+// Versions returns the families that EnvFamilies names. If it is not set, they are 2 and 1.6.
+func Versions() []Version {
+	names := os.Getenv(EnvFamilies)
+	if names == "" {
+		return []Version{Containerd2, Containerd16}
+	}
+	var versions []Version
+	for name := range strings.SplitSeq(names, ",") {
+		versions = append(versions, Version(name))
+	}
+	return versions
+}
 
-// EnvContainerd2 names a containerd of the 2 family, if that in PATH is none.
-// Its shim lies beside it.
-const EnvContainerd2 = "PODKEEL_CONTAINERD_2"
+const (
+	// EnvFamilies is the environment variable with the families that are tested, separated by commas.
+	EnvFamilies = "PODKEEL_CONTAINERD_FAMILIES"
+	// EnvContainerd2 names a containerd of the 2 family, if that in PATH is none.
+	// Its shim lies beside it.
+	EnvContainerd2 = "PODKEEL_CONTAINERD_2"
+	// EnvContainerd17 names a containerd of the 1.7 family. Its shim is in the same directory.
+	EnvContainerd17 = "PODKEEL_CONTAINERD_1_7"
+)
 
 const (
 	pluginDir = "/usr/lib/cni"
@@ -60,16 +78,16 @@ func findPrograms(version Version) (p program, missing string) {
 		return p, err.Error()
 	}
 	if p.containerd = containerdProgram(version); p.containerd == "" {
-		return p, fmt.Sprintf("no containerd %s: neither /usr/bin/containerd nor that in PATH nor $%s is one", version, EnvContainerd2)
+		return p, fmt.Sprintf("no containerd %s: neither /usr/bin/containerd nor that in PATH nor $%s nor $%s is one", version, EnvContainerd2, EnvContainerd17)
 	}
 	p.path = filepath.Dir(p.containerd) + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	return p, ""
 }
 
 // containerdProgram returns the path of the first containerd program of a version family, or "" if none is
-// found. It searches $PODKEEL_CONTAINERD_2, /usr/bin, PATH and $HOME/go/bin.
+// found. It searches $PODKEEL_CONTAINERD_2, $PODKEEL_CONTAINERD_1_7, /usr/bin, PATH and $HOME/go/bin.
 func containerdProgram(version Version) string {
-	candidates := []string{os.Getenv(EnvContainerd2), "/usr/bin/containerd"}
+	candidates := []string{os.Getenv(EnvContainerd2), os.Getenv(EnvContainerd17), "/usr/bin/containerd"}
 	if found, err := exec.LookPath("containerd"); err == nil {
 		candidates = append(candidates, found)
 	}
