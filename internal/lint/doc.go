@@ -35,7 +35,8 @@
 //
 // Imports point to lower layers; Stairs in layers.go lists the exceptions.
 //
-//	6   programs  examples/*  examples/tour/*  internal/e2e/figures  internal/benchratio  internal/cgroupvm  internal/podfields/generate
+//	6   programs  examples/*  examples/tour/*  internal/e2e/figures  internal/benchratio  internal/cgroupvm  internal/compat
+//	            internal/podfields/generate
 //	    kits      internal/e2e  syncloop/cluster/clustertest
 //	    tools     internal/lint
 //	5c  shells    syncloop/cluster

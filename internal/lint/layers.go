@@ -246,6 +246,7 @@ func Podkeel() Codebase {
 			{"internal/e2e", Kit, Layer6},
 			{"internal/benchratio", Main, Layer6},
 			{"internal/cgroupvm", Main, Layer6},
+			{"internal/compat", Main, Layer6},
 			{"internal/e2e/figures", Main, Layer6},
 			{"internal/lint", Tool, Layer6},
 			{"internal/podfields/generate", Main, Layer6},
