@@ -49,7 +49,7 @@ func benchPods(n int) []*v1.Pod {
 		pods[i] = &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: fmt.Sprintf("pod-%d", i), Namespace: "default",
-				UID:         types.UID(fmt.Sprintf("%08x-7b3d-4a1c-9f00-%012d", i*2654435761, i)),
+				UID:         types.UID(fmt.Sprintf("%08x-7b3d-4a1c-9f00-%012d", int64(i)*2654435761, i)),
 				Annotations: map[string]string{"kubernetes.io/config.source": "api"},
 			},
 			Spec: v1.PodSpec{TerminationGracePeriodSeconds: &grace},

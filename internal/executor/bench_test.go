@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 		})
 	}
-	s.SetLimits(1<<62, 1)
+	s.SetLimits(math.MaxInt, 1)
 	b.ReportAllocs()
 	for b.Loop() {
 		s.Step()
@@ -67,7 +68,7 @@ func BenchmarkEvent(b *testing.B) {
 		p.Go(func() { echo(p, context.Background(), ping, pong) })
 		p.Go(func() { echo(p, context.Background(), pong, ping) })
 		ping.Signal()
-		s.SetLimits(1<<62, 1)
+		s.SetLimits(math.MaxInt, 1)
 		b.ReportAllocs()
 		for b.Loop() {
 			s.Step()

@@ -81,8 +81,8 @@ func (f *findings) checkDownwardFilesOfNewPod(files []v1.DownwardAPIVolumeFile, 
 
 // The limits of the lifetime of a token, in seconds.
 const (
-	minTokenSeconds = 10 * 60
-	maxTokenSeconds = 1 << 32
+	minTokenSeconds       = 10 * 60
+	maxTokenSeconds int64 = 1 << 32
 )
 
 // checkProjectedOfNewPod checks the sources of one projected volume in a new pod (one that no earlier process

@@ -13,7 +13,7 @@ import (
 func uids(n int) []types.UID {
 	list := make([]types.UID, n)
 	for i := range list {
-		list[i] = types.UID(fmt.Sprintf("%08x-7b3d-4a1c-9f00-%012d", i*2654435761, i))
+		list[i] = types.UID(fmt.Sprintf("%08x-7b3d-4a1c-9f00-%012d", int64(i)*2654435761, i))
 	}
 	return list
 }

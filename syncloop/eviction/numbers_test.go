@@ -22,8 +22,8 @@ func TestParseAmount_TooLarge(t *testing.T) {
 	}
 	a, err := eviction.ParseAmount("1e30%")
 	require.NoError(t, err)
-	assert.EqualValues(t, math.MaxInt64, a.Of(1<<40))
-	assert.EqualValues(t, math.MaxInt64, eviction.Amount{Quantity: resource.MustParse("10E")}.Of(1))
+	assert.EqualValues(t, int64(math.MaxInt64), a.Of(1<<40))
+	assert.EqualValues(t, int64(math.MaxInt64), eviction.Amount{Quantity: resource.MustParse("10E")}.Of(1))
 }
 
 // TestDecide_HugeLocalLimits: a pod whose limits of local storage exceed the largest int64 is not evicted.

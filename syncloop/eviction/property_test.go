@@ -190,7 +190,7 @@ func TestAvailableOf_EV32(t *testing.T) {
 	assert.EqualValues(t, 0, eviction.AvailableOf(100, 101))
 	assert.EqualValues(t, 0, eviction.AvailableOf(0, math.MaxUint64))
 	assert.EqualValues(t, 1, eviction.AvailableOf(101, 100))
-	assert.EqualValues(t, math.MaxInt64, eviction.AvailableOf(math.MaxUint64, 0))
+	assert.EqualValues(t, int64(math.MaxInt64), eviction.AvailableOf(math.MaxUint64, 0))
 }
 
 // TestRank_EV32_SumsSaturate: huge figures do not become negative.

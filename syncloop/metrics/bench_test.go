@@ -49,7 +49,7 @@ func benchPods(n int) []*v1.Pod {
 	for i := range pods {
 		pods[i] = &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("pod-%d", i), Namespace: "default", UID: types.UID(fmt.Sprintf("%08x-%012d", uint32(i*2654435761), i)),
+				Name: fmt.Sprintf("pod-%d", i), Namespace: "default", UID: types.UID(fmt.Sprintf("%08x-%012d", uint32(i)*2654435761, i)),
 				Annotations: map[string]string{"kubernetes.io/config.source": "api", "kubernetes.io/config.seen": "2026-01-01T00:00:00.123456789Z"},
 			},
 			Spec: v1.PodSpec{TerminationGracePeriodSeconds: new(int64(30))},

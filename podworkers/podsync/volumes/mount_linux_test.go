@@ -255,7 +255,7 @@ func TestHugePages(t *testing.T) {
 	w.setUp()
 	var stat syscall.Statfs_t
 	require.NoError(t, syscall.Statfs(w.path("volumes/h"), &stat))
-	assert.EqualValues(t, 0x958458f6, uint32(stat.Type), "hugetlbfs")
+	assert.Equal(t, uint32(0x958458f6), uint32(stat.Type), "hugetlbfs")
 	assert.EqualValues(t, 2<<20, stat.Bsize)
 	info, _ := os.Stat(w.path("volumes/h"))
 	assert.Equal(t, os.ModeDir|os.ModeSetgid|0o777, info.Mode())
