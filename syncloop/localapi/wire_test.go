@@ -159,7 +159,7 @@ func TestList(t *testing.T) {
 	assert.Equal(t, first.ResourceVersion+" ", second.ResourceVersion+" "+second.Continue)
 	assert.Equal(t, []string{"default/a", "default/b", "other/c"}, names("/api/v1/pods?resourceVersionMatch=Exact&resourceVersion="+first.ResourceVersion))
 
-	version, err := strconv.Atoi(first.ResourceVersion)
+	version, err := strconv.ParseInt(first.ResourceVersion, 10, 64)
 	require.NoError(t, err)
 	code, text := h.do("GET", fmt.Sprint("/api/v1/pods?resourceVersionMatch=Exact&resourceVersion=", version-9), "", nil)
 	assert.Equal(t, http.StatusGone, code)
