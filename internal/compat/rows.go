@@ -11,7 +11,7 @@ const core = "./runtime/... ./workqueue/... ./podworkers/... ./podmanager/... ./
 const pageHead = `# What works with what
 
 ` + "`.ci/run compat`" + ` makes this page from the results of the commands below each table: see [compat](compat/main.go). The steps
-` + "`cross` and `newest`" + ` of each CI run repeat the rows of other processors and systems, and of the newest k8s.io modules.
+` + "`cross` and `newest`" + ` of each CI run repeat the rows of other processors and systems except linux/arm, and of the newest k8s.io modules.
 
 - *tested*: the tests of the column have passed.
 - *compiles*: the code compiles, and no test has run or a test has failed.
