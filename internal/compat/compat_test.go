@@ -130,6 +130,7 @@ func TestRenderPage(t *testing.T) {
 // TestRunRow: the commands run in order in a copy, and a failed build ends the row.
 func TestRunRow(t *testing.T) {
 	root := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
 	require.NoError(t, os.WriteFile(filepath.Join(root, "file"), []byte("v1.2.3\n"), 0o600))
 	table := Table{Name: "t", Columns: []string{"core", "agent"}}
 	row := Row{Name: "r", InCopy: true, Versions: "cat file", Steps: []Step{
@@ -141,6 +142,9 @@ func TestRunRow(t *testing.T) {
 	result, err := runRow(t.Context(), root, selectedRow{table, row})
 	require.NoError(t, err)
 	assert.Equal(t, RowResult{Versions: "v2", Cells: map[string]Cell{"core": {Verdict: Tested}, "agent": {No, "a.go:1: wrong"}}}, result)
+	left, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "podkeel-compat-*"))
+	require.NoError(t, err)
+	assert.Empty(t, left, "the copy is removed")
 	text, err := os.ReadFile(filepath.Join(root, "file"))
 	require.NoError(t, err)
 	assert.Equal(t, "v1.2.3\n", string(text), "the copy has changed, the repository has not")

@@ -57,7 +57,7 @@ func (r Row) namedSteps() (steps []Step) {
 	return steps
 }
 
-// RowResult is what is stored of a row.
+// RowResult is the stored result of a row.
 type RowResult struct {
 	// Versions names the versions that were tested.
 	Versions string          `json:"versions,omitempty"`

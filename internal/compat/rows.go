@@ -79,7 +79,7 @@ func serverTable() Table {
 	}
 	table := Table{
 		Name: "api-servers", Title: "API servers", Subject: "kube-apiserver", Columns: []string{join, run, serve, promises},
-		Intro: `A node of examples/cluster and nodes in memory join a real kube-apiserver. etcd and kubectl are those of 1.36. Conformance is the
+		Intro: `A node of examples/cluster and nodes in memory join a real kube-apiserver. etcd and kubectl are always of Kubernetes 1.36. Conformance is the
 suite ` + "`apiservertest`" + `: what a node relies on in its requests and watches.`,
 	}
 	for _, minor := range []string{"1.34", "1.35", "1.36", "1.37"} {

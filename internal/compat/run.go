@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/podkeel/podkeel/internal/osfile"
 )
 
 // runRow runs the commands of a row. It stops at the first one that compiles and fails. The error means that nothing was
@@ -26,7 +28,7 @@ func runRow(ctx context.Context, root string, s selectedRow) (result RowResult, 
 		if err != nil {
 			return result, err
 		}
-		defer func() { _ = os.RemoveAll(copied) }()
+		defer func() { err = errors.Join(err, removeCopy(context.WithoutCancel(ctx), copied)) }()
 		if err := copyTree(root, copied); err != nil {
 			return result, err
 		}
@@ -66,6 +68,16 @@ func runRow(ctx context.Context, root string, s selectedRow) (result RowResult, 
 // copyTree copies the files of the repository without its history.
 func copyTree(root, to string) error {
 	return exec.Command("bash", "-c", `set -o pipefail; tar -c --exclude=./.git -C "$1" . | tar -x -C "$2"`, "copy", root, to).Run()
+}
+
+// removeCopy removes a copy of the repository.
+func removeCopy(ctx context.Context, dir string) error {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = parent.Close() }() // It is only read.
+	return osfile.RemoveAll(ctx, parent, filepath.Base(dir))
 }
 
 // runStep runs a command, and prints it, its output and its time. It returns the result and the output.
