@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/podkeel/podkeel/podmanager/source"
 	"github.com/podkeel/podkeel/podmanager/source/manifest"
+	"github.com/podkeel/podkeel/syncloop"
 )
 
 // kubeletFile returns a configuration file with these lines below its kind.
@@ -428,4 +430,27 @@ func (h hearer) Set(s source.Snapshot) {
 		names = append(names, pod.Name)
 	}
 	h <- strings.Join(names, " ")
+}
+
+// TestConfig_AllowedUnsafeSysctls: with a CRI runtime, a pod may set the safe sysctls and the sysctls of the flag or of
+// the file. With another runtime the flag has no effect, and is refused.
+func TestConfig_AllowedUnsafeSysctls(t *testing.T) {
+	_, err := parseAgentOptions([]string{"--runtime", "cri", "--allowed-unsafe-sysctls", "net.core.*,vm.swappiness"})
+	require.ErrorContains(t, err, `the unsafe sysctl "vm.swappiness" belongs to no known namespace of a pod`)
+	_, err = parseAgentOptions([]string{"--runtime", "memory", "--allowed-unsafe-sysctls", "net.core.*"})
+	require.ErrorContains(t, err, "--allowed-unsafe-sysctls has no effect without --runtime cri")
+	file := kubeletFile(t, "allowedUnsafeSysctls: [\"net.core.*\", kernel.msgmax]\n")
+	for flags, want := range map[string]string{"": "SysctlForbidden", "--allowed-unsafe-sysctls net.core.*,kernel.msgmax": "", "--config " + file: ""} {
+		o, err := parseAgentOptions(append([]string{"--runtime", "cri", "--manifests", t.TempDir()}, strings.Fields(flags)...))
+		require.NoError(t, err)
+		require.Empty(t, o.warnings)
+		o.stateDir, o.criEndpoint = t.TempDir(), "unix://"+filepath.Join(t.TempDir(), "absent.sock")
+		c, lock, _ := o.lockStateDirAndConfigureNode(slog.New(slog.DiscardHandler)) // The runtime is absent.
+		require.NoError(t, lock.Close())
+		require.NoError(t, c.Runtime.(io.Closer).Close())
+		require.Len(t, c.Scheduling.Admit, 1)
+		pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "net.core.somaxconn"}, {Name: "net.ipv4.tcp_syncookies"}}}}}
+		result := c.Scheduling.Admit[0].Admit(syncloop.PodAdmitAttributes{Pod: pod})
+		require.Equal(t, []any{want == "", want}, []any{result.Admit, result.Reason}, flags)
+	}
 }

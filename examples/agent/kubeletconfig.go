@@ -44,6 +44,7 @@ type kubeletConfig struct {
 	ImageGCLow               int32               `json:"imageGCLowThresholdPercent"`
 	SerializeImagePulls      bool                `json:"serializeImagePulls"`
 	MaxParallelImagePulls    int32               `json:"maxParallelImagePulls"`
+	AllowedUnsafeSysctls     []string            `json:"allowedUnsafeSysctls"`
 	ClusterDNS               []string            `json:"clusterDNS"`
 	ClusterDomain            string              `json:"clusterDomain"`
 	ResolvConf               string              `json:"resolvConf"`
@@ -63,7 +64,7 @@ type kubeletConfig struct {
 }
 
 // kubeletOnlyFields are the fields of a KubeletConfiguration that have an effect on a kubelet only.
-const kubeletOnlyFields = `allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
+const kubeletOnlyFields = `authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS
 	configMapAndSecretChangeDetectionStrategy containerLogMaxWorkers containerLogMonitorInterval contentType
 	cpuCFSQuota cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod
 	defaultPodSysctls
@@ -184,6 +185,7 @@ func (c *kubeletConfig) flagSettings() []fieldSetting {
 		number("imageGCLowThresholdPercent", "image-gc-low", c.ImageGCLow),
 		number("serializeImagePulls", some(c.SerializeImagePulls, "max-parallel-pulls"), 1),
 		number("maxParallelImagePulls", "max-parallel-pulls", c.MaxParallelImagePulls),
+		text("allowedUnsafeSysctls", some(len(c.AllowedUnsafeSysctls) > 0, "allowed-unsafe-sysctls"), strings.Join(c.AllowedUnsafeSysctls, ",")),
 		text("clusterDNS", some(len(c.ClusterDNS) > 0, "cluster-dns"), strings.Join(c.ClusterDNS, ",")),
 		text("clusterDomain", some(c.ClusterDomain != "", "cluster-domain"), c.ClusterDomain),
 		text("resolvConf", "resolv-conf", c.ResolvConf),

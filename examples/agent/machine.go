@@ -42,7 +42,7 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 		Logs:   node.LogsConfig{MaxBytes: o.logMaxBytes, MaxFiles: o.logMaxFiles},
 		Probes: node.ProbesConfig{GRPC: grpccheck.New(grpccheck.Config{})},
 	}
-	var faults [5]error
+	var faults [6]error
 	c.Containers.HostIPs = o.nodeIPs
 	c.Volumes.Objects, faults[0] = o.newObjectSource()
 	if o.runtime == "memory" { // It isolates nothing, so every class can be tried.
@@ -50,6 +50,7 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 	}
 	if o.runtime == "cri" {
 		c.Scheduling.MachineCapacity = command.Capacity()
+		faults[5] = o.admitSysctls(&c.Scheduling)
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}
@@ -157,6 +158,9 @@ func (o *options) resetOrReportConflictingFlags() (faults []error) {
 	if len(o.urlHeader) > 0 && o.manifestURL == "" {
 		faults = append(faults, o.noEffectErrorOrWarn("manifest-url-header", "--manifest-url"))
 		o.urlHeader = nil
+	}
+	if len(o.sysctls) > 0 && o.runtime != "cri" {
+		faults = append(faults, o.noEffectErrorOrWarn("allowed-unsafe-sysctls", "--runtime cri"))
 	}
 	if o.resolver != nil && o.runtime != "cri" {
 		faults = append(faults, o.noEffectErrorOrWarn("resolv-conf", "--runtime cri"))
