@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/podkeel/podkeel/internal/podspec"
+	"github.com/podkeel/podkeel/podmanager/validation"
 	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/cgroups"
 	"github.com/podkeel/podkeel/syncloop/eviction"
@@ -31,6 +32,7 @@ type resourceChecks struct {
 	allocated map[types.UID][]allocatedSince // the newest last
 	created   map[string]time.Time           // by container ID: when it was first seen
 	sums      map[v1.ResourceName]int64      // of the allocated requests after the last step
+	counted   map[types.UID]v1.ResourceList  // the allocated requests of the pods in sums
 	evicted   map[types.UID]*evictedPod
 	victims   []types.UID // evicted for pressure in this pass
 	last      victim
@@ -118,12 +120,13 @@ func valuesOfPod(p *v1.Pod) map[string]values {
 
 // checkSums checks that the allocated requests of the admitted pods do not rise above the allocatable amount.
 func (h *resourceHistory) checkSums(pods []*v1.Pod) {
-	sums := map[v1.ResourceName]int64{}
+	sums, counted := map[v1.ResourceName]int64{}, map[types.UID]v1.ResourceList{}
 	for _, p := range pods {
 		if isRejectedOrWaiting(p) {
 			continue
 		}
 		requests := podspec.Requests(p)
+		counted[p.UID] = requests
 		sums[v1.ResourceCPU] += requests.Cpu().MilliValue()
 		sums[v1.ResourceMemory] += requests.Memory().Value()
 	}
@@ -132,7 +135,24 @@ func (h *resourceHistory) checkSums(pods []*v1.Pod) {
 			h.fault("the allocated %s rose from %d to %d, and %d is allocatable", name, h.sums[name], sum, h.allocatable(name))
 		}
 	}
-	h.sums = sums
+	h.sums, h.counted = sums, counted
+}
+
+// raiseSumsForNextNode sets the sums to the most that the pods of the last node may have at the next node. The next node
+// has their allocated resources from the checkpoint, or their desired ones if the last node could not save them.
+func (h *resourceHistory) raiseSumsForNextNode() {
+	h.sums = map[v1.ResourceName]int64{}
+	desired := map[types.UID]v1.ResourceList{}
+	for _, p := range h.desired {
+		p = p.DeepCopy()
+		validation.Default(p)
+		desired[p.UID] = podspec.Requests(p)
+	}
+	for uid, allocated := range h.counted {
+		wanted := desired[uid]
+		h.sums[v1.ResourceCPU] += max(allocated.Cpu().MilliValue(), wanted.Cpu().MilliValue())
+		h.sums[v1.ResourceMemory] += max(allocated.Memory().Value(), wanted.Memory().Value())
+	}
 }
 
 // isRejectedOrWaiting reports whether a pod has no allocated resources: it was rejected, it waits for admission, or it

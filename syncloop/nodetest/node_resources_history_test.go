@@ -329,7 +329,7 @@ func (h *resourceHistory) crash() {
 	h.b.Run(time.Duration(h.random.IntN(5000)) * time.Millisecond)
 	h.openStores()
 	h.b.Start()
-	h.sums = map[v1.ResourceName]int64{v1.ResourceCPU: 1 << 62, v1.ResourceMemory: 1 << 62} // The new node has not decided.
+	h.raiseSumsForNextNode()
 }
 
 // addFault makes a few calls of the runtime fail.
