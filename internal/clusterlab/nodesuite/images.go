@@ -186,12 +186,12 @@ func busyboxLayer(dir string) (v1.Layer, error) {
 		return nil, err
 	}
 	files := []file{{name: "bin/", mode: 0o755}, {name: "etc/", mode: 0o755}, {name: "root/", mode: 0o755}, {name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "var/", mode: 0o755},
-		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: tools}, {name: "bin/curl", link: "nmeter"},
+		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: tools}, {name: "bin/curl", link: "nmeter"}, {name: "bin/nc", link: "nmeter"},
 		{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n")},
 		{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnogroup:x:65534:\n")},
 	}
 	for applet := range strings.FieldsSeq(string(applets)) {
-		if applet != "busybox" && applet != "nmeter" {
+		if applet != "busybox" && applet != "nmeter" && applet != "nc" {
 			files = append(files, file{name: "bin/" + applet, link: "busybox"})
 		}
 	}

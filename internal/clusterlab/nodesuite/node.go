@@ -21,6 +21,7 @@ const (
 // kubeletConfig has the fields of a KubeletConfiguration that become flags of examples/cluster.
 type kubeletConfig struct {
 	StaticPodPath                    string            `json:"staticPodPath"`
+	ClusterDomain                    string            `json:"clusterDomain"`
 	PodPidsLimit                     *int64            `json:"podPidsLimit"`
 	MaxPods                          int               `json:"maxPods"`
 	EvictionHard                     map[string]string `json:"evictionHard"`
@@ -34,13 +35,14 @@ type kubeletConfig struct {
 }
 
 // baseConfig is the file from which the suite makes the configuration of the kubelet. Its settings are the ones in
-// test/e2e_node/jenkins, and it permits cgroup v1.
+// test/e2e_node/jenkins. It also permits cgroup v1 and has the cluster domain that specs about host names expect.
 const baseConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
 cgroupRoot: /
 failCgroupV1: false
 podCIDR: ` + podSubnet + `
+clusterDomain: cluster.local
 volumeStatsAggPeriod: 10s
 fileCheckFrequency: 10s
 evictionPressureTransitionPeriod: 30s
@@ -101,12 +103,15 @@ func agentArguments(flags map[string]string, config kubeletConfig) []string {
 			args = append(args, "--"+name+"="+value)
 		}
 	}
+	add("cluster-domain", config.ClusterDomain)
 	if config.MaxPods > 0 {
 		add("max-pods", strconv.Itoa(config.MaxPods))
 	}
 	if config.PodPidsLimit != nil && *config.PodPidsLimit != 0 {
 		add("pod-max-pids", strconv.FormatInt(*config.PodPidsLimit, 10))
 	}
+	add("kube-reserved", joinSettings(config.KubeReserved, "="))
+	add("system-reserved", joinSettings(config.SystemReserved, "="))
 	args = append(args, "--eviction-hard="+joinSettings(config.EvictionHard, "<"))
 	add("eviction-soft", joinSettings(config.EvictionSoft, "<"))
 	add("eviction-soft-grace-period", joinSettings(config.EvictionSoftGracePeriod, "="))
