@@ -109,13 +109,17 @@ func (r *isolatedRun) serveImages() error {
 	return nil
 }
 
-// tagDigestImage gives containerd an image with the name of digestImage.
+// tagDigestImage gives containerd an image with the name of digestImage. It removes the name of the pulled image, because
+// containerd would report it as the image of containers.
 func (r *isolatedRun) tagDigestImage() error {
 	from := registryAddress + "/e2e-test-images/busybox:1.37.0-2"
 	if _, err := r.runCtr("images", "pull", "--plain-http", from); err != nil {
 		return err
 	}
-	_, err := r.runCtr("images", "tag", from, digestImage)
+	if _, err := r.runCtr("images", "tag", from, digestImage); err != nil {
+		return err
+	}
+	_, err := r.runCtr("images", "rm", from)
 	return err
 }
 
@@ -186,12 +190,12 @@ func busyboxLayer(dir string) (v1.Layer, error) {
 		return nil, err
 	}
 	files := []file{{name: "bin/", mode: 0o755}, {name: "etc/", mode: 0o755}, {name: "root/", mode: 0o755}, {name: "tmp/", mode: 0o1777}, {name: "usr/", mode: 0o755}, {name: "var/", mode: 0o755},
-		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: tools}, {name: "bin/curl", link: "nmeter"}, {name: "bin/nc", link: "nmeter"},
+		{name: "home/", mode: 0o755}, {name: "bin/busybox", mode: 0o755, data: program}, {name: "bin/nmeter", mode: 0o755, data: tools}, {name: "bin/curl", link: "nmeter"},
 		{name: "etc/passwd", mode: 0o644, data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n")},
 		{name: "etc/group", mode: 0o644, data: []byte("root:x:0:\nnogroup:x:65534:\n")},
 	}
 	for applet := range strings.FieldsSeq(string(applets)) {
-		if applet != "busybox" && applet != "nmeter" && applet != "nc" {
+		if applet != "busybox" && applet != "nmeter" {
 			files = append(files, file{name: "bin/" + applet, link: "busybox"})
 		}
 	}
