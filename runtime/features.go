@@ -53,6 +53,9 @@ type Features struct {
 	ImageMounts ImageMounts
 	// StrictGroups defines whether the runtime supports Security.StrictGroups.
 	StrictGroups Support
+	// RecursiveReadOnly has the runtime handlers that support recursive read-only mounts. The name of the default
+	// handler is empty. The map never changes.
+	RecursiveReadOnly map[string]bool
 }
 
 // FeaturesOf returns the features of a runtime, or none if it is no FeatureReporter.

@@ -139,3 +139,45 @@ type mounts struct {
 }
 
 func (m mounts) Features() runtime.Features { return runtime.Features{ImageMounts: m.can} }
+
+// TestSyncPod_CS15_RecursiveReadOnly: the status says that the mounts below a read-only mount are read-only if the handler
+// of the pod's class supports that. A class that is not known and a panic of RuntimeClass mean that it does not.
+func TestSyncPod_CS15_RecursiveReadOnly(t *testing.T) {
+	for class, want := range map[string]v1.RecursiveReadOnlyMode{
+		"": v1.RecursiveReadOnlyEnabled, "fast": v1.RecursiveReadOnlyEnabled, "kata": v1.RecursiveReadOnlyDisabled,
+		"unknown": v1.RecursiveReadOnlyDisabled, "panic": v1.RecursiveReadOnlyDisabled,
+	} {
+		rt := recursive{memory.New(memory.Config{}), map[string]bool{"": true, "runc-fast": true, "kata": false}}
+		syncer, store := quiet(t, rt, func(c *podsync.Config) {
+			c.Volumes, c.Handlers = inmemory.New(inmemory.Config{}), map[string]string{"fast": "runc-fast"}
+			c.RuntimeClass = func(class string) (string, bool) {
+				if class == "panic" {
+					panic(class)
+				}
+				return class, class == "kata"
+			}
+		})
+		pod := plainPod(func(p *v1.Pod) {
+			p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+			p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "v", MountPath: "/v", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyIfPossible)}}
+			if class != "" {
+				p.Spec.RuntimeClassName = &class
+			}
+		})
+		_, err := syncer.SyncPod(t.Context(), podworkers.SyncPodUpdate, pod, nil, nil)
+		assert.Equal(t, class == "unknown" || class == "panic", err != nil, "%s: %v", class, err)
+		status, found := store.GetPodStatus(pod.UID)
+		require.True(t, found, class)
+		assert.Equal(t, []v1.VolumeMountStatus{{Name: "v", MountPath: "/v", ReadOnly: true, RecursiveReadOnly: &want}}, status.ContainerStatuses[0].VolumeMounts, class)
+	}
+}
+
+// recursive is a runtime with handlers that support recursive read-only mounts.
+type recursive struct {
+	runtime.Runtime
+	handlers map[string]bool
+}
+
+func (r recursive) Features() runtime.Features {
+	return runtime.Features{RecursiveReadOnly: r.handlers}
+}

@@ -41,7 +41,7 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 	w.podValues = w.readPodValues()
 	in := plan.StatusInput{
 		Pod: w.podWithReadinessFromEarlierProcess(), Runtime: w.statusWithTerminationMessages(ctx), Incarnation: w.incarnation.number, Old: w.publishedStatus(), Terminal: terminal,
-		PodValues: w.podValues, Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
+		PodValues: w.podValues, Ending: w.terminating, Memory: w.incarnation.memory, Static: podmanager.IsStaticPod(w.pod), Starting: w.starting, Addresses: true, Resizes: w.runtimeFeatures().Updater != nil, RecursiveReadOnly: w.supportsRecursiveReadOnly(), HostIPs: w.hostIPs(), RuntimeName: w.cfg.RuntimeName,
 	}
 	status := plan.ContainerStatuses(in)
 	w.cfg.Probes.UpdatePodStatus(w.pod, &status) // PH-13
@@ -64,6 +64,21 @@ func (w *statusWriter) publishStatus(ctx context.Context, terminal bool, statusF
 		w.passStatusWithHiddenIDsToProberIfProbed()
 	}
 	return status
+}
+
+// supportsRecursiveReadOnly reports whether the runtime handler of the pod supports recursive read-only mounts. It returns
+// false if the class of the pod is not known, or if Config.RuntimeClass panics.
+func (w *statusWriter) supportsRecursiveReadOnly() bool {
+	supported, class := w.runtimeFeatures().RecursiveReadOnly, w.pod.Spec.RuntimeClassName
+	if len(supported) == 0 || class == nil || *class == "" {
+		return supported[""]
+	}
+	var handler string
+	known := false
+	err := w.guard.Call("RuntimeClass", func() {
+		handler, known = runtimeHandlersForPod(w.pod, w.cfg.Handlers, w.cfg.RuntimeClass)[*class]
+	})
+	return err == nil && known && supported[handler]
 }
 
 // applyStatusFunc changes the status with the caller's statusFunc, which may be nil. If statusFunc panics, the

@@ -34,6 +34,7 @@ type fake struct {
 	// is what it says of itself; empty: fake and 1. It is set before the first call.
 	is struct {
 		name, version string
+		handlers      []*criv1.RuntimeHandler
 		strict        bool
 		driver        *criv1.RuntimeConfigResponse
 	}
@@ -253,7 +254,7 @@ func (f *fake) RuntimeConfig(context.Context, *criv1.RuntimeConfigRequest) (*cri
 
 func (f *fake) Status(ctx context.Context, _ *criv1.StatusRequest) (*criv1.StatusResponse, error) {
 	st, err := f.m.RuntimeStatus(ctx)
-	return &criv1.StatusResponse{Features: &criv1.RuntimeFeatures{SupplementalGroupsPolicy: f.is.strict}, Status: &criv1.RuntimeStatus{Conditions: []*criv1.RuntimeCondition{
+	return &criv1.StatusResponse{Features: &criv1.RuntimeFeatures{SupplementalGroupsPolicy: f.is.strict}, RuntimeHandlers: f.is.handlers, Status: &criv1.RuntimeStatus{Conditions: []*criv1.RuntimeCondition{
 		{Type: criv1.RuntimeReady, Status: st.RuntimeReady, Message: st.RuntimeMessage},
 		{Type: criv1.NetworkReady, Status: st.NetworkReady, Message: st.NetworkMessage},
 	}}}, coded(err)

@@ -51,6 +51,17 @@ func TestFeatures_ImageMounts(t *testing.T) {
 	}
 }
 
+// TestFeatures_RecursiveReadOnly: the handlers that support recursive read-only mounts are known after the first call.
+func TestFeatures_RecursiveReadOnly(t *testing.T) {
+	s := newFake(t)
+	s.is.handlers = []*criv1.RuntimeHandler{{Features: &criv1.RuntimeHandlerFeatures{RecursiveReadOnlyMounts: true}}, {Name: "kata"}}
+	r := s.client("me")
+	assert.Nil(t, r.Features().RecursiveReadOnly)
+	_, err := r.RunSandbox(t.Context(), runtime.RunSandboxRequest{Pod: runtime.PodRef{UID: "u", Name: "n", Namespace: "s"}})
+	require.NoError(t, err)
+	assert.Equal(t, map[string]bool{"": true, "kata": false}, r.Features().RecursiveReadOnly)
+}
+
 // A runtime that does not say that it knows the policy Strict would pass over it, and give processes more
 // groups than are meant: neither a sandbox nor a container with it is asked of that runtime.
 func TestFeatures_StrictGroups(t *testing.T) {

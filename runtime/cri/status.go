@@ -156,7 +156,7 @@ func (r *Runtime) Features() runtime.Features {
 		ImageMounts: runtime.ImageMountsUnknown, StrictGroups: runtime.SupportUnknown,
 	}
 	if g := r.lastHandshake(); g.connection > 0 {
-		f.ImageMounts, f.StrictGroups = convert.ImageMounts(g.name, g.version), runtime.SupportNone
+		f.ImageMounts, f.StrictGroups, f.RecursiveReadOnly = convert.ImageMounts(g.name, g.version), runtime.SupportNone, g.recursiveReadOnly
 		if g.strictGroups {
 			f.StrictGroups = runtime.SupportFull
 		}

@@ -104,7 +104,7 @@ func (in *StatusInput) canReusePublished(x *containerRecords, first, n int, old 
 // buildWithoutProbeResults computes the status of the container at a position of the spec, and stores it in the
 // builder. It does not apply probe results. old is the published status of the container, or nil.
 func (s *statusBuilder) buildWithoutProbeResults(in *StatusInput, x *containerRecords, place int, old *v1.ContainerStatus) {
-	s.statusFields = statusFields{old: old}
+	s.statusFields = statusFields{old: old, recursiveReadOnly: in.RecursiveReadOnly}
 	s.setSpec(&in.Pod.Spec, x, place)
 	is, before := x.recordsAt(place)
 	switch {

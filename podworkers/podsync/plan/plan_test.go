@@ -192,6 +192,52 @@ func TestStatus_CS13_Names(t *testing.T) {
 	assert.Equal(t, "before:1", plan.Status(w.statusInput(false)).ContainerStatuses[0].Image, "what runs, not what is wanted")
 }
 
+// TestStatus_CS15_VolumeMounts: the status has the mounts of the spec also before the container exists. A read-only mount
+// is recursive if it requests that, is not propagated, and the runtime supports it. A published list stays, and is the
+// list of the new status.
+func TestStatus_CS15_VolumeMounts(t *testing.T) {
+	w := newHarness(t, "sandbox 0 ready")
+	w.pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{
+		{Name: "v", MountPath: "/rw"}, {Name: "v", MountPath: "/ro", ReadOnly: true},
+		{Name: "v", MountPath: "/disabled", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyDisabled)},
+		{Name: "v", MountPath: "/possible", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyIfPossible)},
+		{Name: "v", MountPath: "/enabled", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyEnabled), MountPropagation: new(v1.MountPropagationNone)},
+		{Name: "v", MountPath: "/propagated", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyEnabled), MountPropagation: new(v1.MountPropagationHostToContainer)},
+	}
+	modes := func(s v1.PodStatus) (all []string) {
+		for _, m := range s.ContainerStatuses[0].VolumeMounts {
+			mode := "none"
+			if m.RecursiveReadOnly != nil {
+				mode = string(*m.RecursiveReadOnly)
+			}
+			all = append(all, fmt.Sprintf("%s %s %t %s", m.Name, m.MountPath, m.ReadOnly, mode))
+		}
+		return all
+	}
+	in := w.statusInput(false)
+	assert.Equal(t, []string{
+		"v /rw false none", "v /ro true Disabled", "v /disabled true Disabled", "v /possible true Disabled", "v /enabled true Disabled", "v /propagated true Disabled",
+	}, modes(plan.Status(in)))
+	in.RecursiveReadOnly = true
+	first := plan.Status(in)
+	assert.Equal(t, []string{
+		"v /rw false none", "v /ro true Disabled", "v /disabled true Disabled", "v /possible true Enabled", "v /enabled true Enabled", "v /propagated true Disabled",
+	}, modes(first))
+	in.RecursiveReadOnly, in.Old = false, &first
+	again := plan.Status(in)
+	assert.Equal(t, modes(first), modes(again), "a published list never changes")
+	assert.Same(t, &first.ContainerStatuses[0], &again.ContainerStatuses[0], "an equal list is shared")
+	old, started := first.DeepCopy(), newHarness(t, "sandbox 0 ready\na 0 running")
+	in.Old, in.Runtime = first.DeepCopy(), started.st
+	assert.Equal(t, modes(first), modes(plan.Status(in)), "a published list never changes, also if the state does")
+	old.ContainerStatuses[0].VolumeMounts = nil
+	in.Old = old
+	assert.Len(t, modes(plan.Status(in)), 6, "a list that is not published is added")
+	w.pod.Spec.Containers[0].VolumeMounts = nil
+	in.Old = nil
+	assert.Nil(t, plan.Status(in).ContainerStatuses[0].VolumeMounts)
+}
+
 // CS-3: the runtime's word on how it ended, if it has one.
 func TestStatus_CS3_Reason(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready\na 0 exited=137")

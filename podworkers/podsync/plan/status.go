@@ -25,6 +25,8 @@ type StatusInput struct {
 	Addresses   bool
 	// Resizes: the runtime can update the resources of a running container, as in Input.
 	Resizes bool
+	// RecursiveReadOnly: the runtime handler of the pod supports recursive read-only mounts.
+	RecursiveReadOnly bool
 	// Old is the newest status that was published for this incarnation. Nil: none was published, and
 	// the status in Pod is used. The new status shares the lists of Old that have not changed. The
 	// caller must not use Old afterwards, because a change of the new status changes Old too.

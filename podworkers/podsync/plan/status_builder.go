@@ -33,6 +33,7 @@ type statusFields struct {
 	keepsPublished     bool // all other fields stay as published
 	allocated          v1.ResourceList
 	inForce            *v1.ResourceRequirements
+	recursiveReadOnly  bool // the runtime supports recursive read-only mounts
 }
 
 // containerState is the state of a container in its status.
@@ -58,6 +59,8 @@ type statusBuffer struct {
 func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer) {
 	if s.keepsPublished {
 		s.old.DeepCopyInto(status)
+	} else {
+		status.VolumeMounts = s.volumeMounts()
 	}
 	status.Name, status.Image, status.ImageID, status.ContainerID = s.spec.Name, s.image, s.imageID, s.id
 	status.RestartCount = s.restarts
@@ -90,7 +93,7 @@ func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer
 // without a comparison if the builder keeps a published status.
 func (s *statusBuilder) equalsPublished() bool {
 	old := s.old
-	return !s.keepsPublished && hasNoOtherFields(old) &&
+	return !s.keepsPublished && hasNoOtherFields(old) && len(old.VolumeMounts) == len(s.spec.VolumeMounts) &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
 		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.readiness && (old.Started == nil) == (s.role == ephemeral) &&
 		s.hasSameState(&old.State) && s.hasSameLastState(&old.LastTerminationState) &&
@@ -99,7 +102,37 @@ func (s *statusBuilder) equalsPublished() bool {
 
 // hasNoOtherFields reports whether a container status has only fields that statusBuilder can set.
 func hasNoOtherFields(s *v1.ContainerStatus) bool {
-	return s.VolumeMounts == nil && s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
+	return s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
+}
+
+// volumeMounts returns the mounts of the container for its status (CS-15). They never change, so a published list with
+// as many mounts stays. It returns nil for a container without mounts.
+func (s *statusBuilder) volumeMounts() []v1.VolumeMountStatus {
+	mounts := s.spec.VolumeMounts
+	if s.old != nil && len(s.old.VolumeMounts) == len(mounts) {
+		return s.old.VolumeMounts
+	}
+	var list []v1.VolumeMountStatus
+	for i := range mounts {
+		mount := v1.VolumeMountStatus{Name: mounts[i].Name, MountPath: mounts[i].MountPath, ReadOnly: mounts[i].ReadOnly}
+		if mount.ReadOnly {
+			mount.RecursiveReadOnly = new(s.recursiveReadOnlyMode(&mounts[i]))
+		}
+		list = append(list, mount)
+	}
+	return list
+}
+
+// recursiveReadOnlyMode returns whether the mounts below a read-only mount are read-only too: Enabled if the mount
+// requests it and the runtime supports it, and Disabled otherwise. It is Disabled too if the mount is propagated, which
+// an API server rejects.
+func (s *statusBuilder) recursiveReadOnlyMode(m *v1.VolumeMount) v1.RecursiveReadOnlyMode {
+	requested := m.RecursiveReadOnly != nil && (*m.RecursiveReadOnly == v1.RecursiveReadOnlyEnabled || *m.RecursiveReadOnly == v1.RecursiveReadOnlyIfPossible)
+	propagated := m.MountPropagation != nil && *m.MountPropagation != v1.MountPropagationNone
+	if requested && !propagated && s.recursiveReadOnly {
+		return v1.RecursiveReadOnlyEnabled
+	}
+	return v1.RecursiveReadOnlyDisabled
 }
 
 // hasSameState reports whether the published state equals the computed state.
