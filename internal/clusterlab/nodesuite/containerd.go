@@ -60,7 +60,8 @@ func containerdVersion(program string) string {
 	return words[2]
 }
 
-// containerd2Config is the configuration file of containerd 2. containerd1Config is the one of containerd 1.
+// containerd2Config is the configuration file of containerd 2. containerd1Config is the one of containerd 1. Specs about
+// runtime classes need the handler test-handler.
 const (
 	containerd2Config = `version = 3
 root = "$DIR/containerd"
@@ -76,6 +77,8 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.internal.v1.traci
   restrict_oom_score_adj = true
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = ["/usr/lib/cni"]
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.test-handler]
+    runtime_type = "io.containerd.runc.v2"
 `
 	containerd1Config = `version = 2
 root = "$DIR/containerd"
@@ -90,6 +93,8 @@ disabled_plugins = ["io.containerd.internal.v1.tracing"]
     config_path = "$DIR/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.test-handler]
+    runtime_type = "io.containerd.runc.v2"
 `
 	networkConfig = `{"cniVersion": "0.4.0", "name": "nodesuite", "plugins": [
 	{"type": "bridge", "bridge": "cni0", "isGateway": true, "hairpinMode": true, "ipMasq": false,
