@@ -35,7 +35,8 @@ type kubeletConfig struct {
 }
 
 // baseConfig is the file from which the suite makes the configuration of the kubelet. Its settings are the ones in
-// test/e2e_node/jenkins. It also permits cgroup v1 and has the cluster domain that specs about host names expect.
+// test/e2e_node/jenkins, with smaller thresholds of disks, because other work fills the disk of the machine. It also permits
+// cgroup v1 and has the cluster domain that specs about host names expect.
 const baseConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
@@ -48,11 +49,11 @@ fileCheckFrequency: 10s
 evictionPressureTransitionPeriod: 30s
 evictionHard:
   memory.available: 250Mi
-  nodefs.available: 10%
-  nodefs.inodesFree: 5%
+  nodefs.available: 1%
+  nodefs.inodesFree: 1%
 evictionMinimumReclaim:
-  nodefs.available: 5%
-  nodefs.inodesFree: 5%
+  nodefs.available: 1%
+  nodefs.inodesFree: 1%
 serializeImagePulls: false
 `
 

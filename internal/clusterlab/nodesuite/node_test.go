@@ -25,8 +25,8 @@ func TestAgentArguments(t *testing.T) {
 		"--kubeconfig=k", "--hostname-override=n", "--runtime=cri", "--container-runtime-endpoint=unix:///c.sock", "--root-dir=/var/lib/kubelet",
 		"--address=127.0.0.1", "--node-ip=192.168.77.2", "--pod-manifest-path=/pods", "--cluster-domain=cluster.local",
 		"--max-pods=10", "--pod-max-pids=100", "--kube-reserved=cpu=100m,memory=1Gi", "--system-reserved=pid=10",
-		"--eviction-hard=memory.available<250Mi,nodefs.available<10%,nodefs.inodesFree<5%", "--eviction-soft=nodefs.available<1",
-		"--eviction-soft-grace-period=nodefs.available=30s", "--eviction-minimum-reclaim=nodefs.available=5%,nodefs.inodesFree=5%",
+		"--eviction-hard=memory.available<250Mi,nodefs.available<1%,nodefs.inodesFree<1%", "--eviction-soft=nodefs.available<1",
+		"--eviction-soft-grace-period=nodefs.available=30s", "--eviction-minimum-reclaim=nodefs.available=1%,nodefs.inodesFree=1%",
 		"--eviction-pressure-transition-period=30s", "--eviction-max-pod-grace-period=30",
 	}, agentArguments(flags, config))
 }
