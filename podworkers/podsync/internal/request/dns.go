@@ -203,7 +203,7 @@ func (n *Node) Hostnames(pod *v1.Pod) (Hostnames, error) {
 		return Hostnames{host, []string{full, host}}, nil
 	}
 	if len(full) > maxHostname {
-		return Hostnames{}, fmt.Errorf("spec.setHostnameAsFQDN: %q has %d bytes, and a kernel takes %d", full, len(full), maxHostname)
+		return Hostnames{}, fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)", full, maxHostname, len(full))
 	}
 	return Hostnames{full, []string{full, host}}, nil
 }

@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 		{"no label", func(s *v1.PodSpec) { s.Hostname = "A b" }, "", nil, "spec.hostname"},
 		{"too long a label", func(s *v1.PodSpec) { s.Hostname = long }, "", nil, "spec.hostname"},
 		{"no domain", func(s *v1.PodSpec) { s.Subdomain = "a.b" }, "", nil, "spec.subdomain"},
-		{"too long in full", func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = long[:50], "sub", new(true) }, "", nil, "has 75 bytes"},
+		{"too long in full", func(s *v1.PodSpec) { s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = long[:50], "sub", new(true) }, "", nil, "failed to construct FQDN from pod hostname and cluster domain, FQDN " + long[:50] + ".sub.ns.svc.cluster.local is too long (64 characters is the max, 75 characters requested)"},
 		{"no name", func(s *v1.PodSpec) { s.HostnameOverride = new("") }, "", nil, "spec.hostnameOverride"},
 		{"too long a name", func(s *v1.PodSpec) { s.HostnameOverride = new(long + "b") }, "", nil, "spec.hostnameOverride"},
 	} {
