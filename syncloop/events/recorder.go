@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,12 +106,24 @@ func New(config Config) (*Recorder, error) {
 // Event implements runtime.EventRecorder. It accepts a *v1.Pod, a *v1.Node or a *v1.ObjectReference, and drops
 // an event about any other object.
 func (r *Recorder) Event(object k8sruntime.Object, eventtype, reason, message string) {
+	r.recordAnnotated(object, nil, eventtype, reason, message)
+}
+
+// AnnotatedEventf records an event with annotations, as the method of this name in client-go. An event that was recorded
+// before keeps its annotations. The caller may change the map afterwards.
+func (r *Recorder) AnnotatedEventf(object k8sruntime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
+	r.recordAnnotated(object, maps.Clone(annotations), eventtype, reason, fmt.Sprintf(messageFmt, args...))
+}
+
+// recordAnnotated records an event with annotations. It logs and drops an event about an object of another type than Event
+// accepts.
+func (r *Recorder) recordAnnotated(object k8sruntime.Object, annotations map[string]string, eventtype, reason, message string) {
 	ref, err := referenceToPodOrNode(object)
 	if err != nil {
 		r.cfg.Log.Error("an event was dropped", "reason", reason, "message", message, "err", err)
 		return
 	}
-	r.recordOccurrence(correlate.Occurrence{Object: ref, Type: eventtype, Reason: reason, Message: message, At: r.executor.Now()})
+	r.recordOccurrence(correlate.Occurrence{Object: ref, Type: eventtype, Reason: reason, Message: message, At: r.executor.Now(), Annotations: annotations})
 }
 
 // Eventf implements runtime.EventRecorder.

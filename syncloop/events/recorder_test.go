@@ -75,6 +75,23 @@ func pod(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: "u"}}
 }
 
+// TestRecorder_EV24_Annotations: an annotated event has its annotations at the server, also if the caller changes the map
+// and if the event is repeated.
+func TestRecorder_EV24_Annotations(t *testing.T) {
+	h := simulate(t, 0)
+	annotations := map[string]string{"starved_resource": "memory"}
+	h.recorder.AnnotatedEventf(pod("web"), annotations, v1.EventTypeWarning, "Evicted", "%d bytes", 1)
+	annotations["starved_resource"] = "changed"
+	assert.Equal(t, "create web 200", h.after(time.Millisecond))
+	h.recorder.Event(pod("web"), v1.EventTypeWarning, "Evicted", "1 bytes")
+	assert.Equal(t, "patch web 200", h.after(time.Minute))
+	all := h.server.Admin().Events()
+	require.Len(t, all, 1)
+	assert.Equal(t, map[string]string{"starved_resource": "memory"}, all[0].Annotations)
+	assert.Equal(t, "1 bytes", all[0].Message)
+	assert.EqualValues(t, 2, all[0].Count)
+}
+
 // EB-3: a recorded event reaches the server once and at once.
 func TestRecorder_EB3(t *testing.T) {
 	h := simulate(t, 0)

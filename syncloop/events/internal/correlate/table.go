@@ -36,6 +36,9 @@ type Occurrence struct {
 	Object                v1.ObjectReference
 	Type, Reason, Message string
 	At                    time.Time
+	// Annotations are the annotations of the event, if the occurrence is the first of its event. The table does not
+	// change them.
+	Annotations map[string]string
 }
 
 // Write is a request that the owner of a Table sends: it creates an event if Create is not nil, and otherwise
@@ -171,8 +174,9 @@ func (t *Table) newEvent(o Occurrence) v1.Event {
 	at := metav1.NewTime(o.At)
 	return v1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      fmt.Sprintf("%s.%x", o.Object.Name[:min(len(o.Object.Name), longest)], t.lastName),
-			Namespace: cmp.Or(o.Object.Namespace, metav1.NamespaceDefault),
+			Name:        fmt.Sprintf("%s.%x", o.Object.Name[:min(len(o.Object.Name), longest)], t.lastName),
+			Namespace:   cmp.Or(o.Object.Namespace, metav1.NamespaceDefault),
+			Annotations: o.Annotations,
 		},
 		InvolvedObject: o.Object, Type: o.Type, Reason: o.Reason,
 		Source: t.source, ReportingController: t.source.Component, ReportingInstance: t.source.Host,
