@@ -72,7 +72,7 @@ func copyTree(root, to string) error {
 
 // removeCopy removes a copy of the repository.
 func removeCopy(ctx context.Context, dir string) error {
-	parent, err := os.OpenRoot(filepath.Dir(dir))
+	parent, err := osfile.OpenDir(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}

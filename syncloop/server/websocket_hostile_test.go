@@ -26,7 +26,7 @@ import (
 // the client gets the status.
 func TestWebSocket_FloodedByAClient(t *testing.T) {
 	const part = 64 << 10
-	giant := []byte{final | binaryData, 0x80 | 127, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0} // Its key is 0, and so is its channel.
+	giant := []byte{final | binaryData, 0x80 | 127, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0} // Its key and its channel are 0.
 	for name, begin := range map[string][]byte{"message": giant, "fragments": masked(binaryData, "\x00begins"), "sizes": masked(final|binaryData, "\x04{")} {
 		t.Run(name, func(t *testing.T) {
 			h, f := serve(t), newFlood(1)
