@@ -23,6 +23,9 @@
 // internal/e2e has the figures. TestFigures_Kubelet also builds a kubelet, and runs it and examples/cluster
 // alternately.
 //
+// The module peer, in a directory of its own, compares the packages of the kubelet with the packages of Podkeel in
+// one process.
+//
 // Start takes about 3 s. A cluster listens on the loopback interface and keeps all files in a temporary
 // directory. Stop removes the directory. If the test program is killed, its processes die with it, and another
 // process removes the directory.
