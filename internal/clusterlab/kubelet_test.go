@@ -48,7 +48,7 @@ type contest struct {
 	admin      *clusterlab.Admin
 	bare       *client.Client
 	containerd map[string]*e2e.Containerd
-	pid        map[string]int
+	processes  map[string]*nodeProcess
 	seen       map[string]*sight
 	serial     int
 }
@@ -122,7 +122,7 @@ func newContest(t *testing.T, config contestConfig) *contest {
 	}
 	c := &contest{
 		T: t, lab: lab(t, clusterlab.Config{Nodes: nodes}),
-		containerd: map[string]*e2e.Containerd{}, pid: map[string]int{}, seen: map[string]*sight{},
+		containerd: map[string]*e2e.Containerd{}, processes: map[string]*nodeProcess{}, seen: map[string]*sight{},
 	}
 	var err error
 	c.admin, err = c.lab.Admin()
@@ -143,33 +143,60 @@ func newContest(t *testing.T, config contestConfig) *contest {
 	kubeconfig, err := c.lab.Kubeconfig(oursNode)
 	require.NoError(t, err)
 	dir := c.containerd[oursNode].Dir
-	p := example(t, "cluster", append([]string{
+	bin := buildExample(t, "cluster")
+	args := append([]string{
 		"--kubeconfig", kubeconfig, "--hostname-override", oursNode, "--runtime", "cri",
 		"--container-runtime-endpoint", c.containerd[oursNode].Endpoint, "--root-dir", filepath.Join(dir, "node"), "--log-dir", filepath.Join(dir, "node", "log", "pods"),
 		"--address", "127.0.0.1", "--port", freePort(t), "--client-ca-file", c.lab.ClientCA(),
 		"--eviction-hard", "", // As the kubelet of the lab.
-	}, config.flags...)...)
-	c.pid[oursNode] = p.cmd.Process.Pid
-	k, err := c.lab.StartKubelet(t.Context(), clusterlab.KubeletConfig{
-		Node: kubeletNode, Endpoint: c.containerd[kubeletNode].Endpoint, Dir: c.containerd[kubeletNode].Dir,
-		CgroupRoot: config.cgroupRoot, MaxPIDs: config.maxPIDs,
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		died := k.Died()
-		k.Stop()
-		if t.Failed() {
-			text, _ := os.ReadFile(k.Log())
-			t.Logf("kubelet: %v: the end of its log:\n%s", died, text[max(0, len(text)-6000):])
-		}
-	})
-	c.pid[kubeletNode] = k.PID()
+	}, config.flags...)
+	c.processes[oursNode] = &nodeProcess{run: func() (int, func()) {
+		p := run(t, bin, args...)
+		return p.cmd.Process.Pid, func() { require.Equal(t, 0, p.terminate()) }
+	}}
+	c.processes[kubeletNode] = &nodeProcess{run: func() (int, func()) { return c.runKubelet(config) }}
 	for _, name := range []string{oursNode, kubeletNode} {
+		c.processes[name].start()
 		kubectl(t, c.lab)("wait", "--for=create", "node/"+name, "--timeout=100s")
 		kubectl(t, c.lab)("wait", "--for=condition=Ready", "node/"+name, "--timeout=100s")
 	}
 	return c
 }
+
+// runKubelet runs the kubelet until stop, at the latest until the end of the test.
+func (c *contest) runKubelet(config contestConfig) (pid int, stop func()) {
+	k, err := c.lab.StartKubelet(c.Context(), clusterlab.KubeletConfig{
+		Node: kubeletNode, Endpoint: c.containerd[kubeletNode].Endpoint, Dir: c.containerd[kubeletNode].Dir,
+		CgroupRoot: config.cgroupRoot, MaxPIDs: config.maxPIDs,
+	})
+	require.NoError(c, err)
+	stopped := false
+	stop = func() {
+		if !stopped {
+			k.Stop()
+		}
+		stopped = true
+	}
+	c.Cleanup(func() {
+		died := k.Died()
+		stop()
+		if c.Failed() {
+			text, _ := os.ReadFile(k.Log())
+			c.Logf("kubelet: %v: the end of its log:\n%s", died, text[max(0, len(text)-6000):])
+		}
+	})
+	return k.PID(), stop
+}
+
+// nodeProcess is the process of a node, which can be stopped and started again.
+type nodeProcess struct {
+	run  func() (pid int, stop func())
+	pid  int
+	stop func()
+}
+
+// start runs the process. It was not started, or was stopped.
+func (n *nodeProcess) start() { n.pid, n.stop = n.run() }
 
 // pod is one that ends at once when it is asked to.
 func (c *contest) pod(node, name string, token bool) *v1.Pod {
@@ -288,6 +315,7 @@ func TestFigures_Kubelet(t *testing.T) {
 	}
 	ours, kubelet := c.callsOfLives(oursNode), c.callsOfLives(kubeletNode)
 	t.Logf("| requests of one pod's life | | %.1f | %.1f | %s |", ours, kubelet, verdict(ours, kubelet))
+	c.boot()
 	c.idle()
 }
 
@@ -342,43 +370,4 @@ func (c *contest) madeBy(node string, from int) map[string]int {
 		}
 	}
 	return counts
-}
-
-// idle compares nodes with 30 pods at rest.
-func (c *contest) idle() {
-	const pods = 30
-	for _, node := range []string{oursNode, kubeletNode} {
-		names := podNames("idle-"+node, pods)
-		for _, name := range names {
-			_, err := c.admin.Create(c.Context(), c.pod(node, name, true))
-			require.NoError(c, err)
-		}
-		c.seen[node].until(c.T, "30 Running", func(e seenPod) bool {
-			if i := slices.Index(names, e.Object.Name); i >= 0 && e.Object.Status.Phase == v1.PodRunning {
-				names = slices.Delete(names, i, i+1)
-			}
-			return len(names) == 0
-		})
-	}
-	c.settle(30 * time.Second)
-	_, from := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), 0)
-	cpu := map[string]time.Duration{}
-	for _, node := range []string{oursNode, kubeletNode} {
-		_, cpu[node] = usage(c.T, c.pid[node])
-	}
-	before, began := load(), time.Now()
-	c.settle(*kubeletIdle)
-	took := time.Since(began)
-	var rss, share, calls [2]float64
-	for i, node := range []string{oursNode, kubeletNode} {
-		bytes, now := usage(c.T, c.pid[node])
-		made := c.madeBy(node, from)
-		maps.DeleteFunc(made, func(call string, _ int) bool { return strings.HasPrefix(call, "watch ") }) // Each watch starts again after 5 to 10 minutes.
-		rss[i], share[i], calls[i] = float64(bytes)/1e6, 100*(now-cpu[node]).Seconds()/took.Seconds(), float64(sum(made))/took.Minutes()
-		c.Logf("%s with %d pods at rest for %v: %v", who(node), pods, took.Round(time.Second), made)
-	}
-	c.Logf("| resident memory with %d pods, MB | | %.1f | %.1f | %s |", pods, rss[0], rss[1], verdict(rss[0], 55))
-	c.Logf("| processor with %d pods, %% of a core | | %.2f | %.2f | %s |", pods, share[0], share[1], verdict(share[0], 0.3))
-	c.Logf("| requests per minute with %d pods, but restarted watches | | %.1f | %.1f | %s |", pods, calls[0], calls[1], verdict(calls[0], calls[1]))
-	c.Log("load", before, "to", load())
 }
