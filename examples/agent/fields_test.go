@@ -16,6 +16,7 @@ import (
 	"github.com/podkeel/podkeel/podworkers/podsync"
 	"github.com/podkeel/podkeel/podworkers/podsync/volumes/inmemory"
 	"github.com/podkeel/podkeel/runtime/memory"
+	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // oneContainer is the smallest pod with one container.
@@ -199,4 +200,35 @@ func fillAny(t *testing.T, v reflect.Value) {
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return name
+}
+
+// valuesOfAPI are the words of the third column of FIELDS.md that are values of the API.
+var valuesOfAPI = []string{"ClusterFirst", "HugePages", "Memory", "NoExecute", "OnRootMismatch"}
+
+// TestFields_Config: each name in the third column of the table is the path of a field of node.Config, unless it is a
+// value of the API or has the name of a package in front.
+func TestFields_Config(t *testing.T) {
+	text, err := os.ReadFile("../../podworkers/podsync/FIELDS.md")
+	require.NoError(t, err)
+	table, _, _ := strings.Cut(string(text), "\n## ")
+	paths := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		if !strings.HasPrefix(line, "| `") || len(cells) != 3 {
+			continue
+		}
+		for _, name := range regexp.MustCompile("`([A-Z][A-Za-z]*(?:[.][A-Z][A-Za-z]*)*)`").FindAllStringSubmatch(cells[2], -1) {
+			if slices.Contains(valuesOfAPI, name[1]) {
+				continue
+			}
+			paths++
+			at := reflect.TypeFor[node.Config]()
+			for part := range strings.SplitSeq(name[1], ".") {
+				field, found := at.FieldByName(part)
+				require.True(t, found, "%s: node.Config has no field %s", cells[0], name[1])
+				at = field.Type
+			}
+		}
+	}
+	assert.Greater(t, paths, 20, "the names of the table")
 }
