@@ -19,7 +19,19 @@ import (
 )
 
 // PodsConfig configures the sources of pods and the state that survives a restart of the node. The
-// comment of each field names its default.
+// comment of each field names its default. A pod reaches the node in one of three ways:
+//
+//	                      Apply           a source.Handle in Sources   files: source/manifest
+//	static pod            no              yes                          yes
+//	evicted by default    yes             no                           no
+//	validated by          Apply, which    the node, which rejects      the source, which
+//	                      returns faults  an invalid pod               reports faults
+//	kept over a restart   by the program  by the program               by the files
+//	choose it for         pods that may   pods that evictions          a fixed set of pods
+//	                      move elsewhere  must spare
+//
+// A program keeps its pods in a checkpoint.Pods. It applies the kept pods before it calls SetComplete: see
+// package statedir. Scheduling.Evictable decides about evictions of static pods, too.
 type PodsConfig struct {
 	// Sources deliver pods in addition to Apply. The key is the name of the source. A source named
 	// "api" delivers the pods of an API server, mirror pods included, and replaces Apply, Replace and

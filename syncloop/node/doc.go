@@ -24,8 +24,8 @@
 //
 // # Pods
 //
-// Apply delivers pods under the source name "api". Such pods are ordinary pods, not static pods. The node validates
-// every pod of every source, and rejects an invalid one with reason FailedValidation.
+// PodsConfig compares the ways in which pods reach the node: Apply, a source.Handle and files. The node validates all
+// of them, and rejects an invalid pod with reason FailedValidation.
 //
 // A PodSyncer, a hook or an admission handler must not modify the pods that the node passes to it: all parts of the
 // node share a pod, and pods of one template share their spec.
@@ -43,8 +43,9 @@
 // for the first time. It terminates the pod at once if a new pod needs its name or one of its host ports. Until the
 // grace period is over the node removes nothing that earlier pods left.
 //
-// The source of Apply is complete when Run begins. So call Apply before Run for the pods that must keep running, or
-// use Config.Pods.AwaitHost and SetComplete.
+// When Run begins, the node assumes that the program has applied all of its pods, and later terminates the other running
+// pods as orphans. So call Apply before Run for each pod that must keep running. A program that learns its pods later
+// sets Config.Pods.AwaitHost, and calls SetComplete when it has applied all of them.
 //
 // A terminated pod does not start again if the runtime has records of it, if its source delivers a terminal status,
 // or if Config.Pods.TerminalStatuses has stored its status. Rejections are stored there too, except rejections of

@@ -33,6 +33,17 @@ import (
 // (validation.ValidateAccepted), so that new rules stop no pod of an earlier process. The error is
 // ErrStopped if Run has returned, and ErrJoined if the pods come from an API server.
 //
+// A pod that was rejected, for example with reason OutOfmemory, stays Failed when it is applied again, also with a
+// smaller request. Delete and then Apply it, or set Config.Scheduling.WhenFull to syncloop.Wait: then a pod for which
+// there is no room waits. Other sources behave in the same way.
+//
+// A pod with another spec under the same UID is the same pod. Its changed containers start again, and their restart
+// counts go on. So does the count of a pod that is deleted and applied while the runtime has records of it. A change that
+// no API server would allow, such as another command, terminates the pod first.
+//
+// Apply does not protect running pods of an earlier process from termination before they are applied: see
+// Config.Pods.AwaitHost and OrphanGrace. It does not store pods: see package checkpoint.
+//
 // Apply never blocks, and may be called before Run and from any goroutine. The cost of Apply and of
 // Delete does not depend on the number of pods.
 func (n *Node) Apply(pod *v1.Pod) error { return n.host.validateCountAndApply(pod) }
