@@ -22,6 +22,11 @@
 // Capacity and CgroupVersion describe the file system that is mounted at a path. UsageWalk measures directory trees as du
 // does, at any depth and with bounded memory.
 //
+// # Writing
+//
+// ReplaceFile and CreateFile write a file that a power failure leaves old or new, and never in part. MkdirAll makes
+// directories that a power failure does not lose.
+//
 // # Removing
 //
 // RemoveAll removes a tree and never crosses a mount. A file system that is mounted anywhere in the tree keeps all its

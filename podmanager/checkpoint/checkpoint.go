@@ -71,7 +71,7 @@ func (d *Dir) Save(pod *v1.Pod, status *v1.PodStatus) error {
 }
 
 // Drop implements podsync.TerminalStatuses.
-func (d *Dir) Drop(uid types.UID) error { return d.files.removeFileIf(uid, alwaysTrue) }
+func (d *Dir) Drop(uid types.UID) error { return d.files.removeFileDurably(uid) }
 
 // Remove is Drop for a pod that is not known to be desired. gone is called while no Save of the UID
 // is running, and must not block. If it returns false the file stays, which is not an error.

@@ -17,8 +17,14 @@
 // status from the pod's source has precedence. Package node also saves the status of a rejected
 // pod, unless the pod is static or was rejected because of a drain.
 //
-// Save returns when the file is complete on disk. After a power failure there is the old file or
-// the new one. Drop is for a UID that begins a new incarnation, and Remove for a file that is not
+// Save returns when the file is complete on disk: its content was synced before it got its name, and
+// the directory was synced after that. After a power failure there is the old file or the new one,
+// and after a Save that returned nil the new one. A file that Drop of a Dir or of Pods has
+// removed stays away. Another removed file may come back, which is harmless: its pod is gone. The promise needs a disk that does not lose what it reports as
+// written. The owner file (cri.OwnerFile), the last good manifests (package manifest) and the records
+// of log directories (package logfiles) are written in the same way. Volumes and logs are not synced.
+//
+// Drop is for a UID that begins a new incarnation, and Remove for a file that is not
 // needed any longer; package gc finds those with Pods. A failed Save is not retried here; package
 // node does that.
 //

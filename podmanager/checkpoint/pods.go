@@ -71,8 +71,8 @@ func (p *Pods) Save(pod *v1.Pod) error {
 	return nil
 }
 
-// Drop removes the file of a pod, if it exists.
-func (p *Pods) Drop(uid types.UID) error { return p.files.removeFileIf(uid, alwaysTrue) }
+// Drop removes the file of a pod, if it exists. After a nil error the pod does not come back after a power failure.
+func (p *Pods) Drop(uid types.UID) error { return p.files.removeFileDurably(uid) }
 
 // decodeStoredPod parses the file of one stored pod. It returns an error if the file has another version, if
 // its UID does not belong to the file name, or if its pod has another UID or no name.

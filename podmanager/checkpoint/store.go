@@ -95,7 +95,7 @@ func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error 
 		return fmt.Errorf("checkpoint: Config.Root is no absolute path: %q", cfg.Root)
 	}
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
+	if err := osfile.MkdirAll(cfg.Root, 0o700); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	s.root = cfg.Root
@@ -254,7 +254,7 @@ func (s *fileStore[T]) writeFile(uid types.UID, text []byte) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return writeAtomically(root, name, appendChecksum(text))
+	return osfile.ReplaceFile(root, name, temporaryName(name), appendChecksum(text))
 }
 
 // removeFileIf removes the file of a pod if mayRemove returns true, and drops the value that was read at the
@@ -275,6 +275,18 @@ func (s *fileStore[T]) removeFileIf(uid types.UID, mayRemove func(types.UID) boo
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	s.recordFileAndDropReadValue(uid, false)
+	return nil
+}
+
+// removeFileDurably removes the file of a pod, if it exists. After a nil error the file does not come back after a power
+// failure.
+func (s *fileStore[T]) removeFileDurably(uid types.UID) error {
+	if err := s.removeFileIf(uid, alwaysTrue); err != nil {
+		return err
+	}
+	if err := osfile.SyncDir(s.root); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	return nil
 }
 
@@ -394,29 +406,4 @@ func listFilesAndRemoveUnfinished(root *os.Root) ([]string, error) {
 		names, err = names[:min(len(names), MaxFiles)], fmt.Errorf("there are more than %d of them", MaxFiles)
 	}
 	return names, err
-}
-
-// writeAtomically writes a file under a temporary name, syncs it and renames it to name. It replaces an
-// existing file or link.
-func writeAtomically(root *os.Root, name string, text []byte) error {
-	hidden := temporaryName(name)
-	_ = root.Remove(hidden) // An interrupted write may have left it.
-	f, err := root.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = root.Rename(hidden, name)
-	}
-	if err != nil {
-		_ = root.Remove(hidden)
-		return err
-	}
-	dir, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	_ = dir.Sync() // Not every system supports it. Without it a power failure may lose the file.
-	return dir.Close()
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -209,13 +208,16 @@ const ownerFileName = "owner"
 // OwnerFile returns the owner that is stored in a directory. It creates a random one if there is
 // none. Only the agent may have write access to the directory. If the file is lost, the pods of the
 // node belong to no owner any longer and are never stopped. Concurrent callers get the same owner.
+//
+// A new file is synced before it gets its name, and the directory is synced before OwnerFile returns. So a
+// power failure loses no owner that was returned, and leaves no part of a file. Later calls only read the file.
 func OwnerFile(dir string) (string, error) {
 	path := filepath.Join(dir, ownerFileName)
 	owner, err := readOwnerFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return owner, err
 	}
-	if err := createOwnerFileUnlessExists(dir, path, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := createOwnerFileUnlessExists(dir, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("cri: %w", err)
 	}
 	return readOwnerFile(path)
@@ -242,27 +244,13 @@ func readOwnerFile(path string) (string, error) {
 	return owner, nil
 }
 
-// createOwnerFileUnlessExists writes the owner to a new file at path atomically. It returns an error if the
-// file exists, even with the same owner, because it uses a hard link, which never replaces a file.
-func createOwnerFileUnlessExists(dir, path, owner string) error {
-	f, err := os.CreateTemp(dir, "."+ownerFileName+"-*") // new, with mode 0600
+// createOwnerFileUnlessExists writes the owner to a new file in a directory. It returns fs.ErrExist if the file exists,
+// even with the same owner.
+func createOwnerFileUnlessExists(dir, owner string) error {
+	root, err := osfile.OpenDir(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.WriteString(owner + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Link(f.Name(), path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	_ = d.Sync() // Not every file system supports it. Without it a power failure may lose the file.
-	return nil
+	defer func() { _ = root.Close() }()
+	return osfile.CreateFile(root, ownerFileName, "."+ownerFileName+"-"+rand.Text(), []byte(owner+"\n"))
 }

@@ -2,6 +2,7 @@ package localapi
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,21 +66,14 @@ func createSecretFile(path string) ([]byte, error) {
 	return text, err
 }
 
-// writeSecretFile writes text to a temporary file of mode 0600 in the same directory, and then renames it to
-// path. After an error it removes the temporary file.
+// writeSecretFile replaces the file at path, or creates it, with mode 0600.
 func writeSecretFile(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".podkeel-*") // CreateTemp uses mode 0600.
+	dir, err := osfile.OpenDir(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	defer func() { _ = dir.Close() }()
+	return osfile.ReplaceFile(dir, filepath.Base(path), ".podkeel-"+rand.Text(), text)
 }
 
 // hasSecretFile reports whether a regular file exists at path with this content, and other users have no

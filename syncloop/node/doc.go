@@ -43,9 +43,8 @@
 // for the first time. It terminates the pod at once if a new pod needs its name or one of its host ports. Until the
 // grace period is over the node removes nothing that earlier pods left.
 //
-// When Run begins, the node assumes that the program has applied all of its pods, and later terminates the other running
-// pods as orphans. So call Apply before Run for each pod that must keep running. A program that learns its pods later
-// sets Config.Pods.AwaitHost, and calls SetComplete when it has applied all of them.
+// When Run begins, the node assumes that the program has applied all of its pods, and later terminates all others that
+// run. A program that applies pods later sets Config.Pods.AwaitHost, and calls SetComplete when all are applied.
 //
 // A terminated pod does not start again if the runtime has records of it, if its source delivers a terminal status,
 // or if Config.Pods.TerminalStatuses has stored its status. Rejections are stored there too, except rejections of

@@ -127,7 +127,7 @@ func (k versionStore) saveAtomicallyIfDirSet(etag string, body []byte, hasLegacy
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(k.dir, 0o750); err != nil {
+	if err := osfile.MkdirAll(k.dir, 0o750); err != nil {
 		return err
 	}
 	root, err := osfile.OpenDir(k.dir)
@@ -135,7 +135,7 @@ func (k versionStore) saveAtomicallyIfDirSet(etag string, body []byte, hasLegacy
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if err := writeFileAtomically(root, k.name, text); err != nil {
+	if err := osfile.ReplaceFile(root, k.name, "."+k.name, text); err != nil {
 		return fmt.Errorf("saving %s: %w", k.name, err)
 	}
 	return nil
@@ -147,33 +147,4 @@ func (k versionStore) removeSavedVersionIfAny() error {
 		return err
 	}
 	return nil
-}
-
-// writeFileAtomically writes a temporary file, syncs it and renames it to name. After an error it removes the
-// temporary file.
-func writeFileAtomically(root *os.Root, name string, text []byte) (err error) {
-	newName := "." + name
-	defer func() {
-		if err != nil {
-			_ = root.Remove(newName)
-		}
-	}()
-	_ = root.Remove(newName) // An interrupted write may have left it.
-	f, err := root.OpenFile(newName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := root.Rename(newName, name); err != nil {
-		return err
-	}
-	dir, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	_ = dir.Sync() // Not every system can sync a directory. Without the sync a power failure may lose the file.
-	return dir.Close()
 }

@@ -104,7 +104,7 @@ func (s *directoryRecords) remove(r directoryRecord) error {
 
 // writeLocked replaces the file of a directory record atomically, or creates the file.
 func (s *directoryRecords) writeLocked(id string, text []byte) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	if err := osfile.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
 	dir, err := osfile.OpenDir(s.dir)
@@ -112,27 +112,7 @@ func (s *directoryRecords) writeLocked(id string, text []byte) error {
 		return err
 	}
 	defer dir.Close()
-	part := "." + id
-	f, err := dir.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = dir.Rename(part, id+recordSuffix)
-	}
-	if err != nil {
-		_ = dir.Remove(part)
-		return err
-	}
-	d, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	_ = d.Sync() // Not every file system supports it. Without it a power failure may lose the record.
-	return nil
+	return osfile.ReplaceFile(dir, id+recordSuffix, "."+id, text)
 }
 
 // loadOnceLocked reads the directory records from the disk, unless an earlier call has read them. It ignores a

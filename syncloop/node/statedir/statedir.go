@@ -46,7 +46,7 @@ func Open(config Config) (*Dir, error) {
 		err = errors.New("Config.Root is empty")
 	}
 	if err == nil {
-		err = os.MkdirAll(root, 0o750)
+		err = osfile.MkdirAll(root, 0o750)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("statedir: cannot create the state directory: %w", err)
