@@ -126,7 +126,7 @@ func (h *handle) Sync() error {
 func (h *handle) Close() error { return h.step() }
 
 // afterPowerCut returns what the file of a name may contain when the machine is on again; "-" is no file. Every subset of
-// the changes of names may be on the disk, and every prefix of what was written after the last sync of a file.
+// the changes of names may be on the disk, and every prefix of the text that a program wrote after the last sync of a file.
 func (d *disk) afterPowerCut(name string) map[string]bool {
 	all := map[string]bool{}
 	for subset := range 1 << len(d.changes) {

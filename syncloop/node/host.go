@@ -38,7 +38,7 @@ import (
 // there is no room waits. Other sources behave in the same way.
 //
 // A pod with another spec under the same UID is the same pod. Its changed containers start again, and their restart
-// counts go on. So does the count of a pod that is deleted and applied while the runtime has records of it. A change that
+// counts go on. The counts of a pod also go on if it is deleted and applied while the runtime has records of it. A change that
 // no API server would allow, such as another command, terminates the pod first.
 //
 // Apply does not protect running pods of an earlier process from termination before they are applied: see
