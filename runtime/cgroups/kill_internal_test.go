@@ -91,8 +91,9 @@ func TestKillMembers_CG16(t *testing.T) {
 // Many processes are opened in parts, and all are killed.
 func TestKillMembers_Batches(t *testing.T) {
 	const n = 3*maxOpenProcesses + 1
+	const first = 1 << 30 // Larger than any PID, because killMembers never kills the process of the test.
 	alive, open, most := map[int]bool{}, 0, 0
-	for pid := 1000; pid < 1000+n; pid++ {
+	for pid := first; pid < first+n; pid++ {
 		alive[pid] = true
 	}
 	read := func() (pids []int, err error) {
