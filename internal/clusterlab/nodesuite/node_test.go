@@ -1,8 +1,12 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -72,4 +76,20 @@ func TestFront_UseKubeconfig(t *testing.T) {
 	assert.Equal(t, "secret", *f.token.Load())
 	require.NoError(t, os.WriteFile(file, []byte("users: []\n"), 0o600))
 	assert.EqualError(t, f.useKubeconfig(file), file+" has no user")
+}
+
+// TestRewriteResponse: a refusal of /metrics/cadvisor has no text, and the configuration has the ports of the front. Other
+// responses do not change.
+func TestRewriteResponse(t *testing.T) {
+	rewrite := func(path string, status int, body string) string {
+		r := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: &http.Request{URL: &url.URL{Path: path}}}
+		require.NoError(t, rewriteResponse(r))
+		text, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	assert.Empty(t, rewrite("/metrics/cadvisor", http.StatusNotImplemented, "no metrics"))
+	assert.Equal(t, "a 1\n", rewrite("/metrics/cadvisor", http.StatusOK, "a 1\n"))
+	assert.Equal(t, "no metrics", rewrite("/metrics", http.StatusNotImplemented, "no metrics"))
+	assert.Equal(t, `{"kubeletconfig":{"address":"0.0.0.0","cgroupDriver":"cgroupfs","cgroupRoot":"/","readOnlyPort":10255}}`, rewrite("/configz", http.StatusOK, `{"kubeletconfig":{}}`))
 }
