@@ -30,6 +30,6 @@
 // NODESUITE.md has a row for each spec that has run on a node. The program writes the results; people write the
 // last column, which the program keeps: why a spec fails here.
 //
-// A difference that no spec shows: if a manifest is removed and written again unchanged within 8 ms, the kubelet restarts
-// the pod and Podkeel does not, on purpose.
+// A difference on purpose: if a manifest is removed and written again unchanged within 8 ms, the kubelet restarts the pod and
+// Podkeel does not.
 package main
