@@ -48,8 +48,7 @@ type PodSyncer interface {
 	// SyncPod brings a desired pod closer to its spec. It is called again for every update, about
 	// once a minute without one (see Config.Stability), and with backoff after an error. ctx is
 	// cancelled when the pod has to terminate; SyncPod must then return soon, with an error that
-	// wraps ctx.Err(). isEveryBranchTerminal with a nil error means that the pod has completed and must be
-	// terminated.
+	// wraps ctx.Err(). isTerminal with a nil error means that the pod has completed and must be terminated.
 	SyncPod(ctx context.Context, updateType SyncPodType, pod, mirrorPod *v1.Pod, podStatus *runtime.PodStatus) (isTerminal bool, err error)
 	// SyncTerminatingPod stops the pod's containers. It is called again until it returns nil, with
 	// a grace period that never grows. Nil means that no container runs and none will start. A nil

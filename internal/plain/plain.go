@@ -16,7 +16,7 @@ var packages = []string{
 	"cgroups", "check", "checkpoint", "client", "cluster", "contain", "cri", "debug", "evictor", "eviction", "faulty", "feed", "gc", "grpccheck", "hookhttp", "images", "keylock", "lifecycle", "localapi", "logfile", "logfiles",
 	"manifest", "memory", "mirror", "node", "nodeagent", "nodestatus", "objects", "observe", "osfile", "inmemory", "pleg", "podmanager", "patch", "podsync", "podworkers", "prober", "registry", "runtime",
 	"respond", "review", "server", "metrics",
-	"source", "status", "statussink", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
+	"source", "statedir", "status", "statussink", "streaming", "syncloop", "events", "executor", "volumes", "page", "recorder",
 }
 
 // prefixes matches names of packages at the start of a sentence, or after a colon. An error of podsync may begin with a
