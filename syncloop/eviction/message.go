@@ -19,15 +19,15 @@ const (
 	AnnotationOffendingContainers = "offending_containers"
 	// AnnotationOffendingContainersUsage lists the usage of these containers, separated by commas.
 	AnnotationOffendingContainersUsage = "offending_containers_usage"
-	// AnnotationOffendingPod has the name of a pod whose usage is above the request in its spec.resources.
+	// AnnotationOffendingPod has the name of a pod that requests memory in its spec.resources.
 	AnnotationOffendingPod = "offending_pod"
 	// AnnotationOffendingPodUsage has the usage of that pod.
 	AnnotationOffendingPodUsage = "offending_pod_usage"
 )
 
 // pressureMessage returns the message and the annotations of an eviction. The message has the threshold, the
-// measured value, and the containers of the pod above their requests. If the pod itself requests the resource in
-// spec.resources, it has the pod instead of the containers. (EV-24, EV-25)
+// measured value, and the containers of the pod above their requests. If the pod itself requests memory in
+// spec.resources, it also has the usage of the pod. (EV-24, EV-25)
 func pressureMessage(t Threshold, o Observation, p *Pod) (string, map[string]string) {
 	name := t.Signal.Resource()
 	var b strings.Builder
@@ -35,11 +35,10 @@ func pressureMessage(t Threshold, o Observation, p *Pod) (string, map[string]str
 		name, t.Value.formatFor(t.Signal, o.Capacity), quantityText(name, o.Available))
 	annotations := map[string]string{AnnotationStarvedResource: string(name)}
 	if request, ok := p.podLevelRequest(name); ok {
-		if used := p.messageUsage(name); used != nil && used.Cmp(request) > 0 {
+		if used := p.messageUsage(name); used != nil {
 			fmt.Fprintf(&b, "Pod %s was using %s, request is %s, has larger consumption of %s. ", p.pod.Name, used, &request, name)
 			annotations[AnnotationOffendingPod], annotations[AnnotationOffendingPodUsage] = p.pod.Name, used.String()
 		}
-		return b.String(), annotations
 	}
 	var names, usages []string
 	for _, c := range p.containers {
