@@ -26,7 +26,22 @@
 // A test can crash a node at any step. Crash discards the node as SIGKILL would: each running call to the
 // runtime is cut off before or after its effect, while the runtime and its containers continue. Start
 // starts another node with the same desired pods. RestartWithStatuses starts one whose desired pods have
-// their last statuses, as beside an API server that has stored the statuses.
+// their last statuses, as beside an API server that has stored the statuses. The in-memory runtime also
+// continues a StopContainer that the crash cut off, and kills the container after the grace period.
+// Package runtime does not promise this of other runtimes.
+//
+// Apply of a copy with a DeletionTimestamp is a deletion at an API server. The pod stays desired, and the
+// next node continues the deletion, as an example of Simulation shows. Delete makes the pod undesired, as a source
+// does that delivers it no longer. The next node kills such a pod after PodsConfig.OrphanGrace, which is
+// 30 s by default. An Evict or Drain that has not ended at a crash is forgotten. The next node runs the
+// pod.
+//
+// The transcript has a call at the time at which it returns. A call that a crash cuts off has the time of
+// the crash and an error.
+//
+// A wrapper of Config.Wrap has the method Features and returns the features of the inner runtime, or
+// changed ones. Without this method a pod with an exec probe is rejected. Each started node gets a new
+// wrapper, so state that a crash must not lose lies outside the wrapper.
 //
 // After every call to the runtime and every status, the harness checks invariants, and fails the test if
 // one is violated (see Check): the order of init containers, restart policies, preStop hooks, that a

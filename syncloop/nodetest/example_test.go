@@ -49,6 +49,89 @@ func ExampleNew() {
 	//         3s  | 0/1 Completed restarts=0
 }
 
+// An API server deletes a pod in two steps. First the pod gets a DeletionTimestamp, which is the time of the
+// deletion plus the grace period. When the containers have stopped, the server removes the object. The node
+// continues the first step after a crash. The call that the crash cuts off has a line with an error. The
+// in-memory runtime counts its grace period from the first StopContainer.
+func ExampleSimulation_deletion() {
+	var t testing.B // In a test: its *testing.T.
+	b := nodetest.New(&t, nodetest.Config{})
+	web := example("web", "serve")
+	web.Annotations = map[string]string{"memory.podkeel.dev/c0": "run=forever ignore-term"}
+	b.Apply(web)
+	b.Run(10 * time.Second)
+
+	deleted, grace := web.DeepCopy(), int64(30)
+	deleted.DeletionTimestamp = &metav1.Time{Time: b.Now().Add(30 * time.Second)}
+	deleted.DeletionGracePeriodSeconds = &grace
+	b.Apply(deleted)
+	b.Run(5 * time.Second)
+	b.Crash()
+	b.Run(5 * time.Second) // No agent runs.
+	b.Start()
+	b.RunUntil(func() bool { return b.Status("web") == "0/1 Error restarts=0" })
+	b.Delete(web.UID) // The API server has removed the object.
+	b.Run(time.Minute)
+	b.Stop()
+	fmt.Print(b.Transcript())
+	// Output:
+	//        15s  the agent crashes
+	// pod default/web
+	//         0s  RunSandbox attempt=0
+	//         0s  event Pulling: Pulling image "web:1"
+	//         0s  PullImage web:1
+	//         0s  event Pulled: Successfully pulled image "web:1" in 0s (0s including waiting). Image size: 1048576 bytes.
+	//         0s  CreateContainer c0 attempt=0
+	//         0s  event Created: Container c0 created
+	//         0s  StartContainer c0
+	//         0s  event Started: Container c0 started
+	//         0s  | 1/1 Running restarts=0
+	//        10s  event Killing: Stopping container c0: the pod ends
+	//        10s  | 1/1 Terminating restarts=0
+	//        15s  StopContainer c0 grace=30s: executor: the process has crashed
+	//        15s  StopSandbox: executor: the process has crashed
+	//        15s  event FailedKillPod: error killing pod: the process has crashed; the process has crashed
+	//        20s  event Killing: Stopping container c0: the pod ends
+	//        40s  StopContainer c0 grace=30s
+	//        40s  StopSandbox
+	//        40s  | 0/1 Error restarts=0
+	//      40.1s  RemoveSandbox
+	//      40.1s  | gone
+}
+
+// Delete makes a pod undesired, as a source does that delivers it no longer. An agent that has started since
+// does not know the pod. It kills the pod after the OrphanGrace of 30 s, because the source may be late.
+func ExampleSimulation_Delete() {
+	var t testing.B // In a test: its *testing.T.
+	b := nodetest.New(&t, nodetest.Config{})
+	web := example("web", "serve")
+	b.Apply(web)
+	b.Run(10 * time.Second)
+	b.Crash()
+	b.Delete(web.UID)
+	b.Start()
+	b.Run(time.Minute)
+	b.Stop()
+	fmt.Print(b.Transcript())
+	// Output:
+	//        10s  the agent crashes
+	// pod default/web
+	//         0s  RunSandbox attempt=0
+	//         0s  event Pulling: Pulling image "web:1"
+	//         0s  PullImage web:1
+	//         0s  event Pulled: Successfully pulled image "web:1" in 0s (0s including waiting). Image size: 1048576 bytes.
+	//         0s  CreateContainer c0 attempt=0
+	//         0s  event Created: Container c0 created
+	//         0s  StartContainer c0
+	//         0s  event Started: Container c0 started
+	//         0s  | 1/1 Running restarts=0
+	//      10.1s  event NotDesired: no source has named this pod of an earlier agent; the pod is killed at 2000-01-01T00:00:40Z unless a source names it, or earlier if another pod needs its name or a host port
+	//      40.2s  event Killing: Stopping container c0: the pod is not desired
+	//      40.2s  StopContainer c0 grace=30s
+	//      40.2s  StopSandbox
+	//      42.2s  RemoveSandbox
+}
+
 // Time passes until something has happened, and a call that waits takes virtual
 // time too.
 func ExampleSimulation_RunUntil() {
