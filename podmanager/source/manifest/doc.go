@@ -5,6 +5,9 @@
 //	files, err := manifest.New(manifest.Config{Path: "/etc/podkeel/manifests", NodeName: "edge-1"})
 //	mux, err := source.New(source.Config{Sources: map[string]source.Source{"file": files}})
 //
+// [Config.NodeName] becomes the spec.nodeName of each pod. It must equal the Name of the node's Config, because a node
+// rejects the pods of another node.
+//
 // # Missing and broken files
 //
 // An error removes no pod. The last good version of each file stays in use until a successful listing lacks the file:
