@@ -27,7 +27,16 @@
 //
 // Idempotency. Stop and Remove may be called any number of times, in any state. StartContainer of a
 // running container succeeds. A second RunSandbox or CreateContainer for the same attempt returns
-// ErrExists and has no effect.
+// ErrExists and has no effect. After the record is removed, the attempt can be used again. The new
+// record has a new ID.
+//
+// Stored state. A backend that outlives the agent may store less than a record, for example only an
+// ID. Then store the other fields of the record on disk before RunSandbox or CreateContainer returns.
+// Before StartContainer starts the job, store a name by which it finds the job again. If a record is
+// lost while its job runs, nothing stops the job, and the node may start the container again.
+//
+// Sandboxes. A sandbox may be only a record, as in examples/ownruntime. A ready sandbox outside the
+// host network has its IPs when RunSandbox returns. The node replaces a ready sandbox without an IP.
 //
 // Lost replies. A call that returns an error of this package had no effect, with two exceptions:
 // the error of an ended context, and ErrNotReady. After these two the effect may have happened, may
@@ -43,7 +52,8 @@
 // returns nil only when no container of the sandbox runs any longer.
 //
 // Exits. An exited container keeps its exit code and its start and finish times. Exit code 137
-// means that it was killed. Exit code 143 means that it exited on TERM.
+// means that it was killed. Exit code 143 means that it exited on TERM. On a system without signals,
+// such as Windows, the implementation sets these codes itself.
 //
 // Contexts. When a context ends, the method returns, but the work may continue. No method blocks
 // much longer than its context allows.

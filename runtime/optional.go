@@ -21,7 +21,10 @@ type EventSource interface {
 }
 
 // StatusReporter is a runtime that reports whether it and its network are ready. A runtime without
-// this role counts as ready while its lists succeed.
+// this role counts as ready while its lists succeed: if the lists of a remote API fail for 30 s, a
+// cluster node becomes NotReady, although its pods run. With this role RuntimeStatus decides, and may
+// report that the runtime is ready while only its API is down. Lists that fail for about three
+// minutes make the node NotReady all the same.
 type StatusReporter interface {
 	// RuntimeStatus is called before each start of a sandbox or container, for several pods at
 	// once. An error counts as a runtime that is not ready.

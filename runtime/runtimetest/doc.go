@@ -28,7 +28,8 @@
 // container/working-dir, stop/signal and stop/descendants, because its containers run no programs.
 // containerd 1.6 skips stop/signal. Cases of an optional feature that the runtime lacks are
 // skipped. So are cases for which the harness lacks a field: HandlerAnnotations, NoImages or
-// Reopen.
+// Reopen. Set Reopen if the backend outlives the agent: only the cases reopen/... check that the
+// next agent finds the records and the running containers. go test -v shows the skipped cases.
 //
 //	runtime                                 required cases   events      exec, stats, update   probe and hook handlers
 //	memory                                  pass             pass        pass                  pass
