@@ -48,12 +48,10 @@
 // # Limits of runtimes
 //
 //   - CRI cannot remove a container on condition that it never ran. The state is checked just before,
-//
-// and containerd refuses during a start. A start by a killed agent may still happen between the
-// two. podsync therefore starts a created container that it finds. It removes one only to create it
-// differently.
+//     and containerd refuses during a start. A start by a killed agent may still happen between the
+//     two. podsync therefore starts a created container that it finds. It removes one only to create it
+//     differently.
 //   - If containerd is killed after it has started a process and before it has stored that, it loses the
-//
-// start. If the process still runs, containerd finds it. If the process has exited, the container
-// counts as created.
+//     start. If the process still runs, containerd finds it. If the process has exited, the container
+//     counts as created.
 package cri

@@ -68,14 +68,13 @@
 // its own process. A simulated process can crash at any call: before it, or after it, when the
 // effect has happened and the reply is lost.
 //
-//   - A StopContainer or a start delay continues when its caller gives up.
-//   - A kill during a start delay cancels the start: the container exits with 137 and
-//
-// never ran.
+//   - A StopContainer or a start delay continues when its caller gives up or crashes. Package runtime
+//     does not promise that: on another runtime the container may run on after its grace period, until
+//     the next StopContainer.
+//   - A kill during a start delay cancels the start: the container exits with 137 and never ran.
 //   - Images are absent until pulled, and pulls take no time.
 //   - While the runtime is not ready, calls have no effect.
 //   - IDs and addresses follow from the pod's UID and history, not from the order of pods.
 //   - The runs that a UID has used are counted beyond the removal of its records, for the last ten
-//
-// thousand UIDs at least.
+//     thousand UIDs at least.
 package memory
