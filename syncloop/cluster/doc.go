@@ -30,7 +30,9 @@
 //   - Port, and an http.Server with TLS for the Handler. Otherwise kubectl logs, exec, attach, cp and
 //     port-forward do not work. ResourceMetrics, for the metrics server and kubectl top.
 //   - Volumes, for a runtime that is not in memory. Otherwise pods with volumes stay Pending, and nearly
-//     every pod has a volume, the token of its service account.
+//     every pod has a volume, the token of its service account. The Files that it returns add mounts to
+//     containers: the hosts file and the termination message file. With nil Files containers have
+//     only the mounts of their volumes.
 //   - Node.Runtime, Node.Logs.Root, Node.Pods.TerminalStatuses and Node.Pods.ContainerStates, for containers
 //     that outlive the program. Node.Containers.DNS, for names of the cluster.
 //

@@ -33,7 +33,9 @@ func (m machine) CreateContainer(ctx context.Context, req runtime.CreateContaine
 }
 
 // A node with a runtime of its own, and volumes on a directory. Without them a pod with
-// volumes stays Pending, and an API server gives nearly every pod one: its token.
+// volumes stays Pending, and an API server gives nearly every pod one: its token. Files
+// is nil, so this runtime gets mounts of volumes only. A runtime that can also mount the hosts
+// file and the termination message file returns v for both.
 func ExampleNew_runtime() {
 	root, err := os.MkdirTemp("", "node")
 	if err != nil {
@@ -46,7 +48,7 @@ func ExampleNew_runtime() {
 		Server: server.Client("node-1"), Node: node.Config{Name: "node-1", Runtime: machine{memory.New(memory.Config{})}},
 		Volumes: func(n node.Config) (podsync.Volumes, podsync.Files, error) {
 			v, err := volumes.New(volumes.Config{Root: root, Objects: n.Volumes.Objects, Tokens: n.Volumes.Tokens, Claims: n.Volumes.Claims, Allocatable: n.Allocatable()})
-			return v, v, err
+			return v, nil, err
 		},
 	})
 	if err != nil {
