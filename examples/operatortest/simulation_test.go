@@ -81,7 +81,8 @@ func (s *simulation) wait(holds func() bool) bool {
 	return false
 }
 
-// syncPod binds a pod, applies it to its node or deletes it there, and writes its status.
+// syncPod binds a pod, or applies its deletion to its node, and writes its status. It deletes a pod from its node
+// when the pod has terminated.
 func (s *simulation) syncPod(pod *v1.Pod) {
 	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
 		s.bind(pod)
@@ -103,8 +104,8 @@ func (s *simulation) syncPod(pod *v1.Pod) {
 			s.nodes[pod.Spec.NodeName].Delete(pod.UID)
 		}
 		return
-	case pod.DeletionTimestamp != nil:
-		s.nodes[pod.Spec.NodeName].Delete(pod.UID)
+	case pod.DeletionTimestamp != nil && onNode.DeletionTimestamp == nil:
+		s.nodes[pod.Spec.NodeName].Apply(pod.DeepCopy())
 	}
 	if onNode != nil && !equality.Semantic.DeepEqual(onNode.Status, pod.Status) {
 		pod.Status = onNode.Status

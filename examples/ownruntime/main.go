@@ -6,10 +6,17 @@
 // It runs for about eight seconds. It runs two pods of real processes. One of them fails and is restarted. Then it
 // stops a pod within a grace period, and drains the node.
 //
-// The runtime does not support images, mounts, devices, users and other limits, addresses of pods, exec, logs and
-// statistics. It does not survive a restart of the program, because its records are in memory. Pods with exec probes or
-// exec hooks, or with volumes, are therefore rejected. The test runs the conformance kit of package runtimetest against
-// the runtime.
+// The runtime does not support images, mounts, devices, addresses of pods, exec, logs and statistics. Pods with exec
+// probes or exec hooks, or with volumes, are therefore rejected. It ignores security contexts and resources: a process
+// runs as the user of the program and without limits. It does not survive a restart of the program, because its records
+// are in memory. The test runs the conformance kit of package runtimetest against the runtime.
+//
+// All pods have the address 127.0.0.1. If two pods listen on one port, admission rejects the second pod only if both
+// declare the port as hostPort. Admission compares host ports with other pods, and not with the machine. Your own runtime
+// can check in RunSandbox whether they are free on the machine.
+//
+// Linux and macOS have process groups and TERM. Windows has neither: a stop waits for the grace period and then kills
+// the process, its exit code is not 137, and the processes that it has started keep running. The example pods need sh.
 //
 // The runtime has about 350 lines: sandboxes.go and containers.go have its calls, records.go the status of pods,
 // process.go and the group files the parts that depend on the operating system.
