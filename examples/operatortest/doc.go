@@ -10,8 +10,8 @@
 //   - TestSimulation: the reconciler, called by the test, with the fake client of controller-runtime and two nodes of
 //     nodetest. It is repeatable step by step, because one thread runs everything.
 //
-// nodes_test.go is shorter: one test with two nodes at an API server in memory, a crash loop and a lost node, for tests of
-// a scheduler or an operator with client-go.
+// Two tests need no operator and no controller-runtime. nodes_test.go has two nodes at an API server in memory, a crash
+// loop and a lost node. scheduler_test.go has a scheduler with client-go, a gang of three pods, and a node that joins later.
 //
 // newAPIEnv in apiserver_test.go has the order: the server, the manager and then the nodes, all inside of synctest.Test.
 // clients_test.go has typed clients of client-go and server-side apply. The comment of package apiservertest lists what
