@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/podmanager/podtest"
+	"github.com/podkeel/podkeel/syncloop/cluster"
 	"github.com/podkeel/podkeel/syncloop/cluster/apiservertest"
 	"github.com/podkeel/podkeel/syncloop/cluster/clustertest"
 )
@@ -45,14 +48,21 @@ func ExampleStartNodes() {
 	// Output: web runs on node-0
 }
 
-// A node with taints and other resources.
+// Config.Configure gives the nodes a taint, one CPU and four GPUs.
 func ExampleStart() {
 	t := &example{}
 	defer t.runCleanups()
 	server := apiservertest.New(apiservertest.Config{})
-	nodes := clustertest.Start(t, clustertest.Config{
-		Server: &rest.Config{Host: "http://memory", Transport: server.RoundTripper()}, Prefix: "edge-", Binding: clustertest.BindNever,
+	clustertest.Start(t, clustertest.Config{
+		Server: &rest.Config{Host: "http://memory", Transport: server.RoundTripper()}, Nodes: 2, Prefix: "gpu-", Binding: clustertest.BindNever,
+		Configure: func(c *cluster.Config) {
+			c.Node.Scheduling.Taints = []v1.Taint{{Key: "example.com/gpu", Effect: v1.TaintEffectNoSchedule}}
+			c.Node.Scheduling.Capacity[v1.ResourceCPU] = resource.MustParse("1")
+			c.Node.Scheduling.Capacity["nvidia.com/gpu"] = resource.MustParse("4")
+		},
 	})
-	fmt.Println(nodes.All()[0].Name(), server.Admin().Node("edge-0").Status.Capacity.Cpu())
-	// Output: edge-0 4
+	node := server.Admin().Node("gpu-1")
+	gpus := node.Status.Allocatable["nvidia.com/gpu"]
+	fmt.Println(node.Spec.Taints[0].Key, node.Status.Allocatable.Cpu(), gpus.String(), node.Status.Allocatable.Memory())
+	// Output: example.com/gpu 1 4 8Gi
 }
