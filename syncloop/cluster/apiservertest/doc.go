@@ -27,6 +27,17 @@
 //     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
 //     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
+//   - Events are those of core/v1. Recorders of client-go/tools/events need NewEventBroadcasterAdapter, which sends these.
+//
+// An informer of a kind that the server does not serve never syncs. Config.Resources adds the kinds that a scheduler
+// reads:
+//
+//	[]metav1.APIResource{
+//		{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Name: "poddisruptionbudgets", Namespaced: true, Verbs: metav1.Verbs{"status"}},
+//		{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass", Name: "priorityclasses"},
+//		{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass", Name: "storageclasses"},
+//		{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode", Name: "csinodes"},
+//	}
 //
 // # Not simulated
 //
@@ -34,9 +45,10 @@
 //     objects of a deleted namespace stay, and pods of a lost node stay. Package clustertest binds pods and taints nodes.
 //   - No validation of custom resources, no defaults and no pruning by a schema, no conversion between versions.
 //     Few fields of the kinds of Kubernetes are validated.
+//   - No priority of a PriorityClass: spec.priority is 0 unless the creator of the pod sets it.
 //   - No webhooks, no admission policies, no quotas and no limit ranges of a namespace, and no token volumes.
 //   - No RBAC: each client of RoundTripper has all rights. Only Client has the restrictions of a node.
-//   - No PodDisruptionBudgets: an eviction always succeeds.
+//   - No effect of PodDisruptionBudgets: an eviction always succeeds.
 //   - No dry runs, pages of a list, Tables, OpenAPI, logs, exec and port-forward. Field selectors know a few fields of
 //     pods and events, and else the name and namespace.
 //   - No second API server whose watch cache lags.
