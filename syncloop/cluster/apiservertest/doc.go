@@ -27,7 +27,8 @@
 //     services, serviceaccounts, events, persistentvolumes and their claims, leases, runtimeclasses, and the resources
 //     of Config.Resources. They bind and evict pods. They also use server-side apply: of custom resources always, and of
 //     the kinds of Kubernetes with Config.TypeConverter. An object has managed fields after it was applied once.
-//   - Events are those of core/v1. Recorders of client-go/tools/events need NewEventBroadcasterAdapter, which sends these.
+//   - The server has events of core/v1 and not of events.k8s.io. NewEventBroadcasterAdapter of client-go/tools/events
+//     sends them.
 //
 // An informer of a kind that the server does not serve never syncs. Config.Resources adds the kinds that a scheduler
 // reads:
