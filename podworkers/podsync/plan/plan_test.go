@@ -193,8 +193,8 @@ func TestStatus_CS13_Names(t *testing.T) {
 }
 
 // TestStatus_CS15_VolumeMounts: the status has the mounts of the spec also before the container exists. A read-only mount
-// is recursive if it requests that, is not propagated, and the runtime supports it. A published list stays, and is the
-// list of the new status.
+// is recursive if it requests that, is not propagated, and the runtime supports it. A published list stays while the
+// container exists, and is the list of the new status. Before, it follows what the runtime supports.
 func TestStatus_CS15_VolumeMounts(t *testing.T) {
 	w := newHarness(t, "sandbox 0 ready")
 	w.pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{
@@ -223,13 +223,19 @@ func TestStatus_CS15_VolumeMounts(t *testing.T) {
 	assert.Equal(t, []string{
 		"v /rw false none", "v /ro true Disabled", "v /disabled true Disabled", "v /possible true Enabled", "v /enabled true Enabled", "v /propagated true Disabled",
 	}, modes(first))
-	in.RecursiveReadOnly, in.Old = false, &first
+	in.Old = &first
 	again := plan.Status(in)
-	assert.Equal(t, modes(first), modes(again), "a published list never changes")
 	assert.Same(t, &first.ContainerStatuses[0], &again.ContainerStatuses[0], "an equal list is shared")
-	old, started := first.DeepCopy(), newHarness(t, "sandbox 0 ready\na 0 running")
-	in.Old, in.Runtime = first.DeepCopy(), started.st
-	assert.Equal(t, modes(first), modes(plan.Status(in)), "a published list never changes, also if the state does")
+	in.RecursiveReadOnly = false
+	assert.NotEqual(t, modes(first), modes(plan.Status(in)), "a list that was published before the container exists follows the runtime")
+	in.RecursiveReadOnly, in.Runtime = true, newHarness(t, "sandbox 0 ready\na 0 running").st
+	running := plan.Status(in)
+	in.RecursiveReadOnly, in.Old = false, &running
+	again = plan.Status(in)
+	assert.Same(t, &running.ContainerStatuses[0], &again.ContainerStatuses[0], "the list stays while the container exists")
+	old := running.DeepCopy()
+	in.Old, in.Runtime = running.DeepCopy(), newHarness(t, "sandbox 0 ready\na 0 exited=1").st
+	assert.Equal(t, modes(running), modes(plan.Status(in)), "the list stays while the container exists, also if the state changes")
 	old.ContainerStatuses[0].VolumeMounts = nil
 	in.Old = old
 	assert.Len(t, modes(plan.Status(in)), 6, "a list that is not published is added")

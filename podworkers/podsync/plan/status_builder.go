@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"reflect"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -93,7 +95,7 @@ func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer
 // without a comparison if the builder keeps a published status.
 func (s *statusBuilder) equalsPublished() bool {
 	old := s.old
-	return !s.keepsPublished && hasNoOtherFields(old) && len(old.VolumeMounts) == len(s.spec.VolumeMounts) &&
+	return !s.keepsPublished && hasNoOtherFields(old) && s.hasSameVolumeMounts() &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
 		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.readiness && (old.Started == nil) == (s.role == ephemeral) &&
 		s.hasSameState(&old.State) && s.hasSameLastState(&old.LastTerminationState) &&
@@ -105,11 +107,21 @@ func hasNoOtherFields(s *v1.ContainerStatus) bool {
 	return s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
-// volumeMounts returns the mounts of the container for its status (CS-15). They never change, so a published list with
-// as many mounts stays. It returns nil for a container without mounts.
+// keepsPublishedMounts reports whether the published list of mounts stays: the container exists, so its mounts do not
+// change, and the list has as many mounts. Before the container exists, the runtime handler may not be known yet.
+func (s *statusBuilder) keepsPublishedMounts() bool {
+	return s.old != nil && s.old.ContainerID != "" && len(s.old.VolumeMounts) == len(s.spec.VolumeMounts)
+}
+
+// hasSameVolumeMounts reports whether volumeMounts would return a list equal to the published one.
+func (s *statusBuilder) hasSameVolumeMounts() bool {
+	return s.keepsPublishedMounts() || reflect.DeepEqual(s.old.VolumeMounts, s.volumeMounts())
+}
+
+// volumeMounts returns the mounts of the container for its status (CS-15). It returns nil for a container without mounts.
 func (s *statusBuilder) volumeMounts() []v1.VolumeMountStatus {
 	mounts := s.spec.VolumeMounts
-	if s.old != nil && len(s.old.VolumeMounts) == len(mounts) {
+	if s.keepsPublishedMounts() {
 		return s.old.VolumeMounts
 	}
 	var list []v1.VolumeMountStatus
