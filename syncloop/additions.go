@@ -44,7 +44,8 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 		if h.readRecord(pod.UID).removedBySource { // The saved status belongs to the removed pod.
 			h.config.DropTerminalStatus(pod.UID)
 		}
-		h.ensureRecord(pod.UID).removedBySource = false
+		r := h.ensureRecord(pod.UID)
+		r.removedBySource, r.pendingResize = false, nil // countUndecidedAndRequestResizes requests the newest resize.
 		if !podmanager.IsMirrorPod(pod) {
 			ordered[i] = withPendingCondition(a.withAllocatedResourcesIfRunning(withoutResizeConditions(pod)), pod)
 		}

@@ -235,3 +235,17 @@ func TestHandlers_RZ14_AdditionPanics(t *testing.T) {
 		assert.Equal(t, "2 PodResizeInProgress  generation 9", w.stored("a"), state)
 	}
 }
+
+// TestHandlers_RZ14_SecondAddition: a pod whose first addition panicked has the desired resources after the second one.
+// No resize is requested then.
+func TestHandlers_RZ14_SecondAddition(t *testing.T) {
+	w := newResizeHarness(t)
+	w.saved["a"], w.unlisted, w.broken["ended a"] = "1", true, 1
+	w.add(withGeneration(podWithCPU(t, "a", "2"), 9))
+	w.unlisted = false
+	w.cleanUp()
+	w.handlers.HandleWaiting(t.Context())
+	w.handlers.HandleWaiting(t.Context())
+	assert.NotContains(t, w.took(), "PodResizeInProgress")
+	assert.NotContains(t, w.stored("a"), "PodResizeInProgress")
+}
