@@ -203,6 +203,12 @@ func TestRun_UnreadablePod(t *testing.T) {
 				states = append(states, record[:strings.LastIndex(record, " ")])
 			}
 			assert.Equal(t, c.states, states, c.what)
+			p.bus.messages <- message{Delete: "default/web"} // Removes the damaged file too.
+			synctest.Wait()
+			p.stop(os.Interrupt)
+			p = m.start()
+			time.Sleep(2 * time.Minute)
+			require.Len(t, m.containers(), 1, "after the deletion: %s", c.what)
 			p.stop(os.Interrupt)
 		})
 	}

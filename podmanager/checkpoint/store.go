@@ -119,6 +119,9 @@ func (s *fileStore[T]) createDirAndReadFiles(cfg Config, c fileFormat[T]) error 
 			}
 			log.Error(c.badFile, attrs...)
 			s.readError = cmp.Or(s.readError, fmt.Errorf("checkpoint: %s: %w", filepath.Join(s.root, name), err))
+			if c.keepDamaged {
+				s.mu.kept[types.UID(strings.TrimSuffix(name, extension))] = true // Drop removes the file.
+			}
 			continue
 		}
 		s.mu.found[uid], s.mu.kept[uid] = value, true
