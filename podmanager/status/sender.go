@@ -67,7 +67,8 @@ type SenderConfig struct {
 	// Timeout is the time limit of one call of the sink. Zero: 30 seconds.
 	Timeout time.Duration
 	// Delay is how long the Sender waits after a change before it sends the newest status of the pod. It does not send
-	// the statuses in between. A Sender that is stopping does not wait. Zero: it sends each change at once, and what
+	// the statuses in between. A Sender that is stopping does not wait. After a failed send the
+	// pauses of Retry apply instead. Zero: it sends each change at once, and what
 	// changes during a send after it.
 	Delay time.Duration
 	// Retry returns the pause before the status of a pod is sent again, after this number of

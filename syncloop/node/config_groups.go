@@ -80,7 +80,8 @@ type StatusesConfig struct {
 	// SendDelay is how long the node waits after a change of a pod before it sends the newest status of
 	// the pod. It does not send the statuses in between: if a container exits and starts again within
 	// SendDelay, readers see its exit only in LastTerminationState. A kubelet does not wait, but its
-	// readers can miss statuses too. Watch and the store show every status. Zero: the node does not wait.
+	// readers can miss statuses too. Watch and the store show every status. After a failed send the
+	// pauses of retries apply instead. Zero: the node does not wait.
 	SendDelay time.Duration
 }
 

@@ -18,7 +18,9 @@ const (
 	length16      = 126  // the length is in the two bytes that follow
 	length64      = 127  // the length is in the eight bytes that follow
 	continuation  = 0x0  // opcode
+	binaryMessage = 0x2  // highest opcode of a message that RFC 6455 defines
 	firstControl  = 0x8  // lowest opcode of a control frame
+	lastControl   = 0xa  // highest opcode of a control frame that RFC 6455 defines
 	maxControlLen = 125
 )
 
@@ -80,6 +82,8 @@ func (f *webSocketFrameReader) startNextFrameOrPart() error {
 	length := uint64(second & lengthMask7)
 	switch {
 	case first&reservedBits != 0, second&maskBit == 0:
+		return errWebSocketFrame
+	case opcode > binaryMessage && opcode < firstControl, opcode > lastControl: // They are reserved.
 		return errWebSocketFrame
 	case isControl && (length > maxControlLen || !isFinal):
 		return errWebSocketFrame

@@ -131,6 +131,7 @@ func TestWebSocketFrames_Refused(t *testing.T) {
 	for name, sent := range map[string]string{
 		"not masked": "\x82\x05hello", "reserved bits": "\xc2\x81" + key, "long ping": "\x89\xfe\x00\x7e" + key, "ping in fragments": "\x09\x80" + key,
 		"continuation of nothing": "\x80\x81" + key, "message in a message": "\x02\x81" + key + "x\x82\x81" + key, "begins empty": "\x02\x80" + key,
+		"reserved opcode": "\x83\x81" + key, "reserved control opcode": "\x8b\x80" + key,
 		"longer than a frame may be": "\x82\xff\xff\xff\xff\xff\xff\xff\xff\xff" + key,
 	} {
 		_, err := io.ReadAll(&webSocketFrameReader{from: bufio.NewReader(strings.NewReader(sent))})

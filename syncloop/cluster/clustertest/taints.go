@@ -3,6 +3,7 @@ package clustertest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -178,7 +179,7 @@ func (t *tainter) takeChanged() map[string]bool {
 func (t *tainter) run(ctx context.Context) {
 	for t.wake.Wait(ctx) == nil {
 		failed := false
-		for name := range t.takeChanged() {
+		for _, name := range slices.Sorted(maps.Keys(t.takeChanged())) {
 			if err := t.nodes.admin.updateTaints(ctx, name); err != nil && !apierrors.IsNotFound(err) {
 				t.requestUpdate(name)
 				failed = true

@@ -225,6 +225,11 @@ func (e *Evictor) logThresholdsAboveCapacityOnce(observed eviction.Observations)
 		}
 		above[t.Signal] = true
 	}
+	for signal := range e.above { // A pass without a measurement shows nothing.
+		if _, measured := observed.Signals[signal]; !measured {
+			above[signal] = true
+		}
+	}
 	e.above = above
 }
 
