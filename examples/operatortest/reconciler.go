@@ -35,7 +35,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	before := site.DeepCopyObject().(*Site)
 	site.Status = SiteStatus{Replaced: site.Status.Replaced}
-	taken := map[string]bool{}
+	taken, active := map[string]bool{}, []*v1.Pod(nil)
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		taken[pod.Name] = true
@@ -48,8 +48,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			}
 			site.Status.Replaced++
 		case isReady(pod):
+			active = append(active, pod)
 			site.Status.Ready++
 		default:
+			active = append(active, pod)
 			site.Status.Starting++
 			if problem := problemOf(pod); problem != "" {
 				site.Status.Problem = problem
@@ -62,6 +64,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 				return ctrl.Result{}, err // With a stale cache the pod exists already: the next call has a newer one.
 			}
 			site.Status.Starting++
+		}
+	}
+	for _, pod := range active[min(site.Spec.Replicas, len(active)):] { // A stale cache lacked a pod, so there is one too many.
+		if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
 	}
 	if site.Status == before.Status {
