@@ -72,7 +72,7 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	case d.planRestartAll():
 		return d.buildDecision()
 	case d.sandboxes.replaceReason != "" && d.Pod.DeletionTimestamp == nil && d.sandboxDelayEnd().After(d.Now):
-		d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.sandboxes.replaceReason}, Until: d.sandboxDelayEnd(), Delay: d.Memory.sandbox.backoff.Delay})
+		d.delaySandboxReplacement()
 	case d.sandboxes.replaceReason != "":
 		d.sandboxID = ""
 		d.planSandboxReplacement()
@@ -81,6 +81,16 @@ func Decide(pod *v1.Pod, seen *runtime.PodStatus, in Input) Decision {
 	}
 	d.addExitedInitRemovals()
 	return d.buildDecision()
+}
+
+// delaySandboxReplacement adds the delayed step that replaces the sandbox. Containers may still run in the sandbox, and
+// this decision neither stops nor updates them, so the cgroup of the pod keeps what they have.
+func (d *decision) delaySandboxReplacement() {
+	d.held = append(d.held, Held{Step: Step{Op: CreateSandbox, Reason: d.sandboxes.replaceReason}, Until: d.sandboxDelayEnd(), Delay: d.Memory.sandbox.backoff.Delay})
+	d.addRunningDifferences()
+	for i := range d.differences {
+		d.differences[i].update = false
+	}
 }
 
 // decideInCurrentSandbox adds the steps for a pod that keeps its sandbox: stops and removals of other

@@ -63,3 +63,23 @@ func TestDecision_RaisedPod_RZ32(t *testing.T) {
 		})
 	}
 }
+
+// TestDecision_RaisedPod_DelayedSandbox_RZ32: while the replacement of a sandbox is delayed, the pod keeps what the
+// containers have that still run in the sandbox, because no step stops or updates them.
+func TestDecision_RaisedPod_DelayedSandbox_RZ32(t *testing.T) {
+	s := &resizeStory{t: t, supported: true, pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "p", Namespace: "ns"}}}
+	s.records = &runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{Sandbox: runtime.Sandbox{ID: "s0", Incarnation: 1}}}}
+	s.run([]string{"a", "cpu=1/1", "has-cpu=2/2"})
+	for delay, want := range map[time.Duration]string{time.Minute: "2", 0: "1"} {
+		memory := plan.Memory{}
+		if delay > 0 {
+			memory = memory.HoldingSandbox(epoch, delay)
+		}
+		d := plan.Decide(s.pod, s.records, plan.Input{Incarnation: 1, Addresses: true, Resizes: true, Now: epoch, Memory: memory, Published: &s.published})
+		assert.Equal(t, delay > 0, len(d.Held) == 1)
+		for _, afterUpdates := range []bool{false, true} {
+			limit := podresources.Limits(d.RaisedPod(s.pod, afterUpdates))[v1.ResourceCPU]
+			assert.Equal(t, want, limit.String(), "delay %s, after updates %t", delay, afterUpdates)
+		}
+	}
+}
