@@ -185,7 +185,8 @@ type managerOfMachine struct {
 }
 
 // Ensure updates the cgroups of the containers first: in the present step a container may have exited, or the runtime
-// may have updated it. It checks that the memory limit is not decreased to the memory in use or below.
+// may have updated it. It checks that the memory limit is not decreased below the memory in use, and on cgroup v2 not to
+// it either. Cgroup v1 accepts a limit that equals the memory in use.
 func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, generation int64) (dir string, err error) {
 	machine := m.machine
 	machine.history.snapshot = machine.history.b.Machine().Snapshot()
@@ -194,8 +195,8 @@ func (m managerOfMachine) Ensure(uid types.UID, values podresources.PodValues, g
 	dir, err = m.Manager.Ensure(uid, values, generation)
 	if after := machine.podLimits(uid); after.memory < before.memory {
 		text, _ := machine.dir.ReadFile(machine.usageFile(machine.podDirs[uid]))
-		if used, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); used > 0 && used >= after.memory {
-			machine.history.fault("the memory limit of pod %s is decreased to %d, and it uses %d", uid, after.memory, used)
+		if used, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); used > after.memory || machine.mode == "v2" && used > 0 && used == after.memory {
+			machine.history.fault("the memory limit of pod %s is decreased to %d, and it uses %d (%s)", uid, after.memory, used, machine.mode)
 		}
 	}
 	return dir, err
