@@ -38,7 +38,7 @@ func (h *Handlers) addPods(pods []*v1.Pod) {
 	h.updateAllocationsFromRuntime(h.config.Runtime.Pods())
 	h.updateAllocationsOfChangedWorkers()
 	a := &addition{Handlers: h, running: h.runningPodUIDs(), earlierPods: h.podsOfEarlierAgent()}
-	ordered := h.sortAdditions(pods, a.running)
+	ordered := h.sortAdditions(pods, a.running, a.startsAgain)
 	desired := slices.Clone(ordered)
 	for i, pod := range ordered {
 		if h.readRecord(pod.UID).removedBySource { // The saved status belongs to the removed pod.
@@ -70,7 +70,14 @@ type addition struct {
 	earlierPods map[types.UID]bool // by UID: the pods of an earlier agent
 }
 
-// countUndecidedAndRequestResizes counts the added pods of an earlier agent that do not run, and then requests the
+// startsAgain reports whether a pod of an earlier agent does not run, and its containers start again because its restart
+// policy is Always. It keeps its resources as a running pod does. A pod with another policy may have ended.
+func (a *addition) startsAgain(pod *v1.Pod) bool {
+	return a.earlierPods[pod.UID] && !a.running[pod.UID] && !podmanager.IsMirrorPod(pod) &&
+		(pod.Spec.RestartPolicy == v1.RestartPolicyAlways || pod.Spec.RestartPolicy == "")
+}
+
+// countUndecidedAndRequestResizes counts the added pods of an earlier agent that may have ended, and then requests the
 // resizes of all added pods. While addPods admits the pods of one call, a job that has ended must not count against
 // them. Afterwards each pod counts until its first sync, because otherwise the resize of another pod could take its
 // resources, and a resize of the pod itself would find no record. ordered are the stored pods, and desired the same pods
@@ -105,7 +112,7 @@ func (a *addition) addPod(pod *v1.Pod) {
 	r := a.ensureRecord(pod.UID)
 	second := r.retryChange
 	r.retryChange = false
-	if !a.earlierPods[pod.UID] || a.running[pod.UID] {
+	if !a.earlierPods[pod.UID] || a.running[pod.UID] || a.startsAgain(pod) {
 		r.undecided = false // The first sync decides whether another pod has terminated.
 	}
 	var err error

@@ -60,14 +60,21 @@ func (v nodeView) runningPodUIDs() map[types.UID]bool {
 }
 
 // sortAdditions returns the pods in the order in which they are added (SL-15). Pods that run without a worker
-// come first; the others follow by priority if pods may wait on a full node, and then by age, the oldest first.
-func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool) []*v1.Pod {
-	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
-		if x, y := v.runsWithoutWorker(a, running), v.runsWithoutWorker(b, running); x != y {
-			if x {
-				return -1
-			}
+// come first, and then the pods for which startsAgain returns true; the others follow by priority if pods may wait on a
+// full node, and then by age, the oldest first.
+func (v nodeView) sortAdditions(pods []*v1.Pod, running map[types.UID]bool, startsAgain func(*v1.Pod) bool) []*v1.Pod {
+	rank := func(pod *v1.Pod) int {
+		switch {
+		case v.runsWithoutWorker(pod, running):
+			return 0
+		case startsAgain(pod):
 			return 1
+		}
+		return 2
+	}
+	return slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
+		if by := cmp.Compare(rank(a), rank(b)); by != 0 {
+			return by
 		}
 		return cmp.Or(cmp.Compare(v.config.waitRank(b), v.config.waitRank(a)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time))
 	})

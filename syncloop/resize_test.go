@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -240,6 +241,22 @@ func TestHandlers_RZ14_StoppedPodAfterRestart(t *testing.T) {
 			w.handlers.HandleWaiting(t.Context())
 			assert.Equal(t, []string{c.a, c.b}, []string{w.stored("a"), w.stored("b")})
 		})
+	}
+}
+
+// TestHandlers_RZ14_RestartingPodAfterRestart: a pod of an earlier agent whose container has just exited keeps its
+// resources if it restarts, so a pod that the earlier agent rejected is rejected again. A job may have ended.
+func TestHandlers_RZ14_RestartingPodAfterRestart(t *testing.T) {
+	for policy, rejected := range map[v1.RestartPolicy]bool{"": true, v1.RestartPolicyAlways: true, v1.RestartPolicyNever: false} {
+		w := newResizeHarness(t)
+		w.saved["a"] = "3"
+		w.running = []runtime.Pod{{UID: "a", Name: "a", Namespace: "ns", Containers: []runtime.Container{{ID: "1", Name: "c", State: runtime.StateExited}}}}
+		a := podWithCPU(t, "a", "3")
+		a.Spec.RestartPolicy = policy
+		w.add(podWithCPU(t, "b", "2"), a)
+		took := w.took()
+		assert.Contains(t, took, "worker of a: create", policy)
+		assert.Equal(t, rejected, !slices.Contains(took, "worker of b: create"), "%s: %s", policy, took)
 	}
 }
 

@@ -149,8 +149,8 @@ func parsePods(t *testing.T, words []string) (pods []*v1.Pod) {
 }
 
 // parsePod reads a pod: its UID, and its name too unless it says otherwise,
-// then name=, source= (api), created= and generation= (numbers), phase=, mirror,
-// deleted, gated.
+// then name=, source= (api), created= and generation= (numbers), phase=, policy=,
+// mirror, deleted, gated.
 func parsePod(t *testing.T, words []string) *v1.Pod {
 	t.Helper()
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -182,6 +182,8 @@ func parsePod(t *testing.T, words []string) *v1.Pod {
 			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c"}}
 		case "mirror":
 			p.Annotations[podmanager.ConfigMirrorAnnotation] = "x"
+		case "policy":
+			p.Spec.RestartPolicy = v1.RestartPolicy(value)
 		case "deleted":
 			p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		case "gated":
