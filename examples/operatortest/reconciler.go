@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			site.Status.Starting++
 		}
 	}
-	for _, pod := range active[min(site.Spec.Replicas, len(active)):] { // A stale cache lacked a pod, so there is one too many.
+	for _, pod := range active[min(site.Spec.Replicas, len(active)):] { // A stale cache lacked a pod, and Reconcile created another one.
 		if err := r.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); err != nil {
 			return ctrl.Result{}, client.IgnoreNotFound(err)
 		}
