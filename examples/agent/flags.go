@@ -65,7 +65,7 @@ func (o *options) nodeFlags() flagSet {
 		cliFlag{name: "labels", value: "KEY=VALUE,...", description: "more labels of the node", set: o.setLabels}.withAliases("node-labels"),
 		{name: "runtime-classes", value: "CLASS=HANDLER,...", description: "handlers of the runtime, for pods with runtimeClassName (none)", set: o.setRuntimeClasses},
 		cliFlag{name: "taints", value: "KEY=VALUE:EFFECT,...", description: "taints of the node; static pods tolerate all of them", set: o.setTaints}.withAliases("register-with-taints"),
-		{name: "allowed-unsafe-sysctls", value: "NAME,...", description: "unsafe sysctls that pods may set, or prefixes with *, for cri (none)", set: o.setUnsafeSysctls},
+		{name: "allowed-unsafe-sysctls", value: "NAME,...", description: "unsafe sysctls that pods may set, or prefixes with *, for cri (none)", set: o.sysctls.Set},
 		{name: "cluster-dns", value: "IP,...", description: "name servers of the cluster (none)", set: o.setClusterDNS},
 		{name: "cluster-domain", value: "DOMAIN", description: "domain of the cluster, as cluster.local (none)", set: o.setClusterDomain},
 		{name: "resolv-conf", value: "FILE", description: "resolver configuration of the host (with cri " + defaultResolver + "); empty for none", set: o.setResolverFile},

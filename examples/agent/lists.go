@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/podkeel/podkeel/internal/podspec"
-	"github.com/podkeel/podkeel/syncloop"
-	"github.com/podkeel/podkeel/syncloop/node"
 )
 
 // setCapacity parses NAME=QUANTITY pairs, separated by commas, and replaces the capacity of the node by them.
@@ -116,26 +114,4 @@ func percentFlag(n *int) func(string) error {
 		}
 		return nil
 	}
-}
-
-// setUnsafeSysctls stores the sysctls that pods may set beside the safe ones, and replaces earlier ones.
-func (o *options) setUnsafeSysctls(text string) error {
-	names := strings.Split(text, ",")
-	if text == "" {
-		names = nil
-	}
-	if _, err := syncloop.AdmitSysctls(names); err != nil {
-		return err
-	}
-	o.sysctls = names
-	return nil
-}
-
-// admitSysctls makes the node reject pods with a sysctl that is neither safe nor allowed, as a kubelet does.
-func (o *options) admitSysctls(c *node.SchedulingConfig) error {
-	handler, err := syncloop.AdmitSysctls(o.sysctls)
-	if err == nil {
-		c.Admit = append(c.Admit, handler)
-	}
-	return err
 }

@@ -50,7 +50,7 @@ func (o *options) lockStateDirAndConfigureNode(log *slog.Logger) (_ node.Config,
 	}
 	if o.runtime == "cri" {
 		c.Scheduling.MachineCapacity = command.Capacity()
-		faults[5] = o.admitSysctls(&c.Scheduling)
+		faults[5] = o.sysctls.Configure(&c.Scheduling)
 		o.stateDir = cmp.Or(o.stateDir, defaultStateDir)
 		o.criEndpoint = cmp.Or(o.criEndpoint, defaultEndpoint)
 	}

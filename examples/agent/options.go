@@ -44,8 +44,8 @@ type options struct {
 	stateDir     string // empty: volumes are in memory
 	objects      string // empty: the embedded examples' objects, or none
 	capacity     v1.ResourceList
-	sysctls      []string // unsafe ones that pods may set
-	maxPods      int      // zero: the pods of capacity, or the default of the node
+	sysctls      command.UnsafeSysctls
+	maxPods      int // zero: the pods of capacity, or the default of the node
 	taints       []v1.Taint
 	filePeriod   time.Duration // zero: the default of the source
 	manifestURL  string        // empty: none

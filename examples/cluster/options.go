@@ -39,7 +39,7 @@ type options struct {
 	dns                                                  podsync.Resolver
 	metrics                                              *command.Metrics
 	ips, certificateIPs                                  []string // from flags; IPs in a generated certificate
-	unsafeSysctls                                        []string
+	unsafeSysctls                                        command.UnsafeSysctls
 	labels                                               map[string]string
 	logs                                                 command.Logs
 	cgroups                                              command.PodCgroups
@@ -71,7 +71,7 @@ func defineFlags(f *pflag.FlagSet) *options {
 	f.Func("system-reserved", "`resources` that pods cannot use, as cpu=500m,memory=1Gi,ephemeral-storage=1Gi,pid=1000; none if absent", o.reserved.SetSystem)
 	f.Func("kube-reserved", "more such `resources`, for this program and the runtime; none if absent", o.reserved.SetKube)
 	f.Func("log-links", "`directory` of a link to each log; if empty /var/log/containers, and none with --log-dir", o.logs.SetLinks)
-	f.Func("allowed-unsafe-sysctls", "`names` of sysctls that pods may set beside the safe ones, or prefixes that end in *, separated by commas, for cri; none if absent", o.setUnsafeSysctls)
+	f.Func("allowed-unsafe-sysctls", "`names` of sysctls that pods may set beside the safe ones, or prefixes that end in *, separated by commas, for cri; none if absent", o.unsafeSysctls.Set)
 	f.StringVar(&o.manifests, "pod-manifest-path", "", "`directory` of static pods; none if empty")
 	f.BoolVar(&o.strict, "strict", false, "reject static pods with unknown or duplicate fields, which are ignored otherwise")
 	f.IntVar(&o.port, "port", kubeletPort, "`port` of the node's API, for kubectl logs, exec, attach, cp and port-forward; 0: it is not served")
@@ -135,26 +135,12 @@ func (o *options) checkAndComplete() error {
 	return nil
 }
 
-// setUnsafeSysctls stores the sysctls that pods may set beside the safe ones.
-func (o *options) setUnsafeSysctls(text string) error {
-	names := strings.Split(text, ",")
-	if text == "" {
-		names = nil
-	}
-	if _, err := syncloop.AdmitSysctls(names); err != nil {
-		return err
-	}
-	o.unsafeSysctls = names
-	return nil
-}
-
 // configureAdmission adds the admission handlers for pods that need something of the host: allowed sysctls, and AppArmor.
 func (o *options) configureAdmission(c *node.SchedulingConfig) error {
-	sysctls, err := syncloop.AdmitSysctls(o.unsafeSysctls)
-	if err != nil {
+	if err := o.unsafeSysctls.Configure(c); err != nil {
 		return err
 	}
-	c.Admit = append(c.Admit, sysctls, syncloop.AdmitAppArmor(command.IsAppArmorEnabled("/sys")))
+	c.Admit = append(c.Admit, syncloop.AdmitAppArmor(command.IsAppArmorEnabled("/sys")))
 	return nil
 }
 
