@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,18 +42,10 @@ func newBinder(ns *Nodes) *binder {
 // startBinder binds pods until the end of the test, unless a scheduler does so.
 func (ns *Nodes) startBinder() {
 	ns.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	if ns.config.Binding == BindWithoutScheduler {
-		running, err := ns.admin.holdsLease(ctx, "kube-scheduler")
-		if err != nil {
-			ns.t.Fatalf("clustertest: cannot read the lease of the scheduler: %v", err)
-		}
-		if running {
-			ns.config.Binding = BindNever
-		}
+	if ns.config.Binding == BindWithoutScheduler && ns.isLeaseHeld("kube-scheduler") {
+		ns.config.Binding = BindNever
 	}
 	if ns.config.Binding == BindNever {
-		cancel()
 		return
 	}
 	b := ns.binder
@@ -65,13 +56,7 @@ func (ns *Nodes) startBinder() {
 		},
 	})
 	b.pods = store
-	var group sync.WaitGroup
-	group.Go(func() { controller.RunWithContext(ctx) })
-	group.Go(func() { b.run(ctx) })
-	ns.t.Cleanup(func() {
-		cancel()
-		group.Wait()
-	})
+	ns.runUntilTestEnds(controller.RunWithContext, b.run)
 }
 
 // requestPass makes the binder look at all pods again.

@@ -23,7 +23,7 @@ import (
 )
 
 // registrationTimeout is how long Start waits for the registration of each node. readyTimeout is how long it then waits
-// until the node is ready.
+// until all nodes are ready.
 const (
 	registrationTimeout = time.Minute
 	readyTimeout        = 10 * time.Second
@@ -102,11 +102,41 @@ func Start(t testing.TB, config Config) *Nodes {
 	}
 	for _, n := range ns.all {
 		n.waitForRegistration()
-		n.waitUntilReady()
+	}
+	deadline := time.Now().Add(readyTimeout)
+	for _, n := range ns.all {
+		n.waitUntilReady(deadline)
 	}
 	ns.startTainter()
 	ns.startBinder()
 	return ns
+}
+
+// isLeaseHeld reports whether a program of the control plane holds its lease. It fails the test if the lease cannot be
+// read within a minute.
+func (ns *Nodes) isLeaseHeld(name string) bool {
+	ns.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
+	defer cancel()
+	held, err := ns.admin.holdsLease(ctx, name)
+	if err != nil {
+		ns.t.Fatalf("clustertest: cannot read the lease %s: %v", name, err)
+	}
+	return held
+}
+
+// runUntilTestEnds starts functions, each on a goroutine of its own. At the end of the test it ends their context and
+// waits for them.
+func (ns *Nodes) runUntilTestEnds(functions ...func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for _, f := range functions {
+		group.Go(func() { f(ctx) })
+	}
+	ns.t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
 }
 
 // connectNodes sets the function that connects a node: directly to a server in memory, or else over connections that
@@ -238,11 +268,10 @@ func (n *Node) waitForRegistration() {
 	}
 }
 
-// waitUntilReady waits until the node is ready, for at most readyTimeout. A node whose configuration does not let it
+// waitUntilReady waits until the node is ready, or until the deadline. A node whose configuration does not let it
 // become ready is no failure.
-func (n *Node) waitUntilReady() {
+func (n *Node) waitUntilReady(deadline time.Time) {
 	ctx := context.Background()
-	deadline := time.Now().Add(readyTimeout)
 	for !isReady(n.Cluster().Object()) {
 		if signaled, err := n.changed.WaitUntil(ctx, deadline); err != nil || !signaled {
 			return

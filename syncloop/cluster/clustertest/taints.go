@@ -113,20 +113,14 @@ type tainter struct {
 // after the first check of all nodes.
 func (ns *Nodes) startTainter() {
 	ns.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	if ns.config.Tainting == TaintWithoutController {
-		running, err := ns.admin.holdsLease(ctx, "kube-controller-manager")
-		if err != nil {
-			ns.t.Fatalf("clustertest: cannot read the lease of the controller manager: %v", err)
-		}
-		if running {
-			ns.config.Tainting = TaintNever
-		}
+	if ns.config.Tainting == TaintWithoutController && ns.isLeaseHeld("kube-controller-manager") {
+		ns.config.Tainting = TaintNever
 	}
 	if ns.config.Tainting == TaintNever {
-		cancel()
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), registrationTimeout)
+	defer cancel()
 	for _, n := range ns.all {
 		if err := ns.admin.updateTaints(ctx, n.name); err != nil {
 			ns.t.Fatalf("clustertest: cannot update the taints of node %s: %v", n.name, err)
@@ -139,13 +133,7 @@ func (ns *Nodes) startTainter() {
 		ListerWatcher: cache.NewListWatchFromClient(ns.admin.core, "nodes", metav1.NamespaceAll, fields.Everything()), ObjectType: &v1.Node{},
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: t.checkNode, UpdateFunc: func(_, o any) { t.checkNode(o) }},
 	})
-	var group sync.WaitGroup
-	group.Go(func() { controller.RunWithContext(ctx) })
-	group.Go(func() { t.run(ctx) })
-	ns.t.Cleanup(func() {
-		cancel()
-		group.Wait()
-	})
+	ns.runUntilTestEnds(controller.RunWithContext, t.run)
 }
 
 // checkNode requests an update of the taints of a node, if they are not the desired ones and the node is one of the
