@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -49,14 +48,11 @@ func (ns *Nodes) startBinder() {
 		return
 	}
 	b := ns.binder
-	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(ns.admin.core, "pods", metav1.NamespaceAll, fields.Everything()), ObjectType: &v1.Pod{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { b.requestPass() }, UpdateFunc: func(any, any) { b.requestPass() }, DeleteFunc: func(any) { b.requestPass() },
-		},
+	informer := ns.newInformer("pods", &v1.Pod{}, cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { b.requestPass() }, UpdateFunc: func(any, any) { b.requestPass() }, DeleteFunc: func(any) { b.requestPass() },
 	})
-	b.pods = store
-	ns.runUntilTestEnds(controller.RunWithContext, b.run)
+	b.pods = informer.GetStore()
+	ns.runUntilTestEnds(informer.RunWithContext, b.run)
 }
 
 // requestPass makes the binder look at all pods again.

@@ -30,11 +30,12 @@ func TestConfigure_SendDelay(t *testing.T) {
 				stream, err := h.server.Client("node-0").PodFeed().Watch(ctx, apiserver.WatchOptions{})
 				require.NoError(h, err)
 				defer stream.Close()
-				h.create(podtest.Pod("a").Container("c", podtest.Runs(20*time.Second), podtest.IsOOMKilled(), podtest.Then(podtest.RunsForever())))
+				h.create(podtest.Pod("a").Container("c", podtest.Runs(20*time.Second), podtest.IsOOMKilled(), podtest.Then(podtest.RunsForever(), podtest.StartsAfter(time.Second))))
 				var got []string
 				for len(got) < len(want) {
 					e, err := stream.Next(ctx)
 					require.NoError(h, err)
+					require.NotNil(h, e.Object, "all statuses were seen: %v", got)
 					for _, s := range e.Object.Status.ContainerStatuses {
 						if text := describeState(&s); len(got) == 0 || got[len(got)-1] != text {
 							got = append(got, text)

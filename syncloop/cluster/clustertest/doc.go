@@ -40,7 +40,9 @@
 // Each goroutine of a bubble must end, or synctest panics with "deadlock: main bubble goroutine has exited". A program
 // with client-go cancels its context, waits for its own goroutines, and calls Shutdown of its informer factories and
 // event broadcasters and ShutDown of its queues. client-go names an event by its object and the time: in a bubble, the
-// second event of an object at the same instant gets AlreadyExists and is lost.
+// second event of an object at the same instant gets AlreadyExists and is lost. After an error of an informer client-go
+// waits by a time that all tests share, which is decades in a bubble after an error outside of it: set
+// utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] in TestMain.
 //
 // The module examples/operatortest is a complete operator with such tests, and has a test of a scheduler. A test needs
 // only a testing.TB, so that GinkgoTB() works too. But synctest.Test needs a *testing.T, so Ginkgo specs with these

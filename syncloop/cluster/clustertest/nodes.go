@@ -11,7 +11,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/podkeel/podkeel/internal/executor"
 	"github.com/podkeel/podkeel/runtime/memory"
@@ -137,6 +141,23 @@ func (ns *Nodes) runUntilTestEnds(functions ...func(context.Context)) {
 		cancel()
 		group.Wait()
 	})
+}
+
+// newInformer returns an informer of all objects of a kind. It logs errors to the test: the handler of client-go
+// waits after each error, with a time of the last error that all tests of the process share. In a testing/synctest
+// bubble, whose clock begins in the year 2000, that wait is decades long after an error outside of the bubble.
+func (ns *Nodes) newInformer(resources string, example runtime.Object, handler cache.ResourceEventHandler) cache.SharedInformer {
+	informer := cache.NewSharedInformer(cache.NewListWatchFromClient(ns.admin.core, resources, metav1.NamespaceAll, fields.Everything()), example, 0)
+	logError := func(_ context.Context, _ *cache.Reflector, err error) {
+		ns.t.Logf("clustertest: cannot watch %s, and tries again: %v", resources, err)
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(logError); err != nil {
+		ns.t.Fatalf("clustertest: %v", err) // The informer has started: impossible.
+	}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		ns.t.Fatalf("clustertest: %v", err) // The informer has stopped: impossible.
+	}
+	return informer
 }
 
 // connectNodes sets the function that connects a node: directly to a server in memory, or else over connections that

@@ -2,6 +2,7 @@ package clustertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/podkeel/podkeel/podmanager/podtest"
@@ -246,6 +249,26 @@ func TestStart_Failures(t *testing.T) {
 		assert.Panics(t, func() { clustertest.StartNodes(f, restConfig(server), 1) })
 		assert.Contains(t, f.message, "clustertest: node node-0 is not registered at the API server after 1m0s: ")
 		server.Up()
+	})
+}
+
+// TestStart_FailedWatch, in a bubble: after an outage of lists and watches, pods are bound again. An error of client-go
+// before the bubble does not make the informers wait in it.
+func TestStart_FailedWatch(t *testing.T) {
+	utilruntime.HandleError(errors.New("an error before the bubble"))
+	simulate(t, clustertest.Config{}, nil, func(h *harness) {
+		var clears []func()
+		for _, verb := range []string{"list", "watch"} {
+			clears = append(clears, h.server.Inject(apiservertest.Fault{Verb: verb, Err: apierrors.NewInternalError(errors.New("broken"))}))
+		}
+		h.server.Break(nil)
+		time.Sleep(time.Minute)
+		for _, clear := range clears {
+			clear()
+		}
+		time.Sleep(time.Minute)
+		h.create(podtest.Pod("a").Container("web"))
+		assert.Equal(h, "a node-0 Running True", h.shows("a"))
 	})
 }
 

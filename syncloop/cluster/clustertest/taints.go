@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -129,11 +128,8 @@ func (ns *Nodes) startTainter() {
 	real := executor.Over(nil)
 	t := &tainter{nodes: ns, executor: real, wake: real.NewEvent()}
 	t.mu.changed = map[string]bool{}
-	_, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(ns.admin.core, "nodes", metav1.NamespaceAll, fields.Everything()), ObjectType: &v1.Node{},
-		Handler: cache.ResourceEventHandlerFuncs{AddFunc: t.checkNode, UpdateFunc: func(_, o any) { t.checkNode(o) }},
-	})
-	ns.runUntilTestEnds(controller.RunWithContext, t.run)
+	informer := ns.newInformer("nodes", &v1.Node{}, cache.ResourceEventHandlerFuncs{AddFunc: t.checkNode, UpdateFunc: func(_, o any) { t.checkNode(o) }})
+	ns.runUntilTestEnds(informer.RunWithContext, t.run)
 }
 
 // checkNode requests an update of the taints of a node, if they are not the desired ones and the node is one of the
