@@ -20,7 +20,7 @@ import (
 // SendDelay it shows the exit only as the last termination.
 func TestConfigure_SendDelay(t *testing.T) {
 	for delay, want := range map[time.Duration][]string{
-		0:               {"waiting 0", "running 0", "terminated 0", "running 1 last=OOMKilled"},
+		0:               {"running 0", "terminated 0", "running 1 last=OOMKilled"},
 		2 * time.Second: {"running 0", "running 1 last=OOMKilled"},
 	} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -37,7 +37,8 @@ func TestConfigure_SendDelay(t *testing.T) {
 					require.NoError(h, err)
 					require.NotNil(h, e.Object, "all statuses were seen: %v", got)
 					for _, s := range e.Object.Status.ContainerStatuses {
-						if text := describeState(&s); len(got) == 0 || got[len(got)-1] != text {
+						// A status before the first start may be skipped without a delay too.
+						if text := describeState(&s); text != "waiting 0" && (len(got) == 0 || got[len(got)-1] != text) {
 							got = append(got, text)
 						}
 					}
