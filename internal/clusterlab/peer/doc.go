@@ -4,8 +4,8 @@
 //	go run . -run PLEG          # some rows
 //	go run . -check             # vet and the tests, for the gate
 //
-// One process has both implementations. They do the same work in turns: the same pods, the same runtime without
-// containers, the same API server. A test compares what both have done, so that no figure compares unequal work.
+// One process has both implementations. They do the same work in turns: the same pods, the same in-memory runtime, the
+// same API server. A test compares the calls of both, so that no figure compares unequal work.
 //
 // The directories are:
 //

@@ -20,14 +20,14 @@ var kubeletFiles = []string{"pod_workers.go", "errors.go"}
 const buildTag = "peer"
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := buildAndRun(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "peer:", err)
 		os.Exit(1)
 	}
 }
 
-// run builds the comparison and runs it with these arguments, or checks it.
-func run(args []string) error {
+// buildAndRun builds the comparison and runs it with these arguments. With checkFlag it runs vet and the tests instead.
+func buildAndRun(args []string) error {
 	scratch, err := os.MkdirTemp("", "peer-")
 	if err != nil {
 		return err

@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// crew are pod workers of some pods, and the calls of their syncer.
+// crew has pod workers and their pods. The channels receive the pods of the syncer's calls.
 type crew struct {
 	podWorkers
 	pods               []*v1.Pod
 	synced, terminated chan types.UID
 }
 
-// newCrew starts workers without pods. Each SyncPod calls onSync, and each SyncTerminatingPod calls onTerminating. Nil
-// is not called.
+// newCrew starts workers without pods. Each SyncPod calls onSync, and each SyncTerminatingPod calls onTerminating. A nil
+// function is skipped.
 func newCrew(pods []*v1.Pod, onSync, onTerminating func(types.UID), start func(syncer) podWorkers) *crew {
 	c := &crew{pods: pods, synced: make(chan types.UID, 2*len(pods)), terminated: make(chan types.UID, len(pods))}
 	c.podWorkers = start(syncer{
@@ -37,34 +37,34 @@ func newCrew(pods []*v1.Pod, onSync, onTerminating func(types.UID), start func(s
 	return c
 }
 
-// create creates all pods and waits until each was synced.
-func (c *crew) create() {
+// createPods creates all pods and waits until each was synced.
+func (c *crew) createPods() {
 	for _, pod := range c.pods {
-		c.update(pod, createPod)
+		c.sendUpdate(pod, createPod)
 	}
 	receiveAll(c.synced, len(c.pods))
 }
 
-// kill kills all pods and waits until each is terminated.
-func (c *crew) kill() {
+// killPods kills all pods and waits until each is terminated.
+func (c *crew) killPods() {
 	for _, pod := range c.pods {
-		c.update(pod, killPod)
+		c.sendUpdate(pod, killPod)
 	}
 	receiveAll(c.terminated, len(c.pods))
 }
 
-// forgetAll removes the records of all pods, which are terminated.
-func (c *crew) forgetAll() {
-	for c.forget() > 0 {
-		runtime.Gosched() // The last worker has not stored yet that its pod is finished.
+// forgetPods removes the records of all pods. All pods must be terminated.
+func (c *crew) forgetPods() {
+	for c.forgetFinished() > 0 {
+		runtime.Gosched() // The worker of the last pod may store later that the pod is finished.
 	}
 }
 
-// dismiss kills and forgets all pods, and stops the workers.
-func (c *crew) dismiss() {
-	c.kill()
-	c.forgetAll()
-	c.stop()
+// killPodsAndStop kills all pods, removes their records, and stops the workers.
+func (c *crew) killPodsAndStop() {
+	c.killPods()
+	c.forgetPods()
+	c.stopWorkers()
 }
 
 // receiveAll receives n values.

@@ -11,9 +11,9 @@ import (
 type driver interface {
 	// name returns the name of the implementation.
 	name() string
-	// newWorkers returns running pod workers that call a syncer. Each status that they need is there at once.
+	// newWorkers returns running pod workers that call a syncer. They never wait for a status.
 	newWorkers(s syncer) podWorkers
-	// newNode returns pod workers that read the statuses of a PLEG, which relists a runtime once a second.
+	// newNode returns pod workers that read the statuses of a PLEG. The PLEG relists a runtime once a second.
 	newNode(s syncer, r *fakeRuntime) podWorkers
 	// newQueue returns an empty work queue.
 	newQueue() workQueue
@@ -25,7 +25,7 @@ type driver interface {
 	newFiles(dir string) files
 	// newStatuses returns statuses that are sent to no server.
 	newStatuses() statuses
-	// newSender returns statuses that are sent to the API server at a URL, which has the pods already.
+	// newSender returns statuses that are sent to the API server at a URL. The server must have the pods.
 	newSender(url string, pods []*v1.Pod) statuses
 }
 
@@ -46,13 +46,13 @@ const (
 
 // podWorkers are the pod workers of a node.
 type podWorkers interface {
-	// update delivers an update of a pod. It does not wait for the pod.
-	update(pod *v1.Pod, kind updateKind)
-	// forget removes the records of finished pods, as if no pod were desired. It returns the number of pods that have
-	// a record still.
-	forget() int
-	// stop releases the workers. All pods were forgotten.
-	stop()
+	// sendUpdate delivers an update of a pod. It does not wait for the pod.
+	sendUpdate(pod *v1.Pod, kind updateKind)
+	// forgetFinished removes the records of finished pods, as if no pod were desired. It returns the number of pods that
+	// still have a record.
+	forgetFinished() int
+	// stopWorkers stops the workers. The caller must have removed all records.
+	stopWorkers()
 }
 
 // workQueue stores when pods are synced again.
@@ -65,18 +65,18 @@ type workQueue interface {
 
 // relister finds the pods that have changed in a runtime.
 type relister interface {
-	// prepare builds the listing that the next relist reads, so that its cost is not measured.
-	prepare()
-	// relist lists all pods and inspects changed ones. It returns the number of pods with an event.
-	relist() int
+	// prepareListing builds the listing for the next relist, so that the relist is measured without it.
+	prepareListing()
+	// relistPods lists all pods and inspects the changed pods. It returns the number of pods with an event.
+	relistPods() int
 }
 
 // merge turns the pods of a source into changes.
 type merge interface {
-	// set delivers all pods of the source, as a list does.
-	set(pods []*v1.Pod) []change
-	// add delivers one more pod, as a watch does.
-	add(pod *v1.Pod) []change
+	// replacePods delivers the complete list of the source's pods, and returns the changes.
+	replacePods(pods []*v1.Pod) []change
+	// addPod delivers one more pod, as a watch does, and returns the changes.
+	addPod(pod *v1.Pod) []change
 }
 
 // change is the kind of a change and the number of its pods.
@@ -87,12 +87,14 @@ type change struct {
 
 // files are the changes of a directory of manifests.
 type files interface {
-	// next waits for added pods and returns all changes until then.
-	next() []change
+	// awaitAddedPods waits until pods are added. It returns that change and all changes before it.
+	awaitAddedPods() []change
 }
 
 // statuses store the status of each pod, and may send it.
 type statuses interface {
-	set(pod *v1.Pod, status v1.PodStatus)
-	stop()
+	// setStatus stores the status of a pod.
+	setStatus(pod *v1.Pod, status v1.PodStatus)
+	// stopSending stops the sender, if there is a sender.
+	stopSending()
 }

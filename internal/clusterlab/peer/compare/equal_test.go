@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// transcript is what a driver has done, in order.
+// transcript lists the calls and results of a driver, in order.
 type transcript struct {
 	mu    sync.Mutex
 	lines []string
@@ -27,7 +27,7 @@ func (t *transcript) add(format string, args ...any) {
 	t.lines = append(t.lines, fmt.Sprintf(format, args...))
 }
 
-// requireTranscript runs a story with each driver. Both must have this transcript.
+// requireTranscript runs a story with each driver, and compares the transcript of each with the wanted one.
 func requireTranscript(t *testing.T, want string, story func(d driver, log *transcript)) {
 	t.Helper()
 	for _, d := range []driver{kubeletDriver{}, podkeelDriver{}} {
@@ -39,7 +39,8 @@ func requireTranscript(t *testing.T, want string, story func(d driver, log *tran
 	}
 }
 
-// A pod that is busy gets one more sync for all its updates. A kill ends with one call of each kind.
+// A busy pod gets one more sync for all its updates. A kill makes one call of SyncTerminatingPod and one of
+// SyncTerminatedPod.
 func TestEqual_Workers(t *testing.T) {
 	requireTranscript(t, `
 pod 0: SyncPod
@@ -64,24 +65,24 @@ records: 0
 				close(terminated)
 			},
 		})
-		w.update(pod, createPod)
+		w.sendUpdate(pod, createPod)
 		<-begun
 		log.add("pod 0: three updates")
 		for range 3 {
-			w.update(pod, updatePod)
+			w.sendUpdate(pod, updatePod)
 		}
 		release <- struct{}{}
 		<-begun
 		release <- struct{}{}
 		awaitIdle()
-		w.update(pod, updatePod)
+		w.sendUpdate(pod, updatePod)
 		<-begun
 		release <- struct{}{}
-		w.update(pod, killPod)
+		w.sendUpdate(pod, killPod)
 		<-terminated
 		awaitIdle()
-		log.add("records: %d", w.forget())
-		w.stop()
+		log.add("records: %d", w.forgetFinished())
+		w.stopWorkers()
 	})
 }
 
@@ -95,7 +96,7 @@ records: 0
 `, func(d driver, log *transcript) {
 		r := newRuntime()
 		running := func() (n int) {
-			for _, p := range r.list() {
+			for _, p := range r.listPods() {
 				if p.running {
 					n++
 				}
@@ -105,24 +106,24 @@ records: 0
 		var mu sync.Mutex
 		var syncs, stops int
 		c := newCrew(makePods(3), func(uid types.UID) {
-			r.start(uid)
+			r.startPod(uid)
 			mu.Lock()
 			syncs++
 			mu.Unlock()
 		}, func(uid types.UID) {
-			r.stop(uid)
+			r.stopPod(uid)
 			mu.Lock()
 			stops++
 			mu.Unlock()
 		}, func(s syncer) podWorkers { return d.newNode(s, r) })
-		c.create()
+		c.createPods()
 		log.add("created: %d of 3 synced, %d running", len(c.pods), running())
-		c.kill()
+		c.killPods()
 		log.add("killed: %d of 3 terminated, %d running", len(c.pods), running())
 		log.add("calls: %d SyncPod, %d SyncTerminatingPod", syncs, stops)
 		awaitIdle()
-		log.add("records: %d", c.forget())
-		c.stop()
+		log.add("records: %d", c.forgetFinished())
+		c.stopWorkers()
 	})
 }
 
@@ -156,7 +157,7 @@ later: `+string(podUID(0))+`
 	})
 }
 
-// A PLEG has events of the pods that have changed, and of no others.
+// A PLEG has events of the changed pods only.
 func TestEqual_Relist(t *testing.T) {
 	requireTranscript(t, `
 first: 3
@@ -169,17 +170,17 @@ unchanged: 0
 		r := newRuntime(podUID(0), podUID(1), podUID(2))
 		p := d.newPLEG(r)
 		relist := func(what string) {
-			p.prepare()
-			log.add("%s: %d", what, p.relist())
+			p.prepareListing()
+			log.add("%s: %d", what, p.relistPods())
 		}
 		relist("first")
 		relist("unchanged")
-		r.start(podUID(1))
+		r.startPod(podUID(1))
 		relist("a new container")
-		r.stop(podUID(0))
-		r.stop(podUID(2))
+		r.stopPod(podUID(0))
+		r.stopPod(podUID(2))
 		relist("two exits")
-		r.remove()
+		r.removePods()
 		relist("all removed")
 		relist("unchanged")
 	})
@@ -194,10 +195,10 @@ added: [{ADD 1}]
 added: [{ADD 1}]
 `, func(d driver, log *transcript) {
 		m := d.newMerge()
-		log.add("list: %v", m.set(makePods(3)))
-		log.add("no pods: %v", m.set(nil))
+		log.add("list: %v", m.replacePods(makePods(3)))
+		log.add("no pods: %v", m.replacePods(nil))
 		for _, pod := range makePods(2) {
-			log.add("added: %v", m.add(pod))
+			log.add("added: %v", m.addPod(pod))
 		}
 	})
 }
@@ -210,21 +211,22 @@ one changed: [{REMOVE 1} {ADD 1}]
 `, func(d driver, log *transcript) {
 		root := t.TempDir()
 		dir := filepath.Join(root, "manifests")
-		check(os.Mkdir(dir, 0o755))
+		exitOnError(os.Mkdir(dir, 0o755))
 		for i := range 3 {
-			check(os.WriteFile(manifestPath(dir, i), manifestText(i, 0), 0o644))
+			exitOnError(os.WriteFile(manifestPath(dir, i), manifestText(i, 0), 0o644))
 		}
 		f := d.newFiles(dir)
-		log.add("start: %v", f.next())
+		log.add("start: %v", f.awaitAddedPods())
 		awaitIdle() // The kubelet watches the directory only after it has read the files.
 		draft := filepath.Join(root, "draft")
-		check(os.WriteFile(draft, manifestText(1, 1), 0o644))
-		check(os.Rename(draft, manifestPath(dir, 1)))
-		log.add("one changed: %v", f.next())
+		exitOnError(os.WriteFile(draft, manifestText(1, 1), 0o644))
+		exitOnError(os.Rename(draft, manifestPath(dir, 1)))
+		log.add("one changed: %v", f.awaitAddedPods())
 	})
 }
 
-// Each changed status is patched once, and has the same content at the server. The kubelet reads each pod first.
+// Each changed status is patched once, and the server stores the same content for both. The kubelet reads each pod
+// before it patches it.
 func TestEqual_Sender(t *testing.T) {
 	requireTranscript(t, `
 pod-0: Running first, 4 conditions, 1 containers
@@ -239,10 +241,10 @@ patches: 1
 		server := newServer(pods, 0)
 		defer server.Close()
 		s := d.newSender(server.URL, pods)
-		defer s.stop()
+		defer s.stopSending()
 		set := func(reason string, numbers ...int) {
 			for _, i := range numbers {
-				s.set(pods[i], runningStatus(reason))
+				s.setStatus(pods[i], runningStatus(reason))
 			}
 		}
 		received := func(n int) {

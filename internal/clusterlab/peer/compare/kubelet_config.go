@@ -33,7 +33,7 @@ func newKubeletMux() *config.PodConfig {
 func (kubeletDriver) newMerge() merge {
 	m := kubeletMux{PodConfig: newKubeletMux()}
 	m.store = cache.NewUndeltaStore(podSender(m.Channel(context.Background(), kubetypes.ApiserverSource)), cache.MetaNamespaceKeyFunc)
-	m.set(nil) // The source delivers that it has no pods.
+	m.replacePods(nil) // The source delivers that it has no pods.
 	return m
 }
 
@@ -49,27 +49,27 @@ func podSender[U ~struct{ Pods []*v1.Pod }](updates chan<- U) func([]any) {
 	}
 }
 
-func (m kubeletMux) set(pods []*v1.Pod) []change {
+func (m kubeletMux) replacePods(pods []*v1.Pod) []change {
 	objects := make([]any, len(pods))
 	for i, pod := range pods {
 		objects[i] = pod
 	}
-	check(m.store.Replace(objects, ""))
-	return m.await()
+	exitOnError(m.store.Replace(objects, ""))
+	return m.awaitChanges()
 }
 
-func (m kubeletMux) add(pod *v1.Pod) []change {
-	check(m.store.Add(pod))
-	return m.await()
+func (m kubeletMux) addPod(pod *v1.Pod) []change {
+	exitOnError(m.store.Add(pod))
+	return m.awaitChanges()
 }
 
-// await waits for changes and returns them.
-func (m kubeletMux) await() []change {
+// awaitChanges waits for changes and returns them.
+func (m kubeletMux) awaitChanges() []change {
 	u := <-m.Updates()
 	return []change{{operationName(u.Op), len(u.Pods)}}
 }
 
-// operationName returns the name of an operation of the kubelet, which has none.
+// operationName returns the name of an operation. The kubelet's type has no names.
 func operationName(op kubetypes.PodOperation) string {
 	return map[kubetypes.PodOperation]string{
 		kubetypes.ADD: "ADD", kubetypes.DELETE: "DELETE", kubetypes.REMOVE: "REMOVE", kubetypes.UPDATE: "UPDATE", kubetypes.RECONCILE: "RECONCILE",
@@ -82,10 +82,10 @@ func (kubeletDriver) newFiles(dir string) files {
 	return m
 }
 
-func (m kubeletMux) next() []change { return untilAdded(m.await) }
+func (m kubeletMux) awaitAddedPods() []change { return collectUntilAdded(m.awaitChanges) }
 
-// untilAdded collects changes until some add pods.
-func untilAdded(await func() []change) (all []change) {
+// collectUntilAdded collects changes until a change adds pods.
+func collectUntilAdded(await func() []change) (all []change) {
 	for {
 		next := await()
 		all = append(all, next...)

@@ -41,12 +41,12 @@ func kubeletPod(p fakePod) *kubecontainer.Pod {
 
 // GetPods returns all pods.
 func (r *kubeletRuntime) GetPods(context.Context, bool) ([]*kubecontainer.Pod, error) {
-	return r.take(), nil
+	return r.takeListing(), nil
 }
 
 // GetPod returns a pod without containers if it does not exist.
 func (r *kubeletRuntime) GetPod(_ context.Context, uid types.UID) (*kubecontainer.Pod, error) {
-	p, found := r.runtime.get(uid)
+	p, found := r.runtime.getPod(uid)
 	if !found {
 		return &kubecontainer.Pod{ID: uid, Timestamp: time.Now()}, nil
 	}
@@ -56,7 +56,7 @@ func (r *kubeletRuntime) GetPod(_ context.Context, uid types.UID) (*kubecontaine
 // GetPodStatus returns the status of a pod of a listing.
 func (r *kubeletRuntime) GetPodStatus(_ context.Context, pod *kubecontainer.Pod) (*kubecontainer.PodStatus, error) {
 	status := &kubecontainer.PodStatus{ID: pod.ID, Namespace: pod.Namespace, TimeStamp: time.Now()}
-	p, found := r.runtime.get(pod.ID)
+	p, found := r.runtime.getPod(pod.ID)
 	if !found {
 		return status, nil
 	}
@@ -70,7 +70,7 @@ func (r *kubeletRuntime) GetPodStatus(_ context.Context, pod *kubecontainer.Pod)
 	return status, nil
 }
 
-// kubeletPLEG is the PLEG of the kubelet, which is not started.
+// kubeletPLEG is a PLEG of the kubelet. It is not started.
 type kubeletPLEG struct {
 	*kubepleg.GenericPLEG
 	*kubeletRuntime
@@ -85,7 +85,7 @@ func (kubeletDriver) newPLEG(r *fakeRuntime) relister {
 	return &kubeletPLEG{p.(*kubepleg.GenericPLEG), adapter, events, map[types.UID]struct{}{}}
 }
 
-func (p *kubeletPLEG) relist() int {
+func (p *kubeletPLEG) relistPods() int {
 	p.Relist(context.Background())
 	clear(p.changed)
 	for {

@@ -20,7 +20,7 @@ type startupState struct{}
 func (startupState) RecordStatusUpdated(klog.Logger, *v1.Pod) {}
 func (startupState) DeletePodStartupState(types.UID)          {}
 
-// deletionSafety says that no pod can be deleted yet.
+// deletionSafety reports that each pod may have running containers, so that no pod is deleted.
 type deletionSafety struct{}
 
 func (deletionSafety) PodCouldHaveRunningContainers(*v1.Pod) bool { return true }
@@ -34,7 +34,7 @@ func (kubeletDriver) newStatuses() statuses {
 
 func (kubeletDriver) newSender(url string, pods []*v1.Pod) statuses {
 	c, err := kubernetes.NewForConfig(&rest.Config{Host: url, QPS: -1}) // Without the client's limit of requests.
-	check(err)
+	exitOnError(err)
 	manager := kubepod.NewBasicPodManager()
 	manager.SetPods(pods)
 	m := kubestatus.NewManager(c, manager, deletionSafety{}, startupState{})
@@ -42,9 +42,9 @@ func (kubeletDriver) newSender(url string, pods []*v1.Pod) statuses {
 	return kubeletStatuses{m}
 }
 
-func (s kubeletStatuses) set(pod *v1.Pod, status v1.PodStatus) {
+func (s kubeletStatuses) setStatus(pod *v1.Pod, status v1.PodStatus) {
 	s.SetPodStatus(klog.Background(), pod, status)
 }
 
-// stop does nothing, because a status manager cannot be stopped.
-func (kubeletStatuses) stop() {}
+// stopSending does nothing, because a status manager cannot be stopped.
+func (kubeletStatuses) stopSending() {}

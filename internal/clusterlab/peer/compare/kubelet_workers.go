@@ -108,14 +108,14 @@ func runKubeletWorkers(s kubeletSyncer, cache kubecontainer.ROCache) *kubeletWor
 	return &kubeletWorkers{kubelet.NewPodWorkers(s, &record.FakeRecorder{}, queue, kubeletResync, kubeletBackOff, cache), func() {}}
 }
 
-func (w *kubeletWorkers) update(pod *v1.Pod, kind updateKind) {
+func (w *kubeletWorkers) sendUpdate(pod *v1.Pod, kind updateKind) {
 	kinds := [...]kubetypes.SyncPodType{createPod: kubetypes.SyncPodCreate, updatePod: kubetypes.SyncPodUpdate, killPod: kubetypes.SyncPodKill}
 	w.UpdatePod(context.Background(), kubelet.UpdatePodOptions{UpdateType: kinds[kind], Pod: pod, StartTime: time.Now()})
 }
 
-func (w *kubeletWorkers) forget() int { return len(w.SyncKnownPods(klog.Background(), nil)) }
+func (w *kubeletWorkers) forgetFinished() int { return len(w.SyncKnownPods(klog.Background(), nil)) }
 
-func (w *kubeletWorkers) stop() { w.stop_() }
+func (w *kubeletWorkers) stopWorkers() { w.stop_() }
 
 // kubeletQueue is the work queue of the kubelet.
 type kubeletQueue struct{ queue.WorkQueue }

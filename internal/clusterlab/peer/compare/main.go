@@ -19,17 +19,17 @@ func main() {
 	only := flag.String("run", "", "`regular expression` of the rows that are measured")
 	flag.Parse()
 	pattern, err := regexp.Compile(*only)
-	check(err)
+	exitOnError(err)
 	if *rounds < 1 {
-		check(fmt.Errorf("-rounds %d: at least one round is needed", *rounds))
+		exitOnError(fmt.Errorf("-rounds %d: at least one round is needed", *rounds))
 	}
 	discardKubeletLog()
 	began := time.Now()
 	fmt.Printf("%s, %s/%s, %d cores, median of %d rounds in turns; times are processor time, or elapsed time where it is said\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *rounds)
 	writeHead(os.Stdout)
-	for _, r := range rows() {
+	for _, r := range allRows() {
 		if pattern.MatchString(r.name) {
-			measureRow(r, *rounds).write(os.Stdout)
+			measureRow(r, *rounds).writeRow(os.Stdout)
 		}
 	}
 	fmt.Printf("\nmeasured in %s\n", time.Since(began).Round(time.Second))
@@ -40,7 +40,7 @@ func discardKubeletLog() {
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(flags)
 	for name, value := range map[string]string{"logtostderr": "false", "alsologtostderr": "false", "stderrthreshold": "FATAL"} {
-		check(flags.Set(name, value))
+		exitOnError(flags.Set(name, value))
 	}
 	klog.SetOutput(io.Discard)
 }

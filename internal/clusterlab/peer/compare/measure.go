@@ -24,57 +24,57 @@ func (t *timer) start() {
 	if t.clock == nil {
 		t.clock = processorTime
 	}
-	t.mallocs = mallocs()
+	t.mallocs = countAllocations()
 	t.began = t.clock()
 }
 
 // stop ends a measurement.
 func (t *timer) stop() {
 	t.took += t.clock() - t.began
-	t.allocs += mallocs() - t.mallocs
+	t.allocs += countAllocations() - t.mallocs
 }
 
-// per returns the figure of one of n operations.
-func (t *timer) per(n int) figure {
+// figurePerOperation returns the figure of one of n operations.
+func (t *timer) figurePerOperation(n int) figure {
 	return figure{float64(t.took) / float64(n), float64(t.allocs) / float64(n)}
 }
 
-// spent measures the processor time of a function that does n operations.
-func spent(n int, f func()) figure { return measured(n, processorTime, f) }
+// measureProcessorTime measures the processor time of a function that does n operations.
+func measureProcessorTime(n int, f func()) figure { return measureWithClock(n, processorTime, f) }
 
-// elapsed measures the time that passes while a function does n operations.
-func elapsed(n int, f func()) figure {
+// measureElapsedTime measures the time that passes while a function does n operations.
+func measureElapsedTime(n int, f func()) figure {
 	began := time.Now()
-	return measured(n, func() time.Duration { return time.Since(began) }, f)
+	return measureWithClock(n, func() time.Duration { return time.Since(began) }, f)
 }
 
-// measured measures a function that does n operations with a clock.
-func measured(n int, clock func() time.Duration, f func()) figure {
+// measureWithClock measures a function that does n operations with a clock.
+func measureWithClock(n int, clock func() time.Duration, f func()) figure {
 	runtime.GC()
 	t := timer{clock: clock}
 	t.start()
 	f()
 	t.stop()
-	return t.per(n)
+	return t.figurePerOperation(n)
 }
 
-// processorTime returns the processor time of the process, in user mode and in the kernel. Other work of the machine
-// changes it less than the time that passes.
+// processorTime returns the processor time of the process, in user mode and in the kernel. Other processes change it less
+// than they change the elapsed time.
 func processorTime() time.Duration {
 	var u syscall.Rusage
-	check(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	exitOnError(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// mallocs returns the number of allocations of the process.
-func mallocs() uint64 {
+// countAllocations returns the number of allocations of the process.
+func countAllocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
 
-// memory returns the bytes of the heap and of all stacks.
-func memory() int64 {
+// readMemoryUse returns the bytes of the heap and of all stacks.
+func readMemoryUse() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -82,7 +82,7 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// awaitIdle waits until the number of goroutines has not changed for a while, at most 5 s, and returns it.
+// awaitIdle waits until the number of goroutines has not changed for 200 ms, and returns it. It waits at most 5 s.
 func awaitIdle() int {
 	const steps, stable = 100, 4
 	last, same := runtime.NumGoroutine(), 0
@@ -99,17 +99,17 @@ func awaitIdle() int {
 	return last
 }
 
-// check exits if there is an error. A comparison of unequal work would be worthless.
-func check(err error) {
+// exitOnError exits if there is an error. A comparison of unequal work would be worthless.
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
-// checkEqual exits if a driver has not done what the row measures.
-func checkEqual[T comparable](what string, got, want T) {
+// exitUnlessEqual exits if a driver has not done what the row measures.
+func exitUnlessEqual[T comparable](what string, got, want T) {
 	if got != want {
-		check(fmt.Errorf("%s: got %v, want %v", what, got, want))
+		exitOnError(fmt.Errorf("%s: got %v, want %v", what, got, want))
 	}
 }

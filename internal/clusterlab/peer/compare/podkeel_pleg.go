@@ -32,11 +32,13 @@ func podkeelPod(p fakePod) runtime.Pod {
 }
 
 // ListPods implements runtime.PodLister.
-func (r *podkeelRuntime) ListPods(context.Context) ([]runtime.Pod, error) { return r.take(), nil }
+func (r *podkeelRuntime) ListPods(context.Context) ([]runtime.Pod, error) {
+	return r.takeListing(), nil
+}
 
 // PodStatus implements runtime.PodLister.
 func (r *podkeelRuntime) PodStatus(_ context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	p, found := r.runtime.get(uid)
+	p, found := r.runtime.getPod(uid)
 	if !found {
 		return &runtime.PodStatus{UID: uid}, nil
 	}
@@ -59,12 +61,12 @@ type podkeelPLEG struct {
 func (podkeelDriver) newPLEG(r *fakeRuntime) relister {
 	adapter := newPodkeelRuntime(r)
 	p, err := pleg.New(pleg.Config{Runtime: adapter, Log: discardLog()})
-	check(err)
+	exitOnError(err)
 	return &podkeelPLEG{PLEG: p, podkeelRuntime: adapter, changes: p.Subscribe(nil)}
 }
 
-func (p *podkeelPLEG) relist() int {
-	check(p.Relist(context.Background()))
+func (p *podkeelPLEG) relistPods() int {
+	exitOnError(p.Relist(context.Background()))
 	p.buffer = p.changes.TakeAll(p.buffer[:0])
 	return len(p.buffer)
 }

@@ -25,8 +25,8 @@ func (podkeelDriver) newMerge() merge {
 	handle := source.NewHandleWith(source.HandleConfig{Owned: true, Guarded: true})
 	m := newPodkeelMux("api", handle)
 	m.handle = handle
-	run(m.Run)
-	m.await() // The source delivers that it has no pods.
+	startRun(m.Run)
+	m.awaitChanges() // The source delivers that it has no pods.
 	return m
 }
 
@@ -39,12 +39,12 @@ func newPodkeelMux(name string, s source.Source) *podkeelMux {
 		default:
 		}
 	}})
-	check(err)
+	exitOnError(err)
 	return m
 }
 
-// await waits for changes and returns them.
-func (m *podkeelMux) await() (all []change) {
+// awaitChanges waits for changes and returns them.
+func (m *podkeelMux) awaitChanges() (all []change) {
 	for len(all) == 0 {
 		<-m.wake
 		m.buffer = m.TakeAll(m.buffer[:0])
@@ -55,33 +55,33 @@ func (m *podkeelMux) await() (all []change) {
 	return all
 }
 
-func (m *podkeelMux) set(pods []*v1.Pod) []change {
-	check(m.handle.Replace(pods))
-	return m.await()
+func (m *podkeelMux) replacePods(pods []*v1.Pod) []change {
+	exitOnError(m.handle.Replace(pods))
+	return m.awaitChanges()
 }
 
-func (m *podkeelMux) add(pod *v1.Pod) []change {
-	check(m.handle.Apply(pod))
-	return m.await()
+func (m *podkeelMux) addPod(pod *v1.Pod) []change {
+	exitOnError(m.handle.Apply(pod))
+	return m.awaitChanges()
 }
 
 func (podkeelDriver) newFiles(dir string) files {
 	s, err := manifest.New(manifest.Config{Path: dir, NodeName: "node", Period: time.Hour, MaxFiles: 20_000, Log: discardLog()})
-	check(err)
+	exitOnError(err)
 	m := newPodkeelMux("file", s)
-	run(m.Run)
+	startRun(m.Run)
 	return m
 }
 
-func (m *podkeelMux) next() (all []change) { return untilAdded(m.await) }
+func (m *podkeelMux) awaitAddedPods() (all []change) { return collectUntilAdded(m.awaitChanges) }
 
-// run starts a Run method. The result cancels its context and waits for its end.
-func run(method func(context.Context) error) (stop func()) {
+// startRun starts a Run method. The returned function cancels its context and waits until it has returned.
+func startRun(method func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- method(ctx) }()
 	return func() {
 		cancel()
-		check(<-ended)
+		exitOnError(<-ended)
 	}
 }

@@ -24,18 +24,18 @@ func (podkeelDriver) newStatuses() statuses {
 func (podkeelDriver) newSender(url string, pods []*v1.Pod) statuses {
 	store := status.New(status.Config{Log: discardLog()})
 	c, err := client.New(&rest.Config{Host: url}, "node")
-	check(err)
+	exitOnError(err)
 	sink, err := statussink.New(statussink.Config{Pods: c.Pods(), Log: discardLog()})
-	check(err)
+	exitOnError(err)
 	for _, pod := range pods {
 		sink.Observe(pod)
 	}
 	sender, err := status.NewSender(status.SenderConfig{Store: store, Sink: sink, Log: discardLog()})
-	check(err)
+	exitOnError(err)
 	sink.SetResend(sender.Resend, sender.ResendNow)
-	stop := run(sender.Run)
+	stop := startRun(sender.Run)
 	return &podkeelStatuses{store, func() { stop(); c.Reconnect() }}
 }
 
-func (s *podkeelStatuses) set(pod *v1.Pod, status v1.PodStatus) { s.SetPodStatus(pod, status) }
-func (s *podkeelStatuses) stop()                                { s.stop_() }
+func (s *podkeelStatuses) setStatus(pod *v1.Pod, status v1.PodStatus) { s.SetPodStatus(pod, status) }
+func (s *podkeelStatuses) stopSending()                               { s.stop_() }

@@ -55,9 +55,9 @@ func (d podkeelDriver) newWorkers(s syncer) podWorkers { return d.runWorkers(s, 
 
 func (d podkeelDriver) newNode(s syncer, r *fakeRuntime) podWorkers {
 	p, err := pleg.New(pleg.Config{Runtime: newPodkeelRuntime(r), Log: discardLog()})
-	check(err)
+	exitOnError(err)
 	changes := p.Subscribe(nil)
-	stop := run(p.Run)
+	stop := startRun(p.Run)
 	w := d.runWorkers(s, p)
 	stopWorkers := w.stop_
 	w.stop_ = func() { stopWorkers(); changes.Close(); stop() }
@@ -67,20 +67,20 @@ func (d podkeelDriver) newNode(s syncer, r *fakeRuntime) podWorkers {
 // runWorkers returns running workers that read statuses from a cache.
 func (podkeelDriver) runWorkers(s syncer, cache runtime.StatusCache) *podkeelWorkers {
 	w, err := podworkers.New(podworkers.Config{Syncer: podkeelSyncer{s}, Cache: cache, Log: discardLog()})
-	check(err)
-	return &podkeelWorkers{w, run(w.Run)}
+	exitOnError(err)
+	return &podkeelWorkers{w, startRun(w.Run)}
 }
 
-func (w *podkeelWorkers) update(pod *v1.Pod, kind updateKind) {
+func (w *podkeelWorkers) sendUpdate(pod *v1.Pod, kind updateKind) {
 	kinds := [...]podworkers.SyncPodType{createPod: podworkers.SyncPodCreate, updatePod: podworkers.SyncPodUpdate, killPod: podworkers.SyncPodKill}
-	check(w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: kinds[kind], Pod: pod, StartTime: time.Now()}))
+	exitOnError(w.UpdatePod(podworkers.UpdatePodOptions{UpdateType: kinds[kind], Pod: pod, StartTime: time.Now()}))
 }
 
-func (w *podkeelWorkers) forget() int {
+func (w *podkeelWorkers) forgetFinished() int {
 	return len(w.SyncKnownPods(podworkers.KnownPods{Generation: w.Generation(), AllSources: true}))
 }
 
-func (w *podkeelWorkers) stop() { w.stop_() }
+func (w *podkeelWorkers) stopWorkers() { w.stop_() }
 
 // podkeelQueue is a workqueue.Queue.
 type podkeelQueue struct {

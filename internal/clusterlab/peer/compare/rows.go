@@ -23,12 +23,13 @@ type figure struct {
 type row struct {
 	name string
 	unit unit
-	// prepare makes the parts of one driver. measure is called in each round, and cleanup after the last one.
+	// prepare makes the parts of one driver. The caller calls measure in each round, and cleanup after the last round.
 	prepare func(d driver) (measure func() figure, cleanup func())
 }
 
-// rows are all quantities. The last ones leave goroutines behind on the kubelet's side, which has no way to stop them.
-func rows() []row {
+// allRows returns the rows in the order of the table. The last rows leave goroutines of the kubelet behind, because the
+// kubelet cannot stop them.
+func allRows() []row {
 	return []row{
 		{"UpdatePod of a pod that is being synced, 1,000 pods", nanoseconds, prepareBusy},
 		{"UpdatePod of an idle pod until SyncPod is called, 1,000 pods", nanoseconds, prepareDispatch},

@@ -21,21 +21,21 @@ func prepareRelist(changed int) func(d driver) (measure func() figure, cleanup f
 		}
 		r := newRuntime(uids...)
 		p := d.newPLEG(r)
-		checkEqual("pods with an event", p.relist(), few)
+		exitUnlessEqual("pods with an event", p.relistPods(), few)
 		measure = func() figure {
 			const relists = 50
 			var t timer
 			for i := range relists {
 				for j := range changed {
-					r.start(uids[(i*changed+j)%few])
+					r.startPod(uids[(i*changed+j)%few])
 				}
-				p.prepare()
+				p.prepareListing()
 				t.start()
-				found := p.relist()
+				found := p.relistPods()
 				t.stop()
-				checkEqual("pods with an event", found, changed)
+				exitUnlessEqual("pods with an event", found, changed)
 			}
-			return t.per(relists)
+			return t.figurePerOperation(relists)
 		}
 		return measure, func() {}
 	}
@@ -59,12 +59,12 @@ func prepareList(d driver) (measure func() figure, cleanup func()) {
 		for range lists {
 			all := copyPods(pods)
 			t.start()
-			changes := m.set(all)
+			changes := m.replacePods(all)
 			t.stop()
-			checkEqual("changes", fmt.Sprint(changes), fmt.Sprint([]change{{"ADD", few}}))
-			m.set(nil)
+			exitUnlessEqual("changes", fmt.Sprint(changes), fmt.Sprint([]change{{"ADD", few}}))
+			m.replacePods(nil)
 		}
-		return t.per(lists)
+		return t.figurePerOperation(lists)
 	}
 	return measure, func() {}
 }
@@ -74,12 +74,12 @@ func prepareAdds(d driver) (measure func() figure, cleanup func()) {
 	m, pods := d.newMerge(), makePods(few)
 	measure = func() figure {
 		all := copyPods(pods)
-		f := spent(few, func() {
+		f := measureProcessorTime(few, func() {
 			for _, pod := range all {
-				checkEqual("changes", len(m.add(pod)), 1)
+				exitUnlessEqual("changes", len(m.addPod(pod)), 1)
 			}
 		})
-		m.set(nil)
+		m.replacePods(nil)
 		return f
 	}
 	return measure, func() {}
@@ -88,27 +88,27 @@ func prepareAdds(d driver) (measure func() figure, cleanup func()) {
 // prepareFiles writes the manifests and waits until they are pods.
 func prepareFiles(d driver) (measure func() figure, cleanup func()) {
 	root, err := os.MkdirTemp("", "peer-")
-	check(err)
+	exitOnError(err)
 	dir := filepath.Join(root, "manifests")
-	check(os.Mkdir(dir, 0o755))
+	exitOnError(os.Mkdir(dir, 0o755))
 	for i := range many {
-		check(os.WriteFile(manifestPath(dir, i), manifestText(i, 0), 0o644))
+		exitOnError(os.WriteFile(manifestPath(dir, i), manifestText(i, 0), 0o644))
 	}
 	f := d.newFiles(dir)
-	checkEqual("changes", fmt.Sprint(f.next()), fmt.Sprint([]change{{"ADD", many}}))
+	exitUnlessEqual("changes", fmt.Sprint(f.awaitAddedPods()), fmt.Sprint([]change{{"ADD", many}}))
 	version := 0
 	measure = func() figure {
-		time.Sleep(relistPause) // So that the changes are single ones.
+		time.Sleep(relistPause) // So that the source delivers each change alone.
 		version++
 		i := version * 97 % many
 		draft := filepath.Join(root, "draft")
-		check(os.WriteFile(draft, manifestText(i, version), 0o644))
-		return elapsed(1, func() {
-			check(os.Rename(draft, manifestPath(dir, i)))
-			checkEqual("changes", fmt.Sprint(f.next()), fmt.Sprint([]change{{"REMOVE", 1}, {"ADD", 1}}))
+		exitOnError(os.WriteFile(draft, manifestText(i, version), 0o644))
+		return measureElapsedTime(1, func() {
+			exitOnError(os.Rename(draft, manifestPath(dir, i)))
+			exitUnlessEqual("changes", fmt.Sprint(f.awaitAddedPods()), fmt.Sprint([]change{{"REMOVE", 1}, {"ADD", 1}}))
 		})
 	}
-	return measure, func() { check(os.RemoveAll(root)) }
+	return measure, func() { exitOnError(os.RemoveAll(root)) }
 }
 
 // manifestPath returns the path of the manifest with a number.
@@ -130,17 +130,17 @@ func prepareStatus(changed bool) func(d driver) (measure func() figure, cleanup 
 				}
 			}
 			for _, pod := range pods {
-				s.set(pod, versions[0])
+				s.setStatus(pod, versions[0])
 			}
-			return spent((each-1)*few, func() {
+			return measureProcessorTime((each-1)*few, func() {
 				for _, status := range versions[1:] {
 					for _, pod := range pods {
-						s.set(pod, status)
+						s.setStatus(pod, status)
 					}
 				}
 			})
 		}
-		return measure, s.stop
+		return measure, s.stopSending
 	}
 }
 
@@ -153,12 +153,12 @@ func prepareSender(d driver) (measure func() figure, cleanup func()) {
 	measure = func() figure {
 		version++
 		status := runningStatus(fmt.Sprint(version))
-		return elapsed(1, func() {
+		return measureElapsedTime(1, func() {
 			for _, pod := range pods {
-				s.set(pod, status)
+				s.setStatus(pod, status)
 			}
 			receiveAll(server.patched, n)
 		})
 	}
-	return measure, func() { s.stop(); server.Close() }
+	return measure, func() { s.stopSending(); server.Close() }
 }

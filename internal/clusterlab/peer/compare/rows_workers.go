@@ -19,15 +19,15 @@ func prepareBusy(d driver) (measure func() figure, cleanup func()) {
 	pods, begun, release := makePods(few), make(chan struct{}, 2*few), make(chan struct{})
 	c := newCrew(pods, func(types.UID) { begun <- struct{}{}; <-release }, nil, d.newWorkers)
 	for _, pod := range pods {
-		c.update(pod, createPod)
+		c.sendUpdate(pod, createPod)
 	}
 	receiveAll(begun, few)
 	measure = func() figure {
 		const each = 100
-		return spent(each*few, func() {
+		return measureProcessorTime(each*few, func() {
 			for range each {
 				for _, pod := range pods {
-					c.update(pod, updatePod)
+					c.sendUpdate(pod, updatePod)
 				}
 			}
 		})
@@ -36,55 +36,55 @@ func prepareBusy(d driver) (measure func() figure, cleanup func()) {
 		close(release)
 		receiveAll(begun, few) // All updates of a busy pod are one more SyncPod.
 		receiveAll(c.synced, 2*few)
-		c.dismiss()
+		c.killPodsAndStop()
 	}
 }
 
 // prepareDispatch makes idle pods.
 func prepareDispatch(d driver) (measure func() figure, cleanup func()) {
 	c := newCrew(makePods(few), nil, nil, d.newWorkers)
-	c.create()
+	c.createPods()
 	measure = func() figure {
 		const each = 20
-		return spent(each*few, func() {
+		return measureProcessorTime(each*few, func() {
 			for range each {
 				for _, pod := range c.pods {
-					c.update(pod, updatePod)
+					c.sendUpdate(pod, updatePod)
 					<-c.synced
 				}
 			}
 		})
 	}
-	return measure, c.dismiss
+	return measure, c.killPodsAndStop
 }
 
 // prepareLife makes workers without pods.
 func prepareLife(d driver) (measure func() figure, cleanup func()) {
 	c := newCrew(makePods(few), nil, nil, d.newWorkers)
 	measure = func() figure {
-		return spent(few, func() {
+		return measureProcessorTime(few, func() {
 			for _, pod := range c.pods {
-				c.update(pod, createPod)
+				c.sendUpdate(pod, createPod)
 				<-c.synced
-				c.update(pod, killPod)
+				c.sendUpdate(pod, killPod)
 				<-c.terminated
 			}
-			c.forgetAll()
+			c.forgetPods()
 		})
 	}
-	return measure, c.stop
+	return measure, c.stopWorkers
 }
 
 // prepareMemory prepares nothing: each round makes and removes pods.
 func prepareMemory(d driver) (measure func() figure, cleanup func()) {
 	pods := makePods(many)
 	measure = func() figure {
-		before := memory()
+		before := readMemoryUse()
 		c := newCrew(pods, nil, nil, d.newWorkers)
-		c.create()
+		c.createPods()
 		awaitIdle()
-		after := memory()
-		c.dismiss()
+		after := readMemoryUse()
+		c.killPodsAndStop()
 		return figure{value: float64(after-before) / many, allocs: -1}
 	}
 	return measure, func() {}
@@ -96,9 +96,9 @@ func prepareGoroutines(d driver) (measure func() figure, cleanup func()) {
 	measure = func() figure {
 		before := awaitIdle()
 		c := newCrew(pods, nil, nil, d.newWorkers)
-		c.create()
+		c.createPods()
 		after := awaitIdle()
-		c.dismiss()
+		c.killPodsAndStop()
 		return figure{value: float64(after - before), allocs: -1}
 	}
 	return measure, func() {}
@@ -112,34 +112,34 @@ func prepareQueue(d driver) (measure func() figure, cleanup func()) {
 	}
 	measure = func() figure {
 		const calls = 500
-		return spent(calls, func() {
+		return measureProcessorTime(calls, func() {
 			for range calls {
-				checkEqual("due pods", len(q.takeDue()), 0)
+				exitUnlessEqual("due pods", len(q.takeDue()), 0)
 			}
 		})
 	}
 	return measure, func() {}
 }
 
-// prepareMass makes workers that read a PLEG. Each round starts and kills all pods of the node, and measures one of the
-// two.
+// prepareMass makes workers that read a PLEG. Each round starts all pods and then kills them. It measures the kills if
+// kill is true, and otherwise the starts.
 func prepareMass(kill bool) func(d driver) (measure func() figure, cleanup func()) {
 	return func(d driver) (measure func() figure, cleanup func()) {
 		r := newRuntime()
-		c := newCrew(makePods(few), r.start, r.stop, func(s syncer) podWorkers { return d.newNode(s, r) })
+		c := newCrew(makePods(few), r.startPod, r.stopPod, func(s syncer) podWorkers { return d.newNode(s, r) })
 		measure = func() figure {
-			started := elapsed(1, c.create)
+			started := measureElapsedTime(1, c.createPods)
 			time.Sleep(relistPause) // So that no pod waits for the observation of its start.
-			killed := elapsed(1, c.kill)
-			c.forgetAll()
-			r.remove()
+			killed := measureElapsedTime(1, c.killPods)
+			c.forgetPods()
+			r.removePods()
 			time.Sleep(relistPause)
 			if kill {
 				return killed
 			}
 			return started
 		}
-		return measure, c.stop
+		return measure, c.stopWorkers
 	}
 }
 

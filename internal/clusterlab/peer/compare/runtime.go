@@ -27,17 +27,17 @@ type fakePod struct {
 	running     bool
 }
 
-// newRuntime returns a runtime in which these pods run.
+// newRuntime returns a runtime with these pods. Their containers run.
 func newRuntime(uids ...types.UID) *fakeRuntime {
 	r := &fakeRuntime{pods: map[types.UID]fakePod{}}
 	for _, uid := range uids {
-		r.start(uid)
+		r.startPod(uid)
 	}
 	return r
 }
 
-// start creates a pod with a running container, or replaces the container of a pod.
-func (r *fakeRuntime) start(uid types.UID) {
+// startPod creates a pod with a running container, or replaces the container of a pod.
+func (r *fakeRuntime) startPod(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, found := r.pods[uid]
@@ -50,8 +50,8 @@ func (r *fakeRuntime) start(uid types.UID) {
 	r.pods[uid] = p
 }
 
-// stop makes the container and the sandbox of a pod exit.
-func (r *fakeRuntime) stop(uid types.UID) {
+// stopPod makes the container and the sandbox of a pod exit.
+func (r *fakeRuntime) stopPod(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pods[uid]
@@ -59,23 +59,23 @@ func (r *fakeRuntime) stop(uid types.UID) {
 	r.pods[uid] = p
 }
 
-// remove deletes all pods.
-func (r *fakeRuntime) remove() {
+// removePods deletes all pods.
+func (r *fakeRuntime) removePods() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.pods)
 }
 
-// get returns a pod, and false if it does not exist.
-func (r *fakeRuntime) get(uid types.UID) (fakePod, bool) {
+// getPod returns a pod, and false if it does not exist.
+func (r *fakeRuntime) getPod(uid types.UID) (fakePod, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, found := r.pods[uid]
 	return p, found
 }
 
-// list returns all pods in order of UID.
-func (r *fakeRuntime) list() []fakePod {
+// listPods returns all pods in order of UID.
+func (r *fakeRuntime) listPods() []fakePod {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make([]fakePod, 0, len(r.pods))
@@ -85,8 +85,8 @@ func (r *fakeRuntime) list() []fakePod {
 	return all
 }
 
-// listing builds the listing of a runtime in the types of an implementation before it is measured. It implements the
-// part of an adapter that both drivers share.
+// listing lists the pods of a runtime in the types of an implementation. It can build a listing before a measurement.
+// Both drivers embed it in their adapters.
 type listing[P any] struct {
 	mu       sync.Mutex
 	runtime  *fakeRuntime
@@ -94,27 +94,27 @@ type listing[P any] struct {
 	prepared []P
 }
 
-// prepare builds the next listing.
-func (l *listing[P]) prepare() {
+// prepareListing builds the next listing.
+func (l *listing[P]) prepareListing() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.prepared = l.read()
+	l.prepared = l.readPods()
 }
 
-// take returns the prepared listing once, and otherwise the present pods.
-func (l *listing[P]) take() []P {
+// takeListing returns the prepared listing and discards it. Without a prepared listing it returns the present pods.
+func (l *listing[P]) takeListing() []P {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if all := l.prepared; all != nil {
 		l.prepared = nil
 		return all
 	}
-	return l.read()
+	return l.readPods()
 }
 
-// read returns the present pods. They share no strings with another listing, like the reply of a runtime.
-func (l *listing[P]) read() []P {
-	pods := l.runtime.list()
+// readPods returns the present pods. They share no strings with another listing, like the reply of a runtime.
+func (l *listing[P]) readPods() []P {
+	pods := l.runtime.listPods()
 	all := make([]P, len(pods))
 	for i, p := range pods {
 		p.uid, p.sandboxID, p.containerID = types.UID(strings.Clone(string(p.uid))), strings.Clone(p.sandboxID), strings.Clone(p.containerID)

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 )
 
-// podServer is an API server that returns pods and takes patches of their statuses. Each request takes as long as the
-// server is away.
+// podServer is an API server that returns pods and applies patches to their statuses. It sleeps for the distance before
+// it handles a request.
 type podServer struct {
 	*httptest.Server
 	distance time.Duration
@@ -45,19 +45,19 @@ func newServer(pods []*v1.Pod, distance time.Duration) *podServer {
 func (s *podServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(s.distance)
 	body, err := io.ReadAll(r.Body)
-	check(err)
-	pod := s.answer(r.Method, path.Base(strings.TrimSuffix(r.URL.Path, "/status")), body)
+	exitOnError(err)
+	pod := s.getOrPatchPod(r.Method, path.Base(strings.TrimSuffix(r.URL.Path, "/status")), body)
 	text, err := json.Marshal(pod)
-	check(err)
+	exitOnError(err)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text) // A client that has gone needs no answer.
+	_, _ = w.Write(text) // The client may have closed the connection.
 	if r.Method == http.MethodPatch {
 		s.patched <- pod
 	}
 }
 
-// answer returns a pod, after its status was patched if the method is PATCH.
-func (s *podServer) answer(method, name string, patch []byte) *v1.Pod {
+// getOrPatchPod returns a pod. If the method is PATCH, it first applies the patch to the status of the pod.
+func (s *podServer) getOrPatchPod(method, name string, patch []byte) *v1.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[method]++
@@ -66,13 +66,13 @@ func (s *podServer) answer(method, name string, patch []byte) *v1.Pod {
 		return pod
 	}
 	before, err := json.Marshal(pod)
-	check(err)
+	exitOnError(err)
 	after, err := strategicpatch.StrategicMergePatch(before, patch, v1.Pod{})
-	check(err)
+	exitOnError(err)
 	next := &v1.Pod{}
-	check(json.Unmarshal(after, next))
+	exitOnError(json.Unmarshal(after, next))
 	version, err := strconv.Atoi(pod.ResourceVersion)
-	check(err)
+	exitOnError(err)
 	next.ResourceVersion = strconv.Itoa(version + 1)
 	next.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	s.pods[name] = next

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// result are the figures of one row.
+// result has the figures of one row.
 type result struct {
 	name             string
 	unit             unit
 	kubelet, podkeel figure
 }
 
-// measureRow measures a row with both drivers, in turns. The driver that begins changes in each round.
+// measureRow measures a row with both drivers, in turns. The kubelet begins the even rounds, and Podkeel the odd rounds.
 func measureRow(r row, rounds int) result {
 	drivers := []driver{kubeletDriver{}, podkeelDriver{}}
 	var measures, cleanups [2]func()
@@ -35,11 +35,11 @@ func measureRow(r row, rounds int) result {
 	for _, cleanup := range cleanups {
 		cleanup()
 	}
-	return result{r.name, r.unit, median(figures[0]), median(figures[1])}
+	return result{r.name, r.unit, medianFigure(figures[0]), medianFigure(figures[1])}
 }
 
-// median returns the median of the values, and of the allocations.
-func median(all []figure) figure {
+// medianFigure returns the median of the values and the median of the allocations.
+func medianFigure(all []figure) figure {
 	middle := func(field func(figure) float64) float64 {
 		values := make([]float64, len(all))
 		for i, f := range all {
@@ -56,44 +56,46 @@ func writeHead(w io.Writer) {
 	fmt.Fprintf(w, "| what | %s | %s | ratio |\n|---|---|---|---|\n", kubeletDriver{}.name(), podkeelDriver{}.name())
 }
 
-// write writes a line of the table.
-func (r result) write(w io.Writer) {
-	fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.name, r.unit.format(r.kubelet), r.unit.format(r.podkeel), ratio(r.kubelet.value, r.podkeel.value))
+// writeRow writes a line of the table.
+func (r result) writeRow(w io.Writer) {
+	fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.name, r.unit.formatFigure(r.kubelet), r.unit.formatFigure(r.podkeel), formatRatio(r.kubelet.value, r.podkeel.value))
 }
 
-// format returns a figure with three digits and its unit.
-func (u unit) format(f figure) string {
+// formatFigure returns a figure with its unit, and with its allocations if they were measured.
+func (u unit) formatFigure(f figure) string {
 	var text string
 	switch u {
 	case nanoseconds:
 		text = formatTime(f.value)
 	case bytes:
-		text = digits(f.value) + " B"
+		text = formatNumber(f.value) + " B"
 	default:
-		text = digits(f.value)
+		text = formatNumber(f.value)
 	}
 	if f.allocs >= 0 {
-		text += fmt.Sprintf(", %s allocations", digits(f.allocs))
+		text += fmt.Sprintf(", %s allocations", formatNumber(f.allocs))
 	}
 	return text
 }
 
-// formatTime returns a time in the unit in which it has one to three digits before the point.
+// formatTime returns a time in seconds, milliseconds, microseconds or nanoseconds. It uses the largest unit in which the
+// time is at least 1.
 func formatTime(ns float64) string {
 	switch d := time.Duration(ns); {
 	case d >= time.Second:
-		return digits(ns/1e9) + " s"
+		return formatNumber(ns/1e9) + " s"
 	case d >= time.Millisecond:
-		return digits(ns/1e6) + " ms"
+		return formatNumber(ns/1e6) + " ms"
 	case d >= time.Microsecond:
-		return digits(ns/1e3) + " µs"
+		return formatNumber(ns/1e3) + " µs"
 	default:
-		return digits(ns) + " ns"
+		return formatNumber(ns) + " ns"
 	}
 }
 
-// digits returns a number with two digits, or all digits before the point.
-func digits(v float64) string {
+// formatNumber returns a number without decimals from 10 on, with one decimal from 1 on, and with two decimals below 1. A
+// number from 1 on that is near an integer has no decimals. A number below 0.005 is "0".
+func formatNumber(v float64) string {
 	switch {
 	case v >= 1 && math.Abs(v-math.Round(v)) < 0.05:
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -108,14 +110,14 @@ func digits(v float64) string {
 	}
 }
 
-// ratio returns how many times the kubelet's figure is Podkeel's. It returns a dash if one of them is zero.
-func ratio(kubelet, podkeel float64) string {
+// formatRatio returns the ratio of the kubelet's figure to Podkeel's. It returns a dash if one of them is below 0.005.
+func formatRatio(kubelet, podkeel float64) string {
 	switch {
 	case kubelet < 0.005 || podkeel < 0.005:
 		return "–"
 	case kubelet >= podkeel:
-		return digits(kubelet/podkeel) + " : 1"
+		return formatNumber(kubelet/podkeel) + " : 1"
 	default:
-		return "1 : " + digits(podkeel/kubelet)
+		return "1 : " + formatNumber(podkeel/kubelet)
 	}
 }
