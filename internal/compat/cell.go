@@ -16,7 +16,7 @@ const (
 	Tested Verdict = "tested"
 	// Compiles: the code compiles. No test has run, or tests have failed.
 	Compiles Verdict = "compiles"
-	// No: the code does not compile, or a test has failed of something that needs no compiling.
+	// No: the code does not compile, or a column that compiles nothing has a failed test.
 	No Verdict = "no"
 	// NotRun: no command has run.
 	NotRun Verdict = "not run"
@@ -51,12 +51,12 @@ type StepResult struct {
 	Ran, Succeeded bool
 	// Passed are the tests that have passed.
 	Passed []string
-	// Fault is the line of the output that says why the command has failed.
+	// Fault is the line of the output with the reason of a failure.
 	Fault string
 }
 
-// decideCell returns the cell of a column. If a step fails that a column needs only for compiling, the later steps of the
-// column do not count.
+// decideCell returns the cell of a column. If a step fails that the column needs to compile, decideCell ignores the later
+// steps of the column.
 func decideCell(column string, steps []Step, results []StepResult) Cell {
 	cell := Cell{Verdict: NotRun}
 	for i, step := range steps {
@@ -83,8 +83,8 @@ func decideCell(column string, steps []Step, results []StepResult) Cell {
 	return cell
 }
 
-// testFault returns the first of the named tests that has not passed, with a reason. It returns "" if all have passed.
-// Without names the command has to succeed.
+// testFault names the first of these tests that has not passed, with the reason. It returns "" if all have passed. Without
+// names it returns the fault of the command, or "" if the command has succeeded.
 func testFault(names []string, result StepResult) string {
 	for _, name := range names {
 		if slices.Contains(result.Passed, name) {
@@ -102,10 +102,10 @@ func testFault(names []string, result StepResult) string {
 }
 
 // isWorse reports whether a cell proves less than the stored cell.
-func isWorse(stored, cell Cell) bool { return rank(cell.Verdict) < rank(stored.Verdict) }
+func isWorse(stored, cell Cell) bool { return verdictRank(cell.Verdict) < verdictRank(stored.Verdict) }
 
-// rank orders the verdicts by what they prove.
-func rank(v Verdict) int {
+// verdictRank returns a larger number for a verdict that proves more.
+func verdictRank(v Verdict) int {
 	switch v {
 	case Tested:
 		return 2
@@ -115,8 +115,8 @@ func rank(v Verdict) int {
 	return 0
 }
 
-// worseCells returns a sentence for each cell of a row that proves less than the stored one. A row without a stored
-// result must be tested or compile.
+// worseCells returns a sentence for each cell of a row that proves less than the stored cell. In a row without a stored
+// result, each cell must be Tested or Compiles.
 func worseCells(row selectedRow, stored, now RowResult) (sentences []string) {
 	for _, column := range row.table.Columns {
 		before, cell := stored.Cells[column], now.Cells[column]

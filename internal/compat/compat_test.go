@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPage: the page is what the program makes of the stored results, and each stored result has a row.
+// TestPage: the page equals the page that the program renders from the stored results. Each stored result has a row.
 func TestPage(t *testing.T) {
 	results, err := readResults("results.json")
 	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join("../..", pageFile))
 	require.NoError(t, err)
-	assert.Equal(t, renderPage(pageHead, tables(), results), string(page), "run: go run ./internal/compat -page")
+	assert.Equal(t, renderPage(pageHead, pageTables(), results), string(page), "run: go run ./internal/compat -page")
 	for table, rows := range results {
 		for row := range rows {
-			_, err := selectRows(tables(), []string{table + "/" + row})
+			_, err := selectRows(pageTables(), []string{table + "/" + row})
 			assert.NoError(t, err)
 		}
 	}

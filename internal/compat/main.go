@@ -1,7 +1,7 @@
 //go:build linux
 
-// Compat finds out what works with what: versions of the k8s.io modules, releases of the API server, families of
-// containerd, systems and processors. It runs the commands of rows.go, stores the results in results.json, and writes
+// Compat tests Podkeel with versions of the k8s.io modules, releases of the API server, families of containerd, operating
+// systems and processors. It runs the commands of rows.go, stores the results in results.json, and writes
 // ../COMPATIBILITY.md from them. A row that does not run keeps its result.
 //
 //	go run ./internal/compat                        runs all rows, which takes an hour
@@ -36,7 +36,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	selected, err := selectRows(tables(), flag.Args())
+	selected, err := selectRows(pageTables(), flag.Args())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,8 +48,8 @@ func main() {
 	}
 }
 
-// runAndStore runs rows and, if write is true, stores each result when the row has run. The error names the cells that
-// are worse than the stored ones.
+// runAndStore runs rows. If write is true, it writes the results and the page after each row. The error names the cells
+// that are worse than the stored cells.
 func runAndStore(ctx context.Context, rows []selectedRow, write bool) error {
 	root := repositoryRoot()
 	stored, err := readResults(filepath.Join(root, "internal/compat/results.json"))
@@ -68,15 +68,15 @@ func runAndStore(ctx context.Context, rows []selectedRow, write bool) error {
 		if !row.row.Informational {
 			worse = append(worse, worseCells(row, stored[row.table.Name][row.row.Name], result)...)
 		}
-		stored.store(row, result)
+		stored.storeRow(row, result)
 		if write {
-			if err := stored.write(root); err != nil {
+			if err := stored.writeFiles(root); err != nil {
 				return err
 			}
 		}
 	}
 	if write && rows == nil {
-		return stored.write(root)
+		return stored.writeFiles(root)
 	}
 	if len(worse) > 0 {
 		return errors.New("worse than " + pageFile + ":\n" + strings.Join(worse, "\n"))
@@ -90,7 +90,7 @@ func repositoryRoot() string {
 	if filepath.IsAbs(file) {
 		return filepath.Join(filepath.Dir(file), "../..")
 	}
-	dir, err := os.Getwd() // The program was built with -trimpath. It runs in the root then.
+	dir, err := os.Getwd() // A program that was built with -trimpath must run in the root.
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// pageFile is the page that is written.
+// pageFile is the path of the page, from the root of the repository.
 const pageFile = "internal/COMPATIBILITY.md"
 
 // Table is a table of the page.
@@ -76,8 +76,8 @@ type selectedRow struct {
 // String returns the argument that selects the row.
 func (s selectedRow) String() string { return s.table.Name + "/" + s.row.Name }
 
-// selectRows returns the rows that the arguments name, in the order of the tables; without arguments all rows. An
-// argument is a table or a table and a row, as in "platforms/linux/386".
+// selectRows returns the rows that the arguments name, in the order of the tables. Without arguments it returns all rows.
+// An argument names a table, or a table and a row, as in "platforms/linux/386".
 func selectRows(tables []Table, arguments []string) (selected []selectedRow, err error) {
 	unused := slices.Clone(arguments)
 	for _, table := range tables {
@@ -96,7 +96,7 @@ func selectRows(tables []Table, arguments []string) (selected []selectedRow, err
 	return selected, nil
 }
 
-// readResults reads a file of results. A file that does not exist has none.
+// readResults reads a file of results. It returns no results if the file does not exist.
 func readResults(file string) (Results, error) {
 	results := Results{}
 	text, err := os.ReadFile(file)
@@ -108,23 +108,23 @@ func readResults(file string) (Results, error) {
 	return results, json.Unmarshal(text, &results)
 }
 
-// store stores the result of a row.
-func (r Results) store(row selectedRow, result RowResult) {
+// storeRow stores the result of a row.
+func (r Results) storeRow(row selectedRow, result RowResult) {
 	if r[row.table.Name] == nil {
 		r[row.table.Name] = map[string]RowResult{}
 	}
 	r[row.table.Name][row.row.Name] = result
 }
 
-// write writes the results and the page.
-func (r Results) write(root string) error {
+// writeFiles writes the results and the page.
+func (r Results) writeFiles(root string) error {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return err
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(root, "internal/compat/results.json"), append(text, '\n'), 0o644),
-		os.WriteFile(filepath.Join(root, pageFile), []byte(renderPage(pageHead, tables(), r)), 0o644),
+		os.WriteFile(filepath.Join(root, pageFile), []byte(renderPage(pageHead, pageTables(), r)), 0o644),
 	)
 }
 
@@ -167,7 +167,8 @@ func renderTable(b *strings.Builder, table Table, results map[string]RowResult) 
 	b.WriteString("\nThe commands:\n\n```\n" + rowCommands(table) + "```\n")
 }
 
-// columnTests returns a line for each column that has named tests. A name has {row} for the name of the row.
+// columnTests returns a line for each column that has named tests. The names contain {row}, which stands for the name of
+// the row.
 func columnTests(table Table) (lines []string) {
 	for _, column := range table.Columns {
 		var names []string
@@ -187,7 +188,8 @@ func columnTests(table Table) (lines []string) {
 	return lines
 }
 
-// rowCommands returns the commands of the rows, each below the names of the rows that run them.
+// rowCommands returns the commands of the rows. Rows with the same commands share one entry, below a line with their
+// names.
 func rowCommands(table Table) string {
 	var texts []string
 	rows := map[string][]string{}

@@ -30,8 +30,8 @@ const pageHead = `# What works with what
 - The core compiles no client-go, gRPC or Prometheus, although go.mod names them.
 `
 
-// tables are the tables of the page.
-func tables() []Table {
+// pageTables returns the tables of the page.
+func pageTables() []Table {
 	return []Table{moduleTable(), serverTable(), containerdTable(), platformTable()}
 }
 

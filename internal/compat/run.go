@@ -19,8 +19,8 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// runRow runs the commands of a row. It stops at the first one that compiles and fails. The error means that nothing was
-// found out.
+// runRow runs the commands of a row and decides its cells. It stops at the first command without tests that fails. It
+// returns an error if it cannot copy the repository or read the versions, or if ctx ends.
 func runRow(ctx context.Context, root string, s selectedRow) (result RowResult, err error) {
 	dir := root
 	if s.row.InCopy {
@@ -45,14 +45,14 @@ func runRow(ctx context.Context, root string, s selectedRow) (result RowResult, 
 			result.Versions = regexp.MustCompile(s.row.Printed).FindString(out)
 		}
 		if len(step.Tests) == 0 && !results[i].Succeeded {
-			for j := i + 1; j < len(results); j++ { // Nothing that follows can run.
+			for j := i + 1; j < len(results); j++ { // The later commands need this one.
 				results[j] = StepResult{Ran: true, Fault: results[i].Fault}
 			}
 			break
 		}
 	}
 	if s.row.Versions != "" {
-		out, err := bash(ctx, dir, s.row.Versions, io.Discard)
+		out, err := runBash(ctx, dir, s.row.Versions, io.Discard)
 		if err != nil {
 			return result, fmt.Errorf("%s: %w: %s", s.row.Versions, err, out)
 		}
@@ -76,24 +76,24 @@ func removeCopy(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = parent.Close() }() // It is only read.
+	defer func() { _ = parent.Close() }() // Closing a directory that was only read does not fail.
 	return osfile.RemoveAll(ctx, parent, filepath.Base(dir))
 }
 
-// runStep runs a command, and prints it, its output and its time. It returns the result and the output.
+// runStep runs a command. It prints the command, its output and its duration, and returns the result and the output.
 func runStep(ctx context.Context, dir string, step Step) (StepResult, string) {
 	fmt.Printf("$ %s\n", step.Command)
 	from := time.Now()
-	out, err := bash(ctx, dir, step.Command, os.Stdout)
+	out, err := runBash(ctx, dir, step.Command, os.Stdout)
 	result := readOutput(string(out), err == nil)
 	result.Fault = strings.ReplaceAll(result.Fault, filepath.Clean(dir), ".")
 	fmt.Printf("%s took %ds\n", step.Command, int(time.Since(from).Seconds()))
 	return result, string(out)
 }
 
-// bash runs a command with bash, and returns its output, which it also writes to w. The processes of the command are in
-// one process group, and are killed when ctx ends.
-func bash(ctx context.Context, dir, command string, w io.Writer) ([]byte, error) {
+// runBash runs a command with bash. It returns the output, and also writes it to w. The command has a process group of its
+// own, which is terminated when ctx ends.
+func runBash(ctx context.Context, dir, command string, w io.Writer) ([]byte, error) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "bash", "-c", "set -eo pipefail; core='"+core+"'; "+command)
 	cmd.Dir = dir
@@ -103,7 +103,7 @@ func bash(ctx context.Context, dir, command string, w io.Writer) ([]byte, error)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // A process that stays behind holds the output.
+	if errors.Is(err, exec.ErrWaitDelay) { // A process of the command still has the output open.
 		err = nil
 	}
 	return out.Bytes(), err
@@ -114,8 +114,8 @@ var (
 	failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 )
 
-// readOutput returns the result of a command. The fault of a failed command is its first failed test, or else the first
-// error of a compiler, or else the last line.
+// readOutput returns the result of a command. The fault of a failed command is its first failed test. Without a failed test
+// it is the first error of a compiler, and without such an error the last line.
 func readOutput(text string, succeeded bool) StepResult {
 	r := StepResult{Ran: true, Succeeded: succeeded}
 	for _, match := range passed.FindAllStringSubmatch(text, -1) {
