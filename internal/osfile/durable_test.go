@@ -34,8 +34,8 @@ type nameChange struct {
 // inode is a file. synced is certainly on the disk.
 type inode struct{ text, synced string }
 
-// step counts one operation. It returns errPowerCut from the cut on.
-func (d *disk) step() error {
+// countOperation counts one operation. It returns errPowerCut if the operation comes after the cut.
+func (d *disk) countOperation() error {
 	d.done++
 	if d.done > d.cut {
 		return errPowerCut
@@ -43,7 +43,7 @@ func (d *disk) step() error {
 	return nil
 }
 
-func (d *disk) set(name string, to *inode) {
+func (d *disk) setEntry(name string, to *inode) {
 	d.names[name] = to
 	if to == nil {
 		delete(d.names, name)
@@ -52,49 +52,49 @@ func (d *disk) set(name string, to *inode) {
 }
 
 func (d *disk) Create(name string) (file, error) {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return nil, err
 	}
 	if d.names[name] != nil {
 		return nil, fs.ErrExist
 	}
-	d.set(name, &inode{})
+	d.setEntry(name, &inode{})
 	return &handle{d, d.names[name]}, nil
 }
 
 func (d *disk) Rename(from, to string) error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
-	d.set(to, d.names[from])
-	d.set(from, nil)
+	d.setEntry(to, d.names[from])
+	d.setEntry(from, nil)
 	return nil
 }
 
 func (d *disk) Link(from, to string) error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
 	if d.names[to] != nil {
 		return fs.ErrExist
 	}
-	d.set(to, d.names[from])
+	d.setEntry(to, d.names[from])
 	return nil
 }
 
 func (d *disk) Remove(name string) error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
 	if d.names[name] == nil {
 		return fs.ErrNotExist
 	}
-	d.set(name, nil)
+	d.setEntry(name, nil)
 	return nil
 }
 
 func (d *disk) Sync() error {
-	if err := d.step(); err != nil {
+	if err := d.countOperation(); err != nil {
 		return err
 	}
 	d.saved, d.changes = maps.Clone(d.names), nil
@@ -108,7 +108,7 @@ type handle struct {
 }
 
 func (h *handle) Write(text []byte) (int, error) {
-	if err := h.step(); err != nil {
+	if err := h.countOperation(); err != nil {
 		return 0, err
 	}
 	h.inode.text += string(text)
@@ -116,14 +116,14 @@ func (h *handle) Write(text []byte) (int, error) {
 }
 
 func (h *handle) Sync() error {
-	if err := h.step(); err != nil {
+	if err := h.countOperation(); err != nil {
 		return err
 	}
 	h.inode.synced = h.inode.text
 	return nil
 }
 
-func (h *handle) Close() error { return h.step() }
+func (h *handle) Close() error { return h.countOperation() }
 
 // afterPowerCut returns what the file of a name may contain when the machine is on again; "-" is no file. Every subset of
 // the changes of names may be on the disk, and every prefix of the text that a program wrote after the last sync of a file.

@@ -29,7 +29,7 @@ func TestOpenInRoot(t *testing.T) {
 		require.NoError(t, os.Symlink(target, filepath.Join(root, name)))
 	}
 	require.NoError(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o666))
-	dir := open(t, root)
+	dir := openRoot(t, root)
 	for _, name := range []string{"file", "./sub/../file", "relative", "sub/up", "absolute", "beyond", "dir/up"} {
 		f, err := osfile.OpenInRoot(dir, name)
 		require.NoError(t, err, name)
@@ -52,6 +52,6 @@ func TestOpenInRoot(t *testing.T) {
 }
 
 func TestOpenInRoot_KernelFile(t *testing.T) {
-	_, err := osfile.OpenInRoot(open(t, "/proc"), "version")
+	_, err := osfile.OpenInRoot(openRoot(t, "/proc"), "version")
 	require.EqualError(t, err, "not a regular file: a file of the kernel")
 }

@@ -56,20 +56,21 @@ func newGround(t *testing.T, seed uint64) *ground {
 		g.unmountAll()
 		assert.NoError(t, g.dir.Close())
 	})
-	if err := g.mount(g.host, filepath.Join(g.at, "tree")); err != nil {
+	if err := g.bindMount(g.host, filepath.Join(g.at, "tree")); err != nil {
 		t.Skip("nothing can be mounted here: ", err)
 	}
 	g.unmountAll()
 	return g
 }
 
-func (g *ground) mount(from, to string) error { return unix.Mount(from, to, "", unix.MS_BIND, "") }
+func (g *ground) bindMount(from, to string) error { return unix.Mount(from, to, "", unix.MS_BIND, "") }
 
-// unmountAll: twice, as mounts may lie upon each other.
+// unmountAll unmounts everything in the tree. It repeats this while an unmount succeeds, because one mount can cover
+// another.
 func (g *ground) unmountAll() {
 	for range 20 {
 		again := false
-		for _, at := range g.places() {
+		for _, at := range g.listPaths() {
 			again = unix.Unmount(at, unix.MNT_DETACH) == nil || again
 		}
 		if !again {
@@ -79,8 +80,8 @@ func (g *ground) unmountAll() {
 	g.t.Error("mounts without end")
 }
 
-// places are all files and directories of the tree, and of the file systems mounted in it.
-func (g *ground) places() (all []string) {
+// listPaths returns all files and directories of the tree and of the file systems mounted in it.
+func (g *ground) listPaths() (all []string) {
 	_ = filepath.WalkDir(filepath.Join(g.at, "tree"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
 			all = append(all, path)
@@ -90,8 +91,8 @@ func (g *ground) places() (all []string) {
 	return all
 }
 
-// grow makes a random tree.
-func (g *ground) grow() {
+// buildTree makes a random tree.
+func (g *ground) buildTree() {
 	dirs := []string{filepath.Join(g.at, "tree")}
 	for i := range 30 {
 		at := filepath.Join(dirs[g.rng.IntN(len(dirs))], fmt.Sprint("n", i))
@@ -104,26 +105,25 @@ func (g *ground) grow() {
 	}
 }
 
-// meddle mounts the host's directory, or a file of it, somewhere in the tree, or
-// takes a mount away.
-func (g *ground) meddle() {
-	places := g.places()
+// changeMounts mounts the host's directory, or a file of it, at a random place of the tree, or unmounts a random place.
+func (g *ground) changeMounts() {
+	places := g.listPaths()
 	if len(places) == 0 {
 		return
 	}
 	at := places[g.rng.IntN(len(places))]
 	switch g.rng.IntN(8) {
 	case 0, 1:
-		_ = g.mount(g.host, at) // Onto a file: it fails, and that is all right.
+		_ = g.bindMount(g.host, at) // It fails if the place is a file.
 	case 2:
-		_ = g.mount(filepath.Join(g.host, "0"), at)
+		_ = g.bindMount(filepath.Join(g.host, "0"), at)
 	case 3:
 		_ = unix.Unmount(at, unix.MNT_DETACH)
 	}
 }
 
-// intact checks that the host has all its files.
-func (g *ground) intact() {
+// requireHostFiles checks that the host has all its files.
+func (g *ground) requireHostFiles() {
 	for _, below := range []string{"", "sub"} {
 		for i := range 5 {
 			text, err := os.ReadFile(filepath.Join(g.host, below, fmt.Sprint(i)))
@@ -142,18 +142,18 @@ func TestRemoveAll_HostFilesBelowMounts(t *testing.T) {
 				seed := rand.Uint64()
 				t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 					g := newGround(t, seed)
-					g.grow()
-					g.meddle()
-					r := removal{ctx: t.Context(), mounts: teller, beforeSyscall: g.meddle}
+					g.buildTree()
+					g.changeMounts()
+					r := removal{ctx: t.Context(), mounts: teller, beforeSyscall: g.changeMounts}
 					if err := r.removeEntry(g.dir, "tree"); err != nil {
 						require.ErrorIs(t, err, ErrMount)
 					}
-					g.intact()
+					g.requireHostFiles()
 					g.unmountAll()
 					r.beforeSyscall = nil
 					require.NoError(t, r.removeEntry(g.dir, "tree"))
 					assert.NoDirExists(t, filepath.Join(g.at, "tree"))
-					g.intact()
+					g.requireHostFiles()
 				})
 			}
 		})
@@ -166,12 +166,12 @@ func TestRemoveAll_StopsAtMount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGround(t, 1)
 			require.NoError(t, os.MkdirAll(filepath.Join(g.at, "tree", "a", "b"), 0o755))
-			require.NoError(t, g.mount(g.host, filepath.Join(g.at, "tree", "a", "b")))
+			require.NoError(t, g.bindMount(g.host, filepath.Join(g.at, "tree", "a", "b")))
 			for range 2 {
 				r := removal{ctx: t.Context(), mounts: teller}
 				assert.EqualError(t, r.removeEntry(g.dir, "tree"), "remove tree/a/b: something is mounted there, which is not removed")
 			}
-			g.intact()
+			g.requireHostFiles()
 		})
 	}
 }
@@ -182,12 +182,12 @@ func TestRemoveAll_MountOnFileAndOnTop(t *testing.T) {
 	g := newGround(t, 1)
 	file := filepath.Join(g.at, "tree", "f")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, g.mount(filepath.Join(g.host, "0"), file))
+	require.NoError(t, g.bindMount(filepath.Join(g.host, "0"), file))
 	assert.EqualError(t, RemoveAll(t.Context(), g.dir, "tree"), "remove tree/f: something is mounted there, which is not removed")
 	require.NoError(t, unix.Unmount(file, 0))
-	require.NoError(t, g.mount(g.host, filepath.Join(g.at, "tree")))
+	require.NoError(t, g.bindMount(g.host, filepath.Join(g.at, "tree")))
 	assert.ErrorIs(t, RemoveAll(t.Context(), g.dir, "tree"), ErrMount)
-	g.intact()
+	g.requireHostFiles()
 }
 
 // If the system does not report mounts, no directory is opened.
@@ -222,8 +222,8 @@ func TestMountID(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// deep makes a chain of directories that is too long for a path.
-func deep(t *testing.T, at string, levels int) {
+// createDeepTree makes a chain of directories that is too long for a path.
+func createDeepTree(t *testing.T, at string, levels int) {
 	require.NoError(t, os.MkdirAll(at, 0o755))
 	fd, err := openat(unix.AT_FDCWD, at, unix.O_RDONLY|unix.O_DIRECTORY)
 	require.NoError(t, err)
@@ -245,7 +245,7 @@ func TestRemoveAll_DeepTreeInterrupted(t *testing.T) {
 	dir, err := os.OpenRoot(at)
 	require.NoError(t, err)
 	defer dir.Close()
-	deep(t, filepath.Join(at, "tree"), 1500)
+	createDeepTree(t, filepath.Join(at, "tree"), 1500)
 	for steps := 200; ; steps *= 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		left := steps
@@ -270,7 +270,7 @@ func TestRemoveAll_DeepTreeFewFiles(t *testing.T) {
 	dir, err := os.OpenRoot(at)
 	require.NoError(t, err)
 	defer dir.Close()
-	deep(t, filepath.Join(at, "tree"), 300)
+	createDeepTree(t, filepath.Join(at, "tree"), 300)
 	opened := 0
 	few := newMountChecker()
 	few.openat2 = func(parent int, name string) (int, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-func open(t *testing.T, path string) *os.Root {
+func openRoot(t *testing.T, path string) *os.Root {
 	dir, err := os.OpenRoot(path)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, dir.Close()) })
@@ -23,7 +23,7 @@ func open(t *testing.T, path string) *os.Root {
 // A missing file is created if the caller requests that, and is an error otherwise.
 func TestOpen_Missing(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
+	dir := openRoot(t, at)
 	_, err := osfile.OpenDir(filepath.Join(at, "x"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = osfile.OpenSubdir(dir, "x")
@@ -56,7 +56,7 @@ func TestOpen_Regular(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(at, "x"), []byte("text"), 0o600))
 	require.NoError(t, os.Symlink("x", filepath.Join(at, "link")))
 	require.NoError(t, os.Symlink("/", filepath.Join(at, "out")))
-	dir := open(t, at)
+	dir := openRoot(t, at)
 	for name, opened := range map[string]func(string) (*os.File, error){
 		"path":   func(name string) (*os.File, error) { return osfile.OpenPath(filepath.Join(at, name)) },
 		"within": func(name string) (*os.File, error) { return osfile.OpenWithin(dir, name) },
@@ -96,7 +96,7 @@ func TestOpenDirWithin(t *testing.T) {
 	at := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(at, "a", "b"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(at, "a", "f"), nil, 0o600))
-	dir := open(t, at)
+	dir := openRoot(t, at)
 	for _, path := range []string{".", "a", "a/b"} {
 		sub, err := osfile.OpenDirWithin(dir, path)
 		require.NoError(t, err)

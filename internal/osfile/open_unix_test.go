@@ -21,7 +21,7 @@ import (
 func TestOpen_OtherKinds(t *testing.T) {
 	for kind, make := range map[string]func(name string) error{
 		"a FIFO":   func(name string) error { return syscall.Mkfifo(name, 0o666) },
-		"a socket": socket,
+		"a socket": createSocket,
 		"a character device": func(name string) error {
 			return syscall.Mknod(name, syscall.S_IFCHR|0o666, 1<<8|5)
 		},
@@ -36,7 +36,7 @@ func TestOpen_OtherKinds(t *testing.T) {
 			}
 			at, err := os.Getwd()
 			require.NoError(t, err)
-			dir := open(t, at)
+			dir := openRoot(t, at)
 			if kind != "a directory" {
 				_, err = osfile.OpenSubdir(dir, "x")
 				require.EqualError(t, err, "open x: not a directory: "+kind)
@@ -82,21 +82,21 @@ func TestOpen_KernelFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("no proc")
 	}
-	proc := open(t, "/proc")
+	proc := openRoot(t, "/proc")
 	for _, err := range []error{
-		second(osfile.OpenPath("/proc/version")),
-		second(osfile.OpenPathNoFollow("/proc/version")),
-		second(osfile.OpenWithin(proc, "version")),
-		second(osfile.OpenFile(proc, "version", os.O_RDONLY, 0)),
+		secondError(osfile.OpenPath("/proc/version")),
+		secondError(osfile.OpenPathNoFollow("/proc/version")),
+		secondError(osfile.OpenWithin(proc, "version")),
+		secondError(osfile.OpenFile(proc, "version", os.O_RDONLY, 0)),
 	} {
 		require.ErrorIs(t, err, osfile.ErrNotRegular)
 		require.EqualError(t, err, "not a regular file: a file of the kernel")
 	}
 }
 
-func second(_ *os.File, err error) error { return err }
+func secondError(_ *os.File, err error) error { return err }
 
-func socket(name string) error {
+func createSocket(name string) error {
 	l, err := net.Listen("unix", name)
 	if err == nil {
 		l.(*net.UnixListener).SetUnlinkOnClose(false)

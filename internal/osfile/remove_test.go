@@ -15,14 +15,14 @@ import (
 	"github.com/podkeel/podkeel/internal/osfile"
 )
 
-// tree makes directories and files below a directory.
-func tree(t *testing.T, at string, wide, deep int) {
+// createTree makes directories and files below a directory.
+func createTree(t *testing.T, at string, wide, deep int) {
 	require.NoError(t, os.MkdirAll(at, 0o755))
 	for i := range wide {
 		require.NoError(t, os.WriteFile(filepath.Join(at, fmt.Sprint("f", i)), nil, 0o600))
 		require.NoError(t, os.Symlink("/nowhere", filepath.Join(at, fmt.Sprint("l", i))))
 		if deep > 0 {
-			tree(t, filepath.Join(at, fmt.Sprint("d", i)), wide, deep-1)
+			createTree(t, filepath.Join(at, fmt.Sprint("d", i)), wide, deep-1)
 		}
 	}
 }
@@ -30,9 +30,9 @@ func tree(t *testing.T, at string, wide, deep int) {
 // Files, links and directories are removed. The target of a link, and files beside the tree, stay.
 func TestRemoveAll(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
-	tree(t, filepath.Join(at, "beside"), 1, 1)
-	tree(t, filepath.Join(at, "a"), 3, 3)
+	dir := openRoot(t, at)
+	createTree(t, filepath.Join(at, "beside"), 1, 1)
+	createTree(t, filepath.Join(at, "a"), 3, 3)
 	require.NoError(t, os.Symlink("beside", filepath.Join(at, "link")))
 	for _, name := range []string{"a", "link", "missing", "a"} {
 		require.NoError(t, osfile.RemoveAll(t.Context(), dir, name))
@@ -49,8 +49,8 @@ func TestRemoveAll(t *testing.T) {
 // A canceled removal can be continued.
 func TestRemoveAll_Context(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
-	tree(t, filepath.Join(at, "a"), 2, 2)
+	dir := openRoot(t, at)
+	createTree(t, filepath.Join(at, "a"), 2, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.ErrorIs(t, osfile.RemoveAll(ctx, dir, "a"), context.Canceled)
@@ -62,8 +62,8 @@ func TestRemoveAll_Context(t *testing.T) {
 // Several goroutines remove the same tree at once.
 func TestRemoveAll_Concurrent(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
-	tree(t, filepath.Join(at, "a"), 4, 3)
+	dir := openRoot(t, at)
+	createTree(t, filepath.Join(at, "a"), 4, 3)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() { assert.NoError(t, osfile.RemoveAll(t.Context(), dir, "a")) })
@@ -76,14 +76,14 @@ func TestRemoveAll_Concurrent(t *testing.T) {
 // at the end.
 func TestDiscard(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
+	dir := openRoot(t, at)
 	require.ErrorIs(t, osfile.Discard(dir, "a", "a"), fs.ErrNotExist)
 	for range 3 {
-		tree(t, filepath.Join(at, "a"), 1, 1)
+		createTree(t, filepath.Join(at, "a"), 1, 1)
 		require.NoError(t, osfile.Discard(dir, "a", "a"))
 		assert.NoDirExists(t, filepath.Join(at, "a"))
 	}
-	tree(t, filepath.Join(at, "b"), 1, 0)
+	createTree(t, filepath.Join(at, "b"), 1, 0)
 	require.NoError(t, osfile.Discard(dir, "b", "other"))
 	all, err := osfile.ListTrash(dir)
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestDiscard(t *testing.T) {
 // Concurrent calls discard entries and remove the empty trash.
 func TestDiscard_Concurrent(t *testing.T) {
 	at := t.TempDir()
-	dir := open(t, at)
+	dir := openRoot(t, at)
 	var group sync.WaitGroup
 	for i := range 4 {
 		name := fmt.Sprint("n", i)

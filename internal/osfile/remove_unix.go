@@ -68,7 +68,7 @@ func (r *removal) removeTree(parent *os.File, name string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	err := r.unlink(parent, name, 0)
+	err := r.unlinkEntry(parent, name, 0)
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
 		return nil
@@ -109,7 +109,7 @@ func (r *removal) removeDirectory(parent *os.File, name string, depth int, unlin
 		if r.moved > moved {
 			pass = 0
 		}
-		err = r.unlink(parent, name, unix.AT_REMOVEDIR)
+		err = r.unlinkEntry(parent, name, unix.AT_REMOVEDIR)
 		switch {
 		case err == nil || errors.Is(err, unix.ENOENT):
 			return nil
@@ -179,9 +179,9 @@ func (r *removal) moveToTop(parent *os.File, name string) error {
 	return &fs.PathError{Op: "remove", Path: name, Err: err}
 }
 
-// unlink removes one file, or, with the flag AT_REMOVEDIR, one empty directory. The error is ErrMount if
+// unlinkEntry removes one file, or, with the flag AT_REMOVEDIR, one empty directory. The error is ErrMount if
 // something is mounted on it.
-func (r *removal) unlink(parent *os.File, name string, flags int) error {
+func (r *removal) unlinkEntry(parent *os.File, name string, flags int) error {
 	r.callTestHook()
 	err := retryOnEINTR(func() error { return unix.Unlinkat(int(parent.Fd()), name, flags) })
 	if err == nil {

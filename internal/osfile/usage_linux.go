@@ -41,7 +41,7 @@ var (
 // ended. If there are more than maxLinkedFiles files with several hard links, only a share of each further one counts.
 func (w *UsageWalk) Measure(ctx context.Context, root string) (Usage, error) {
 	t := treeUsage{walk: w}
-	err := t.measure(ctx, root)
+	err := t.measureTree(ctx, root)
 	if err == nil {
 		err = t.fault
 	}
@@ -66,8 +66,8 @@ type openDirectory struct {
 	offset int64 // where to go on after its current subdirectory
 }
 
-// measure counts the tree. It closes all directories before it returns.
-func (t *treeUsage) measure(ctx context.Context, root string) error {
+// measureTree counts the tree. It closes all directories before it returns.
+func (t *treeUsage) measureTree(ctx context.Context, root string) error {
 	current, err := t.openRoot(root)
 	if err != nil || current.fd < 0 {
 		return err
@@ -114,7 +114,7 @@ func (t *treeUsage) openRoot(root string) (openDirectory, error) {
 		return openDirectory{fd: -1}, nil
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
 		if err = unix.Lstat(root, &stat); err == nil {
-			t.count(&stat)
+			t.countFile(&stat)
 		}
 		return openDirectory{fd: -1}, err
 	case err != nil:
@@ -124,7 +124,7 @@ func (t *treeUsage) openRoot(root string) (openDirectory, error) {
 		closeDirectory(fd)
 		return openDirectory{fd: -1}, err
 	}
-	t.count(&stat)
+	t.countFile(&stat)
 	return openDirectory{fd: fd, id: idOf(&stat)}, nil
 }
 
@@ -152,7 +152,7 @@ func (t *treeUsage) countEntries(parent *openDirectory, entries []byte, device u
 		if uint64(stat.Dev) != device {
 			continue
 		}
-		t.count(&stat)
+		t.countFile(&stat)
 		if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 			continue
 		}
@@ -218,9 +218,9 @@ func (t *treeUsage) popParent(child openDirectory) (openDirectory, error) {
 	return parent, nil
 }
 
-// count adds a file. It ignores a file with several hard links that was counted before. If the walk remembers too many
-// such files, it adds a share of the bytes, which all links together never make more than the file.
-func (t *treeUsage) count(stat *unix.Stat_t) {
+// countFile adds a file. It ignores a file with several hard links that was counted before. If the walk remembers too many
+// such files, it adds a share of the bytes. The shares of all links together are at most the bytes of the file.
+func (t *treeUsage) countFile(stat *unix.Stat_t) {
 	bytes := uint64(max(stat.Blocks, 0)) * 512
 	if links := uint64(stat.Nlink); links > 1 && stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		id := idOf(stat)
