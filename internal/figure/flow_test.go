@@ -22,7 +22,14 @@ func methodName(method any) string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-// TestFigure_Flow draws the parts through which a pod passes, and the methods by which it does.
+// typeAndMethodName returns the name of a method after the name of its type, for methods of the same name.
+func typeAndMethodName(method any) string {
+	name := goruntime.FuncForPC(reflect.ValueOf(method).Pointer()).Name()
+	_, name, _ = strings.Cut(name[strings.LastIndex(name, "/")+1:], ".")
+	return strings.NewReplacer("(*", "", ")", "").Replace(name)
+}
+
+// TestFigure_Flow draws the parts through which a pod passes. Each arrow is a call, from the caller to the called part.
 func TestFigure_Flow(t *testing.T) {
 	p := figure.New(970, 420, "The flow of a pod through the parts of a node", figure.Paper)
 	at := func(x, y int) figure.Point { return figure.Point{X: x, Y: y} }
@@ -45,18 +52,20 @@ func TestFigure_Flow(t *testing.T) {
 		p.DrawArrow(figure.Dim, points...)
 		p.DrawText(x, y, figure.Ink, label, `font-size="12"`)
 	}
-	arrow(103, 110, "1 "+methodName((*source.Mux).TakeAll), at(95, 70), at(95, 160))
+	arrow(103, 118, "1 "+typeAndMethodName((*source.Mux).TakeAll), at(95, 160), at(95, 70))
 	arrow(68, 369, "2 "+methodName(podmanager.Manager.AddPod), at(60, 210), at(60, 375), at(280, 375))
 	arrow(180, 176, "3 "+methodName((*podworkers.Workers).UpdatePod), at(170, 185), at(280, 185))
-	arrow(345, 240, "4 "+methodName(runtime.StatusCache.NewerThan), at(540, 275), at(335, 275), at(335, 210))
+	arrow(345, 240, "4 "+methodName(runtime.StatusCache.NewerThan), at(335, 210), at(335, 275), at(540, 275))
 	arrow(438, 178, "5 "+methodName(podworkers.PodSyncer.SyncPod), at(430, 185), at(540, 185))
 	arrow(696, 178, "6 "+methodName(runtime.Runtime.StartContainer), at(690, 185), at(800, 185))
 	arrow(623, 118, "7 "+methodName((*status.Store).SetPodStatus), at(615, 160), at(615, 70))
-	arrow(265, 118, "8 "+methodName(workqueue.WorkQueue.EnqueueAt), at(350, 160), at(350, 70))
-	arrow(388, 118, "9 "+methodName(workqueue.WorkQueue.GetWork), at(380, 70), at(380, 160))
-	arrow(700, 279, "10 "+methodName(runtime.Runtime.ListPods)+", "+methodName(runtime.Runtime.PodStatus), at(875, 210), at(875, 285), at(690, 285))
-	arrow(130, 294, "11 "+methodName(pleg.Subscription.TakeAll), at(540, 300), at(120, 300), at(120, 210))
-	p.DrawText(540, 360, figure.Dim, "1-7: a new pod starts. 8, 9: its worker syncs it again later.", `font-size="12"`)
-	p.DrawText(540, 378, figure.Dim, "10, 11: an exit reaches the loop, which continues with 3.", `font-size="12"`)
+	arrow(623, 239, "8 "+methodName((*pleg.PLEG).RequestRelist), at(615, 210), at(615, 260))
+	arrow(265, 118, "9 "+methodName(workqueue.WorkQueue.EnqueueAt), at(350, 160), at(350, 70))
+	arrow(388, 118, "10 "+methodName(workqueue.WorkQueue.GetWork), at(380, 160), at(380, 70))
+	arrow(700, 279, "11 "+methodName(runtime.Runtime.ListPods)+", "+methodName(runtime.Runtime.PodStatus), at(690, 285), at(875, 285), at(875, 210))
+	arrow(130, 294, "12 "+typeAndMethodName(pleg.Subscription.TakeAll), at(120, 210), at(120, 300), at(540, 300))
+	p.DrawText(540, 350, figure.Dim, "An arrow is a call, from the caller to the called part.", `font-size="12"`)
+	p.DrawText(540, 368, figure.Dim, "1-8: a new pod starts. 9, 10: its worker syncs it again later.", `font-size="12"`)
+	p.DrawText(540, 386, figure.Dim, "11, 12: an exit reaches the loop, which continues with 3.", `font-size="12"`)
 	figure.AssertFile(t, "flow.svg", p)
 }
