@@ -71,6 +71,6 @@
 //   - Updates and kills before Run are stored until Run. After Run they return ErrStopped. Invalid
 //     ones return ErrInvalid.
 //
-// Package lifecycle documents the phases, the incarnations of a UID, and how static pods share a
+// Package lifecycle documents the stages, the incarnations of a UID, and how static pods share a
 // full name.
 package podworkers

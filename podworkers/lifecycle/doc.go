@@ -14,6 +14,9 @@
 //	Shutdown            the agent stops                        podworkers
 //	View, Owner         queries                                any caller
 //
+// A record is one pod in the table, and a Ref identifies it. A Ticket identifies one Kill. An
+// effect is an action that the shell must perform, for example OpWake: start a worker.
+//
 // # Stages
 //
 //	             termination requested           a worker starts the termination
@@ -25,7 +28,8 @@
 //	      not desired (SyncKnown)     |  cleanup done
 //	                                  +--> next incarnation, if one waits
 //
-//	unknown --> requested     the first update requests termination; the kill of a RuntimePod does
+//	unknown --> requested     the first update requests termination, or kills a pod that only the
+//	                          runtime shows
 //	unknown --> terminated    the first update has a terminal phase, and the runtime runs nothing
 //	requested --> finished    a static pod that never started and was not found in the runtime. The
 //	                          syncer is not called. OpPhase is emitted for Terminating and
@@ -36,12 +40,11 @@
 //	terminating --> next      the same, and a pod from a source waits under the UID: OpPromote is
 //	                          emitted, but neither OpPhase nor OpForget for the old incarnation
 //
-// internal/figure/stages.svg shows the same moves. A test compares it with the table.
-//
-// A pod only moves forward, or to its next incarnation; phase.go has the transition table. The
-// stages "requested" and "terminating" are one Phase, Terminating. In "requested" a SyncPod may
-// still run. IsPodTerminationRequested is true in both, ShouldPodContainersBeTerminating only in
-// the second. The stage selects the method of the syncer: SyncPod in syncing, SyncTerminatingPod in
+// A pod only moves forward, or to its next incarnation. A test compares the transition table in
+// phase.go with internal/figure/stages.svg, which shows the same moves. The stages "requested" and
+// "terminating" are one Phase, Terminating. In "requested" a SyncPod may still run.
+// IsPodTerminationRequested is true in both, ShouldPodContainersBeTerminating only in the second.
+// The stage selects the method of the syncer: SyncPod in syncing, SyncTerminatingPod in
 // terminating, SyncTerminatedPod in terminated. For a pod that no source has delivered,
 // SyncTerminatingRuntimePod replaces SyncTerminatingPod.
 //
@@ -52,24 +55,22 @@
 //
 // A termination cannot be undone. Its grace period only becomes shorter. An update that shortens it
 // cancels the running SyncTerminatingPod. The worker then calls it again with the shorter period.
-// Grace is the only type for it: the API's *int64 stays in pods, in options and in the kubelet's
-// signatures, and a time.Duration is a grace period that was decided.
 //
 // A failed call waits for its backoff. An echo is a change in the runtime that the failed call
-// itself has made, for example a new sandbox; it does not end the backoff. See echo.go. A call that
-// failed because the runtime did not answer is repeated when the runtime answers about the pod,
-// once per outage. See runtime_answers.go.
+// itself has made, for example a new sandbox; it does not end the backoff. A call that failed
+// because the runtime did not answer is repeated, once per outage, when it answers about the pod.
 //
 // # Contract of the caller
 //
 // The caller makes one call at a time. Every method except RuntimeSilent and the queries appends
-// effects to a buffer. The caller first acts on the Disposition of the update. If it is Current,
-// the caller replaces the pod's content. If it is Queued, the caller keeps the content until
-// OpPromote, perhaps in the same buffer, or OpDiscard. If it is Ignored, the caller drops the
-// content; the update may have terminated the pod nevertheless. Then the caller performs the
-// effects in order. The table identifies content by a generation number, and Work.Generation is
-// always the number of the current content. Effects may be performed late: a stale wake-up, a Ref
-// of a forgotten pod and a result of an earlier incarnation do no harm.
+// effects to a buffer. The Disposition of an update says what the caller does with its content,
+// that is, the pod object. If it is Current, the caller replaces the pod's content. If it is
+// Queued, the caller keeps the content until OpPromote, perhaps in the same buffer, or OpDiscard.
+// If it is Ignored, the caller drops the content; the update may have terminated the pod
+// nevertheless. Then the caller performs the effects in order. The table identifies content by a
+// generation number, and Work.Generation is always the number of the current content. Effects may
+// be performed late: a stale wake-up, a Ref of a forgotten pod and a result of an earlier
+// incarnation do no harm.
 //
 // # Incarnations
 //
