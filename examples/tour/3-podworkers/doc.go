@@ -1,12 +1,13 @@
-// Command 3-podworkers adds the pod workers: they decide what happens to a pod now, and call a PodSyncer to do it.
+// Command 3-podworkers adds the pod workers to the work queue: they decide what happens to a pod now, and call a
+// PodSyncer to do it.
 //
 //	go run ./examples/tour/3-podworkers
 //
-// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod goes through three phases.
-// SyncPod is called while the pod is desired, SyncTerminatingPod until nothing of the pod runs, SyncTerminatedPod to
-// clean up. Calls for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after
-// each SyncPod, and repeat the failed one after two seconds. Kill returns at once, and Wait returns when
-// SyncTerminatingPod has succeeded. SyncTerminatedPod follows; here it does nothing.
+// The PodSyncer here keeps rows of a table: a pod need not have containers. Each pod passes three stages, and the stage
+// selects the call. SyncPod is called until the pod is removed or killed, or until SyncPod returns isTerminal: the pod
+// has completed. SyncTerminatingPod is called until nothing of the pod runs, and SyncTerminatedPod to clean up. Calls
+// for one pod never overlap. The work queue belongs to the workers now: they enqueue the pod after each SyncPod, and
+// repeat the failed one after two seconds. Kill returns at once, and Wait returns when SyncTerminatingPod has succeeded.
 //
 // In the kubelet the workers are pkg/kubelet/pod_workers.go. UpdatePod starts a goroutine for each pod, podWorkerLoop,
 // which stays until the pod is finished; here a pod has a goroutine only during a call. The kubelet's PodSyncer is the

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/backoff"
 	"github.com/podkeel/podkeel/runtime"
@@ -26,7 +25,7 @@ func run(clk clock.Clock, out io.Writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	start := clk.Now()
 	rows := &table{printLine: func(what string) { fmt.Fprintln(out, clk.Since(start).Round(time.Second), what) }}
-	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
+	queue := workqueue.New(workqueue.Config{Clock: clk})
 	retry := backoff.Retry{Backoff: 2 * time.Second, JitterFactor: 0.1} // The kubelet has ten seconds and 0.5.
 	workers, err := podworkers.New(podworkers.Config{Syncer: rows, Cache: podworkers.NoCache{}, Queue: queue, Retry: retry, Clock: clk})
 	if err != nil {
@@ -36,15 +35,12 @@ func run(clk clock.Clock, out io.Writer) {
 	go func() { ended <- workers.Run(ctx) }()
 
 	row := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "total", Labels: map[string]string{"value": "10"}}}
-	manager.AddPod(row)
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: row})
 	<-clk.After(4 * time.Second)
 	row = row.DeepCopy() // The workers share the first version, so it must not change.
 	row.Labels["value"] = "20"
-	manager.UpdatePod(row)
 	_ = workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodUpdate, Pod: row})
 	<-clk.After(2 * time.Second)
-	manager.RemovePod(row)
 	_ = workers.Kill(podworkers.UpdatePodOptions{Pod: row}).Wait(ctx)
 	stop()
 	<-ended
@@ -52,13 +48,14 @@ func run(clk clock.Clock, out io.Writer) {
 
 // table is a PodSyncer whose pods are rows of a table.
 type table struct {
-	podworkers.NoRuntimePods
-	values    sync.Map // by the name of the pod
-	locked    sync.Once
-	printLine func(what string)
+	podworkers.NoRuntimePods          // implements SyncTerminatingRuntimePod, for pods that only a runtime shows
+	values                   sync.Map // by the name of the pod
+	locked                   sync.Once
+	printLine                func(what string)
 }
 
-// SyncPod writes the row. The first call fails. With isTerminal true the workers would terminate the pod as completed.
+// SyncPod writes the row. The first call fails. The arguments without a name are the mirror pod, nil for a pod that is
+// not static, and the status in the runtime. With isTerminal true the workers would terminate the pod as completed.
 func (t *table) SyncPod(_ context.Context, why podworkers.SyncPodType, pod, _ *v1.Pod, _ *runtime.PodStatus) (isTerminal bool, err error) {
 	t.locked.Do(func() { err = fmt.Errorf("the table is locked") })
 	if err == nil {
@@ -68,7 +65,8 @@ func (t *table) SyncPod(_ context.Context, why podworkers.SyncPodType, pod, _ *v
 	return false, err
 }
 
-// SyncTerminatingPod deletes the row.
+// SyncTerminatingPod deletes the row. It ignores the grace period, and the function that changes the status to publish,
+// for example to the reason of an eviction.
 func (t *table) SyncTerminatingPod(_ context.Context, pod *v1.Pod, _ *runtime.PodStatus, _ *int64, _ podworkers.PodStatusFunc) error {
 	t.values.Delete(pod.Name)
 	t.printLine("SyncTerminatingPod: the row is deleted")

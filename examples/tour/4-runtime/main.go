@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
-	"github.com/podkeel/podkeel/podmanager"
 	"github.com/podkeel/podkeel/podmanager/status"
 	"github.com/podkeel/podkeel/podworkers"
 	"github.com/podkeel/podkeel/podworkers/backoff"
@@ -39,7 +38,7 @@ func run(clk clock.Clock, out io.Writer) {
 	statuses := status.New(status.Config{Clock: clk})
 	syncer, err := podsync.New(podsync.Config{Runtime: containers, Status: statuses, Clock: clk})
 	check(err)
-	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
+	queue := workqueue.New(workqueue.Config{Clock: clk})
 	retry := backoff.Retry{Resync: 5 * time.Second, JitterFactor: 0.05} // The kubelet has a minute and 0.5.
 	workers, err := podworkers.New(podworkers.Config{Syncer: syncer, Cache: uncached{containers}, Queue: queue, Retry: retry, Clock: clk})
 	check(err)
@@ -49,7 +48,6 @@ func run(clk clock.Clock, out io.Writer) {
 	job := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1", Name: "job", Namespace: "default"}}
 	job.Annotations = map[string]string{memory.AnnotationPrefix + "main": "run=2.5s exit=3"}
 	job.Spec = v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: "busybox"}}}
-	manager.AddPod(job)
 	check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: job}))
 	for range 3 {
 		<-clk.After(2 * time.Second)
@@ -61,8 +59,9 @@ func run(clk clock.Clock, out io.Writer) {
 	check(<-ended)
 }
 
-// uncached is a runtime.StatusCache that reads each status from the runtime, so no status is too old and Mark numbers
-// nothing. The next program replaces it by a PLEG.
+// uncached is a runtime.StatusCache that reads each status from the runtime. A cache numbers its observations. Mark
+// returns the newest number, and NewerThan waits for an observation after that one. Here each call of NewerThan is a new
+// observation, so it needs no number. 5-pleg replaces it by a PLEG.
 type uncached struct{ runtime.Runtime }
 
 func (u uncached) Get(uid types.UID) (*runtime.PodStatus, error) {

@@ -23,7 +23,7 @@ import (
 
 func main() { run(clock.RealClock{}, os.Stdout) }
 
-// run runs the pod of 4-runtime, and observes the runtime once a second.
+// run runs a pod whose container exits after 2.5 seconds, and observes the runtime once a second.
 func run(clk clock.Clock, out io.Writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	start := clk.Now()
@@ -54,13 +54,13 @@ func run(clk clock.Clock, out io.Writer) {
 	manager.AddPod(job)
 	check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodCreate, Pod: job}))
 
-	// A small sync loop. The next program replaces it by package syncloop.
-	changes := generator.Subscribe(nil) // An Observation is a sync whose only reason is a change in the runtime.
+	// A small sync loop. 6-syncloop replaces it by package syncloop.
+	changes := generator.Subscribe(nil)
 	for range 6 {
-		check(generator.Relist(ctx)) // The PLEG's Run does this once a second, and after each request.
+		check(generator.Relist(ctx)) // PLEG.Run would do this once a second, and inspect a pod at once after RequestRelist.
 		for _, change := range changes.TakeAll(nil) {
 			printLine("PLEG: ", change.Events)
-			pod, _ := manager.GetPodByUID(change.UID)
+			pod, _ := manager.GetPodByUID(change.UID) // Observation: a change in the runtime is the only reason of this sync.
 			check(workers.UpdatePod(podworkers.UpdatePodOptions{UpdateType: podworkers.SyncPodSync, Pod: pod, Observation: true}))
 		}
 		<-clk.After(time.Second)

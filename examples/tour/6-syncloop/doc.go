@@ -4,11 +4,13 @@
 //
 // Everything is wired by hand here: pod manager, work queue, runtime, PLEG, PodSyncer, pod workers, sources and loop.
 // The loop takes changes of the desired pods from the sources and changes in the runtime from the PLEG. Its handlers
-// write to the pod manager and call the workers, and no handler waits. Shortly after a change, and at most once in two
-// seconds, housekeeping compares the desired pods, the workers and the runtime: it starts missing workers, kills
-// undesired pods, and forgets finished ones. The worker of a deleted pod is gone after the last housekeeping. Package
-// node wires these parts and adds others: probes, deadlines, image and container garbage collection, log rotation,
-// evictions.
+// write to the pod manager and call the workers, and no handler waits.
+//
+// Housekeeping runs a tenth of a second after a change, and at most once in two seconds. It compares the desired pods,
+// the workers and the runtime: it adds pods that the workers do not know, kills undesired pods, and forgets finished
+// ones. The changes here are the new pod and the start of its container at 0s, the exits of the container and of the
+// sandbox at 2.5s, and the deletion at 6s. The pod has completed at 2.5s. It stays known to the workers, as a finished
+// pod, until the housekeeping after its deletion. Package node wires these parts and others.
 //
 // In the kubelet the loop is syncLoop in kubelet.go. syncLoopIteration selects over channels: changes of pods, PLEG
 // events, a tick of one second for the work queue, probe results, and a tick of two seconds for housekeeping
@@ -16,11 +18,11 @@
 //
 // It prints:
 //
-//	0s housekeeping
-//	2s desired pods: 1, has a worker: true, phase: "Running"
-//	3s housekeeping
-//	4s desired pods: 1, has a worker: true, phase: "Failed"
-//	6s desired pods: 1, has a worker: true, phase: "Failed"
-//	6s housekeeping
-//	8s desired pods: 0, has a worker: false, phase: ""
+//	100ms housekeeping
+//	2s desired pods: 1, known to the workers: true, phase: "Running"
+//	2.6s housekeeping
+//	4s desired pods: 1, known to the workers: true, phase: "Failed"
+//	6s desired pods: 1, known to the workers: true, phase: "Failed"
+//	6.1s housekeeping
+//	8s desired pods: 0, known to the workers: false, phase: ""
 package main

@@ -25,11 +25,11 @@ import (
 
 func main() { run(clock.RealClock{}, os.Stdout) }
 
-// run applies the pod of 5-pleg, and deletes it after six seconds.
+// run applies a pod whose container exits after 2.5 seconds, and deletes the pod after six seconds.
 func run(clk clock.Clock, out io.Writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	start := clk.Now()
-	elapsed := func() time.Duration { return clk.Since(start).Round(time.Second) }
+	elapsed := func() time.Duration { return clk.Since(start).Round(100 * time.Millisecond) }
 	// Each part takes parts above it. A change of a pod goes from sources to loop, handlers, workers, syncer and containers.
 	manager, queue := podmanager.New(), workqueue.New(workqueue.Config{Clock: clk})
 	statuses := status.New(status.Config{Clock: clk})
@@ -39,7 +39,7 @@ func run(clk clock.Clock, out io.Writer) {
 	workers := must(podworkers.New(podworkers.Config{Syncer: syncer, Cache: generator, Queue: queue, Clock: clk}))
 	host := source.NewHandle()
 	sources := must(source.New(source.Config{Sources: map[string]source.Source{podmanager.ApiserverSource: host}, Clock: clk}))
-	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{ // Runtime answers from the cache of the PLEG.
+	handlers := must(syncloop.NewHandlers(syncloop.HandlersConfig{ // The field Runtime is the snapshot of the PLEG.
 		Manager: manager, Workers: workers, Status: statuses, Runtime: generator, Sources: sources, Clock: clk,
 	}))
 	loop := must(syncloop.New(syncloop.Config{
@@ -59,7 +59,7 @@ func run(clk clock.Clock, out io.Writer) {
 	for i := range 4 {
 		<-clk.After(2 * time.Second)
 		published, _ := statuses.GetPodStatus(job.UID)
-		fmt.Fprintf(out, "%v desired pods: %d, has a worker: %t, phase: %q\n", elapsed(), len(manager.GetPods()), workers.View(job.UID).Known, published.Phase)
+		fmt.Fprintf(out, "%v desired pods: %d, known to the workers: %t, phase: %q\n", elapsed(), len(manager.GetPods()), workers.View(job.UID).Known, published.Phase)
 		if i == 2 {
 			host.Delete(job.UID)
 		}

@@ -47,7 +47,7 @@ func run(ctx context.Context, clk clock.Clock, out io.Writer) {
 	for ctx.Err() == nil && clk.Since(start) < 8*time.Second {
 		select {
 		case <-ctx.Done():
-		case <-clk.After(2 * time.Second):
+		case <-clk.After(4 * time.Second):
 			printPods()
 		}
 	}
