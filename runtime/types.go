@@ -105,6 +105,8 @@ type ContainerStatus struct {
 	Resources *Resources
 	// MountedImages echoes the Image of each image mount of the request, in order.
 	MountedImages []string
+	// User is the user of the first process of the container. Nil: the runtime reports none.
+	User *LinuxContainerUser
 }
 
 // PodRef identifies the pod of a request.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -99,5 +100,30 @@ func TestAdmitAppArmor(t *testing.T) {
 			assert.Equal(t, c.without, verdict(syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 			assert.Equal(t, c.with, verdict(syncloop.AdmitAppArmor(true).Admit(syncloop.PodAdmitAttributes{Pod: pod})))
 		})
+	}
+}
+
+// TestAdmitSupplementalGroupsPolicy_AD12: only the policy Strict needs support of the runtime, which is read at each
+// admission.
+func TestAdmitSupplementalGroupsPolicy_AD12(t *testing.T) {
+	const refused = "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node"
+	var support runtime.Support
+	handler := syncloop.AdmitSupplementalGroupsPolicy(func() runtime.Support { return support })
+	for name, c := range map[string]struct {
+		context *v1.PodSecurityContext
+		support runtime.Support
+		deny    string
+	}{
+		"no context":         {nil, runtime.SupportNone, ""},
+		"no policy":          {&v1.PodSecurityContext{}, runtime.SupportNone, ""},
+		"Merge":              {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyMerge)}, runtime.SupportNone, ""},
+		"Strict":             {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportNone, refused},
+		"Strict, supported":  {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportFull, ""},
+		"Strict, not known":  {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportUnknown, ""},
+		"Strict, once again": {&v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}, runtime.SupportNone, refused},
+	} {
+		pod := named("web", "api")
+		pod.Spec.SecurityContext, support = c.context, c.support
+		assert.Equal(t, c.deny, verdict(handler.Admit(syncloop.PodAdmitAttributes{Pod: pod})), name)
 	}
 }

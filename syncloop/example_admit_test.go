@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/podkeel/podkeel/podmanager"
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/syncloop"
 )
 
@@ -117,4 +118,13 @@ func ExampleAdmitAppArmor() {
 	refused := syncloop.AdmitAppArmor(false).Admit(syncloop.PodAdmitAttributes{Pod: pod})
 	fmt.Println(refused.Reason, "-", refused.Message)
 	// Output: AppArmor - Cannot enforce AppArmor: AppArmor is not enabled on the host
+}
+
+func ExampleAdmitSupplementalGroupsPolicy() {
+	pod := candidate("web", "api")
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
+	support := func() runtime.Support { return runtime.SupportNone } // Runtime.Features().StrictGroups of a real runtime.
+	refused := syncloop.AdmitSupplementalGroupsPolicy(support).Admit(syncloop.PodAdmitAttributes{Pod: pod})
+	fmt.Println(refused.Reason, "-", refused.Message)
+	// Output: SupplementalGroupsPolicyNotSupported - SupplementalGroupsPolicy=Strict is not supported in this node
 }

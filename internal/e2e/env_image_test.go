@@ -4,9 +4,11 @@ package e2e_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/podkeel/podkeel/internal/e2e"
@@ -94,7 +96,8 @@ containers:
 }
 
 // With the policy Strict processes have the groups that the pod names, and not those that the image has
-// for their user. Where the runtime cannot do so the pod does not run.
+// for their user. Where the runtime cannot do so the pod does not run. The status has the user and the groups if the
+// runtime reports them.
 func groups(s *scene) {
 	for _, policy := range []string{"Merge", "Strict"} {
 		name := "groups-" + strings.ToLower(policy)
@@ -104,10 +107,10 @@ securityContext: {runAsUser: 1234, runAsGroup: 1234, fsGroup: 3000, supplemental
 containers:
 - {name: web, image: IMAGE, command: STAY}
 `, "POLICY="+policy)
-		if policy == "Strict" && s.c.Version == e2e.Containerd16 {
+		if policy == "Strict" && s.c.Version != e2e.Containerd2 {
 			p := s.await(name, "rejected", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
-			assert.Equal(s, "UnsupportedField", p.Status.Reason)
-			assert.Contains(s, p.Status.Message, "spec.securityContext.supplementalGroupsPolicy (the runtime cannot leave out the groups that an image has for a user)")
+			assert.Equal(s, "SupplementalGroupsPolicyNotSupported", p.Status.Reason)
+			assert.Contains(s, p.Status.Message, "SupplementalGroupsPolicy=Strict is not supported in this node")
 			s.remove(name)
 			continue
 		}
@@ -115,6 +118,18 @@ containers:
 		got := strings.Fields(s.sh(name, "web", "id -G"))
 		assert.Subset(s, got, []string{"1234", "3000", "4000"})
 		assert.Equal(s, policy == "Merge", slices.Contains(got, "4711"), "%s: %s", policy, got)
+		user := statusOf(s.board.look()[name], "web").User
+		if s.c.Version != e2e.Containerd2 {
+			assert.Nil(s, user, "the runtime does not report it")
+		} else {
+			require.NotNil(s, user)
+			assert.Equal(s, []int64{1234, 1234}, []int64{user.Linux.UID, user.Linux.GID})
+			var groups []string
+			for _, group := range user.Linux.SupplementalGroups {
+				groups = append(groups, strconv.FormatInt(group, 10))
+			}
+			assert.Equal(s, got, groups, "the groups of the process")
+		}
 		s.remove(name)
 	}
 }

@@ -353,8 +353,8 @@ func (u *upgrade) logs(pods map[string]*v1.Pod) map[string]string {
 // shown is the status of a pod, line by line, without what a restarted agent cannot know: when a
 // condition changed, and to the second when an earlier agent first saw the pod (for the new agent
 // that is the creation of its sandbox). New since the commit that the test upgrades from are the reason of
-// PodReadyToStartContainers, empty resources of containers without requests and limits, and the volume mounts of
-// containers.
+// PodReadyToStartContainers, empty resources of containers without requests and limits, and the volume mounts and
+// the user of containers.
 func shown(t *testing.T, p *v1.Pod) []string {
 	t.Helper()
 	status := p.Status.DeepCopy()
@@ -370,7 +370,7 @@ func shown(t *testing.T, p *v1.Pod) []string {
 			if r := statuses[i].Resources; r != nil && len(r.Requests)+len(r.Limits)+len(r.Claims) == 0 {
 				statuses[i].Resources = nil
 			}
-			statuses[i].VolumeMounts = nil
+			statuses[i].VolumeMounts, statuses[i].User = nil, nil
 		}
 	}
 	require.NotNil(t, status.StartTime)

@@ -407,7 +407,7 @@ func (f *fake) CreateContainer(ctx context.Context, req *criv1.CreateContainerRe
 	id, err := f.m.CreateContainer(ctx, runtime.CreateContainerRequest{
 		Pod: runtime.PodRef{UID: types.UID(m.Uid), Name: m.Name, Namespace: m.Namespace}, SandboxID: req.PodSandboxId,
 		Name: c.Metadata.Name, Attempt: c.Metadata.Attempt, Image: c.Image.Image, ImageRef: c.Image.Image,
-		Command: c.Command, Args: c.Args, Annotations: c.Annotations, Mounts: imagesOf(c.Mounts),
+		Command: c.Command, Args: c.Args, Annotations: c.Annotations, Mounts: imagesOf(c.Mounts), Security: userOf(c.GetLinux().GetSecurityContext()),
 	})
 	if errors.Is(err, runtime.ErrExists) {
 		return nil, unknown("failed to reserve container name %q: name %q is reserved for %q", c.Metadata.Name, c.Metadata.Name, "x")
@@ -517,6 +517,17 @@ func imagesOf(all []*criv1.Mount) (mounts []runtime.Mount) {
 	return mounts
 }
 
+// userOf is the user of a security context, and its groups, which the machine reports.
+func userOf(s *criv1.LinuxContainerSecurityContext) (user runtime.Security) {
+	if s.GetRunAsUser() != nil {
+		user.User, user.SupplementalGroups = &s.RunAsUser.Value, s.SupplementalGroups
+	}
+	if s.GetRunAsGroup() != nil {
+		user.Group = &s.RunAsGroup.Value
+	}
+	return user
+}
+
 func (f *fake) ContainerStatus(ctx context.Context, req *criv1.ContainerStatusRequest) (*criv1.ContainerStatusResponse, error) {
 	r, c, err := f.record(ctx, req.ContainerId)
 	if err != nil {
@@ -526,8 +537,12 @@ func (f *fake) ContainerStatus(ctx context.Context, req *criv1.ContainerStatusRe
 	if err != nil {
 		return nil, coded(err)
 	}
+	var user *criv1.ContainerUser
+	if c.User != nil {
+		user = &criv1.ContainerUser{Linux: &criv1.LinuxContainerUser{Uid: c.User.UID, Gid: c.User.GID, SupplementalGroups: c.User.SupplementalGroups}}
+	}
 	return &criv1.ContainerStatusResponse{Status: &criv1.ContainerStatus{
-		Id: c.ID, LogPath: log, Metadata: r.Config.Metadata, State: states[c.State], CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt),
+		User: user, Id: c.ID, LogPath: log, Metadata: r.Config.Metadata, State: states[c.State], CreatedAt: nanos(c.CreatedAt), StartedAt: nanos(c.StartedAt),
 		FinishedAt: nanos(c.FinishedAt), ExitCode: c.ExitCode, Image: r.Config.Image, ImageRef: cmp.Or(c.ImageRef, c.Image),
 		Reason: c.Reason, Message: c.Message, Labels: r.Config.Labels, Annotations: r.Config.Annotations, Mounts: r.Config.Mounts,
 	}}, nil

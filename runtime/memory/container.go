@@ -228,6 +228,7 @@ func (c *container) status(now time.Time) runtime.ContainerStatus {
 		Annotations:   c.spec.annotations,
 		MountedImages: c.spec.mountedImages,
 		Resources:     c.resources,
+		User:          c.spec.user,
 	}
 	exited := s.State == runtime.StateExited
 	if s.State == runtime.StateRunning || exited && !c.startAt.IsZero() && !c.startAt.After(c.exit.at) {

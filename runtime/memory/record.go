@@ -21,6 +21,7 @@ type containerSpec struct {
 	resources        runtime.Resources
 	annotations      map[string]string
 	mountedImages    []string
+	user             *runtime.LinuxContainerUser // of the request; nil if the request has none
 	stdin, stdinOnce bool
 }
 
@@ -31,7 +32,7 @@ func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *contain
 		image: req.Image, imageRef: req.ImageRef,
 		command: req.Command, args: req.Args, workingDir: req.WorkingDir, env: req.Env,
 		resources: req.Resources, annotations: req.Annotations,
-		stdin: req.Stdin, stdinOnce: req.StdinOnce,
+		user: requestedUser(&req.Security), stdin: req.Stdin, stdinOnce: req.StdinOnce,
 	}
 	for i := range req.Mounts {
 		if image := req.Mounts[i].Image; image != "" {
@@ -46,6 +47,25 @@ func (m *machine) internSpecLocked(req *runtime.CreateContainerRequest) *contain
 	own.annotations = maps.Clone(s.annotations)
 	own.resources.HugePages = maps.Clone(s.resources.HugePages)
 	return m.mu.recentSpecs.storeInPlaceOfOldest(&own)
+}
+
+// requestedUser returns the user that a security context requests, as a user that the image does not have: with group 0
+// if there is no group, and in no other group of the image. It returns nil if no user ID is requested, because then the
+// image decides.
+func requestedUser(s *runtime.Security) *runtime.LinuxContainerUser {
+	if s.User == nil {
+		return nil
+	}
+	user := &runtime.LinuxContainerUser{UID: *s.User}
+	if s.Group != nil {
+		user.GID = *s.Group
+	}
+	for _, group := range append([]int64{user.GID}, s.SupplementalGroups...) {
+		if !slices.Contains(user.SupplementalGroups, group) {
+			user.SupplementalGroups = append(user.SupplementalGroups, group)
+		}
+	}
+	return user
 }
 
 // reusePodRefIfEqual returns earlier if its value equals ref, to save memory. If it differs or is nil,

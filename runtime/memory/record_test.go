@@ -70,6 +70,29 @@ func TestRecords_ShareNothingWithRequests(t *testing.T) {
 	assert.Equal(t, "A=1\n", string(out.Output))
 }
 
+// The status of a container has the user that its request names. It has none if the image decides about the user.
+func TestRecords_User(t *testing.T) {
+	r := memory.New(memory.Config{})
+	ref, sandbox := place(t, r, "a", nil)
+	for name, c := range map[string]struct {
+		request runtime.Security
+		want    *runtime.LinuxContainerUser
+	}{
+		"none":     {runtime.Security{Group: new(int64(2)), SupplementalGroups: []int64{3}}, nil},
+		"by-name":  {runtime.Security{Username: "web"}, nil},
+		"root":     {runtime.Security{User: new(int64(0))}, &runtime.LinuxContainerUser{SupplementalGroups: []int64{0}}},
+		"no-group": {runtime.Security{User: new(int64(1)), SupplementalGroups: []int64{3}}, &runtime.LinuxContainerUser{UID: 1, SupplementalGroups: []int64{0, 3}}},
+		"all": {
+			runtime.Security{User: new(int64(1)), Group: new(int64(2)), SupplementalGroups: []int64{4, 2, 3, 4}, StrictGroups: true},
+			&runtime.LinuxContainerUser{UID: 1, GID: 2, SupplementalGroups: []int64{2, 4, 3}},
+		},
+	} {
+		id, err := r.CreateContainer(t.Context(), runtime.CreateContainerRequest{Pod: ref, SandboxID: sandbox, Name: name, Image: "busybox", Security: c.request})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, status(t, r, ref, id).User, name)
+	}
+}
+
 // Containers with different requests have different records, also when there are many.
 func TestRecords_OfDifferentRequests(t *testing.T) {
 	r := memory.New(memory.Config{})

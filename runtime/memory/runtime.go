@@ -63,7 +63,8 @@ func (r *Runtime) Version(ctx context.Context) (name, version string, err error)
 }
 
 // Features implements runtime.FeatureReporter. Image mounts and strict groups are accepted without
-// effect: the containers have no files of an image, and no users and groups.
+// effect: the containers have no files of an image. The status of a container whose request has a user ID
+// reports that user with the groups of the request.
 func (r *Runtime) Features() runtime.Features {
 	return runtime.Features{
 		EventSource: r, StatusReporter: r, Versioner: r, HandlerRunner: r, Execer: r, ExecStreamer: r, LogReader: r, Attacher: r,

@@ -315,6 +315,39 @@ var brokenFeatures = []broken{
 		})
 	}},
 
+	// The user of containers.
+	{"a record says that the container runs as root", []string{"container/user"}, func(r *tampered) {
+		userThrough(r, func(_ rt.State, u *rt.LinuxContainerUser) *rt.LinuxContainerUser {
+			return &rt.LinuxContainerUser{GID: u.GID, SupplementalGroups: u.SupplementalGroups}
+		})
+	}},
+	{"a record has the group 0", []string{"container/user"}, func(r *tampered) {
+		userThrough(r, func(_ rt.State, u *rt.LinuxContainerUser) *rt.LinuxContainerUser {
+			return &rt.LinuxContainerUser{UID: u.UID, SupplementalGroups: u.SupplementalGroups}
+		})
+	}},
+	{"a record lacks a supplemental group", []string{"container/user"}, func(r *tampered) {
+		userThrough(r, func(_ rt.State, u *rt.LinuxContainerUser) *rt.LinuxContainerUser {
+			return &rt.LinuxContainerUser{UID: u.UID, GID: u.GID, SupplementalGroups: u.SupplementalGroups[:2]}
+		})
+	}},
+	{"the record of a running container has no user", []string{"container/user"}, func(r *tampered) {
+		userThrough(r, func(state rt.State, u *rt.LinuxContainerUser) *rt.LinuxContainerUser {
+			if state == rt.StateRunning {
+				return nil
+			}
+			return u
+		})
+	}},
+	{"the record of an exited container has no user", []string{"container/user"}, func(r *tampered) {
+		userThrough(r, func(state rt.State, u *rt.LinuxContainerUser) *rt.LinuxContainerUser {
+			if state == rt.StateExited {
+				return nil
+			}
+			return u
+		})
+	}},
+
 	// Images that are mounted.
 	{"a record forgets the images that are mounted", []string{"image/mounted"}, func(r *tampered) {
 		r.podStatus = func(ctx context.Context, uid types.UID) (*rt.PodStatus, error) {
@@ -513,4 +546,15 @@ var brokenFeatures = []broken{
 			return res, instead(err, rt.ErrWrongState, nil)
 		})
 	}},
+}
+
+// userThrough changes the user of each container that has one.
+func userThrough(r *tampered, f func(rt.State, *rt.LinuxContainerUser) *rt.LinuxContainerUser) {
+	statusThrough(r, func(st *rt.PodStatus) {
+		for i := range st.Containers {
+			if c := &st.Containers[i]; c.User != nil {
+				c.User = f(c.State, c.User)
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package runtimetest
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/podkeel/podkeel/runtime"
@@ -23,6 +24,7 @@ var containerCases = []Case{
 	{"container/exit-reason", "the Reason of an exited container is Completed for exit code 0, another word for any other code, or empty", checkExitReason},
 	{"container/env", "a container has the environment of its request", checkEnv},
 	{"container/working-dir", "a container starts in the working directory of its request", checkWorkingDir},
+	{"container/user", "a container that reports its User has the user, the group and the supplemental groups of its request, in each state", checkUser},
 	{"container/next-attempt", "the next attempt of a container leaves the record of the old one unchanged", checkNextAttempt},
 	{"container/remove", "the record of a container that does not run can be removed", checkRemove},
 	{"container/remove-running", "removing a running container is ErrWrongState and has no effect", checkRemoveRunning},
@@ -188,6 +190,34 @@ func checkExitTimes(b *bench) {
 	b.sleep(time.Second)
 	later := b.containerStatus(ref, id)
 	b.Check(later.StartedAt.Equal(c.StartedAt) && later.FinishedAt.Equal(c.FinishedAt), "StartedAt or FinishedAt changed after the exit")
+}
+
+func checkUser(b *bench) {
+	ref := b.newPodToCleanUp()
+	req := b.containerRequest(ref, b.runSandbox(ref, 0), "main", 0, b.h.Forever)
+	req.Security = runtime.Security{User: new(int64(1234)), Group: new(int64(2345)), SupplementalGroups: []int64{4567, 3456}}
+	id, err := b.rt.CreateContainer(b.ctx, req)
+	if errors.Is(err, runtime.ErrUnsupported) {
+		b.Skipf("the runtime runs no container as another user: %v", err)
+		return
+	}
+	b.Must(err, "CreateContainer")
+	user := b.containerStatus(ref, id).User
+	if user == nil {
+		b.Skipf("the runtime reports no user")
+		return
+	}
+	b.Check(user.UID == 1234 && user.GID == 2345, "User has the UID %d and the GID %d, want 1234 and 2345", user.UID, user.GID)
+	for _, group := range req.Security.SupplementalGroups {
+		b.Check(slices.Contains(user.SupplementalGroups, group), "SupplementalGroups of User lack the group %d; they are %d", group, user.SupplementalGroups)
+	}
+	b.startContainer(id)
+	running := b.containerStatus(ref, id).User
+	b.Check(user.Equal(running), "User must stay; it changed from %+v to %+v when the container started", user, running)
+	b.Must(b.stopContainer(id, 0), "StopContainer")
+	b.waitForExit(ref, id)
+	exited := b.containerStatus(ref, id).User
+	b.Check(user.Equal(exited), "User must stay; it changed from %+v to %+v when the container exited", user, exited)
 }
 
 func checkNextAttempt(b *bench) {

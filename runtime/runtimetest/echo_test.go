@@ -32,7 +32,7 @@ var own = []string{
 	"Container.ID", "Container.State", "ContainerStatus.Container", "ContainerStatus.ImageRef",
 	"ContainerStatus.CreatedAt", "ContainerStatus.StartedAt", "ContainerStatus.FinishedAt",
 	"ContainerStatus.ExitCode", "ContainerStatus.Reason", "ContainerStatus.Message", "ContainerStatus.MountedImages",
-	"ContainerStatus.StartCancelled", "ContainerStatus.Resources",
+	"ContainerStatus.StartCancelled", "ContainerStatus.Resources", "ContainerStatus.User",
 }
 
 // Every field of a record either echoes a request, and the cases check that, or the runtime sets

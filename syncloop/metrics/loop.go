@@ -36,7 +36,7 @@ func newLoopMetrics(f *factory) loop {
 
 // knownRejectReasons are the rejection reasons that have a label value of their own.
 var knownRejectReasons = []string{
-	"AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
+	"AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "SupplementalGroupsPolicyNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
 	"UnexpectedAdmissionError", "UnknownReason", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "NodeAffinity", "NodeName",
 	"NodePorts", "NodeUnschedulable", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown",
 	"TaintToleration", "NameConflict", "FailedValidation", "UnsupportedField", // This node's own.

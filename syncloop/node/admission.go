@@ -29,6 +29,7 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		syncloop.AdmitNames(),
 		syncloop.AdmitGates(),
 		syncloop.AdmitOS(s.config.Scheduling.Labels[v1.LabelOSStable]),
+		syncloop.AdmitSupplementalGroupsPolicy(func() runtime.Support { return supportForGroupsPolicy(features) }),
 		syncloop.AdmitPodCount(s.config.Scheduling.MaxPods),
 		syncloop.AdmitResourcesFrom(func() v1.ResourceList { return s.nodeInfoForAdmission().Allocatable }),
 		s.admitByNodeInfoPendIfStale(func(info NodeInfo) syncloop.PodAdmitHandler {
@@ -47,6 +48,23 @@ func (s *Scheduling) admitHandlers(features func() podsync.Features) []syncloop.
 		all = append(all, s.pendInsteadOfRejectIfFromAPIServer(admitSupportedFeatures(features, s.config.Recorder)))
 	}
 	return append(all, s.config.Scheduling.Admit...)
+}
+
+// supportForGroupsPolicy returns whether the runtime supports the supplementalGroupsPolicy Strict. It returns
+// SupportUnknown if features is nil, because the PodSyncer then decides.
+func supportForGroupsPolicy(features func() podsync.Features) runtime.Support {
+	if features == nil {
+		return runtime.SupportUnknown
+	}
+	return runtimeFeaturesOf(features()).StrictGroups
+}
+
+// runtimeFeaturesOf returns the features of the runtime in the features of a PodSyncer, or none if they have none.
+func runtimeFeaturesOf(features podsync.Features) runtime.Features {
+	if features.Runtime == nil {
+		return runtime.Features{}
+	}
+	return features.Runtime()
 }
 
 // isFromAPIServer reports whether the node takes its pods from an API server and the pod is not a static pod.
@@ -179,10 +197,15 @@ func mergeResources(list, defaults v1.ResourceList) v1.ResourceList {
 
 // admitSupportedFeatures returns a handler that rejects a pod with fields that the PodSyncer does not support,
 // and names the fields. It admits a pod with fields that only have no effect, and records one warning event
-// about them at each admission that is not a trial.
+// about them at each admission that is not a trial. AdmitSupplementalGroupsPolicy has decided about the
+// supplementalGroupsPolicy Strict before, so the handler does not name that field a second time.
 func admitSupportedFeatures(features func() podsync.Features, events runtime.EventRecorder) syncloop.PodAdmitHandler {
 	return syncloop.PodAdmitAloneFunc(func(attrs syncloop.PodAdmitAttributes) syncloop.PodAdmitResult {
-		rejected, ignored := podsync.Unsupported(attrs.Pod, features())
+		supported := features()
+		ofRuntime := runtimeFeaturesOf(supported)
+		ofRuntime.StrictGroups = runtime.SupportUnknown
+		supported.Runtime = func() runtime.Features { return ofRuntime }
+		rejected, ignored := podsync.Unsupported(attrs.Pod, supported)
 		if len(rejected) > 0 {
 			return rejectionForUnsupportedFields(rejected)
 		}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/podkeel/podkeel/runtime"
 	"github.com/podkeel/podkeel/runtime/memory"
 	"github.com/podkeel/podkeel/syncloop/node"
 )
@@ -93,6 +94,33 @@ func TestNode_AD5_SL19_SL20_HC8_RefusedForEachReason(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNode_AD12_SupplementalGroupsPolicy: a pod that restricts the groups of its processes is rejected for one reason if
+// the runtime cannot do that, also if it comes from an API server. It runs if the runtime can.
+func TestNode_AD12_SupplementalGroupsPolicy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		machine := memory.New(memory.Config{})
+		without := struct{ runtime.Runtime }{machine} // It is no FeatureReporter.
+		n, api := joined(t, node.Config{Runtime: without, Name: "n1"})
+		p := pod("web", "serve")
+		p.Spec.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)}
+		assert.Equal(t, []string{"UnsupportedField SupplementalGroupsPolicyNotSupported spec.securityContext.supplementalGroupsPolicy"}, told(n.Scheduling().Fits(p)))
+		require.NoError(t, api.Apply(p))
+		time.Sleep(10 * time.Second)
+		got := statusOf(n, "web")
+		assert.Equal(t, v1.PodFailed, got.Phase)
+		assert.Equal(t, "SupplementalGroupsPolicyNotSupported", got.Reason)
+		assert.Equal(t, "Pod was rejected: SupplementalGroupsPolicy=Strict is not supported in this node", got.Message)
+		assert.Empty(t, machine.Snapshot())
+		require.NoError(t, n.stop())
+
+		able, api := joined(t, node.Config{Runtime: machine, Name: "n1"})
+		require.NoError(t, api.Apply(p))
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, v1.PodRunning, statusOf(able, "web").Phase)
+		require.NoError(t, able.stop())
+	})
 }
 
 // TestNode_AD8_I42_NotRefusedAfterARestart: what ran under a former agent runs

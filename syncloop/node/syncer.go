@@ -53,7 +53,7 @@ type Forgetter interface {
 }
 
 // FeatureReporter is a PodSyncer that supports only some fields of a pod. The node rejects pods that
-// need other fields, with reason UnsupportedField. For a PodSyncer without this method the node checks
+// need other fields, with reason UnsupportedField, or SupplementalGroupsPolicyNotSupported. For a PodSyncer without this method the node checks
 // no fields; Config.Scheduling.Admit can check them.
 type FeatureReporter interface {
 	// Features returns the features that the PodSyncer supports now. The node calls it at each

@@ -139,6 +139,14 @@ func wrongs(t reflect.Type) []wrong {
 			v.Set(reflect.ValueOf(&other))
 		}}}
 	}
+	if t == reflect.TypeFor[*runtime.LinuxContainerUser]() {
+		user := func(groups ...int64) func(reflect.Value) {
+			return func(v reflect.Value) {
+				v.Set(reflect.ValueOf(&runtime.LinuxContainerUser{UID: groups[0], GID: 2, SupplementalGroups: groups}))
+			}
+		}
+		return []wrong{none, {"other", user(2, 3)}, {"other groups", user(2, 4)}}
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return []wrong{none, {"other", func(v reflect.Value) { v.SetString("other-" + v.String()) }}}

@@ -92,7 +92,7 @@ func equalContainer(a, b runtime.ContainerStatus) bool {
 		a.CreatedAt.Equal(b.CreatedAt) && a.StartedAt.Equal(b.StartedAt) && a.FinishedAt.Equal(b.FinishedAt) &&
 		a.ExitCode == b.ExitCode && a.StartCancelled == b.StartCancelled && a.Reason == b.Reason && a.Message == b.Message &&
 		maps.Equal(a.Annotations, b.Annotations) && slices.Equal(a.MountedImages, b.MountedImages) &&
-		equalResources(a.Resources, b.Resources)
+		equalResources(a.Resources, b.Resources) && a.User.Equal(b.User)
 }
 
 // equalResources reports whether two reported resources are equal, or both are nil.

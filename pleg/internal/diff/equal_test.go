@@ -30,12 +30,13 @@ func TestEqual_NoStatus(t *testing.T) {
 // fields are found by reflection, so a new field that is not compared fails the test.
 func TestEqual_EveryFieldCounts(t *testing.T) {
 	status := func() *runtime.PodStatus {
-		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: []runtime.ContainerStatus{{Resources: &runtime.Resources{}}}}
+		return &runtime.PodStatus{UID: "a", Sandboxes: make([]runtime.SandboxStatus, 1), Containers: []runtime.ContainerStatus{{Resources: &runtime.Resources{}, User: &runtime.LinuxContainerUser{}}}}
 	}
 	for what, part := range map[string]func(*runtime.PodStatus) reflect.Value{
 		"PodStatus":       func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st).Elem() },
 		"SandboxStatus":   func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Sandboxes[0]).Elem() },
 		"Resources":       func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st.Containers[0].Resources).Elem() },
+		"User":            func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(st.Containers[0].User).Elem() },
 		"ContainerStatus": func(st *runtime.PodStatus) reflect.Value { return reflect.ValueOf(&st.Containers[0]).Elem() },
 	} {
 		for _, field := range reflect.VisibleFields(part(status()).Type()) {

@@ -61,11 +61,12 @@ func TestStatus_PublishedServesOnlyIfItIsTheSame(t *testing.T) {
 // drawnHarness is any pod in any state, most often one in which it runs.
 func drawnHarness(t *rapid.T, text, label string) *harness {
 	states := rapid.SampledFrom([]string{"running", "running", "exited=0", "exited=42", "created", "unknown", ""})
+	users := rapid.SampledFrom([]string{"", "", " user=1:2:2+3", " user=1:2:3+2", " user=1:2:2+4", " user=1:3:2+3", " user=2:2:2+3"})
 	text += "sandbox 0 " + rapid.SampledFrom([]string{"ready", "ready", "lost"}).Draw(t, label+" sandbox") + "\n"
 	for _, name := range []string{"i", "s", "a", "b", "e"} {
 		for _, attempt := range []string{"0", "1"} {
 			if state := states.Draw(t, label+" "+name+attempt); state != "" {
-				text += name + " " + attempt + " " + state + "\n"
+				text += name + " " + attempt + " " + state + users.Draw(t, label+" user of "+name+attempt) + "\n"
 			}
 		}
 	}
@@ -99,7 +100,11 @@ func changeOne(t *rapid.T, s *v1.PodStatus) {
 		func() { c.AllocatedResources = nil },
 		func() { c.Resources = &v1.ResourceRequirements{} },
 		func() { c.Resources = nil },
+		func() { c.User = nil },
 		func() { c.User = &v1.ContainerUser{} },
+		func() {
+			c.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 1, GID: 2, SupplementalGroups: []int64{3, 2}}}
+		},
 		func() { c.StopSignal = new(v1.SIGHUP) },
 		func() { c.VolumeMounts = []v1.VolumeMountStatus{{Name: "v"}} },
 		func() { c.AllocatedResourcesStatus = []v1.ResourceStatus{{Name: "r"}} },

@@ -110,8 +110,8 @@ func (s *unpublishedStart) isShownBy(c *v1.ContainerStatus) bool {
 
 // setRunningAndMoveTermination changes the status of a container to show this start as running, with unknown
 // readiness. A current termination becomes the last termination. If the status already shows this container as
-// created, its resources stay, because an earlier process of the agent may have created the container before a
-// resize.
+// created, its user and its resources stay, because an earlier process of the agent may have created the container
+// before a resize. Otherwise the published user is the user of another container, so it is removed.
 func (s *unpublishedStart) setRunningAndMoveTermination(c *v1.ContainerStatus, scheme string) {
 	if end := c.State.Terminated; end != nil {
 		c.LastTerminationState.Terminated = end
@@ -124,7 +124,7 @@ func (s *unpublishedStart) setRunningAndMoveTermination(c *v1.ContainerStatus, s
 	if wasCreated {
 		return
 	}
-	c.Resources = s.resources.DeepCopy()
+	c.Resources, c.User = s.resources.DeepCopy(), nil
 }
 
 // setNotStartedWhilePostStartPending sets Started and Ready to false, in status, for each running container

@@ -59,6 +59,28 @@ func TestMemory_UnpublishedStart(t *testing.T) {
 	assert.True(t, in.Memory.HasUnpublishedStart(), "a memory is a value")
 }
 
+// TestMemory_CS16_UnpublishedStart: a start that no status shows has not the user of the container before. A container
+// that was published as created keeps its user.
+func TestMemory_CS16_UnpublishedStart(t *testing.T) {
+	for id, want := range map[string]bool{"test://a0": true, "test://a9": false, "": false} {
+		w := newHarness(t, "pod policy=Never\nsandbox 0 ready")
+		in := w.input()
+		d := plan.Decide(w.pod, w.st, in)
+		status := w.statusInput(false)
+		status.Memory = d.Memory.RecordAttempt(d.Steps[0], epoch).RecordStage(d.Steps[0], plan.StageCreated, "a0", epoch).RecordObservation()
+		user := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 1}}
+		status.Old = &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "a", ContainerID: id, User: user, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}}}
+		c := plan.Status(status).ContainerStatuses[0]
+		require.Equal(t, "test://a0", c.ContainerID)
+		require.NotNil(t, c.State.Terminated)
+		if want {
+			assert.Equal(t, user, c.User, id)
+		} else {
+			assert.Nil(t, c.User, id)
+		}
+	}
+}
+
 // TestMemory_CS8_UnobservedStart: a waiting container that was started since the records were read waits on, and its exit
 // is not shown again. The published count has the number of the new attempt already, because an attempt with that number
 // was created, removed and never ran.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/podkeel/podkeel/podmanager/podstatus"
+	"github.com/podkeel/podkeel/runtime"
 )
 
 // statusBuilder builds one container status. It holds all values, so that the caller can discard it
@@ -36,6 +37,7 @@ type statusFields struct {
 	allocated          v1.ResourceList
 	inForce            *v1.ResourceRequirements
 	recursiveReadOnly  bool // the runtime supports recursive read-only mounts
+	user               *runtime.LinuxContainerUser
 }
 
 // containerState is the state of a container in its status.
@@ -62,7 +64,7 @@ func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer
 	if s.keepsPublished {
 		s.old.DeepCopyInto(status)
 	} else {
-		status.VolumeMounts = s.volumeMounts()
+		status.VolumeMounts, status.User = s.volumeMounts(), s.containerUser()
 	}
 	status.Name, status.Image, status.ImageID, status.ContainerID = s.spec.Name, s.image, s.imageID, s.id
 	status.RestartCount = s.restarts
@@ -95,7 +97,7 @@ func (s *statusBuilder) writeTo(status *v1.ContainerStatus, buffer *statusBuffer
 // without a comparison if the builder keeps a published status.
 func (s *statusBuilder) equalsPublished() bool {
 	old := s.old
-	return !s.keepsPublished && hasNoOtherFields(old) && s.hasSameVolumeMounts() &&
+	return !s.keepsPublished && hasNoOtherFields(old) && s.hasSameVolumeMounts() && s.hasSameUser() &&
 		old.Name == s.spec.Name && old.Image == s.image && old.ImageID == s.imageID && old.ContainerID == s.id &&
 		old.RestartCount == s.restarts && podstatus.ReadinessOf(old) == s.readiness && (old.Started == nil) == (s.role == ephemeral) &&
 		s.hasSameState(&old.State) && s.hasSameLastState(&old.LastTerminationState) &&
@@ -104,7 +106,7 @@ func (s *statusBuilder) equalsPublished() bool {
 
 // hasNoOtherFields reports whether a container status has only fields that statusBuilder can set.
 func hasNoOtherFields(s *v1.ContainerStatus) bool {
-	return s.User == nil && s.AllocatedResourcesStatus == nil && s.StopSignal == nil
+	return s.AllocatedResourcesStatus == nil && s.StopSignal == nil
 }
 
 // keepsPublishedMounts reports whether the published list of mounts stays: the container exists, so its mounts do not

@@ -30,7 +30,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	                              its own policy, rules and probes; 5 is a grace
 //	    [gate=ready] a readiness gate        [open=ready] its condition is True
 //	sandbox 0 ready|lost [incarnation=1] [host] [noip]     a lost one has no address
-//	a 0 running|created|unknown|exited=1 [in=0] [incarnation=1] [hash=other] [at=30s]
+//	a 0 running|created|unknown|exited=1 [in=0] [incarnation=1] [hash=other] [at=30s] [user=1:2:2+3]
+//	                              a user is its ID, its group and its supplemental groups
 //	held a 40s                    a crash-loop delay ends then (now is 60s); of "sandbox", that
 //	                              of its replacements
 //	reason a ErrImagePull         why the last start failed
@@ -40,7 +41,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	initialized s0                it was, in that sandbox
 //	no-addresses                  the runtime reports no addresses of sandboxes
 //	replaced a a0                 it was asked to end for the sake of the next attempt
-//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready]  published
+//	old a running|waiting|exited=1 [restarts=2] [last=1@a0] [id=a1] [why=Error] [started] [ready] [user=1:2:2+3]  published
 //	    last=1@a0/Why gives the last end a reason
 //	old phase=Failed/Why
 //	old condition=AllContainersRestarting   it is published as True
@@ -320,11 +321,23 @@ func (w *harness) container(name string, args []string) {
 			d, err := time.ParseDuration(value)
 			w.must(err)
 			c.CreatedAt = epoch.Add(d)
+		case "user":
+			c.User = w.user(value)
 		default:
 			w.t.Fatalf("container %s?", arg)
 		}
 	}
 	w.st.Containers = append(w.st.Containers, c)
+}
+
+// user is a user as uid:gid:groups.
+func (w *harness) user(text string) *runtime.LinuxContainerUser {
+	parts := strings.Split(text, ":")
+	u := &runtime.LinuxContainerUser{UID: int64(w.number(parts[0])), GID: int64(w.number(parts[1]))}
+	for group := range strings.SplitSeq(parts[2], "+") {
+		u.SupplementalGroups = append(u.SupplementalGroups, int64(w.number(group)))
+	}
+	return u
 }
 
 func (w *harness) spec(name string) *v1.Container {
@@ -398,6 +411,9 @@ func (w *harness) published(args []string) {
 			s.ContainerID = "test://" + value
 		case "why":
 			because(&s.State, value)
+		case "user":
+			u := w.user(value)
+			s.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.UID, GID: u.GID, SupplementalGroups: u.SupplementalGroups}}
 		case "started":
 			s.Started = new(true)
 		case "ready":
@@ -639,6 +655,9 @@ func writeContainer(b *strings.Builder, kind string, c v1.ContainerStatus) {
 	}
 	if c.Ready {
 		b.WriteString(" ready")
+	}
+	if c.User != nil {
+		fmt.Fprintf(b, " user=%d:%d:%s", c.User.Linux.UID, c.User.Linux.GID, strings.Trim(strings.ReplaceAll(fmt.Sprint(c.User.Linux.SupplementalGroups), " ", "+"), "[]"))
 	}
 	b.WriteByte('\n')
 }

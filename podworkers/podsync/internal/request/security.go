@@ -27,19 +27,19 @@ func sandboxSecurity(pod *v1.Pod) runtime.Security {
 }
 
 // usersGroupsAndSELinuxOfPod converts the user, the groups and the SELinux options of a pod's security context.
-// It leaves out seccomp and AppArmor. The fsGroup becomes a supplemental group. A nil context gives the zero
-// value.
+// It leaves out seccomp and AppArmor. The fsGroup becomes the first supplemental group, as in the kubelet: the status of
+// a container shows the order. A nil context gives the zero value.
 func usersGroupsAndSELinuxOfPod(p *v1.PodSecurityContext) runtime.Security {
 	var out runtime.Security
 	if p == nil {
 		return out
 	}
 	out.User, out.Group = p.RunAsUser, p.RunAsGroup
-	out.SupplementalGroups = slices.Clone(p.SupplementalGroups)
-	out.StrictGroups = hasStrictGroups(p)
 	if p.FSGroup != nil {
-		out.SupplementalGroups = append(out.SupplementalGroups, *p.FSGroup) // The group of the volumes.
+		out.SupplementalGroups = []int64{*p.FSGroup} // The group of the volumes.
 	}
+	out.SupplementalGroups = append(out.SupplementalGroups, p.SupplementalGroups...)
+	out.StrictGroups = hasStrictGroups(p)
 	out.SELinux = seLinuxOptions(p.SELinuxOptions)
 	return out
 }

@@ -35,7 +35,7 @@ func TestSecurity_OfThePod(t *testing.T) {
 		{Seccomp: runtime.Profile{}}: {},
 		{User: new(int64(1))}:        {RunAsUser: new(int64(1))},
 		{User: new(int64(0)), Group: new(int64(2))}:                              {RunAsGroup: new(int64(2))},
-		{SupplementalGroups: []int64{3, 4}}:                                      {SupplementalGroups: []int64{3}, FSGroup: new(int64(4))},
+		{SupplementalGroups: []int64{4, 3}}:                                      {SupplementalGroups: []int64{3}, FSGroup: new(int64(4))},
 		{SupplementalGroups: []int64{5}, StrictGroups: true}:                     {SupplementalGroups: []int64{5}, SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict)},
 		{SupplementalGroups: []int64{6}}:                                         {SupplementalGroups: []int64{6}, SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyMerge)},
 		{Seccomp: runtime.Profile{Type: "RuntimeDefault"}}:                       {SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}},

@@ -181,6 +181,10 @@ func (u *unsupportedFields) checkPodSecurity(s *v1.PodSecurityContext) {
 	const field = "spec.securityContext."
 	u.rejectIf(hasStrictGroups(s) && u.features.Runtime.StrictGroups == runtime.SupportNone,
 		field+"supplementalGroupsPolicy", "the runtime cannot leave out the groups that an image has for a user")
+	if policy := s.SupplementalGroupsPolicy; policy != nil {
+		u.rejectIf(*policy != v1.SupplementalGroupsPolicyMerge && *policy != v1.SupplementalGroupsPolicyStrict,
+			field+"supplementalGroupsPolicy", fmt.Sprintf("the policy %q is not known", *policy))
+	}
 	u.rejectIf(s.WindowsOptions != nil, field+"windowsOptions", "Windows containers are not run")
 	u.ignoreIf(s.FSGroup != nil && !u.features.Volumes, field+"fsGroup", "there are no volumes")
 	u.ignoreIf(s.SELinuxChangePolicy != nil, field+"seLinuxChangePolicy", "volumes are not labelled")

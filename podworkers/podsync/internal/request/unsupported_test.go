@@ -46,6 +46,9 @@ func TestUnsupported(t *testing.T) {
 			s.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyMerge)}
 		}, "", "", request.Features{}},
 		{func(s *v1.PodSpec, _ *v1.Container) {
+			s.SecurityContext = &v1.PodSecurityContext{SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicy("Stricter"))}
+		}, "spec.securityContext.supplementalGroupsPolicy", "", request.Features{}},
+		{func(s *v1.PodSpec, _ *v1.Container) {
 			s.SecurityContext = &v1.PodSecurityContext{WindowsOptions: &v1.WindowsSecurityContextOptions{}}
 		}, "spec.securityContext.windowsOptions", "", request.Features{}},
 		{func(s *v1.PodSpec, _ *v1.Container) {

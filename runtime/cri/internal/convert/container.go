@@ -146,6 +146,9 @@ func ContainerStatus(listed runtime.Container, s *cri.ContainerStatus) runtime.C
 			out.MountedImages = append(out.MountedImages, image)
 		}
 	}
+	if user := s.GetUser().GetLinux(); user != nil {
+		out.User = &runtime.LinuxContainerUser{UID: user.GetUid(), GID: user.GetGid(), SupplementalGroups: user.GetSupplementalGroups()}
+	}
 	out.State = State(s.GetState())
 	return out
 }

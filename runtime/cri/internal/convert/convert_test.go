@@ -199,7 +199,10 @@ func TestResults_EveryFieldIsRead(t *testing.T) {
 		State: cri.ContainerState_CONTAINER_RUNNING, CreatedAt: 1, StartedAt: 2, FinishedAt: 3, ExitCode: 4, ImageRef: "ref", Reason: "r", Message: "m", Annotations: marks,
 		Resources: &cri.ContainerResources{Linux: &cri.LinuxContainerResources{CpuShares: 512, CpuPeriod: 100000, CpuQuota: 50000, MemoryLimitInBytes: 7}},
 		Mounts:    []*cri.Mount{{HostPath: "/h"}, {Image: &cri.ImageSpec{Image: "i"}}, {Image: &cri.ImageSpec{}}},
+		User:      &cri.ContainerUser{Linux: &cri.LinuxContainerUser{Uid: 1, Gid: 2, SupplementalGroups: []int64{4, 3}}},
 	})
+	assert.Equal(t, &runtime.LinuxContainerUser{UID: 1, GID: 2, SupplementalGroups: []int64{4, 3}}, c.User, "the groups in the order of the runtime")
+	assert.Nil(t, ContainerStatus(runtime.Container{}, &cri.ContainerStatus{User: &cri.ContainerUser{}}).User)
 	assert.Equal(t, []string{"i"}, c.MountedImages)
 	assert.Equal(t, []string{"StartCancelled"}, zero(reflect.ValueOf(c), ""), "only an exited one has")
 	assert.Equal(t, runtime.Resources{CPUShares: 512, CPUPeriod: 100 * time.Millisecond, CPUQuota: 50 * time.Millisecond, MemoryBytes: 7}, *c.Resources)
