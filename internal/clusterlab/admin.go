@@ -75,9 +75,9 @@ func (a *Admin) resourceOf(o apiservertest.Object) (group *rest.RESTClient, reso
 	return nil, "", false
 }
 
-// send sends a request about an object and returns the object in the response. For DELETE it returns no object.
+// sendRequest sends a request about an object and returns the object in the response. For DELETE it returns no object.
 // It returns an error for a type that resourceOf does not know.
-func (a *Admin) send(ctx context.Context, verb string, o apiservertest.Object, subresource string, body any) (apiservertest.Object, error) {
+func (a *Admin) sendRequest(ctx context.Context, verb string, o apiservertest.Object, subresource string, body any) (apiservertest.Object, error) {
 	group, resource, namespaced := a.resourceOf(o)
 	if group == nil {
 		return nil, fmt.Errorf("clusterlab: no resource is known for %T", o)
@@ -101,22 +101,22 @@ func (a *Admin) send(ctx context.Context, verb string, o apiservertest.Object, s
 
 // Create implements apiservertest.Administrator.
 func (a *Admin) Create(ctx context.Context, o apiservertest.Object) (apiservertest.Object, error) {
-	return a.send(ctx, "POST", o, "", o)
+	return a.sendRequest(ctx, "POST", o, "", o)
 }
 
 // Get implements apiservertest.Administrator.
 func (a *Admin) Get(ctx context.Context, o apiservertest.Object) (apiservertest.Object, error) {
-	return a.send(ctx, "GET", o, "", nil)
+	return a.sendRequest(ctx, "GET", o, "", nil)
 }
 
 // Update implements apiservertest.Administrator.
 func (a *Admin) Update(ctx context.Context, o apiservertest.Object) (apiservertest.Object, error) {
-	return a.send(ctx, "PUT", o, "", o)
+	return a.sendRequest(ctx, "PUT", o, "", o)
 }
 
 // UpdateStatus implements apiservertest.Administrator.
 func (a *Admin) UpdateStatus(ctx context.Context, o apiservertest.Object) (apiservertest.Object, error) {
-	return a.send(ctx, "PUT", o, "status", o)
+	return a.sendRequest(ctx, "PUT", o, "status", o)
 }
 
 // PatchResize sends a strategic merge patch of the subresource resize of a pod, as kubectl patch --subresource resize
@@ -132,6 +132,6 @@ func (a *Admin) Delete(ctx context.Context, o apiservertest.Object, gracePeriodS
 	if uid := o.GetUID(); uid != "" {
 		opts.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	_, err := a.send(ctx, "DELETE", o, "", opts)
+	_, err := a.sendRequest(ctx, "DELETE", o, "", opts)
 	return err
 }

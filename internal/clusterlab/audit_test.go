@@ -13,9 +13,8 @@ import (
 	"github.com/podkeel/podkeel/internal/clusterlab"
 )
 
-// rewrite reports whether transcripts are to be written instead of compared. The flag is that
-// of the package that runs the other transcripts.
-func rewrite() bool { return flag.Lookup("rewrite").Value.String() == "true" }
+// isRewriting reports whether the test writes transcripts instead of comparing them. Another file defines the flag.
+func isRewriting() bool { return flag.Lookup("rewrite").Value.String() == "true" }
 
 // settle is how long a node may go on after a story. A kubelet of kubemark syncs every pod
 // within 10 s.
@@ -30,115 +29,115 @@ var stories = []struct {
 	play func(*player)
 }{
 	{"pod-up", func(p *player) {
-		p.create("web")
-		p.running("web")
+		p.createPod("web")
+		p.waitForRunning("web")
 	}},
 	{"init-containers", func(p *player) {
-		p.create("web", func(pod *v1.Pod) {
+		p.createPod("web", func(pod *v1.Pod) {
 			pod.Spec.InitContainers = []v1.Container{{Name: "one", Image: "i:1"}, {Name: "two", Image: "i:1"}}
 		})
-		p.exit("web", "one")
-		p.exit("web", "two")
-		p.running("web")
+		p.exitContainer("web", "one")
+		p.exitContainer("web", "two")
+		p.waitForRunning("web")
 	}},
 	{"deleted", func(p *player) {
-		p.create("web")
-		p.running("web")
-		p.delete("web", 2)
-		p.gone("web")
+		p.createPod("web")
+		p.waitForRunning("web")
+		p.deletePod("web", 2)
+		p.waitForGone("web")
 	}},
 	{"force-deleted", func(p *player) {
-		p.create("web")
-		p.running("web")
-		p.delete("web", 0)
-		p.gone("web")
+		p.createPod("web")
+		p.waitForRunning("web")
+		p.deletePod("web", 0)
+		p.waitForGone("web")
 	}},
 	{"force-deleted-and-recreated", func(p *player) {
-		p.create("web")
-		p.running("web")
-		p.delete("web", 0)
-		p.gone("web")
-		p.create("web")
-		p.running("web")
+		p.createPod("web")
+		p.waitForRunning("web")
+		p.deletePod("web", 0)
+		p.waitForGone("web")
+		p.createPod("web")
+		p.waitForRunning("web")
 	}},
 	{"succeeds", func(p *player) {
-		p.create("job", never)
-		p.exit("job", "c")
-		p.phase("job", v1.PodSucceeded)
+		p.createPod("job", setRestartNever)
+		p.exitContainer("job", "c")
+		p.waitForPhase("job", v1.PodSucceeded)
 	}},
 	{"succeeds-and-is-deleted", func(p *player) {
-		p.create("job", never)
-		p.exit("job", "c")
-		p.phase("job", v1.PodSucceeded)
-		p.delete("job", 30)
-		p.gone("job")
+		p.createPod("job", setRestartNever)
+		p.exitContainer("job", "c")
+		p.waitForPhase("job", v1.PodSucceeded)
+		p.deletePod("job", 30)
+		p.waitForGone("job")
 	}},
 	{"crash-loop", func(p *player) {
-		p.create("web")
-		p.running("web")
+		p.createPod("web")
+		p.waitForRunning("web")
 		for n := int32(1); n <= 2; n++ {
-			p.exit("web", "c")
-			p.until("web", fmt.Sprint("restarted ", n, " times"), func(pod *v1.Pod) bool {
-				return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].RestartCount == n && ready(pod)
+			p.exitContainer("web", "c")
+			p.waitForPod("web", fmt.Sprint("restarted ", n, " times"), func(pod *v1.Pod) bool {
+				return len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].RestartCount == n && isPodReady(pod)
 			})
 		}
 	}},
 	{"readiness-gate", func(p *player) {
-		p.create("web", func(pod *v1.Pod) {
+		p.createPod("web", func(pod *v1.Pod) {
 			pod.Spec.ReadinessGates = []v1.PodReadinessGate{{ConditionType: "example.org/gate"}}
 		})
-		p.phase("web", v1.PodRunning)
+		p.waitForPhase("web", v1.PodRunning)
 		for _, status := range []v1.ConditionStatus{v1.ConditionTrue, v1.ConditionFalse} {
 			p.editStatus("web", func(s *v1.PodStatus) {
 				s.Conditions = slices.DeleteFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == "example.org/gate" })
 				s.Conditions = append(s.Conditions, v1.PodCondition{Type: "example.org/gate", Status: status})
 			})
-			p.until("web", "Ready="+string(status), func(pod *v1.Pod) bool { return ready(pod) == (status == v1.ConditionTrue) })
+			p.waitForPod("web", "Ready="+string(status), func(pod *v1.Pod) bool { return isPodReady(pod) == (status == v1.ConditionTrue) })
 		}
 	}},
 	{"volumes", func(p *player) {
-		p.config("config")
-		p.secret("secret")
-		p.create("web", p.withVolumes)
-		p.running("web")
-		p.delete("web", 1)
-		p.gone("web")
+		p.createConfigMap("config")
+		p.createSecret("secret")
+		p.createPod("web", p.withVolumes)
+		p.waitForRunning("web")
+		p.deletePod("web", 1)
+		p.waitForGone("web")
 	}},
 	{"config-comes-late", func(p *player) {
-		p.secret("secret")
-		p.create("web", p.withVolumes)
-		p.until("web", "waits", func(pod *v1.Pod) bool { return len(pod.Status.ContainerStatuses) == 1 })
-		p.config("config")
-		p.running("web")
+		p.createSecret("secret")
+		p.createPod("web", p.withVolumes)
+		p.waitForPod("web", "waits", func(pod *v1.Pod) bool { return len(pod.Status.ContainerStatuses) == 1 })
+		p.createConfigMap("config")
+		p.waitForRunning("web")
 	}},
 	{"refused-node-affinity", func(p *player) {
-		p.create("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "tape"} })
-		p.phase("web", v1.PodFailed)
+		p.createPod("web", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "tape"} })
+		p.waitForPhase("web", v1.PodFailed)
 	}},
 	{"refused-host-port", func(p *player) {
 		port := func(pod *v1.Pod) {
 			pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: 8099}}
 		}
-		p.create("first", port)
-		p.running("first")
-		p.create("second", port)
-		p.phase("second", v1.PodFailed)
+		p.createPod("first", port)
+		p.waitForRunning("first")
+		p.createPod("second", port)
+		p.waitForPhase("second", v1.PodFailed)
 	}},
 	{"deadline", func(p *player) {
 		seconds := int64(6)
-		p.create("job", never, func(pod *v1.Pod) { pod.Spec.ActiveDeadlineSeconds = &seconds })
-		p.running("job")
-		p.phase("job", v1.PodFailed)
+		p.createPod("job", setRestartNever, func(pod *v1.Pod) { pod.Spec.ActiveDeadlineSeconds = &seconds })
+		p.waitForRunning("job")
+		p.waitForPhase("job", v1.PodFailed)
 	}},
 	{"evicted", func(p *player) {
-		p.create("web")
-		p.running("web")
-		p.evict("web")
-		p.gone("web")
+		p.createPod("web")
+		p.waitForRunning("web")
+		p.evictPod("web")
+		p.waitForGone("web")
 	}},
 	{"status-edited", func(p *player) {
-		p.create("web")
-		p.running("web")
+		p.createPod("web")
+		p.waitForRunning("web")
 		p.editStatus("web", func(s *v1.PodStatus) {
 			s.Message = "by hand"
 			for i := range s.Conditions {
@@ -147,30 +146,30 @@ var stories = []struct {
 				}
 			}
 		})
-		p.running("web")
-		p.until("web", "without the message", func(pod *v1.Pod) bool { return pod.Status.Message == "" })
+		p.waitForRunning("web")
+		p.waitForPod("web", "without the message", func(pod *v1.Pod) bool { return pod.Status.Message == "" })
 	}},
 	{"static", func(p *player) {
-		p.static("dns", "dns:1")
-		p.running("dns")
-		p.static("dns", "")
-		p.gone("dns")
+		p.writeStaticPod("dns", "dns:1")
+		p.waitForRunning("dns")
+		p.writeStaticPod("dns", "")
+		p.waitForGone("dns")
 	}},
 	{"static-changed", func(p *player) {
-		p.static("dns", "dns:1")
-		p.running("dns")
-		uid := p.get("dns").UID
-		p.static("dns", "dns:2")
-		p.until("dns", "a mirror of the change", func(pod *v1.Pod) bool {
-			return pod.UID != uid && pod.Spec.Containers[0].Image == "dns:2" && ready(pod)
+		p.writeStaticPod("dns", "dns:1")
+		p.waitForRunning("dns")
+		uid := p.getPod("dns").UID
+		p.writeStaticPod("dns", "dns:2")
+		p.waitForPod("dns", "a mirror of the change", func(pod *v1.Pod) bool {
+			return pod.UID != uid && pod.Spec.Containers[0].Image == "dns:2" && isPodReady(pod)
 		})
 	}},
 	{"mirror-deleted", func(p *player) {
-		p.static("log", "log:1")
-		p.running("log")
-		uid := p.get("log").UID
-		p.delete("log", 30)
-		p.until("log", "another mirror", func(pod *v1.Pod) bool { return pod.UID != uid && ready(pod) })
+		p.writeStaticPod("log", "log:1")
+		p.waitForRunning("log")
+		uid := p.getPod("log").UID
+		p.deletePod("log", 30)
+		p.waitForPod("log", "another mirror", func(pod *v1.Pod) bool { return pod.UID != uid && isPodReady(pod) })
 	}},
 }
 
@@ -181,34 +180,34 @@ var nodeStories = []struct {
 }{
 	{"node-labelled", func(p *player) {
 		p.editNode(func(n *v1.Node) { n.Labels["disk"] = "ssd" })
-		p.create("ssd", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
-		p.running("ssd")
+		p.createPod("ssd", func(pod *v1.Pod) { pod.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+		p.waitForRunning("ssd")
 	}},
 	{"node-tainted", func(p *player) {
 		p.editNode(func(n *v1.Node) {
 			n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: "example.org/t", Effect: v1.TaintEffectNoExecute})
 		})
-		p.create("intolerant")
-		p.phase("intolerant", v1.PodFailed)
+		p.createPod("intolerant")
+		p.waitForPhase("intolerant", v1.PodFailed)
 		p.editNode(func(n *v1.Node) { n.Spec.Taints = nil })
-		p.create("tolerant")
-		p.running("tolerant")
+		p.createPod("tolerant")
+		p.waitForRunning("tolerant")
 	}},
 	{"idle", func(p *player) { time.Sleep(idle) }},
 	{"rebooted", func(p *player) {
-		p.create("web")
-		p.running("web")
-		before := p.get("web")
+		p.createPod("web")
+		p.waitForRunning("web")
+		before := p.getPod("web")
 		time.Sleep(time.Second) // The times that are compared are whole seconds.
-		p.reboot()
-		p.until("web", "runs again", func(pod *v1.Pod) bool {
+		p.restartNode()
+		p.waitForPod("web", "runs again", func(pod *v1.Pod) bool {
 			is, was := pod.Status.ContainerStatuses[0].State.Running, before.Status.ContainerStatuses[0].State.Running
-			return pod.UID == before.UID && ready(pod) && is != nil && is.StartedAt.After(was.StartedAt.Time)
+			return pod.UID == before.UID && isPodReady(pod) && is != nil && is.StartedAt.After(was.StartedAt.Time)
 		})
 	}},
 	{"node-deleted", func(p *player) { // The last one: a kubelet does not register again.
-		p.create("web")
-		p.running("web")
+		p.createPod("web")
+		p.waitForRunning("web")
 		p.deleteNode()
 	}},
 }
@@ -220,13 +219,13 @@ func TestAudit(t *testing.T) {
 		t.Skip("no control plane without -cluster: it is built from source, which takes minutes")
 	}
 	_, err := clusterlab.Build(t.Context(), "kubemark")
-	built(t, err)
-	c := lab(t, clusterlab.Config{Nodes: []string{"kubelet", "podkeel"}})
+	requireBuilt(t, err)
+	c := startLab(t, clusterlab.Config{Nodes: []string{"kubelet", "podkeel"}})
 	admin, err := c.Admin()
 	require.NoError(t, err)
-	sides := []*auditSide{kubelet(c), podkeel(t, c)}
+	sides := []*auditSide{newKubeletSide(c), newPodkeelSide(t, c)}
 	for _, s := range sides {
-		s.lab, s.admin, s.kubectl = c, admin, kubectl(t, c)
+		s.lab, s.admin, s.kubectl = c, admin, newKubectl(t, c)
 	}
 	play := func(t *testing.T, name string, story func(*player)) {
 		for _, s := range sides {
@@ -237,7 +236,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	from := 0
-	window := func(story string) { from = transcribe(t, sides, story, from) }
+	window := func(story string) { from = compareTranscripts(t, sides, story, from) }
 	t.Cleanup(func() {
 		for _, s := range sides {
 			s.stop()
@@ -246,7 +245,7 @@ func TestAudit(t *testing.T) {
 	t.Run("register", func(t *testing.T) {
 		play(t, "node-registers", func(p *player) {
 			p.start(p.T)
-			p.nodeReady()
+			p.waitForNodeReady()
 		})
 	})
 	require.False(t, t.Failed(), "both nodes have started")
@@ -272,6 +271,6 @@ func TestAudit(t *testing.T) {
 
 // TestAudit_NotStarted: a node whose start has failed can be stopped.
 func TestAudit_NotStarted(t *testing.T) {
-	kubelet(nil).stop()
-	podkeel(t, nil).stop()
+	newKubeletSide(nil).stop()
+	newPodkeelSide(t, nil).stop()
 }

@@ -19,8 +19,8 @@ type asked struct {
 	keys []string
 }
 
-// half parses one half of a transcript: the requests about each object, in order.
-func half(text string) map[string][]asked {
+// parseHalf parses one half of a transcript: the requests about each object, in order.
+func parseHalf(text string) map[string][]asked {
 	objects, object := map[string][]asked{}, ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -38,10 +38,10 @@ func half(text string) map[string][]asked {
 	return objects
 }
 
-// differ is what one side asks and the other does not: "-get pods" is asked by the first alone,
-// "+patch pods/status status.reason" is a key that the second alone has. What both ask in another
-// order is both.
-func differ(a, b []asked) (all []string) {
+// diffRequests returns the difference of two lists of requests: "-get pods" for a request of a only, and "+patch
+// pods/status status.reason" for a key that only b has in a common request. A request that both have in another order
+// is in the result twice, with "-" and "+".
+func diffRequests(a, b []asked) (all []string) {
 	common := make([][]int, len(a)+1) // the length of the longest common sequence from there on
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
@@ -57,7 +57,7 @@ func differ(a, b []asked) (all []string) {
 	for i < len(a) || j < len(b) {
 		switch {
 		case i < len(a) && j < len(b) && a[i].kind == b[j].kind:
-			all = append(append(all, lacks("-", a[i], b[j])...), lacks("+", b[j], a[i])...)
+			all = append(append(all, missingKeys("-", a[i], b[j])...), missingKeys("+", b[j], a[i])...)
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
 			all = append(all, "-"+a[i].kind)
@@ -70,8 +70,8 @@ func differ(a, b []asked) (all []string) {
 	return all
 }
 
-// lacks are the keys of a that b has not.
-func lacks(sign string, a, b asked) (all []string) {
+// missingKeys returns the keys of a that b lacks, after the sign and the kind of the request.
+func missingKeys(sign string, a, b asked) (all []string) {
 	for _, key := range a.keys {
 		if !slices.Contains(b.keys, key) {
 			all = append(all, sign+a.kind+" "+key)
@@ -80,8 +80,8 @@ func lacks(sign string, a, b asked) (all []string) {
 	return all
 }
 
-// differences returns the differences in the stored transcripts, in the form "story object: -get pods".
-func differences(t *testing.T) (all []string) {
+// readDifferences returns the differences in the stored transcripts, in the form "story object: -get pods".
+func readDifferences(t *testing.T) (all []string) {
 	files, err := filepath.Glob(filepath.Join("testdata", "audit", "*.txt"))
 	require.NoError(t, err)
 	told := []string{"node-registers"}
@@ -97,12 +97,12 @@ func differences(t *testing.T) (all []string) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		kubelet, podkeel, _ := strings.Cut(strings.TrimPrefix(string(text), "# kubelet\n"), "# podkeel\n")
-		theirs, ours := half(kubelet), half(podkeel)
+		theirs, ours := parseHalf(kubelet), parseHalf(podkeel)
 		for object := range ours {
 			theirs[object] = append([]asked(nil), theirs[object]...)
 		}
 		for object := range theirs {
-			for _, what := range differ(theirs[object], ours[object]) {
+			for _, what := range diffRequests(theirs[object], ours[object]) {
 				all = append(all, fmt.Sprintf("%s %s: %s", strings.TrimSuffix(filepath.Base(file), ".txt"), object, what))
 			}
 		}
@@ -111,9 +111,9 @@ func differences(t *testing.T) (all []string) {
 	return all
 }
 
-// listed are the patterns in the first column of the table of AUDIT.md, where * is
-// anything and ? one character.
-func listed(t *testing.T) map[string]*regexp.Regexp {
+// readListedPatterns reads the patterns in the first column of the table of AUDIT.md. A * matches any text, and a ?
+// matches one character.
+func readListedPatterns(t *testing.T) map[string]*regexp.Regexp {
 	text, err := os.ReadFile("AUDIT.md")
 	require.NoError(t, err)
 	all := map[string]*regexp.Regexp{}
@@ -131,7 +131,7 @@ func listed(t *testing.T) map[string]*regexp.Regexp {
 // TestAudit_Differences: AUDIT.md lists each difference of the transcripts, and none that there
 // is not.
 func TestAudit_Differences(t *testing.T) {
-	found, patterns := differences(t), listed(t)
+	found, patterns := readDifferences(t), readListedPatterns(t)
 	require.NotEmpty(t, patterns)
 	used := map[string]bool{}
 	for _, what := range found {
@@ -150,9 +150,9 @@ func TestAudit_Differences(t *testing.T) {
 
 // TestDiffer: additional, missing and reordered requests are differences.
 func TestDiffer(t *testing.T) {
-	a := half("pods p\n  create pods\n  get pods\n  patch pods/status\n    one\n    two\n  delete pods\n")["pods p"]
-	b := half("pods p\n  create pods\n  patch pods/status\n    two\n    three\n  delete pods\n  list pods\n")["pods p"]
-	assert.Equal(t, []string{"-get pods", "-patch pods/status one", "+patch pods/status three", "+list pods"}, differ(a, b))
-	assert.Equal(t, []string{"-watch nodes", "+watch nodes"}, differ(half("n\n  watch nodes\n  create nodes\n")["n"], half("n\n  create nodes\n  watch nodes\n")["n"]))
-	assert.Empty(t, differ(a, a))
+	a := parseHalf("pods p\n  create pods\n  get pods\n  patch pods/status\n    one\n    two\n  delete pods\n")["pods p"]
+	b := parseHalf("pods p\n  create pods\n  patch pods/status\n    two\n    three\n  delete pods\n  list pods\n")["pods p"]
+	assert.Equal(t, []string{"-get pods", "-patch pods/status one", "+patch pods/status three", "+list pods"}, diffRequests(a, b))
+	assert.Equal(t, []string{"-watch nodes", "+watch nodes"}, diffRequests(parseHalf("n\n  watch nodes\n  create nodes\n")["n"], parseHalf("n\n  create nodes\n  watch nodes\n")["n"]))
+	assert.Empty(t, diffRequests(a, a))
 }

@@ -28,17 +28,18 @@ type request struct {
 	ResponseStatus            struct{ Code int }
 }
 
-// when is the time of a request among others: what succeeds was received before the object is
-// gone, and that is when a deletion is answered.
-func (r *request) when() time.Time {
+// orderTime returns the time by which a request is ordered. For a deletion it is the time of the response, because the
+// requests that succeed before it were received before the object was gone. For other requests it is the time of
+// receipt.
+func (r *request) orderTime() time.Time {
 	if r.Verb == "delete" {
 		return r.StageTimestamp
 	}
 	return r.RequestReceivedTimestamp
 }
 
-// auditRequests are those in the audit log from an offset on, in their order, and the offset of
-// what comes after.
+// auditRequests returns the requests in the audit log from an offset on, in order of time, and the offset of the end of
+// the log.
 func auditRequests(t *testing.T, path string, from int) (all []request, end int) {
 	t.Helper()
 	f, err := os.Open(path)
@@ -58,12 +59,13 @@ func auditRequests(t *testing.T, path string, from int) (all []request, end int)
 		}
 		seen[r.AuditID] = true // A watch has one line when it begins and another when it ends.
 	}
-	slices.SortStableFunc(all, func(a, b request) int { return a.when().Compare(b.when()) })
+	slices.SortStableFunc(all, func(a, b request) int { return a.orderTime().Compare(b.orderTime()) })
 	return all, end
 }
 
-// object is what a request is about.
-func (r *request) object() string {
+// objectName returns the resource and the name of the object of a request. For a token it is the pod that the token is
+// bound to.
+func (r *request) objectName() string {
 	ref := r.ObjectRef
 	if ref.Subresource == "token" {
 		var token struct {
@@ -75,9 +77,9 @@ func (r *request) object() string {
 	return ref.Resource + " " + ref.Name
 }
 
-// keys returns the keys of a patch: metadata below its first level, status below its second level, and lists that
+// patchKeys returns the keys of a patch: metadata below its first level, status below its second level, and lists that
 // are merged by a key with the keys of their elements.
-func keys(patch json.RawMessage) []string {
+func patchKeys(patch json.RawMessage) []string {
 	var body map[string]map[string]json.RawMessage
 	if json.Unmarshal(patch, &body) != nil {
 		return []string{"?"}
@@ -107,9 +109,9 @@ func keys(patch json.RawMessage) []string {
 	return all
 }
 
-// regular reports whether a patch of a node's status says only that it is Ready, or which images
+// isPeriodicPatch reports whether a patch of a node's status says only that it is Ready, or which images
 // it has: in which story that comes is not fixed.
-func regular(keys []string) bool {
+func isPeriodicPatch(keys []string) bool {
 	return !slices.ContainsFunc(keys, func(key string) bool { return key != "status.conditions[Ready]" && key != "status.images" })
 }
 
@@ -122,23 +124,23 @@ type transcript struct {
 	keys  map[string]map[string]bool
 }
 
-func (tr *transcript) add(r *request) {
+func (tr *transcript) addRequest(r *request) {
 	kind := strings.TrimSuffix(r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource, "/")
 	if tr.keys[kind] == nil {
 		tr.kinds = append(tr.kinds, kind)
 		tr.keys[kind] = map[string]bool{}
 	}
 	if r.Verb == "patch" {
-		for _, key := range keys(r.RequestObject) {
+		for _, key := range patchKeys(r.RequestObject) {
 			tr.keys[kind][key] = true
 		}
 	}
 	if (r.Verb == "create" || r.Verb == "delete") && r.ObjectRef.Subresource == "" {
-		tr.flush()
+		tr.flushKinds()
 	}
 }
 
-func (tr *transcript) flush() {
+func (tr *transcript) flushKinds() {
 	for _, kind := range tr.kinds {
 		tr.lines = append(tr.lines, "  "+strings.Join(append([]string{kind}, slices.Sorted(maps.Keys(tr.keys[kind]))...), "\n    "))
 	}
@@ -157,9 +159,9 @@ func watchesFirst(a, b string) int {
 	return 1
 }
 
-// transcribe compares the requests of this library in a story with the stored requests and with the kubelet's
+// compareTranscripts compares the requests of this library in a story with the stored requests and with the kubelet's
 // requests. With -rewrite it stores both. It returns the end of the audit log.
-func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end int) {
+func compareTranscripts(t *testing.T, sides []*auditSide, story string, from int) (end int) {
 	t.Helper()
 	all, end := auditRequests(t, filepath.Join(sides[0].lab.Dir(), "audit.log"), from)
 	var halves [2]string
@@ -168,7 +170,7 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 		counts[i] = map[string]int{}
 		objects, refused := map[string]*transcript{}, map[string]bool{} // whose last patch was
 		for _, r := range all {
-			object := r.object()
+			object := r.objectName()
 			resource, name, _ := strings.Cut(object, " ")
 			ofStory := strings.HasPrefix(name, story+".") && resource != "events"
 			ofNode := slices.Contains([]string{"node-registers", "idle", "rebooted", "node-deleted"}, story) && !slices.Contains([]string{"pods", "tokens", "events", "configmaps", "secrets"}, resource)
@@ -184,16 +186,16 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 			if r.ResponseStatus.Code >= 400 && r.Verb == "patch" || r.Verb == "get" && resource == "pods" && r.ResponseStatus.Code >= 400 {
 				continue // Their number depends on the order of the deletions.
 			}
-			if r.ObjectRef.Resource == "nodes" && r.Verb == "patch" && regular(keys(r.RequestObject)) {
+			if r.ObjectRef.Resource == "nodes" && r.Verb == "patch" && isPeriodicPatch(patchKeys(r.RequestObject)) {
 				continue
 			}
 			if objects[object] == nil {
 				objects[object] = &transcript{keys: map[string]map[string]bool{}}
 			}
-			objects[object].add(&r)
+			objects[object].addRequest(&r)
 		}
 		for _, object := range slices.Sorted(maps.Keys(objects)) {
-			objects[object].flush()
+			objects[object].flushKinds()
 			slices.SortStableFunc(objects[object].lines, watchesFirst)
 			if strings.HasPrefix(object, "leases ") && story != "node-registers" {
 				slices.Sort(objects[object].lines) // A renewal that is due anyway comes before or after what the story does.
@@ -208,7 +210,7 @@ func transcribe(t *testing.T, sides []*auditSide, story string, from int) (end i
 		}
 	}
 	kept := filepath.Join("testdata", "audit", story+".txt")
-	if rewrite() {
+	if isRewriting() {
 		require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o755))
 		require.NoError(t, os.WriteFile(kept, []byte("# kubelet\n"+halves[0]+"# podkeel\n"+halves[1]), 0o644))
 		return end

@@ -39,8 +39,8 @@ type auditSide struct {
 	manifests func() string
 }
 
-// kubelet is the kubelet of kubemark.
-func kubelet(c *clusterlab.Cluster) *auditSide {
+// newKubeletSide returns the node of kubemark's kubelet.
+func newKubeletSide(c *clusterlab.Cluster) *auditSide {
 	var k *clusterlab.Kubemark
 	s := &auditSide{node: "kubelet"}
 	s.start = func(t *testing.T) {
@@ -59,8 +59,8 @@ func kubelet(c *clusterlab.Cluster) *auditSide {
 	return s
 }
 
-// podkeel is this library with a runtime in memory.
-func podkeel(t *testing.T, c *clusterlab.Cluster) *auditSide {
+// newPodkeelSide returns the node of this library, with a runtime in memory.
+func newPodkeelSide(t *testing.T, c *clusterlab.Cluster) *auditSide {
 	s, dir := &auditSide{node: "podkeel", stop: func() {}}, t.TempDir()
 	var machine *memory.Runtime
 	s.start = func(t *testing.T) {
@@ -104,14 +104,14 @@ type player struct {
 	story string
 }
 
-func (p *player) name(base string) string { return p.story + "." + base + "-" + p.node }
+func (p *player) podName(base string) string { return p.story + "." + base + "-" + p.node }
 
-func never(pod *v1.Pod) { pod.Spec.RestartPolicy = v1.RestartPolicyNever }
+func setRestartNever(pod *v1.Pod) { pod.Spec.RestartPolicy = v1.RestartPolicyNever }
 
-func (p *player) create(base string, edit ...func(*v1.Pod)) {
+func (p *player) createPod(base string, edit ...func(*v1.Pod)) {
 	p.Helper()
 	pod := &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.name(base)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.podName(base)},
 		Spec:       v1.PodSpec{NodeName: p.node, Containers: []v1.Container{{Name: "c", Image: "web:1"}}},
 	}
 	for _, edit := range edit {
@@ -121,29 +121,29 @@ func (p *player) create(base string, edit ...func(*v1.Pod)) {
 	require.NoError(p, err)
 }
 
-func (p *player) config(base string) {
-	_, err := p.admin.Create(p.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.name(base)}, Data: map[string]string{"k": "v"}})
+func (p *player) createConfigMap(base string) {
+	_, err := p.admin.Create(p.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.podName(base)}, Data: map[string]string{"k": "v"}})
 	require.NoError(p, err)
 }
 
-func (p *player) secret(base string) {
-	_, err := p.admin.Create(p.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.name(base)}, StringData: map[string]string{"k": "v"}})
+func (p *player) createSecret(base string) {
+	_, err := p.admin.Create(p.Context(), &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.podName(base)}, StringData: map[string]string{"k": "v"}})
 	require.NoError(p, err)
 }
 
 // withVolumes gives a pod a ConfigMap and a Secret beside the token that the server adds.
 func (p *player) withVolumes(pod *v1.Pod) {
 	pod.Spec.Volumes = []v1.Volume{
-		{Name: "a", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: p.name("config")}}}},
-		{Name: "b", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: p.name("secret")}}},
+		{Name: "a", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: p.podName("config")}}}},
+		{Name: "b", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: p.podName("secret")}}},
 	}
 	pod.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "a", MountPath: "/a"}, {Name: "b", MountPath: "/b"}}
 }
 
-// get is a pod; nil if there is none.
-func (p *player) get(base string) *v1.Pod {
+// getPod returns a pod, or nil if it does not exist.
+func (p *player) getPod(base string) *v1.Pod {
 	p.Helper()
-	pod, err := p.admin.Get(p.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.name(base)}})
+	pod, err := p.admin.Get(p.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.podName(base)}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -154,16 +154,16 @@ func (p *player) get(base string) *v1.Pod {
 // auditLimit bounds each wait.
 const auditLimit = 45 * time.Second
 
-// wait asks until it is so.
-func (p *player) wait(what string, ok func() bool) {
+// waitFor waits until ok returns true. It fails the test after auditLimit.
+func (p *player) waitFor(what string, ok func() bool) {
 	p.Helper()
 	for end := time.Now().Add(auditLimit); !ok(); time.Sleep(50 * time.Millisecond) {
 		require.True(p, time.Now().Before(end), "%s", what)
 	}
 }
 
-// until waits until there is a pod and it is so.
-func (p *player) until(base, what string, ok func(*v1.Pod) bool) {
+// waitForPod waits until a pod exists and ok returns true for it.
+func (p *player) waitForPod(base, what string, ok func(*v1.Pod) bool) {
 	p.Helper()
 	var pod *v1.Pod
 	defer func() {
@@ -171,38 +171,34 @@ func (p *player) until(base, what string, ok func(*v1.Pod) bool) {
 			p.Logf("%v", pod)
 		}
 	}()
-	p.wait(base+": "+what, func() bool { pod = p.get(base); return pod != nil && ok(pod) })
+	p.waitFor(base+": "+what, func() bool { pod = p.getPod(base); return pod != nil && ok(pod) })
 }
 
-func ready(pod *v1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
-}
-
-func (p *player) running(base string) {
+func (p *player) waitForRunning(base string) {
 	p.Helper()
-	p.until(base, "Running", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning && ready(pod) })
+	p.waitForPod(base, "Running", func(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning && isPodReady(pod) })
 }
 
-func (p *player) phase(base string, phase v1.PodPhase) {
+func (p *player) waitForPhase(base string, phase v1.PodPhase) {
 	p.Helper()
-	p.until(base, string(phase), func(pod *v1.Pod) bool { return pod.Status.Phase == phase })
+	p.waitForPod(base, string(phase), func(pod *v1.Pod) bool { return pod.Status.Phase == phase })
 }
 
-func (p *player) gone(base string) {
+func (p *player) waitForGone(base string) {
 	p.Helper()
-	p.wait(base+" is gone", func() bool { return p.get(base) == nil })
+	p.waitFor(base+" is gone", func() bool { return p.getPod(base) == nil })
 }
 
-func (p *player) delete(base string, grace int64) {
+func (p *player) deletePod(base string, grace int64) {
 	p.Helper()
-	require.NoError(p, p.admin.Delete(p.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.name(base)}}, &grace))
+	require.NoError(p, p.admin.Delete(p.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: p.podName(base)}}, &grace))
 }
 
-// exit waits for a container and has it end with code 0.
-func (p *player) exit(base, container string) {
+// exitContainer waits until a container runs, and makes it exit with code 0.
+func (p *player) exitContainer(base, container string) {
 	p.Helper()
-	p.wait(base+"/"+container+" runs", func() bool {
-		done, err := p.exitOnce(p.Context(), p.name(base), container)
+	p.waitFor(base+"/"+container+" runs", func() bool {
+		done, err := p.exitOnce(p.Context(), p.podName(base), container)
 		require.NoError(p, err)
 		return done
 	})
@@ -211,26 +207,26 @@ func (p *player) exit(base, container string) {
 func (p *player) editStatus(base string, edit func(*v1.PodStatus)) {
 	p.Helper()
 	require.NoError(p, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		pod := p.get(base)
+		pod := p.getPod(base)
 		edit(&pod.Status)
 		_, err := p.admin.UpdateStatus(p.Context(), pod)
 		return err
 	}))
 }
 
-// evict asks for an eviction, as kubectl drain does.
-func (p *player) evict(base string) {
+// evictPod requests an eviction, as kubectl drain does.
+func (p *player) evictPod(base string) {
 	p.Helper()
 	path := filepath.Join(p.TempDir(), "eviction.json")
-	text := fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"namespace":"default","name":%q},"deleteOptions":{"gracePeriodSeconds":2}}`, p.name(base))
+	text := fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"namespace":"default","name":%q},"deleteOptions":{"gracePeriodSeconds":2}}`, p.podName(base))
 	require.NoError(p, os.WriteFile(path, []byte(text), 0o600))
-	p.kubectl("create", "--raw", "/api/v1/namespaces/default/pods/"+p.name(base)+"/eviction", "-f", path)
+	p.kubectl("create", "--raw", "/api/v1/namespaces/default/pods/"+p.podName(base)+"/eviction", "-f", path)
 }
 
-// static writes the manifest of a static pod, or removes it.
-func (p *player) static(base, image string) {
+// writeStaticPod writes the manifest of a static pod. Without an image it removes the manifest.
+func (p *player) writeStaticPod(base, image string) {
 	p.Helper()
-	name := strings.TrimSuffix(p.name(base), "-"+p.node) // The node's name is added to it.
+	name := strings.TrimSuffix(p.podName(base), "-"+p.node) // The node's name is added to it.
 	path := filepath.Join(p.manifests(), name+".yaml")
 	if image == "" {
 		require.NoError(p, os.Remove(path))
@@ -265,18 +261,17 @@ func (p *player) deleteNode() {
 	require.NoError(p, p.admin.Delete(p.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.node}}, nil))
 }
 
-// reboot has the node go, with all containers, and come again.
-func (p *player) reboot() {
+// restartNode stops the node with all its containers, and starts it again.
+func (p *player) restartNode() {
 	p.Helper()
 	p.stop()
 	p.start(p.T)
 }
 
-// nodeReady waits until the node is, and the server's taint for nodes that are not is
-// taken away, as the controllers would.
-func (p *player) nodeReady() {
+// waitForNodeReady waits until the node is Ready. Then it removes the taints of the node, as the controllers would.
+func (p *player) waitForNodeReady() {
 	p.Helper()
-	p.wait("the node is Ready", func() bool {
+	p.waitFor("the node is Ready", func() bool {
 		n, err := p.admin.Get(p.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: p.node}})
 		return err == nil && slices.ContainsFunc(n.(*v1.Node).Status.Conditions, func(c v1.NodeCondition) bool {
 			return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue

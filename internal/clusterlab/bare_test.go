@@ -37,7 +37,7 @@ func (c *contest) bareOf(name string) *bareLife {
 	return b
 }
 
-func (b *bareLife) begin() {
+func (b *bareLife) startPod() {
 	made, err := b.runtime.RunPodSandbox(b.Context(), &cri.RunPodSandboxRequest{Config: b.config})
 	require.NoError(b, err)
 	b.sandbox = made.GetPodSandboxId()
@@ -46,7 +46,7 @@ func (b *bareLife) begin() {
 	require.NoError(b, err)
 	container, err := b.runtime.CreateContainer(b.Context(), &cri.CreateContainerRequest{PodSandboxId: b.sandbox, SandboxConfig: b.config, Config: &cri.ContainerConfig{
 		Metadata: &cri.ContainerMetadata{Name: "main"}, Image: image, LogPath: "main.log", Mounts: b.mounts,
-		Command: b.pod(bareNode, "", false).Spec.Containers[0].Command,
+		Command: b.makePod(bareNode, "", false).Spec.Containers[0].Command,
 		Linux: &cri.LinuxContainerConfig{
 			Resources: &cri.LinuxContainerResources{},
 			SecurityContext: &cri.LinuxContainerSecurityContext{
@@ -62,14 +62,14 @@ func (b *bareLife) begin() {
 	require.NoError(b, err)
 }
 
-func (b *bareLife) end() {
+func (b *bareLife) stopPod() {
 	_, err := b.runtime.StopContainer(b.Context(), &cri.StopContainerRequest{ContainerId: b.container, Timeout: 1})
 	require.NoError(b, err)
 	_, err = b.runtime.StopPodSandbox(b.Context(), &cri.StopPodSandboxRequest{PodSandboxId: b.sandbox})
 	require.NoError(b, err)
 }
 
-func (b *bareLife) discard() {
+func (b *bareLife) removeSandbox() {
 	_, err := b.runtime.RemovePodSandbox(b.Context(), &cri.RemovePodSandboxRequest{PodSandboxId: b.sandbox})
 	require.NoError(b, err)
 }

@@ -102,7 +102,7 @@ func (c *cgroupContest) createPods(all []document) {
 	for _, d := range all {
 		for _, node := range nodesOfContest {
 			pod := d.Pod.DeepCopy()
-			frame := c.pod(node, pod.Name+"-"+node, false)
+			frame := c.makePod(node, pod.Name+"-"+node, false)
 			frame.Labels = pod.Labels
 			command := frame.Spec.Containers[0]
 			containers, inits := pod.Spec.Containers, pod.Spec.InitContainers
@@ -140,13 +140,13 @@ func (c *cgroupContest) readTrees() (ours, kubelet cgroupTree) {
 	return trees[oursNode], trees[kubeletNode]
 }
 
-// compare compares the cgroups of both nodes until the table explains each difference, or for some seconds. It logs
+// compareCgroups compares the cgroups of both nodes until the table explains each difference, or for some seconds. It logs
 // each unexplained difference and fails the test.
-func (c *cgroupContest) compare(when string) {
+func (c *cgroupContest) compareCgroups(when string) {
 	c.Helper()
 	var all, rest []cgroupDifference
 	var ours, kubelet map[string]map[string]string
-	for began := time.Now(); ; c.settle(time.Second) {
+	for began := time.Now(); ; c.sleepFor(time.Second) {
 		a, b := c.readTrees()
 		ours, kubelet = plainTree(a), plainTree(b)
 		all = compareTrees(when, ours, kubelet)
@@ -187,7 +187,7 @@ func (c *cgroupContest) checkTables() {
 			files = append(files, strings.TrimSpace(line))
 		}
 	}
-	if rewrite() {
+	if isRewriting() {
 		page := strings.Replace(string(text), strings.Join(files, "\n"), strings.Join(c.files, "\n"), 1)
 		for _, d := range unexplainedDifferences(c.rows, c.found) {
 			page += d.String() + "\n"
@@ -208,7 +208,7 @@ func (c *cgroupContest) resizePods(all []document) {
 	for _, d := range all {
 		for _, node := range nodesOfContest {
 			err := c.admin.PatchResize(c.Context(), "default", d.Name+"-"+node, fmt.Appendf(nil, `{"spec":%s}`, d.spec))
-			require.NoError(c, err, "%s on %s", d.Name, who(node))
+			require.NoError(c, err, "%s on %s", d.Name, sideName(node))
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (c *cgroupContest) awaitResized(all []document) {
 				return pod.Status.ObservedGeneration == pod.Generation && !slices.ContainsFunc(pod.Status.Conditions, func(condition v1.PodCondition) bool {
 					return condition.Type == v1.PodResizeInProgress || condition.Type == v1.PodResizePending
 				}) && isReadyPod(pod)
-			}, joinLimit, 50*time.Millisecond, "%s on %s is not resized", d.Name, who(node))
+			}, joinLimit, 50*time.Millisecond, "%s on %s is not resized", d.Name, sideName(node))
 		}
 	}
 }
@@ -263,11 +263,11 @@ func (c *cgroupContest) measureResizes(name, container string) {
 			c.awaitFile(quota[node], fmt.Sprint(milli*100))
 			c.awaitFile(memory[node], fmt.Sprint(mega<<20))
 			took[node] = append(took[node], time.Since(began).Round(100*time.Microsecond))
-			c.settle(300 * time.Millisecond)
+			c.sleepFor(300 * time.Millisecond)
 		}
 	}
-	c.Log("from the patch to the files of the container, ours:", median(took[oursNode]), "load", load())
-	c.Log("from the patch to the files of the container, kubelet:", median(took[kubeletNode]))
+	c.Log("from the patch to the files of the container, ours:", formatMedian(took[oursNode]), "load", readLoad())
+	c.Log("from the patch to the files of the container, kubelet:", formatMedian(took[kubeletNode]))
 	ratio := float64(slices.Min(took[oursNode])) / float64(slices.Min(took[kubeletNode]))
 	c.Logf("shortest time, ours divided by the kubelet's: %.2f", ratio)
 	assert.LessOrEqual(c, ratio, maxResizeRatio, "a resize takes longer than the kubelet's")
@@ -286,7 +286,7 @@ func findCgroupFile(t *testing.T, hierarchy, id, file string) string {
 
 // awaitFile waits until a file has a content.
 func (c *cgroupContest) awaitFile(path, want string) {
-	for late := time.Now().Add(joinLimit); ; c.settle(time.Millisecond) {
+	for late := time.Now().Add(joinLimit); ; c.sleepFor(time.Millisecond) {
 		text, err := os.ReadFile(path)
 		require.NoError(c, err)
 		if strings.TrimSpace(string(text)) == want {
@@ -315,13 +315,13 @@ func TestCgroups(t *testing.T) {
 	}
 	pods = slices.DeleteFunc(pods, refused)
 	c.awaitResized(pods) // They are ready, and no resize is pending.
-	c.compare("start")
+	c.compareCgroups("start")
 
 	c.resizePods(patches)
 	c.awaitResized(patches)
 	c.createPods([]document{{Pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "last"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web"}}}}}})
 	c.awaitResized([]document{{Pod: v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "last"}}}}) // The kubelet then writes the shares of the QoS classes.
-	c.compare("resized")
+	c.compareCgroups("resized")
 	c.measureResizes("limits", "web")
 	c.checkTables()
 }
@@ -334,7 +334,7 @@ func (c *cgroupContest) awaitRefused(name string) {
 			pod := c.getPod(name, node)
 			reasons[node] = pod.Status.Reason
 			return pod.Status.Phase == v1.PodFailed
-		}, joinLimit, 50*time.Millisecond, "%s on %s is not refused", name, who(node))
+		}, joinLimit, 50*time.Millisecond, "%s on %s is not refused", name, sideName(node))
 	}
 	assert.Equal(c, reasons[kubeletNode], reasons[oursNode], "the reason of %s", name)
 }

@@ -26,7 +26,7 @@ func compareTrees(when string, ours, kubelet map[string]map[string]string) (all 
 		a, inOurs := ours[name]
 		b, inKubelet := kubelet[name]
 		if !inOurs || !inKubelet {
-			all = append(all, cgroupDifference{when, name, "the cgroup", existence(inOurs), existence(inKubelet)})
+			all = append(all, cgroupDifference{when, name, "the cgroup", existenceText(inOurs), existenceText(inKubelet)})
 			continue
 		}
 		for _, file := range sortedKeys(a, b) {
@@ -38,8 +38,8 @@ func compareTrees(when string, ours, kubelet map[string]map[string]string) (all 
 	return all
 }
 
-// existence returns "exists", or "-" for a cgroup that does not exist.
-func existence(exists bool) string {
+// existenceText returns "exists", or "-" for a cgroup that does not exist.
+func existenceText(exists bool) string {
 	if exists {
 		return "exists"
 	}
@@ -97,8 +97,8 @@ func splitRow(line string) []string {
 	return columns
 }
 
-// explains reports whether a row is about a difference.
-func (r cgroupRow) explains(d cgroupDifference) bool {
+// explainsDifference reports whether a row is about a difference.
+func (r cgroupRow) explainsDifference(d cgroupDifference) bool {
 	for i, value := range []string{d.when, d.cgroup, d.file, d.ours, d.kubelet} {
 		if !r.columns[i].MatchString(value) {
 			return false
@@ -110,7 +110,7 @@ func (r cgroupRow) explains(d cgroupDifference) bool {
 // unexplainedDifferences returns the differences without a row that has a reason.
 func unexplainedDifferences(rows []cgroupRow, all []cgroupDifference) (rest []cgroupDifference) {
 	for _, d := range all {
-		if !slices.ContainsFunc(rows, func(r cgroupRow) bool { return r.reason != "" && r.reason != "?" && r.explains(d) }) {
+		if !slices.ContainsFunc(rows, func(r cgroupRow) bool { return r.reason != "" && r.reason != "?" && r.explainsDifference(d) }) {
 			rest = append(rest, d)
 		}
 	}
@@ -120,7 +120,7 @@ func unexplainedDifferences(rows []cgroupRow, all []cgroupDifference) (rest []cg
 // unusedRows returns the rows that explain no difference.
 func unusedRows(rows []cgroupRow, all []cgroupDifference) (rest []string) {
 	for _, r := range rows {
-		if !slices.ContainsFunc(all, r.explains) {
+		if !slices.ContainsFunc(all, r.explainsDifference) {
 			rest = append(rest, r.line)
 		}
 	}

@@ -49,7 +49,7 @@ func (p *patched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (p *patched) expect(n int) <-chan struct{} {
+func (p *patched) expectPatches(n int) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests, p.want, p.done = nil, n, make(chan struct{})
@@ -64,7 +64,7 @@ func TestChanges(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	network := between(t, server.Listener.Addr().String(), 20*time.Millisecond)
+	network := startLink(t, server.Listener.Addr().String(), 20*time.Millisecond)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	c, err := client.New(&rest.Config{Host: "https://" + network.listener.Addr().String(), TLSClientConfig: rest.TLSClientConfig{CAData: ca, ServerName: "example.com"}}, "n1")
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestChanges(t *testing.T) {
 	}
 	var all []time.Duration
 	for round := range rounds + 1 { // The first one opens the connection.
-		done, began := handler.expect(pods), time.Now()
+		done, began := handler.expectPatches(pods), time.Now()
 		for i := range pods {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", i), UID: types.UID(fmt.Sprint(i))}}
 			store.SetPodStatus(pod, v1.PodStatus{Phase: v1.PodRunning, Message: fmt.Sprint("round ", round)})
@@ -97,7 +97,7 @@ func TestChanges(t *testing.T) {
 		}
 		all = append(all, time.Since(began).Round(time.Millisecond))
 	}
-	t.Log("100 changes to 100 patches at the server:", median(all[1:]))
+	t.Log("100 changes to 100 patches at the server:", formatMedian(all[1:]))
 	cancel()
 	require.NoError(t, <-ended)
 	for _, request := range handler.requests {

@@ -51,18 +51,18 @@ func TestChurn(t *testing.T) {
 			ends:     func(name string) bool { return strings.HasPrefix(name, "job-") },
 		},
 	}
-	c.prepare()
+	c.createStablePods()
 	ctx, end := context.WithCancel(t.Context())
 	var beside sync.WaitGroup
 	defer func() { end(); beside.Wait() }()
-	beside.Go(func() { c.court.run(ctx) })
+	beside.Go(func() { c.court.collectStates(ctx) })
 	for i := range *kills {
-		c.round(i)
+		c.killAndRestart(i)
 	}
-	c.scaled()
-	c.calm("the last kill")
+	c.waitForReplicas()
+	c.waitForSettled("the last kill")
 	t.Logf("killed: %v; done meanwhile: %v", c.killed, c.people.done)
-	c.leave()
+	c.deleteEverything()
 }
 
 // churn is one run.
@@ -74,30 +74,30 @@ type churn struct {
 	killed map[string]int // how often each program was
 }
 
-// prepare makes the pods that stay.
-func (c *churn) prepare() {
+// createStablePods creates the pods that run until the end.
+func (c *churn) createStablePods() {
 	manifest := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: dns, namespace: default}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: %q, command: [sleep, 1h]}]}}`, c.images[0])
 	require.NoError(c, os.WriteFile(filepath.Join(c.manifests, "dns.yaml"), []byte(manifest), 0o600))
-	c.apply(deployment)
+	c.applyManifest(deployment)
 	for _, name := range []string{"stay-0", "stay-1"} {
-		require.NoError(c, c.people.create(c.Context(), name, "sleep 3600", v1.RestartPolicyAlways))
+		require.NoError(c, c.people.createPod(c.Context(), name, "sleep 3600", v1.RestartPolicyAlways))
 	}
-	require.NoError(c, c.people.create(c.Context(), "crash", "sleep 4; exit 1", v1.RestartPolicyAlways))
+	require.NoError(c, c.people.createPod(c.Context(), "crash", "sleep 4; exit 1", v1.RestartPolicyAlways))
 	c.rolledOut("deployment/web")
 	c.kubectl("wait", "--for=condition=Ready", "pod/stay-0", "pod/stay-1", "pod/dns-n1", "--timeout=60s")
 }
 
-// upTo is a random time.
-func (c *churn) upTo(d time.Duration) time.Duration {
+// randomTime returns a random duration below d.
+func (c *churn) randomTime(d time.Duration) time.Duration {
 	return time.Duration(c.random.Float64() * float64(d))
 }
 
-// round kills some of the programs amid changes, and starts them again.
-func (c *churn) round(i int) {
+// killAndRestart kills some of the programs while pods change, and starts them again.
+func (c *churn) killAndRestart(i int) {
 	ctx, end := context.WithCancel(c.Context())
 	var beside sync.WaitGroup
-	beside.Go(func() { c.people.work(ctx) })
-	pause(ctx, 500*time.Millisecond+c.upTo(3*time.Second))
+	beside.Go(func() { c.people.changePods(ctx) })
+	sleepContext(ctx, 500*time.Millisecond+c.randomTime(3*time.Second))
 	began := time.Now()
 	programs := []string{"agent", "server", "etcd"}
 	if some := c.random.IntN(8); some > 0 { // All of them if it is 0 or 7.
@@ -108,20 +108,20 @@ func (c *churn) round(i int) {
 		c.killed[name]++
 		map[string]func(){"agent": func() { c.kill() }, "server": c.lab.KillServer, "etcd": c.lab.KillEtcd}[name]()
 	}
-	pause(ctx, c.upTo(2*time.Second))
-	c.revive(programs)
-	pause(ctx, c.upTo(2*time.Second))
+	sleepContext(ctx, c.randomTime(2*time.Second))
+	c.startPrograms(programs)
+	sleepContext(ctx, c.randomTime(2*time.Second))
 	end()
 	beside.Wait()
 	if i%calmEvery == calmEvery-1 {
-		c.calm(fmt.Sprintf("kill %d", i))
+		c.waitForSettled(fmt.Sprintf("kill %d", i))
 	}
 	c.Logf("kill %d, of %v, took %v", i, programs, time.Since(began).Round(time.Millisecond))
-	require.Empty(c, c.court.found())
+	require.Empty(c, c.court.violations())
 }
 
-// revive starts the killed programs. The agent may start first, and is then perhaps killed again while it starts.
-func (c *churn) revive(programs []string) {
+// startPrograms starts the killed programs. The agent may start first. It may also be killed again while it starts.
+func (c *churn) startPrograms(programs []string) {
 	agent := slices.Contains(programs, "agent")
 	first := agent && c.random.IntN(2) == 0
 	if first {
@@ -139,21 +139,21 @@ func (c *churn) revive(programs []string) {
 		c.start()
 	}
 	if agent && c.random.IntN(3) == 0 {
-		pause(c.Context(), c.upTo(time.Second))
+		sleepContext(c.Context(), c.randomTime(time.Second))
 		c.killed["agent"]++
 		c.kill()
 		c.start()
 	}
 }
 
-// calm waits until the machine has what the server has, and the server says so.
-func (c *churn) calm(after string) {
+// waitForSettled waits until the machine runs the pods of the server, and the server shows them as running.
+func (c *churn) waitForSettled(after string) {
 	c.Helper()
 	began := time.Now()
 	for last := ""; ; {
-		why, pods := c.court.unsettled(c.Context())
+		why, pods := c.court.findUnsettled(c.Context())
 		if why == "" {
-			why = c.people.lost(pods)
+			why = c.people.missingPods(pods)
 		}
 		if why == "" {
 			break
@@ -163,18 +163,18 @@ func (c *churn) calm(after string) {
 			c.Logf("after %v: %s", time.Since(began).Round(time.Millisecond), why)
 		}
 		require.Less(c, time.Since(began), joinLimit, "%s: %s", after, why)
-		pause(c.Context(), 200*time.Millisecond)
+		sleepContext(c.Context(), 200*time.Millisecond)
 	}
 	c.Logf("%s: all is as it should be after %v", after, time.Since(began).Round(time.Millisecond))
 }
 
-// scaled waits until the deployment has the requested number of pods. After the server was killed, the controllers
+// waitForReplicas waits until the deployment has the requested number of pods. After the server was killed, the controllers
 // and the status of the deployment may be half a minute late, so the pods are counted.
-func (c *churn) scaled() {
+func (c *churn) waitForReplicas() {
 	c.Helper()
 	c.rolledOut("deployment/web")
 	want := strings.TrimSpace(c.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"))
-	for began := time.Now(); ; pause(c.Context(), 500*time.Millisecond) {
+	for began := time.Now(); ; sleepContext(c.Context(), 500*time.Millisecond) {
 		set := c.kubectl("get", "replicasets", "-l", "app=web", "-o", "jsonpath={.items[*].spec.replicas} {.items[*].status.replicas} {.items[*].metadata.generation} {.items[*].status.observedGeneration}")
 		pods := c.kubectl("get", "pods", "-l", "app=web", "-o", "name")
 		if f := strings.Fields(set); len(f) == 4 && f[0] == want && f[1] == want && f[2] == f[3] && strconv.Itoa(strings.Count(pods, "pod/")) == want {
@@ -184,22 +184,22 @@ func (c *churn) scaled() {
 	}
 }
 
-// leave deletes everything, and nothing is left.
-func (c *churn) leave() {
-	before, err := c.court.ran(c.Context())
+// deleteEverything deletes all pods and waits until no container runs.
+func (c *churn) deleteEverything() {
+	before, err := c.court.runningContainers(c.Context())
 	require.NoError(c, err)
-	pause(c.Context(), 5*time.Second)
-	after, err := c.court.ran(c.Context())
+	sleepContext(c.Context(), 5*time.Second)
+	after, err := c.court.runningContainers(c.Context())
 	require.NoError(c, err)
 	crash := func(r ran) bool { return r.pod == "crash" }
 	assert.ElementsMatch(c, slices.DeleteFunc(before, crash), slices.DeleteFunc(after, crash), "at rest")
-	require.Empty(c, c.court.found())
+	require.Empty(c, c.court.violations())
 	require.NoError(c, os.Remove(filepath.Join(c.manifests, "dns.yaml")))
 	c.kubectl("delete", "deployment", "web")
 	c.kubectl("delete", "pods", "--all")
-	c.running()
+	c.waitForRunning()
 	require.Eventually(c, func() bool {
-		left, err := c.court.ran(c.Context())
+		left, err := c.court.runningContainers(c.Context())
 		return err == nil && len(left) == 0
 	}, joinLimit, 200*time.Millisecond)
 }
@@ -220,8 +220,8 @@ func newPeople(o *onContainerd, random *rand.Rand) *people {
 	return &people{onContainerd: o, random: random, done: map[string]int{}, mine: map[string]string{}}
 }
 
-// lost says which pods are not there and should be.
-func (p *people) lost(there []*v1.Pod) (why string) {
+// missingPods names the pods that the server lacks although they were created and not deleted.
+func (p *people) missingPods(there []*v1.Pod) (why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for uid, name := range p.mine {
@@ -232,7 +232,7 @@ func (p *people) lost(there []*v1.Pod) (why string) {
 	return why
 }
 
-func (p *people) create(ctx context.Context, name, script string, policy v1.RestartPolicy) error {
+func (p *people) createPod(ctx context.Context, name, script string, policy v1.RestartPolicy) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	made, err := p.admin.Create(ctx, &v1.Pod{
@@ -250,8 +250,8 @@ func (p *people) create(ctx context.Context, name, script string, policy v1.Rest
 	return err
 }
 
-// remove deletes whatever pod has the name.
-func (p *people) remove(ctx context.Context, name string, grace int64) error {
+// deletePod deletes the pod with a name, of any UID.
+func (p *people) deletePod(ctx context.Context, name string, grace int64) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	p.mu.Lock()
@@ -260,10 +260,10 @@ func (p *people) remove(ctx context.Context, name string, grace int64) error {
 	return p.admin.Delete(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, &grace)
 }
 
-// work changes something until ctx ends.
-func (p *people) work(ctx context.Context) {
-	for ; ctx.Err() == nil; pause(ctx, time.Duration(50+p.random.IntN(400))*time.Millisecond) {
-		what, err := p.one(ctx)
+// changePods makes random changes until ctx ends.
+func (p *people) changePods(ctx context.Context) {
+	for ; ctx.Err() == nil; sleepContext(ctx, time.Duration(50+p.random.IntN(400))*time.Millisecond) {
+		what, err := p.makeRandomChange(ctx)
 		if err != nil {
 			what += " (refused or not answered)"
 		}
@@ -271,34 +271,34 @@ func (p *people) work(ctx context.Context) {
 	}
 }
 
-func (p *people) one(ctx context.Context) (what string, err error) {
+func (p *people) makeRandomChange(ctx context.Context) (what string, err error) {
 	name, grace := fmt.Sprint("p-", p.random.IntN(4)), int64(p.random.IntN(3))
 	switch p.random.IntN(8) {
 	case 0, 1:
-		return "create", p.create(ctx, name, "sleep 3600", v1.RestartPolicyAlways)
+		return "create", p.createPod(ctx, name, "sleep 3600", v1.RestartPolicyAlways)
 	case 2:
-		return "delete", p.remove(ctx, name, grace+1)
+		return "delete", p.deletePod(ctx, name, grace+1)
 	case 3, 4:
-		if err := p.remove(ctx, name, 0); err != nil {
+		if err := p.deletePod(ctx, name, 0); err != nil {
 			return "force-delete and recreate", err
 		}
-		return "force-delete and recreate", p.create(ctx, name, "sleep 3600", v1.RestartPolicyAlways)
+		return "force-delete and recreate", p.createPod(ctx, name, "sleep 3600", v1.RestartPolicyAlways)
 	case 5:
 		p.jobs++
 		if p.jobs > 4 {
-			_ = p.remove(ctx, jobName(p.jobs-4), grace) // It may be gone.
+			_ = p.deletePod(ctx, jobName(p.jobs-4), grace) // It may be gone.
 		}
-		return "job", p.create(ctx, jobName(p.jobs), fmt.Sprintf("sleep 0.5; exit %d", len(jobName(p.jobs))%2), v1.RestartPolicyNever)
+		return "job", p.createPod(ctx, jobName(p.jobs), fmt.Sprintf("sleep 0.5; exit %d", len(jobName(p.jobs))%2), v1.RestartPolicyNever)
 	case 6:
-		return "scale", p.scale(ctx, 1+int32(p.random.IntN(4)))
+		return "scale", p.scaleDeployment(ctx, 1+int32(p.random.IntN(4)))
 	}
-	return "delete the mirror", p.remove(ctx, "dns-n1", grace)
+	return "delete the mirror", p.deletePod(ctx, "dns-n1", grace)
 }
 
-// jobName is one whose length says whether it fails.
+// jobName returns the name of a pod of a job. A name of odd length means that the job fails.
 func jobName(n int) string { return fmt.Sprintf("job-%03d", n) + strings.Repeat("x", n%2) }
 
-func (p *people) scale(ctx context.Context, replicas int32) error {
+func (p *people) scaleDeployment(ctx context.Context, replicas int32) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	web, err := p.admin.Get(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})

@@ -114,7 +114,7 @@ func (c *Cluster) StartEtcd() (err error) {
 }
 
 // KillEtcd kills etcd. Acknowledged writes are in files. Only a crash of the machine would lose them.
-func (c *Cluster) KillEtcd() { c.etcd.kill() }
+func (c *Cluster) KillEtcd() { c.etcd.killGroup() }
 
 // StartServer starts kube-apiserver, at first or after KillServer, and waits until it is ready.
 func (c *Cluster) StartServer(ctx context.Context) (err error) {
@@ -136,19 +136,19 @@ func (c *Cluster) StartServer(ctx context.Context) (err error) {
 func (c *Cluster) WaitServer(ctx context.Context) error { return c.waitForServer(ctx) }
 
 // KillServer kills kube-apiserver. Its state stays in etcd.
-func (c *Cluster) KillServer() { c.server.kill() }
+func (c *Cluster) KillServer() { c.server.killGroup() }
 
 // FreezeServer stops kube-apiserver without closing its connections, until ThawServer.
-func (c *Cluster) FreezeServer() { c.server.signal(syscall.SIGSTOP) }
+func (c *Cluster) FreezeServer() { c.server.signalGroup(syscall.SIGSTOP) }
 
 // ThawServer ends FreezeServer.
-func (c *Cluster) ThawServer() { c.server.signal(syscall.SIGCONT) }
+func (c *Cluster) ThawServer() { c.server.signalGroup(syscall.SIGCONT) }
 
 // Stop kills all programs and removes all files.
 func (c *Cluster) Stop() error {
 	for _, p := range append(c.components, c.server, c.etcd) {
 		if p != nil {
-			p.kill()
+			p.killGroup()
 		}
 	}
 	if c.dirRemover == nil {

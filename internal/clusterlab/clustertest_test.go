@@ -50,8 +50,8 @@ func isPodReady(pod *v1.Pod) bool {
 	return false
 }
 
-// runPodsOnNodes is a test of pods on two nodes: they are spread, one fails and restarts, one is not ready after the loss
-// of its node, and one is deleted.
+// runPodsOnNodes runs pods on two nodes. They are spread, one fails and restarts, one is not ready after the loss of
+// its node, and one is deleted.
 func runPodsOnNodes(t *testing.T, config *rest.Config) {
 	nodes := clustertest.StartNodes(t, config, 2)
 	pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default")
@@ -77,7 +77,7 @@ func runPodsOnNodes(t *testing.T, config *rest.Config) {
 
 // TestStartNodes: simulated nodes of a test join a real API server.
 func TestStartNodes(t *testing.T) {
-	c := lab(t, clusterlab.Config{})
+	c := startLab(t, clusterlab.Config{})
 	runPodsOnNodes(t, c.Rest("admin"))
 }
 

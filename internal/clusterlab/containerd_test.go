@@ -38,11 +38,11 @@ type onContainerd struct {
 
 // joinContainerd joins a control plane with the program, on a containerd of its own.
 func joinContainerd(t *testing.T, version e2e.Version) *onContainerd {
-	control := lab(t, clusterlab.Config{Nodes: []string{"n1"}, Scheduler: true, Controllers: []string{"*"}})
+	control := startLab(t, clusterlab.Config{Nodes: []string{"n1"}, Scheduler: true, Controllers: []string{"*"}})
 	containerd := e2e.Start(t, version)
 	dir := containerd.Dir
 	o := &onContainerd{
-		joint: &joint{T: t, lab: control, kubectl: kubectl(t, control), images: [2]string{containerd.Registry.Image(), containerd.Registry.NextImage()}},
+		joint: &joint{T: t, lab: control, kubectl: newKubectl(t, control), images: [2]string{containerd.Registry.Image(), containerd.Registry.NextImage()}},
 		root:  filepath.Join(dir, "node"), manifests: filepath.Join(dir, "manifests"),
 	}
 	program := filepath.Join(dir, "cluster")
@@ -90,16 +90,16 @@ func joinContainerd(t *testing.T, version e2e.Version) *onContainerd {
 	return o
 }
 
-// on is the node as a subtest sees it.
-func (o *onContainerd) on(t *testing.T) *onContainerd {
+// withTest returns a copy of the node that reports to a subtest.
+func (o *onContainerd) withTest(t *testing.T) *onContainerd {
 	sub, j := *o, *o.joint
-	j.T, j.kubectl = t, kubectl(t, o.lab)
+	j.T, j.kubectl = t, newKubectl(t, o.lab)
 	sub.joint = &j
 	return &sub
 }
 
-// containers are the IDs of the containers that run, by pod and name.
-func (o *onContainerd) containers() map[string]string {
+// runningContainers returns the IDs of the running containers by pod and name.
+func (o *onContainerd) runningContainers() map[string]string {
 	o.Helper()
 	pods, err := o.machine.ListPods(o.Context())
 	require.NoError(o, err)
@@ -114,12 +114,12 @@ func (o *onContainerd) containers() map[string]string {
 	return all
 }
 
-// sh runs a script in a container.
-func (o *onContainerd) sh(pod, script string) string {
+// runScript runs a script in a container.
+func (o *onContainerd) runScript(pod, script string) string {
 	o.Helper()
 	ctx, cancel := context.WithTimeout(o.Context(), 20*time.Second)
 	defer cancel()
-	result, err := o.machine.Exec(ctx, runtime.ExecRequest{ContainerID: o.containers()[pod+"/c"], Command: []string{"sh", "-c", script}})
+	result, err := o.machine.Exec(ctx, runtime.ExecRequest{ContainerID: o.runningContainers()[pod+"/c"], Command: []string{"sh", "-c", script}})
 	require.NoError(o, err)
 	return string(result.Output)
 }
@@ -130,21 +130,21 @@ func TestContainerd(t *testing.T) {
 	for _, version := range e2e.Versions() {
 		t.Run(string(version), func(t *testing.T) {
 			o := joinContainerd(t, version)
-			t.Run("Files", func(t *testing.T) { o.on(t).files() })
-			t.Run("Static", func(t *testing.T) { o.on(t).staticPod() })
-			t.Run("Killed", func(t *testing.T) { o.on(t).agentKilled() })
-			t.Run("Serve", func(t *testing.T) { o.on(t).serve() })
+			t.Run("Files", func(t *testing.T) { o.withTest(t).checkFiles() })
+			t.Run("Static", func(t *testing.T) { o.withTest(t).staticPod() })
+			t.Run("Killed", func(t *testing.T) { o.withTest(t).agentKilled() })
+			t.Run("Serve", func(t *testing.T) { o.withTest(t).checkServe() })
 			if version == e2e.Containerd2 {
-				o.workloads()
+				o.runWorkloads()
 			}
 		})
 	}
 }
 
-// files: a pod sees its ConfigMap, its Secret and its token, and what a ConfigMap has later;
-// its log is where kubelets have it. A pod with the network of the host has its address.
-func (o *onContainerd) files() {
-	o.apply(`
+// checkFiles checks that a pod sees its ConfigMap, its Secret, its token, and a later version of the ConfigMap. Its log
+// is in the kubelet's place. A pod on the host network has the address of the host.
+func (o *onContainerd) checkFiles() {
+	o.applyManifest(`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings}
@@ -178,51 +178,51 @@ spec:
   terminationGracePeriodSeconds: 1
   containers: [{name: c, image: $IMAGE, command: $SLEEP}]
 `)
-	o.running("reader", "host")
-	assert.Equal(o, "sesame sesame blue reader -r--------\n", o.sh("reader", `echo $WORD $(cat /key/word) $(cat /all/color) $(cat /all/name) $(ls -lL /key/word | cut -c1-10)`))
-	assert.Regexp(o, `^default [\w-]+\.[\w-]+\.[\w-]+\n$`, o.sh("reader", `cd /var/run/secrets/kubernetes.io/serviceaccount; echo $(cat namespace) $(cat token)`))
-	assert.Contains(o, o.sh("reader", `cat /var/run/secrets/kubernetes.io/serviceaccount/ca.crt`), "BEGIN CERTIFICATE")
+	o.waitForRunning("reader", "host")
+	assert.Equal(o, "sesame sesame blue reader -r--------\n", o.runScript("reader", `echo $WORD $(cat /key/word) $(cat /all/color) $(cat /all/name) $(ls -lL /key/word | cut -c1-10)`))
+	assert.Regexp(o, `^default [\w-]+\.[\w-]+\.[\w-]+\n$`, o.runScript("reader", `cd /var/run/secrets/kubernetes.io/serviceaccount; echo $(cat namespace) $(cat token)`))
+	assert.Contains(o, o.runScript("reader", `cat /var/run/secrets/kubernetes.io/serviceaccount/ca.crt`), "BEGIN CERTIFICATE")
 	o.kubectl("patch", "configmap", "settings", "-p", `{"data":{"color":"green"}}`)
 	began := time.Now()
-	for o.sh("reader", "cat /all/color") != "green" {
+	for o.runScript("reader", "cat /all/color") != "green" {
 		require.Less(o, time.Since(began), joinLimit)
 		time.Sleep(100 * time.Millisecond)
 	}
 	o.Logf("a change of a ConfigMap is seen in a container after %v", time.Since(began).Round(time.Millisecond))
-	assert.Equal(o, o.get("{.status.hostIP}", "pod/host"), o.get("{.status.podIP}", "pod/host"))
-	assert.NotEqual(o, o.get("{.status.hostIP}", "pod/reader"), o.get("{.status.podIP}", "pod/reader"))
+	assert.Equal(o, o.getFields("{.status.hostIP}", "pod/host"), o.getFields("{.status.podIP}", "pod/host"))
+	assert.NotEqual(o, o.getFields("{.status.hostIP}", "pod/reader"), o.getFields("{.status.podIP}", "pod/reader"))
 	for _, path := range []string{
-		"log/pods/default_reader_" + o.get("{.metadata.uid}", "pod/reader") + "/c/0.log",
-		"log/containers/reader_default_c-" + o.containers()["reader/c"] + ".log",
+		"log/pods/default_reader_" + o.getFields("{.metadata.uid}", "pod/reader") + "/c/0.log",
+		"log/containers/reader_default_c-" + o.runningContainers()["reader/c"] + ".log",
 	} {
 		log, err := os.ReadFile(filepath.Join(o.root, path))
 		require.NoError(o, err)
 		assert.Contains(o, string(log), " stdout F ready\n")
 	}
 	o.kubectl("delete", "pod/reader", "pod/host", "configmap/settings", "secret/key")
-	o.empty()
+	o.waitForNoPods()
 }
 
 // staticPod has a mirror pod, and both go with the manifest.
 func (o *onContainerd) staticPod() {
 	manifest := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: dns, namespace: default}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: %q, command: [sleep, 1h]}]}}`, o.images[0])
 	require.NoError(o, os.WriteFile(filepath.Join(o.manifests, "dns.yaml"), []byte(manifest), 0o600))
-	o.running("dns-n1")
+	o.waitForRunning("dns-n1")
 	mirror, err := o.seen.Pods().Get(o.Context(), "default", "dns-n1")
 	require.NoError(o, err)
 	assert.Contains(o, mirror.Annotations, v1.MirrorPodAnnotationKey)
-	before := o.containers()
+	before := o.runningContainers()
 	o.kubectl("delete", "pod", "dns-n1", "--wait=false")
-	until(o.T, o.seen.PodFeed(), "another mirror pod", func(have map[string]*v1.Pod) bool {
+	waitForObjects(o.T, o.seen.PodFeed(), "another mirror pod", func(have map[string]*v1.Pod) bool {
 		return have["dns-n1"] != nil && have["dns-n1"].UID != mirror.UID && have["dns-n1"].Status.Phase == v1.PodRunning
 	})
-	assert.Equal(o, before, o.containers())
+	assert.Equal(o, before, o.runningContainers())
 	require.NoError(o, os.Remove(filepath.Join(o.manifests, "dns.yaml")))
-	o.empty()
+	o.waitForNoPods()
 }
 
-// present are the pods that are not being deleted, a static one last.
-func (o *onContainerd) present() (names []string) {
+// listPodNames returns the names of the pods that are not being deleted, static pods last.
+func (o *onContainerd) listPodNames() (names []string) {
 	o.Helper()
 	list, err := o.seen.PodFeed().List(o.Context(), "")
 	require.NoError(o, err)
@@ -241,11 +241,11 @@ func (o *onContainerd) present() (names []string) {
 func (o *onContainerd) agentKilled() {
 	manifest := fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: dns, namespace: default}, spec: {containers: [{name: c, image: %q, command: [sleep, 1h]}]}}`, o.images[0])
 	require.NoError(o, os.WriteFile(filepath.Join(o.manifests, "dns.yaml"), []byte(manifest), 0o600))
-	o.apply(deployment)
+	o.applyManifest(deployment)
 	o.rolledOut("deployment/web")
-	names := o.present()
-	o.running(names...)
-	before := o.containers()
+	names := o.listPodNames()
+	o.waitForRunning(names...)
+	before := o.runningContainers()
 	assert.Len(o, before, 4)
 	printed, err := o.second()
 	assert.Error(o, err)
@@ -256,24 +256,24 @@ func (o *onContainerd) agentKilled() {
 		o.start()
 		o.rolledOut("deployment/web")
 		gone := names[0]
-		names = o.present()
-		o.running(names...)
-		after := o.containers()
+		names = o.listPodNames()
+		o.waitForRunning(names...)
+		after := o.runningContainers()
 		assert.Len(o, after, 4)
 		delete(before, gone+"/c")
 		for name, id := range before {
 			assert.Equal(o, id, after[name], name)
 		}
 		before = after
-		assert.Equal(o, []string{"0", "0", "0", "0"}, strings.Fields(o.get("{.items[*].status.containerStatuses[0].restartCount}", "pods")))
+		assert.Equal(o, []string{"0", "0", "0", "0"}, strings.Fields(o.getFields("{.items[*].status.containerStatuses[0].restartCount}", "pods")))
 	}
 	require.NoError(o, os.Remove(filepath.Join(o.manifests, "dns.yaml")))
 	o.kubectl("delete", "deployment", "web")
-	o.empty()
+	o.waitForNoPods()
 }
 
-// serve: the same as of a node in memory, with an echo that is real.
-func (o *onContainerd) serve() {
-	o.serveWith("nc -ll -p 8080 -e cat & ")
-	o.empty()
+// checkServe checks the same as the method of joint, with a real echo server in the pod.
+func (o *onContainerd) checkServe() {
+	o.checkServeWith("nc -ll -p 8080 -e cat & ")
+	o.waitForNoPods()
 }

@@ -26,54 +26,54 @@ type court struct {
 	judge judge
 }
 
-// run shows the judge everything until ctx ends.
-func (c *court) run(ctx context.Context) {
+// collectStates passes the states of the server and of the runtime to the judge until ctx ends.
+func (c *court) collectStates(ctx context.Context) {
 	var both sync.WaitGroup
-	both.Go(func() { c.watch(ctx) })
-	both.Go(func() { c.look(ctx) })
+	both.Go(func() { c.watchServer(ctx) })
+	both.Go(func() { c.watchRuntime(ctx) })
 	both.Wait()
 }
 
-// found returns the violations so far.
-func (c *court) found() []string {
+// violations returns the violations so far.
+func (c *court) violations() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.judge.wrong)
 }
 
-// watch shows what the server has.
-func (c *court) watch(ctx context.Context) {
+// watchServer passes the pods of the server to the judge.
+func (c *court) watchServer(ctx context.Context) {
 	for ctx.Err() == nil {
 		stream, err := c.seen.PodFeed().Watch(ctx, apiserver.WatchOptions{SendInitialEvents: true})
 		for err == nil {
 			var e apiserver.Event[*v1.Pod]
 			if e, err = stream.Next(ctx); err == nil && e.Object != nil && e.Type != apiserver.Deleted {
 				c.mu.Lock()
-				c.judge.object(e.Object)
+				c.judge.checkObject(e.Object)
 				c.mu.Unlock()
 			}
 		}
 		if stream != nil {
 			stream.Close()
 		}
-		pause(ctx, 100*time.Millisecond)
+		sleepContext(ctx, 100*time.Millisecond)
 	}
 }
 
-// look shows what the machine runs.
-func (c *court) look(ctx context.Context) {
+// watchRuntime passes the running containers to the judge.
+func (c *court) watchRuntime(ctx context.Context) {
 	for ctx.Err() == nil {
-		if running, err := c.ran(ctx); err == nil {
+		if running, err := c.runningContainers(ctx); err == nil {
 			c.mu.Lock()
-			c.judge.machine(running, c.keep)
+			c.judge.checkRunning(running, c.keep)
 			c.mu.Unlock()
 		}
-		pause(ctx, 100*time.Millisecond)
+		sleepContext(ctx, 100*time.Millisecond)
 	}
 }
 
-// ran is what runs on the machine.
-func (c *court) ran(ctx context.Context) (all []ran, err error) {
+// runningContainers returns the containers that run on the machine.
+func (c *court) runningContainers(ctx context.Context) (all []ran, err error) {
 	pods, err := c.runtime.ListPods(ctx)
 	for _, pod := range pods {
 		for _, container := range pod.Containers {
@@ -85,17 +85,17 @@ func (c *court) ran(ctx context.Context) (all []ran, err error) {
 	return all, err
 }
 
-// unsettled returns the first difference from the final state, in which the machine runs exactly the pods of the
+// findUnsettled returns the first difference from the final state, in which the machine runs exactly the pods of the
 // server and the server shows them as running. It returns an empty string without a difference, and the pods of the
 // server.
-func (c *court) unsettled(ctx context.Context) (why string, pods []*v1.Pod) {
+func (c *court) findUnsettled(ctx context.Context) (why string, pods []*v1.Pod) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	list, err := c.seen.PodFeed().List(ctx, "")
 	if err != nil {
 		return err.Error(), nil
 	}
-	running, err := c.ran(ctx)
+	running, err := c.runningContainers(ctx)
 	if err != nil {
 		return err.Error(), nil
 	}
@@ -110,7 +110,7 @@ func (c *court) unsettled(ctx context.Context) (why string, pods []*v1.Pod) {
 		}
 		_, runs := orphans[uid]
 		delete(orphans, uid)
-		if why := lacking(pod, runs); why != "" {
+		if why := podFault(pod, runs); why != "" {
 			return fmt.Sprintf("%s %s: %s", pod.Name, pod.UID, why), list.Items
 		}
 	}
@@ -120,8 +120,9 @@ func (c *court) unsettled(ctx context.Context) (why string, pods []*v1.Pod) {
 	return "", list.Items
 }
 
-// lacking says what a pod lacks, given whether the machine runs it.
-func lacking(pod *v1.Pod, runs bool) string {
+// podFault describes the difference between the status of a pod and its expected status. runs is whether the machine
+// runs the pod. It returns "" without a difference.
+func podFault(pod *v1.Pod, runs bool) string {
 	var end v1.PodPhase
 	if strings.HasPrefix(pod.Name, "job-") {
 		end = []v1.PodPhase{v1.PodSucceeded, v1.PodFailed}[len(pod.Name)%2]
@@ -133,8 +134,8 @@ func lacking(pod *v1.Pod, runs bool) string {
 		return ""
 	case end != "" && (pod.Status.Phase != end || runs):
 		return fmt.Sprintf("is %s, not %s; runs: %v", pod.Status.Phase, end, runs)
-	case end == "" && (pod.Status.Phase != v1.PodRunning || !ready(pod) || !runs || pod.Status.PodIP == nowhere):
-		return fmt.Sprintf("is %s, ready: %v, runs: %v, at %s", pod.Status.Phase, ready(pod), runs, pod.Status.PodIP)
+	case end == "" && (pod.Status.Phase != v1.PodRunning || !isPodReady(pod) || !runs || pod.Status.PodIP == nowhere):
+		return fmt.Sprintf("is %s, ready: %v, runs: %v, at %s", pod.Status.Phase, isPodReady(pod), runs, pod.Status.PodIP)
 	}
 	return ""
 }
@@ -148,8 +149,8 @@ func cutShort(pod *v1.Pod) bool {
 // nowhere is an address that statuses have by hand.
 const nowhere = "192.0.2.66"
 
-// pause waits for d, or until the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
+// sleepContext waits for d, or until ctx ends.
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

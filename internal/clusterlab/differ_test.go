@@ -35,7 +35,7 @@ func TestSameAnswers(t *testing.T) {
 	for i := range *seeds {
 		nodes = append(nodes, fmt.Sprintf("random-%d", *seed+i))
 	}
-	c := lab(t, clusterlab.Config{Nodes: nodes})
+	c := startLab(t, clusterlab.Config{Nodes: nodes})
 	admin, err := c.Admin()
 	require.NoError(t, err)
 	for i, node := range nodes {
@@ -54,8 +54,8 @@ func TestSameAnswers(t *testing.T) {
 				want, got := step(real), step(ours)
 				require.True(t, want == got, "%s\nreal: %s\nours: %s\nafter %q", what, want, got, program)
 			}
-			require.Equal(t, real.shown(), ours.shown(), "the watch after %q", program)
-			real.clean()
+			require.Equal(t, real.readWatch(), ours.readWatch(), "the watch after %q", program)
+			real.deleteObjects()
 		})
 	}
 }
@@ -78,17 +78,17 @@ func newSide(t *testing.T, node string, server apiserver.Server, admin apiserver
 	return &side{t: t, node: node, server: server, admin: admin, stream: stream, uids: map[string]types.UID{}}
 }
 
-func (s *side) named(name string) *v1.Pod {
+func (s *side) podNamed(name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.node + "-" + name}}
 }
 
-// known waits until the server has the pod of that name under its new UID.
-func (s *side) known(name string, own bool) {
+// waitForCachedPod waits until the server has the pod of that name under its new UID.
+func (s *side) waitForCachedPod(name string, own bool) {
 	if !own {
 		return
 	}
 	require.Eventually(s.t, func() bool {
-		pod, err := s.server.Pods().Get(s.t.Context(), "default", s.named(name).Name)
+		pod, err := s.server.Pods().Get(s.t.Context(), "default", s.podNamed(name).Name)
 		return err == nil && pod.UID == s.uids[name]
 	}, 10*time.Second, time.Millisecond)
 }
@@ -143,7 +143,7 @@ func randomStep(r *rand.Rand) (string, step) {
 		}
 		return fmt.Sprint("create ", name, " ", pod.Spec.RestartPolicy, " ", pod.Finalizers, " elsewhere=", elsewhere), func(s *side) string {
 			pod := pod.DeepCopy()
-			pod.Namespace, pod.Name, pod.Spec.NodeName = "default", s.named(name).Name, s.node
+			pod.Namespace, pod.Name, pod.Spec.NodeName = "default", s.podNamed(name).Name, s.node
 			if elsewhere {
 				pod.Spec.NodeName += "-other"
 			}
@@ -151,18 +151,18 @@ func randomStep(r *rand.Rand) (string, step) {
 			if err == nil {
 				s.uids[name] = out.GetUID()
 			}
-			s.known(name, err == nil && !elsewhere)
-			return s.outcome(err, s.named(name))
+			s.waitForCachedPod(name, err == nil && !elsewhere)
+			return s.describeOutcome(err, s.podNamed(name))
 		}
 	case 3, 4, 5, 6:
 		status, metadata, uid := statuses[r.IntN(len(statuses))], metadatas[r.IntN(len(metadatas))], r.IntN(8)
-		return fmt.Sprint("patch ", name, " ", status, metadata, " uid=", uid), func(s *side) string { return s.patch(name, status, metadata, uid) }
+		return fmt.Sprint("patch ", name, " ", status, metadata, " uid=", uid), func(s *side) string { return s.patchStatus(name, status, metadata, uid) }
 	case 7, 8:
 		grace, uid, byNode := []int64{-1, 0, 3, 60}[r.IntN(4)], r.IntN(5), r.IntN(2) == 0
-		return fmt.Sprint("delete ", name, " grace=", grace, " uid=", uid, " node=", byNode), func(s *side) string { return s.delete(name, grace, uid, byNode) }
+		return fmt.Sprint("delete ", name, " grace=", grace, " uid=", uid, " node=", byNode), func(s *side) string { return s.deletePod(name, grace, uid, byNode) }
 	case 9:
 		what := r.IntN(5)
-		return fmt.Sprint("edit ", name, " ", what), func(s *side) string { return s.edit(name, what) }
+		return fmt.Sprint("edit ", name, " ", what), func(s *side) string { return s.editPod(name, what) }
 	case 10:
 		what := r.IntN(len(nodeSteps))
 		return fmt.Sprint("node ", nodeSteps[what]), func(s *side) string { return s.nodeStep(what) }
@@ -173,29 +173,29 @@ func randomStep(r *rand.Rand) (string, step) {
 
 const otherUID = "00000000-1111-2222-3333-444444444444"
 
-func (s *side) patch(name, status, metadata string, uid int) string {
+func (s *side) patchStatus(name, status, metadata string, uid int) string {
 	given := s.uids[name]
 	if uid == 0 || given == "" {
 		given = otherUID
 	}
-	before, err := s.admin.Get(s.t.Context(), s.named(name))
+	before, err := s.admin.Get(s.t.Context(), s.podNamed(name))
 	version := "7"
 	if err == nil && uid != 1 {
 		version = before.GetResourceVersion()
 	}
 	text := fmt.Sprintf(`{"metadata":{"uid":%q%s},"status":%s}`, given, strings.ReplaceAll(metadata, "VERSION", version), status)
-	_, err = s.server.Pods().PatchStatus(s.t.Context(), apiserver.PodRef{Namespace: "default", Name: s.named(name).Name, UID: given}, []byte(text))
-	out := s.outcome(err, s.named(name))
+	_, err = s.server.Pods().PatchStatus(s.t.Context(), apiserver.PodRef{Namespace: "default", Name: s.podNamed(name).Name, UID: given}, []byte(text))
+	out := s.describeOutcome(err, s.podNamed(name))
 	if strings.Contains(status, `"observedGeneration":null`) {
 		return out // A real server notes who manages the field, and makes a version of it.
 	}
-	if after, err := s.admin.Get(s.t.Context(), s.named(name)); err == nil && before != nil {
+	if after, err := s.admin.Get(s.t.Context(), s.podNamed(name)); err == nil && before != nil {
 		out += fmt.Sprint(" new version: ", after.GetResourceVersion() != before.GetResourceVersion())
 	}
 	return out
 }
 
-func (s *side) delete(name string, seconds int64, uid int, byNode bool) string {
+func (s *side) deletePod(name string, seconds int64, uid int, byNode bool) string {
 	var grace *int64
 	if seconds >= 0 {
 		grace = &seconds
@@ -205,20 +205,20 @@ func (s *side) delete(name string, seconds int64, uid int, byNode bool) string {
 		given = otherUID
 	}
 	if byNode {
-		return s.outcome(s.server.Pods().Delete(s.t.Context(), apiserver.PodRef{Namespace: "default", Name: s.named(name).Name, UID: given}, grace), s.named(name))
+		return s.describeOutcome(s.server.Pods().Delete(s.t.Context(), apiserver.PodRef{Namespace: "default", Name: s.podNamed(name).Name, UID: given}, grace), s.podNamed(name))
 	}
-	pod := s.named(name)
+	pod := s.podNamed(name)
 	if uid < 2 {
 		pod.UID = given
 	}
-	return s.outcome(s.admin.Delete(s.t.Context(), pod, grace), s.named(name))
+	return s.describeOutcome(s.admin.Delete(s.t.Context(), pod, grace), s.podNamed(name))
 }
 
-// edit is what an administrator does by hand.
-func (s *side) edit(name string, what int) string {
-	o, err := s.admin.Get(s.t.Context(), s.named(name))
+// editPod changes a pod as an administrator.
+func (s *side) editPod(name string, what int) string {
+	o, err := s.admin.Get(s.t.Context(), s.podNamed(name))
 	if err != nil {
-		return s.outcome(err, s.named(name))
+		return s.describeOutcome(err, s.podNamed(name))
 	}
 	pod := o.(*v1.Pod)
 	switch what {
@@ -234,10 +234,10 @@ func (s *side) edit(name string, what int) string {
 	case 4:
 		pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: "example.org/foreign", Status: v1.ConditionTrue})
 		_, err = s.admin.UpdateStatus(s.t.Context(), pod)
-		return s.outcome(err, s.named(name))
+		return s.describeOutcome(err, s.podNamed(name))
 	}
 	_, err = s.admin.Update(s.t.Context(), pod)
-	return s.outcome(err, s.named(name))
+	return s.describeOutcome(err, s.podNamed(name))
 }
 
 var nodeSteps = []string{
@@ -266,7 +266,7 @@ func (s *side) nodeStep(what int) string {
 	default:
 		_, err = s.server.Nodes().PatchStatus(s.t.Context(), s.node, []byte(text[len("status "):]))
 	}
-	return s.outcome(err, node)
+	return s.describeOutcome(err, node)
 }
 
 func (s *side) leaseStep(what int) string {
@@ -295,11 +295,11 @@ func (s *side) leaseStep(what int) string {
 	if err == nil && out != nil {
 		s.lease = out
 	}
-	return s.outcome(err, lease)
+	return s.describeOutcome(err, lease)
 }
 
-// outcome is an answer, and what the object is afterwards.
-func (s *side) outcome(err error, o apiservertest.Object) string {
+// describeOutcome describes the result of a request and the state of the object after it.
+func (s *side) describeOutcome(err error, o apiservertest.Object) string {
 	answer := "ok"
 	if err != nil {
 		answer = "refused: " + string(apierrors.ReasonForError(err))
@@ -311,11 +311,11 @@ func (s *side) outcome(err error, o apiservertest.Object) string {
 	if err != nil {
 		return answer + ", then " + string(apierrors.ReasonForError(err))
 	}
-	return answer + ", then " + state(stored)
+	return answer + ", then " + describeObject(stored)
 }
 
-// state is what both servers must agree on.
-func state(o apiservertest.Object) string {
+// describeObject describes the fields of an object in which both servers must agree.
+func describeObject(o apiservertest.Object) string {
 	fields := map[string]any{"generation": o.GetGeneration(), "deleted": o.GetDeletionTimestamp() != nil, "grace": o.GetDeletionGracePeriodSeconds()}
 	if len(o.GetLabels()) > 0 {
 		fields["labels"] = o.GetLabels()
@@ -345,9 +345,9 @@ func state(o apiservertest.Object) string {
 	return string(text)
 }
 
-// shown is what the watch has shown, up to a pod that is created now.
-func (s *side) shown() []string {
-	end := s.named("end")
+// readWatch returns the events of the watch until the event of a pod that it creates now.
+func (s *side) readWatch() []string {
+	end := s.podNamed("end")
 	end.Spec = v1.PodSpec{NodeName: s.node, Containers: []v1.Container{{Name: "main", Image: "example.org/i:1"}}}
 	_, err := s.admin.Create(s.t.Context(), end)
 	require.NoError(s.t, err)
@@ -362,16 +362,16 @@ func (s *side) shown() []string {
 		case e.Object.Name == end.Name:
 			return out
 		default:
-			out = append(out, fmt.Sprintf("%s %s %s", e.Type, e.Object.Name, state(e.Object)))
+			out = append(out, fmt.Sprintf("%s %s %s", e.Type, e.Object.Name, describeObject(e.Object)))
 		}
 	}
 }
 
-// clean removes the remaining objects.
-func (s *side) clean() {
+// deleteObjects removes the remaining objects.
+func (s *side) deleteObjects() {
 	zero := int64(0)
 	for _, name := range append([]string{"d", "end"}, names...) {
-		pod := s.named(name)
+		pod := s.podNamed(name)
 		if o, err := s.admin.Get(context.Background(), pod); err == nil {
 			o.SetFinalizers(nil)
 			_, _ = s.admin.Update(context.Background(), o) // The deletion reports the error.

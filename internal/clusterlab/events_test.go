@@ -15,9 +15,9 @@ import (
 	"github.com/podkeel/podkeel/podmanager"
 )
 
-// recorded waits until kubectl shows these events of an object, with their counts, in the
+// waitForEvents waits until kubectl shows these events of an object, with their counts, in the
 // order in which they were recorded, or others that are as good.
-func (j *joint) recorded(name, want string, others ...string) {
+func (j *joint) waitForEvents(name, want string, others ...string) {
 	j.Helper()
 	const line = `jsonpath={range .items[*]}{.involvedObject.fieldPath} {.reason} x{.count}{"\n"}{end}`
 	var have string
@@ -30,8 +30,8 @@ func (j *joint) recorded(name, want string, others ...string) {
 	assert.Equal(j, want, have, name)
 }
 
-// described waits until kubectl describes an object as a pattern says.
-func (j *joint) described(kind, name, pattern string) {
+// waitForDescription waits until kubectl describes an object as a pattern says.
+func (j *joint) waitForDescription(kind, name, pattern string) {
 	j.Helper()
 	var have string
 	for deadline := time.Now().Add(joinLimit); time.Now().Before(deadline); {
@@ -45,17 +45,17 @@ func (j *joint) described(kind, name, pattern string) {
 // TestJoin_Events: the events of pods' lives, and of the node, are at the server, each as often
 // as it happened, and kubectl describe shows them.
 func TestJoin_Events(t *testing.T) {
-	j := join(t)
-	j.bind("web")
-	j.running("web")
+	j := joinCluster(t)
+	j.createPod("web")
+	j.waitForRunning("web")
 	const started = "spec.containers{c} Pulling x1\nspec.containers{c} Pulled x1\nspec.containers{c} Created x1\nspec.containers{c} Started x1"
-	j.recorded("web", started)
-	j.described("pod", "web", `(?s)Events:.*Normal +Pulling +.* kubelet +spec.containers.c.: Pulling image "web:1".*Normal +Started .* kubelet +spec.containers.c.: Container c started`)
+	j.waitForEvents("web", started)
+	j.waitForDescription("pod", "web", `(?s)Events:.*Normal +Pulling +.* kubelet +spec.containers.c.: Pulling image "web:1".*Normal +Started .* kubelet +spec.containers.c.: Container c started`)
 	// On a slow machine the node registers before its runtime has answered.
-	j.recorded("n1", "Starting x1\n NodeReady x1", "Starting x1\n NodeNotReady x1\n NodeReady x1")
-	j.described("node", "n1", `(?s)Events:.*Normal +Starting .* kubelet +Starting node agent\..*Normal +NodeReady `)
+	j.waitForEvents("n1", "Starting x1\n NodeReady x1", "Starting x1\n NodeNotReady x1\n NodeReady x1")
+	j.waitForDescription("node", "n1", `(?s)Events:.*Normal +Starting .* kubelet +Starting node agent\..*Normal +NodeReady `)
 	j.kubectl("delete", "pod", "web")
-	j.recorded("web", started+"\nspec.containers{c} Killing x1")
+	j.waitForEvents("web", started+"\nspec.containers{c} Killing x1")
 
 	// One that fails again and again, and one without its ConfigMap.
 	_, err := j.admin.Create(t.Context(), &v1.Pod{
@@ -69,8 +69,8 @@ func TestJoin_Events(t *testing.T) {
 			Volumes: []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: "missing"}}}}}},
 	})
 	require.NoError(t, err)
-	j.recorded("crash", "spec.containers{c} Pulled x2\nspec.containers{c} Created x2\nspec.containers{c} Started x2\nspec.containers{c} BackOff x1")
-	j.described("pod", "poor", `Warning +FailedMount .* kubelet +.*there is no ConfigMap default/missing`)
+	j.waitForEvents("crash", "spec.containers{c} Pulled x2\nspec.containers{c} Created x2\nspec.containers{c} Started x2\nspec.containers{c} BackOff x1")
+	j.waitForDescription("pod", "poor", `Warning +FailedMount .* kubelet +.*there is no ConfigMap default/missing`)
 	j.kubectl("delete", "pod", "crash", "poor", "--force", "--grace-period=0")
 
 	// A static pod: kubectl finds its events by the mirror pod.
@@ -78,7 +78,7 @@ func TestJoin_Events(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{UID: "static", Namespace: "default", Name: "dns-n1", Annotations: map[string]string{podmanager.ConfigHashAnnotation: "static"}},
 		Spec:       v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "dns:1"}}},
 	}))
-	j.running("dns-n1")
-	j.recorded("dns-n1", started)
-	j.described("pod", "dns-n1", `(?s)Events:.*Normal +Started .* kubelet +spec.containers.c.: Container c started`)
+	j.waitForRunning("dns-n1")
+	j.waitForEvents("dns-n1", started)
+	j.waitForDescription("pod", "dns-n1", `(?s)Events:.*Normal +Started .* kubelet +spec.containers.c.: Container c started`)
 }

@@ -54,17 +54,17 @@ type fault struct {
 // period of the lease.
 const faultLasts = 12 * time.Second
 
-func faults() []fault {
+func allFaults() []fault {
 	by := func(what trouble) func(*troubled) func() {
 		return func(n *troubled) func() {
-			n.gate.set(what)
-			return func() { n.gate.set(nil) }
+			n.gate.setTrouble(what)
+			return func() { n.gate.setTrouble(nil) }
 		}
 	}
 	token := func(instead string) func(*troubled) func() {
 		return func(n *troubled) func() {
-			n.gate.change(func() { n.gate.tokens["first"] = instead })
-			return func() { n.gate.change(func() { n.gate.tokens["first"] = n.node + "-token" }) }
+			n.gate.changeAndDisconnect(func() { n.gate.tokens["first"] = instead })
+			return func() { n.gate.changeAndDisconnect(func() { n.gate.tokens["first"] = n.node + "-token" }) }
 		}
 	}
 	return []fault{
@@ -73,22 +73,22 @@ func faults() []fault {
 			n.lab.KillServer()
 			return func() { require.NoError(n, n.lab.StartServer(n.Context())) }
 		}},
-		{name: "slow", begin: by(slow(2 * time.Second))},
+		{name: "slow", begin: by(delayRequests(2 * time.Second))},
 		{name: "429", begin: by(func(w http.ResponseWriter, _ *http.Request) bool {
-			return refuse(w, apierrors.NewTooManyRequests("busy", 1))
+			return writeError(w, apierrors.NewTooManyRequests("busy", 1))
 		})},
 		{name: "410", begin: by(func(w http.ResponseWriter, r *http.Request) bool {
-			return isWatch(r) && refuse(w, apierrors.NewResourceExpired("too old"))
+			return isWatch(r) && writeError(w, apierrors.NewResourceExpired("too old"))
 		})},
 		{name: "401", begin: token("none")},
 		{name: "403", begin: token("nobody-token")},
 		{name: "wrong-ca", begin: func(n *troubled) func() {
 			strange := selfSigned(n.T)
-			n.gate.change(func() { n.gate.strange = &strange })
-			return func() { n.gate.change(func() { n.gate.strange = nil }) }
+			n.gate.changeAndDisconnect(func() { n.gate.strange = &strange })
+			return func() { n.gate.changeAndDisconnect(func() { n.gate.strange = nil }) }
 		}},
 		{name: "token-revoked", begin: func(n *troubled) func() {
-			n.gate.change(func() { n.gate.tokens["first"] = "none" })
+			n.gate.changeAndDisconnect(func() { n.gate.tokens["first"] = "none" })
 			return func() { require.NoError(n, os.WriteFile(n.tokenFile, []byte("second"), 0o600)) }
 		}},
 		{name: "node-deleted", step: func(n *troubled) { _ = n.deleteNode() }}, // It may not be there again.
@@ -96,12 +96,12 @@ func faults() []fault {
 			_ = n.deleteNode()
 			_, _ = n.admin.Create(n.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.node, Labels: map[string]string{"by": "hand"}}}) // The node may be first.
 		}},
-		{name: "mirror-deleted", step: func(n *troubled) { n.remove("dns-"+n.node, 0) }},
+		{name: "mirror-deleted", step: func(n *troubled) { n.deletePod("dns-"+n.node, 0) }},
 		{name: "status-edited", byHand: true, step: (*troubled).editStatuses},
 		{name: "force-deleted", step: func(n *troubled) {
 			for range 3 {
-				n.remove(n.name("quick"), 0)
-				n.bind("quick")
+				n.deletePod(n.podName("quick"), 0)
+				n.createPod("quick")
 			}
 		}},
 		{name: "clock-ahead", clock: time.Hour},
@@ -113,12 +113,12 @@ func faults() []fault {
 // and no status goes backwards. Afterwards the machine runs the bound pods, the server shows them, and the node is
 // Ready.
 func TestFaults(t *testing.T) {
-	all := faults()
+	all := allFaults()
 	nodes := []string{"nobody"}
 	for _, f := range all {
 		nodes = append(nodes, f.name)
 	}
-	c := lab(t, clusterlab.Config{Nodes: nodes})
+	c := startLab(t, clusterlab.Config{Nodes: nodes})
 	for _, alone := range []bool{true, false} {
 		t.Run(map[bool]string{true: "Alone", false: "Together"}[alone], func(t *testing.T) {
 			var together sync.WaitGroup // They wait more than they compute: as many as there are, whatever -parallel says.
@@ -126,7 +126,7 @@ func TestFaults(t *testing.T) {
 				if f.alone != alone {
 					continue
 				}
-				together.Go(func() { t.Run(f.name, func(t *testing.T) { joinThrough(t, c, f).run(f) }) })
+				together.Go(func() { t.Run(f.name, func(t *testing.T) { joinThrough(t, c, f).runFault(f) }) })
 				if alone {
 					together.Wait()
 				}
@@ -217,21 +217,21 @@ func logOf(t *testing.T) *os.File {
 	return f
 }
 
-func (n *troubled) name(base string) string { return n.node + "-" + base }
+func (n *troubled) podName(base string) string { return n.node + "-" + base }
 
-// bind makes a pod on the node; false if the server does not.
-func (n *troubled) bind(base string) bool {
+// createPod creates a pod on the node. It returns false if the server refuses it or does not respond.
+func (n *troubled) createPod(base string) bool {
 	ctx, cancel := context.WithTimeout(n.Context(), 2*time.Second)
 	defer cancel()
 	_, err := n.admin.Create(ctx, &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.name(base)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.podName(base)},
 		Spec:       v1.PodSpec{NodeName: n.node, TerminationGracePeriodSeconds: new(int64(1)), Containers: []v1.Container{{Name: "c", Image: "web:1"}}},
 	})
 	return err == nil
 }
 
-// remove deletes a pod if it exists and the server responds.
-func (n *troubled) remove(name string, grace int64) {
+// deletePod deletes a pod if it exists and the server responds.
+func (n *troubled) deletePod(name string, grace int64) {
 	ctx, cancel := context.WithTimeout(n.Context(), 2*time.Second)
 	defer cancel()
 	_ = n.admin.Delete(ctx, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, &grace) // See above.
@@ -245,7 +245,7 @@ func (n *troubled) deleteNode() error {
 func (n *troubled) editStatuses() {
 	phases := []v1.PodPhase{v1.PodPending, v1.PodFailed, v1.PodSucceeded, v1.PodUnknown}
 	for i, base := range []string{"stay-0", "stay-1"} {
-		pod, err := n.admin.Get(n.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.name(base)}})
+		pod, err := n.admin.Get(n.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: n.podName(base)}})
 		require.NoError(n, err)
 		s := &pod.(*v1.Pod).Status
 		s.Phase, s.Message, s.PodIP, s.PodIPs = phases[(time.Now().Second()+i)%len(phases)], "by hand", nowhere, []v1.PodIP{{IP: nowhere}}
@@ -254,17 +254,18 @@ func (n *troubled) editStatuses() {
 	}
 }
 
-// settled waits until all is as it should be, and says for how long.
-func (n *troubled) settled() time.Duration {
+// waitForSettled waits until the machine runs the pods of the server and the node is Ready. It returns the time that it
+// has waited.
+func (n *troubled) waitForSettled() time.Duration {
 	n.Helper()
 	began, last := time.Now(), ""
 	for {
-		why, pods := n.court.unsettled(n.Context())
+		why, pods := n.court.findUnsettled(n.Context())
 		switch {
 		case why != "":
 		case len(pods) < 3:
 			why = fmt.Sprintf("the server has %d pods", len(pods))
-		case !n.ready():
+		case !n.isNodeReady():
 			why = "the node is not Ready"
 		default:
 			return time.Since(began).Round(10 * time.Millisecond)
@@ -273,13 +274,13 @@ func (n *troubled) settled() time.Duration {
 			last = why
 			n.Logf("after %v: %s", time.Since(began).Round(time.Millisecond), why)
 		}
-		require.Less(n, time.Since(began), joinLimit, "%s; wrong before: %v", why, n.court.found())
-		pause(n.Context(), 50*time.Millisecond)
+		require.Less(n, time.Since(began), joinLimit, "%s; wrong before: %v", why, n.court.violations())
+		sleepContext(n.Context(), 50*time.Millisecond)
 	}
 }
 
-// ready reports whether the server shows the node Ready.
-func (n *troubled) ready() bool {
+// isNodeReady reports whether the server shows the node as Ready.
+func (n *troubled) isNodeReady() bool {
 	o, err := n.admin.Get(n.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.node}})
 	if err != nil {
 		return false
@@ -292,36 +293,36 @@ func (n *troubled) ready() bool {
 	return false
 }
 
-func (n *troubled) run(f fault) {
-	require.True(n, n.bind("stay-0") && n.bind("stay-1"))
-	n.settled()
+func (n *troubled) runFault(f fault) {
+	require.True(n, n.createPod("stay-0") && n.createPod("stay-1"))
+	n.waitForSettled()
 	ctx, cancel := context.WithCancel(n.Context())
 	var beside sync.WaitGroup
 	stop := sync.OnceFunc(func() { cancel(); beside.Wait() })
 	defer stop()
-	beside.Go(func() { n.court.run(ctx) })
-	n.bind("goes")
-	n.bind("early")
+	beside.Go(func() { n.court.collectStates(ctx) })
+	n.createPod("goes")
+	n.createPod("early")
 	end := func() {}
 	if f.begin != nil {
 		end = f.begin(n)
 	}
-	n.remove(n.name("goes"), 1)
+	n.deletePod(n.podName("goes"), 1)
 	began := time.Now()
 	for i := 0; time.Since(began) < faultLasts; i++ {
 		if f.step != nil {
 			f.step(n)
 		}
-		n.bind(fmt.Sprint("comes-", i%3))
-		n.remove(n.name(fmt.Sprint("comes-", (i+1)%3)), int64(i%2))
-		pause(n.Context(), time.Second)
+		n.createPod(fmt.Sprint("comes-", i%3))
+		n.deletePod(n.podName(fmt.Sprint("comes-", (i+1)%3)), int64(i%2))
+		sleepContext(n.Context(), time.Second)
 	}
 	end()
-	n.Logf("over to all as it should be: %v", n.settled())
-	n.bind("late")
-	n.Logf("a pod more: %v", n.settled())
+	n.Logf("over to all as it should be: %v", n.waitForSettled())
+	n.createPod("late")
+	n.Logf("a pod more: %v", n.waitForSettled())
 	stop()
-	assert.Empty(n, n.court.found())
+	assert.Empty(n, n.court.violations())
 }
 
 // certificatePEM is a certificate as files have it.

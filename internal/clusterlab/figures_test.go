@@ -34,21 +34,21 @@ import (
 
 var figures = flag.Bool("figures", false, "take the figures of the cluster side, which takes 15 minutes")
 
-// measured skips a test that measures times, unless they are asked for.
-func measured(t *testing.T) {
+// skipUnlessMeasuring skips a test that measures times, unless -figures is set.
+func skipUnlessMeasuring(t *testing.T) {
 	if !*figures {
 		t.Skip("no figures without -figures: they take minutes")
 	}
 }
 
-// median is the one in the middle, for a person to read, with all of them.
-func median(all []time.Duration) string {
+// formatMedian returns the median and all values as text.
+func formatMedian(all []time.Duration) string {
 	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
 	return fmt.Sprintf("median %v of %v", all[len(all)/2], all)
 }
 
-// count returns how often each call was made, without calls for events.
-func count(calls []string) map[string]int {
+// countCalls returns how often each call was made, without calls for events.
+func countCalls(calls []string) map[string]int {
 	counts := map[string]int{}
 	for _, call := range calls {
 		counts[call]++
@@ -69,14 +69,14 @@ type remote struct {
 }
 
 func joinFrom(t *testing.T, roundTrip time.Duration) *remote {
-	r := &remote{T: t, lab: lab(t, clusterlab.Config{Nodes: []string{"n1", "n2"}}), machine: memory.New(memory.Config{})}
+	r := &remote{T: t, lab: startLab(t, clusterlab.Config{Nodes: []string{"n1", "n2"}}), machine: memory.New(memory.Config{})}
 	var err error
 	r.admin, err = r.lab.Admin()
 	require.NoError(t, err)
 	r.seen, err = client.New(r.lab.Rest("n1"), "n1")
 	require.NoError(t, err)
-	server := r.client("n1", roundTrip)
-	r.bare, r.beside = r.client("n2", roundTrip), r.client("n2", 0)
+	server := r.newClient("n1", roundTrip)
+	r.bare, r.beside = r.newClient("n2", roundTrip), r.newClient("n2", 0)
 	n, err := joined.New(joined.Config{Server: server, Node: node.Config{Name: "n1", Runtime: r.machine, Pods: node.PodsConfig{OrphanGrace: -1}}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -91,13 +91,13 @@ func joinFrom(t *testing.T, roundTrip time.Duration) *remote {
 	return r
 }
 
-// client is the client of a node, with network latency.
-func (r *remote) client(node string, roundTrip time.Duration) *client.Client {
+// newClient returns a client of a node, with network latency.
+func (r *remote) newClient(node string, roundTrip time.Duration) *client.Client {
 	cfg := r.lab.Rest(node)
 	if roundTrip > 0 {
 		server, err := url.Parse(cfg.Host)
 		require.NoError(r, err)
-		cfg.Host = "https://" + between(r.T, server.Host, roundTrip).listener.Addr().String()
+		cfg.Host = "https://" + startLink(r.T, server.Host, roundTrip).listener.Addr().String()
 	}
 	c, err := client.New(cfg, node)
 	require.NoError(r, err)
@@ -105,10 +105,10 @@ func (r *remote) client(node string, roundTrip time.Duration) *client.Client {
 	return c
 }
 
-// bind makes pods that end when their container does.
-func (r *remote) bind(names ...string) { r.bindTo("n1", names...) }
+// createPods creates pods that terminate when their container exits.
+func (r *remote) createPods(names ...string) { r.createPodsOn("n1", names...) }
 
-func (r *remote) bindTo(node string, names ...string) {
+func (r *remote) createPodsOn(node string, names ...string) {
 	for _, name := range names {
 		_, err := r.admin.Create(r.Context(), &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -118,17 +118,19 @@ func (r *remote) bindTo(node string, names ...string) {
 	}
 }
 
-// until waits until the server shows all these pods in a phase.
-func (r *remote) until(phase v1.PodPhase, names ...string) { untilPhase(r.T, r.seen, phase, names...) }
+// waitForPhase waits until the server shows all these pods in a phase.
+func (r *remote) waitForPhase(phase v1.PodPhase, names ...string) {
+	waitForPhase(r.T, r.seen, phase, names...)
+}
 
-func untilPhase(t *testing.T, seen *client.Client, phase v1.PodPhase, names ...string) {
-	until(t, seen.PodFeed(), string(phase), func(have map[string]*v1.Pod) bool {
+func waitForPhase(t *testing.T, seen *client.Client, phase v1.PodPhase, names ...string) {
+	waitForObjects(t, seen.PodFeed(), string(phase), func(have map[string]*v1.Pod) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return have[name] == nil || have[name].Status.Phase != phase })
 	})
 }
 
-// exit ends all containers of these pods.
-func (r *remote) exit(names ...string) {
+// exitContainers ends all containers of these pods.
+func (r *remote) exitContainers(names ...string) {
 	for _, pod := range r.machine.Snapshot() {
 		for _, c := range pod.Containers {
 			if slices.Contains(names, pod.Name) && c.State == runtime.StateRunning {
@@ -149,54 +151,54 @@ func podNames(prefix string, n int) (names []string) {
 // away. Beside it stands the floor: what the server needs for the patches alone, all at once. Both
 // have the processor time of the server and its store, which share this machine.
 func TestFigures_Changes(t *testing.T) {
-	measured(t)
+	skipUnlessMeasuring(t)
 	for _, roundTrip := range []time.Duration{0, 20 * time.Millisecond, 40 * time.Millisecond} {
 		t.Run(fmt.Sprint(roundTrip), func(t *testing.T) {
 			r := joinFrom(t, roundTrip)
 			var ours, floor, busy, busyFloor []time.Duration
-			running, failed := r.model()
-			before := load()
+			running, failed := r.sampleStatuses()
+			before := readLoad()
 			for round := range 10 {
 				names := podNames(fmt.Sprint("bare-", round), 100)
-				r.bindTo("n2", names...)
+				r.createPodsOn("n2", names...)
 				refs := r.patchEach(running, names...)
-				spent := r.spent()
+				spent := r.serverProcessorTime()
 				floor = append(floor, r.patchAll(failed, refs, names...))
-				busyFloor = append(busyFloor, r.spent()-spent)
-				r.remove(r.beside, names...)
+				busyFloor = append(busyFloor, r.serverProcessorTime()-spent)
+				r.deletePods(r.beside, names...)
 				names = podNames(fmt.Sprint("round-", round), 100)
-				r.bind(names...)
-				r.until(v1.PodRunning, names...)
-				spent = r.spent()
+				r.createPods(names...)
+				r.waitForPhase(v1.PodRunning, names...)
+				spent = r.serverProcessorTime()
 				began := time.Now()
-				r.exit(names...)
-				r.until(v1.PodFailed, names...)
+				r.exitContainers(names...)
+				r.waitForPhase(v1.PodFailed, names...)
 				ours = append(ours, time.Since(began).Round(time.Millisecond))
-				busy = append(busy, r.spent()-spent)
-				r.remove(r.seen, names...)
+				busy = append(busy, r.serverProcessorTime()-spent)
+				r.deletePods(r.seen, names...)
 			}
-			t.Log("100 bare patches at once to 100 pods seen Failed:", median(floor))
-			t.Log("100 containers ended to 100 pods seen Failed:", median(ours))
-			t.Log("processor time of the server, bare:", median(busyFloor))
-			t.Log("processor time of the server, ours:", median(busy))
-			t.Log("load", before, "to", load())
+			t.Log("100 bare patches at once to 100 pods seen Failed:", formatMedian(floor))
+			t.Log("100 containers ended to 100 pods seen Failed:", formatMedian(ours))
+			t.Log("processor time of the server, bare:", formatMedian(busyFloor))
+			t.Log("processor time of the server, ours:", formatMedian(busy))
+			t.Log("load", before, "to", readLoad())
 		})
 	}
 }
 
-// model is a status as the node sends it, of a pod that runs and of one that has failed.
-func (r *remote) model() (running, failed v1.PodStatus) {
-	r.bind("model")
+// sampleStatuses returns two statuses that the node has sent: of a running pod, and of a failed pod.
+func (r *remote) sampleStatuses() (running, failed v1.PodStatus) {
+	r.createPods("model")
 	status := func(phase v1.PodPhase) v1.PodStatus {
-		r.until(phase, "model")
+		r.waitForPhase(phase, "model")
 		pod, err := r.seen.Pods().Get(r.Context(), "default", "model")
 		require.NoError(r, err)
 		return pod.Status
 	}
 	running = status(v1.PodRunning)
-	r.exit("model")
+	r.exitContainers("model")
 	failed = status(v1.PodFailed)
-	r.remove(r.seen, "model")
+	r.deletePods(r.seen, "model")
 	return running, failed
 }
 
@@ -222,7 +224,7 @@ func (r *remote) patchAll(status v1.PodStatus, refs []apiserver.PodRef, names ..
 			assert.NoError(r, err)
 		}()
 	}
-	untilPhase(r.T, r.beside, v1.PodFailed, names...)
+	waitForPhase(r.T, r.beside, v1.PodFailed, names...)
 	return time.Since(began).Round(time.Millisecond)
 }
 
@@ -232,9 +234,8 @@ func patchOf(t *testing.T, uid types.UID, status v1.PodStatus) []byte {
 	return raw
 }
 
-// spent is the processor time that server and store have taken so far. It counts in hundredths of
-// a second.
-func (r *remote) spent() (all time.Duration) {
+// serverProcessorTime returns the processor time that the API server and etcd have used. Its resolution is 10 ms.
+func (r *remote) serverProcessorTime() (all time.Duration) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	require.NoError(r, err)
 	for _, file := range files {
@@ -253,16 +254,16 @@ func (r *remote) spent() (all time.Duration) {
 	return all
 }
 
-// remove deletes pods at once and waits until a client sees none.
-func (r *remote) remove(seen *client.Client, names ...string) {
+// deletePods deletes pods with grace period 0, and waits until a client sees no pods.
+func (r *remote) deletePods(seen *client.Client, names ...string) {
 	for _, name := range names {
 		require.NoError(r, r.admin.Delete(r.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, new(int64)))
 	}
-	until(r.T, seen.PodFeed(), "none", func(have map[string]*v1.Pod) bool { return len(have) == 0 })
+	waitForObjects(r.T, seen.PodFeed(), "none", func(have map[string]*v1.Pod) bool { return len(have) == 0 })
 }
 
-// load returns the load of the machine over the last minute.
-func load() string {
+// readLoad returns the load of the machine over the last minute.
+func readLoad() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
@@ -272,36 +273,36 @@ func load() string {
 
 // TestFigures_Outage: the server is away for 24 seconds.
 func TestFigures_Outage(t *testing.T) {
-	measured(t)
+	skipUnlessMeasuring(t)
 	r := joinFrom(t, 0)
 	var delivered, watched []time.Duration
 	for round := range 3 {
 		before, after := fmt.Sprint("before-", round), fmt.Sprint("after-", round)
-		r.bind(before)
-		r.until(v1.PodRunning, before)
+		r.createPods(before)
+		r.waitForPhase(v1.PodRunning, before)
 		r.lab.KillServer()
 		time.Sleep(3 * time.Second)
-		r.exit(before)
+		r.exitContainers(before)
 		time.Sleep(21 * time.Second)
 		require.NoError(t, r.lab.StartServer(t.Context()))
 		began := time.Now()
-		r.until(v1.PodFailed, before)
+		r.waitForPhase(v1.PodFailed, before)
 		delivered = append(delivered, time.Since(began).Round(time.Millisecond))
-		r.bind(after)
-		r.until(v1.PodRunning, after)
+		r.createPods(after)
+		r.waitForPhase(v1.PodRunning, after)
 		watched = append(watched, time.Since(began).Round(time.Millisecond))
 	}
-	t.Log("server ready to the last status seen:", median(delivered))
-	t.Log("server ready to a new pod Running:", median(watched))
+	t.Log("server ready to the last status seen:", formatMedian(delivered))
+	t.Log("server ready to a new pod Running:", formatMedian(watched))
 }
 
 // TestFigures_Idle: the program with 30 pods, at rest.
 func TestFigures_Idle(t *testing.T) {
-	measured(t)
-	c := lab(t, clusterlab.Config{Nodes: []string{"n1"}})
+	skipUnlessMeasuring(t)
+	c := startLab(t, clusterlab.Config{Nodes: []string{"n1"}})
 	kubeconfig, err := c.Kubeconfig("n1")
 	require.NoError(t, err)
-	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--port", "0")
+	p := runExample(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--port", "0")
 	r := &remote{T: t, lab: c}
 	r.admin, err = c.Admin()
 	require.NoError(t, err)
@@ -309,18 +310,18 @@ func TestFigures_Idle(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(r.seen.Reconnect)
 	names := podNames("idle", 30)
-	r.bind(names...)
-	r.until(v1.PodRunning, names...)
+	r.createPods(names...)
+	r.waitForPhase(v1.PodRunning, names...)
 	const rest, minutes = 10 * time.Second, 5
 	time.Sleep(rest)
-	made := len(calls(t, c))
-	_, began := p.usage()
+	made := len(readNodeCalls(t, c))
+	_, began := p.readUsage()
 	for range minutes {
 		time.Sleep(time.Minute)
-		rss, cpu := p.usage()
+		rss, cpu := p.readUsage()
 		t.Logf("RSS %.1f MB, CPU %.2f %% of one processor", float64(rss)/1e6, 100*(cpu-began).Seconds()/60)
 		began = cpu
 	}
-	t.Logf("calls in %d minutes: %v", minutes, count(calls(t, c)[made:]))
+	t.Logf("calls in %d minutes: %v", minutes, countCalls(readNodeCalls(t, c)[made:]))
 	assert.Equal(t, 0, p.terminate())
 }

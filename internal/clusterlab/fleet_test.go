@@ -37,19 +37,19 @@ const (
 	fleetMemory = 400e6
 )
 
-// awaitRequests are the requests after there are so many of one kind.
+// awaitRequests waits until the server has counted n requests of one kind, and returns all counts.
 func awaitRequests(t *testing.T, c *clusterlab.Cluster, call string, n int) (made map[string]int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		made = requests(t, c)
+		made = readRequestCounts(t, c)
 		return made[call] >= n
 	}, fleetLimit, time.Second, call)
 	return made
 }
 
-// requests are those that the server has counted, as "PATCH pods/status", if they have
-// succeeded. Watches are counted at their end.
-func requests(t *testing.T, c *clusterlab.Cluster) map[string]int {
+// readRequestCounts returns the number of successful requests that the server has counted, by a name like "PATCH
+// pods/status". The server counts a watch when it ends.
+func readRequestCounts(t *testing.T, c *clusterlab.Cluster) map[string]int {
 	t.Helper()
 	cfg := c.Rest("admin")
 	client, err := rest.HTTPClientFor(cfg)
@@ -83,10 +83,10 @@ func requests(t *testing.T, c *clusterlab.Cluster) map[string]int {
 // with few requests. With -fleet-nodes=200 -fleet-pods=10 -fleet-idle=1m it has the figures
 // of the program's README.
 func TestFleet(t *testing.T) {
-	c := lab(t, clusterlab.Config{})
+	c := startLab(t, clusterlab.Config{})
 	server, err := url.Parse(c.URL())
 	require.NoError(t, err)
-	network := between(t, server.Host, 0)
+	network := startLink(t, server.Host, 0)
 	kubeconfig, err := c.Kubeconfig("admin")
 	require.NoError(t, err)
 	text, err := os.ReadFile(kubeconfig)
@@ -95,11 +95,11 @@ func TestFleet(t *testing.T) {
 	require.NoError(t, os.WriteFile(through, []byte(strings.Replace(string(text), server.Host, network.listener.Addr().String(), 1)), 0o600))
 
 	nodes, pods := *fleetNodes, *fleetNodes**fleetPods
-	alone := requests(t, c)
+	alone := readRequestCounts(t, c)
 	began := time.Now()
-	f := example(t, "fleet", "--kubeconfig", through, "--nodes", fmt.Sprint(nodes), "--every", "500ms")
-	f.printsWithin(fleetLimit, fmt.Sprintf("nodes: %d of %d Ready", nodes, nodes))
-	empty, _ := f.usage()
+	f := runExample(t, "fleet", "--kubeconfig", through, "--nodes", fmt.Sprint(nodes), "--every", "500ms")
+	f.waitForLineWithin(fleetLimit, fmt.Sprintf("nodes: %d of %d Ready", nodes, nodes))
+	empty, _ := f.readUsage()
 	t.Logf("started to all nodes Ready: %v, RSS %.0f MB", time.Since(began).Round(100*time.Millisecond), float64(empty)/1e6)
 	joined := awaitRequests(t, c, "POST leases", nodes+alone["POST leases"]) // A node's lease follows its object.
 	assert.Equal(t, nodes, joined["POST nodes"])
@@ -108,12 +108,12 @@ func TestFleet(t *testing.T) {
 	began = time.Now()
 	bindAll(t, c, pods)
 	t.Logf("all pods bound: %v", time.Since(began).Round(100*time.Millisecond))
-	f.printsWithin(fleetLimit, fmt.Sprintf("pods: %d Running, %d ready  ", pods, pods))
+	f.waitForLineWithin(fleetLimit, fmt.Sprintf("pods: %d Running, %d ready  ", pods, pods))
 	t.Logf("first pod bound to all Running: %v", time.Since(began).Round(100*time.Millisecond))
-	settled := requests(t, c)
+	settled := readRequestCounts(t, c)
 	require.Eventually(t, func() bool {
 		before := settled
-		settled = requests(t, c)
+		settled = readRequestCounts(t, c)
 		return before["PATCH pods/status"] == settled["PATCH pods/status"] && before["POST events"] == settled["POST events"]
 	}, fleetLimit, 3*time.Second)
 	assert.Equal(t, pods, settled["POST serviceaccounts/token"])
@@ -121,14 +121,14 @@ func TestFleet(t *testing.T) {
 	assert.Zero(t, settled["GET pods"], "no read before a write")
 
 	bytes, rss, cpu := network.bytes.Load(), int64(0), time.Duration(0)
-	_, cpu = f.usage()
+	_, cpu = f.readUsage()
 	time.Sleep(*fleetIdle)
-	rss, now := f.usage()
+	rss, now := f.readUsage()
 	perNode := 1 / float64(nodes)
 	assert.Less(t, rss, int64(fleetMemory))
 	t.Logf("at rest: RSS %.0f MB, CPU %.2f %%, each node %.0f bytes/s on the network", float64(rss)/1e6,
 		100*(now-cpu).Seconds()/fleetIdle.Seconds(), perNode*float64(network.bytes.Load()-bytes)/fleetIdle.Seconds())
-	rested := requests(t, c)
+	rested := readRequestCounts(t, c)
 	for call, n := range rested {
 		if n > settled[call] {
 			t.Logf("%s: %.2f per node and minute", call, perNode*float64(n-settled[call])/fleetIdle.Minutes())
@@ -136,12 +136,11 @@ func TestFleet(t *testing.T) {
 	}
 	assert.Equal(t, settled["PATCH pods/status"], rested["PATCH pods/status"])
 	assert.Equal(t, 0, f.terminate())
-	f.prints("^ending after")
+	f.waitForLine("^ending after")
 }
 
-// busy reports whether a server may answer the same request later: it, or the machine, has too
-// much to do.
-func busy(err error) bool {
+// isBusyError reports whether the server may accept the same request later, because the server or the machine was busy.
+func isBusyError(err error) bool {
 	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
 		err != nil && apierrors.ReasonForError(err) == ""
 }
@@ -156,7 +155,7 @@ func bindAll(t *testing.T, c *clusterlab.Cluster, pods int) {
 		group.Go(func() {
 			for pod := range all {
 				_, err := admin.Create(t.Context(), pod)
-				for t.Context().Err() == nil && busy(err) {
+				for t.Context().Err() == nil && isBusyError(err) {
 					_, err = admin.Create(t.Context(), pod)
 				}
 				assert.True(t, err == nil || apierrors.IsAlreadyExists(err), "%v", err)

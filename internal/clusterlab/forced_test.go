@@ -16,7 +16,7 @@ import (
 // that it gets between the two steps of such a deletion for the removal of the next pod. Without
 // the version in statuses 3 to 8 of 600 went.
 func TestJoin_ForceDeleted(t *testing.T) {
-	j := join(t)
+	j := joinCluster(t)
 	const names, rounds = 4, 75
 	var together sync.WaitGroup
 	for i := range names {
@@ -30,7 +30,7 @@ func TestJoin_ForceDeleted(t *testing.T) {
 				if !assert.NoError(t, err) {
 					return
 				}
-				pause(t.Context(), time.Duration((round*7+i*13)%40)*time.Millisecond)
+				sleepContext(t.Context(), time.Duration((round*7+i*13)%40)*time.Millisecond)
 				have, err := j.admin.Get(t.Context(), made)
 				if assert.NoError(t, err, "it is gone, and no one has deleted it") {
 					assert.Equal(t, made.GetUID(), have.GetUID())
@@ -40,5 +40,5 @@ func TestJoin_ForceDeleted(t *testing.T) {
 		})
 	}
 	together.Wait()
-	j.running()
+	j.waitForRunning()
 }

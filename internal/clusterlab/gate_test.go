@@ -60,17 +60,17 @@ func newGate(t *testing.T, c *clusterlab.Cluster) *gate {
 		}
 	}))
 	g.EnableHTTP2, g.Config.ErrorLog = true, silent
-	g.TLS = &tls.Config{GetConfigForClient: g.certificate}
+	g.TLS = &tls.Config{GetConfigForClient: g.tlsConfig}
 	g.StartTLS()
 	t.Cleanup(func() {
-		g.set(nil)
+		g.setTrouble(nil)
 		g.Close()
 	})
 	return g
 }
 
-// certificate is the configuration for a connection; nil is the gate's own.
-func (g *gate) certificate(*tls.ClientHelloInfo) (*tls.Config, error) {
+// tlsConfig returns the TLS configuration of a connection. Nil is the configuration of the gate.
+func (g *gate) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.strange == nil {
@@ -79,21 +79,21 @@ func (g *gate) certificate(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{*g.strange}, NextProtos: g.TLS.NextProtos}, nil
 }
 
-// set makes a fault affect all new requests, and closes all connections, so that older requests do not continue.
-func (g *gate) set(trouble trouble) {
-	g.change(func() { g.trouble = trouble })
+// setTrouble makes a fault affect all new requests, and closes all connections, so that older requests do not continue.
+func (g *gate) setTrouble(trouble trouble) {
+	g.changeAndDisconnect(func() { g.trouble = trouble })
 }
 
-// change changes the gate and ends all connections.
-func (g *gate) change(what func()) {
+// changeAndDisconnect changes the gate and closes all connections.
+func (g *gate) changeAndDisconnect(what func()) {
 	g.mu.Lock()
 	what()
 	g.mu.Unlock()
 	g.CloseClientConnections()
 }
 
-// refuse answers with an error of the API, which may ask for a pause.
-func refuse(w http.ResponseWriter, err *apierrors.StatusError) bool {
+// writeError writes an error of the API, with Retry-After if the error asks for a delay.
+func writeError(w http.ResponseWriter, err *apierrors.StatusError) bool {
 	w.Header().Set("Content-Type", "application/json")
 	if d := err.ErrStatus.Details; d != nil && d.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", "1")
@@ -105,10 +105,10 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) bool {
 	return true
 }
 
-// slow has every request take so much longer.
-func slow(d time.Duration) trouble {
+// delayRequests returns a trouble that delays each request by d.
+func delayRequests(d time.Duration) trouble {
 	return func(_ http.ResponseWriter, r *http.Request) bool {
-		pause(r.Context(), d)
+		sleepContext(r.Context(), d)
 		return false
 	}
 }
@@ -118,7 +118,7 @@ func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
 
 // TestGate: the server answers a request without a fault, and does not answer a request with a fault.
 func TestGate(t *testing.T) {
-	c := lab(t, clusterlab.Config{Nodes: []string{"n1", "nobody"}})
+	c := startLab(t, clusterlab.Config{Nodes: []string{"n1", "nobody"}})
 	g := newGate(t, c)
 	g.tokens["secret"] = "n1-token"
 	cfg := &rest.Config{Host: g.URL, BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAData: certificatePEM(g.Certificate())}}
@@ -141,30 +141,30 @@ func TestGate(t *testing.T) {
 		return err
 	}
 	becomes("answered", list, none)
-	g.change(func() { g.tokens["secret"] = "none" })
+	g.changeAndDisconnect(func() { g.tokens["secret"] = "none" })
 	becomes("401", list, apierrors.IsUnauthorized)
-	g.change(func() { g.tokens["secret"] = "nobody-token" })
+	g.changeAndDisconnect(func() { g.tokens["secret"] = "nobody-token" })
 	becomes("403", list, apierrors.IsForbidden)
-	g.change(func() { g.tokens["secret"] = "n1-token" })
-	g.set(func(w http.ResponseWriter, _ *http.Request) bool {
-		return refuse(w, apierrors.NewTooManyRequests("busy", 1))
+	g.changeAndDisconnect(func() { g.tokens["secret"] = "n1-token" })
+	g.setTrouble(func(w http.ResponseWriter, _ *http.Request) bool {
+		return writeError(w, apierrors.NewTooManyRequests("busy", 1))
 	})
 	becomes("429", list, apierrors.IsTooManyRequests)
-	g.set(func(w http.ResponseWriter, r *http.Request) bool {
-		return isWatch(r) && refuse(w, apierrors.NewResourceExpired("too old"))
+	g.setTrouble(func(w http.ResponseWriter, r *http.Request) bool {
+		return isWatch(r) && writeError(w, apierrors.NewResourceExpired("too old"))
 	})
 	becomes("a list", list, none)
 	becomes("410", func() error {
 		_, err := server.PodFeed().Watch(t.Context(), apiserver.WatchOptions{SendInitialEvents: true})
 		return err
 	}, apierrors.IsResourceExpired)
-	g.set(nil)
+	g.setTrouble(nil)
 	strange := selfSigned(t)
-	g.change(func() { g.strange = &strange })
+	g.changeAndDisconnect(func() { g.strange = &strange })
 	becomes("refused by the client", list, func(err error) bool { return err != nil && strings.Contains(err.Error(), "certificate") })
-	g.change(func() { g.strange = nil })
+	g.changeAndDisconnect(func() { g.strange = nil })
 	becomes("answered again", list, none)
-	g.set(slow(300 * time.Millisecond))
+	g.setTrouble(delayRequests(300 * time.Millisecond))
 	becomes("answered", list, none)
 	began := time.Now()
 	require.NoError(t, list())

@@ -42,8 +42,8 @@ type joint struct {
 	kubectl func(args ...string) string
 }
 
-func join(t *testing.T, edit ...func(*joined.Config)) *joint {
-	return joinTo(t, lab(t, clusterlab.Config{Nodes: []string{"n1"}}), edit...)
+func joinCluster(t *testing.T, edit ...func(*joined.Config)) *joint {
+	return joinTo(t, startLab(t, clusterlab.Config{Nodes: []string{"n1"}}), edit...)
 }
 
 // joinTo joins a control plane.
@@ -55,7 +55,7 @@ func joinTo(t *testing.T, control *clusterlab.Cluster, edit ...func(*joined.Conf
 	require.NoError(t, err)
 	j.seen, err = client.New(j.lab.Rest("n1"), "n1")
 	require.NoError(t, err)
-	j.kubectl = kubectl(t, j.lab)
+	j.kubectl = newKubectl(t, j.lab)
 	server, err := client.New(j.lab.Rest("n1"), "n1")
 	require.NoError(t, err)
 	config := joined.Config{Server: server, Node: node.Config{
@@ -78,8 +78,8 @@ func joinTo(t *testing.T, control *clusterlab.Cluster, edit ...func(*joined.Conf
 	return j
 }
 
-// kubectl runs kubectl as the administrator, and returns what it prints.
-func kubectl(t *testing.T, lab *clusterlab.Cluster) func(args ...string) string {
+// newKubectl returns a function that runs kubectl as the administrator and returns its output.
+func newKubectl(t *testing.T, lab *clusterlab.Cluster) func(args ...string) string {
 	command := kubectlCommand(t, lab)
 	return func(args ...string) string {
 		t.Helper()
@@ -103,19 +103,19 @@ func kubectlCommand(t *testing.T, lab *clusterlab.Cluster) func(ctx context.Cont
 	}
 }
 
-// until watches a feed until its objects satisfy ok. It opens a new watch when the server ends the old one.
-func until[T interface{ GetName() string }](t *testing.T, feed apiserver.Feed[T], what string, ok func(map[string]T) bool) {
+// waitForObjects watches a feed until its objects satisfy ok. It opens a new watch when the server ends the old one.
+func waitForObjects[T interface{ GetName() string }](t *testing.T, feed apiserver.Feed[T], what string, ok func(map[string]T) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), joinLimit)
 	defer cancel()
 	have := map[string]T{}
-	for ctx.Err() == nil && !watched(ctx, feed, have, ok) {
+	for ctx.Err() == nil && !watchUntil(ctx, feed, have, ok) {
 	}
 	require.NoError(t, ctx.Err(), "%s: have %v", what, have)
 }
 
-// watched says whether it was as it should be before the stream ended.
-func watched[T interface{ GetName() string }](ctx context.Context, feed apiserver.Feed[T], have map[string]T, ok func(map[string]T) bool) bool {
+// watchUntil watches a feed until ok returns true for its objects. It returns false if the stream ends before.
+func watchUntil[T interface{ GetName() string }](ctx context.Context, feed apiserver.Feed[T], have map[string]T, ok func(map[string]T) bool) bool {
 	stream, err := feed.Watch(ctx, apiserver.WatchOptions{SendInitialEvents: true})
 	if err != nil {
 		return false
@@ -140,8 +140,8 @@ func watched[T interface{ GetName() string }](ctx context.Context, feed apiserve
 	}
 }
 
-// bind makes an ordinary pod that is bound to the node.
-func (j *joint) bind(name string, edit ...func(*v1.PodSpec)) types.UID {
+// createPod creates an ordinary pod that is bound to the node.
+func (j *joint) createPod(name string, edit ...func(*v1.PodSpec)) types.UID {
 	j.Helper()
 	spec := v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "web:1"}}}
 	for _, edit := range edit {
@@ -152,10 +152,10 @@ func (j *joint) bind(name string, edit ...func(*v1.PodSpec)) types.UID {
 	return pod.GetUID()
 }
 
-// running waits until the server shows these pods Running and ready, and no others.
-func (j *joint) running(names ...string) {
+// waitForRunning waits until the server shows exactly these pods, Running and ready.
+func (j *joint) waitForRunning(names ...string) {
 	j.Helper()
-	until(j.T, j.seen.PodFeed(), fmt.Sprint("Running: ", names), func(have map[string]*v1.Pod) bool {
+	waitForObjects(j.T, j.seen.PodFeed(), fmt.Sprint("Running: ", names), func(have map[string]*v1.Pod) bool {
 		return len(have) == len(names) && !slices.ContainsFunc(names, func(name string) bool {
 			pod := have[name]
 			return pod == nil || pod.DeletionTimestamp != nil || pod.Status.Phase != v1.PodRunning ||
@@ -164,7 +164,7 @@ func (j *joint) running(names ...string) {
 	})
 }
 
-// onMachine are the containers that run, with their pods' UIDs.
+// onMachine returns the running containers, with the UIDs of their pods.
 func (j *joint) onMachine() map[types.UID]string {
 	all := map[types.UID]string{}
 	pods, err := j.runtime.ListPods(j.Context())
@@ -181,20 +181,20 @@ func (j *joint) onMachine() map[types.UID]string {
 
 // TestJoin: a node joins a real server, and runs what kubectl asks for.
 func TestJoin(t *testing.T) {
-	j := join(t)
+	j := joinCluster(t)
 	began := time.Now()
-	until(t, j.seen.NodeFeed(), "node Ready", func(have map[string]*v1.Node) bool {
+	waitForObjects(t, j.seen.NodeFeed(), "node Ready", func(have map[string]*v1.Node) bool {
 		return have["n1"] != nil && slices.ContainsFunc(have["n1"].Status.Conditions, func(c v1.NodeCondition) bool {
 			return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
 		})
 	})
 	t.Logf("started to Ready: %v", time.Since(began).Round(time.Millisecond))
 	assert.Contains(t, j.kubectl("get", "node", "n1", "--no-headers"), " Ready ")
-	j.running()
+	j.waitForRunning()
 
 	began = time.Now()
-	uid := j.bind("web")
-	j.running("web")
+	uid := j.createPod("web")
+	j.waitForRunning("web")
 	t.Logf("bound to Running: %v", time.Since(began).Round(time.Millisecond))
 	lease, err := j.seen.Leases().Get(t.Context(), "n1")
 	require.NoError(t, err)
@@ -208,55 +208,55 @@ func TestJoin(t *testing.T) {
 
 	began = time.Now()
 	j.kubectl("delete", "pod", "web", "--wait=false")
-	j.running()
+	j.waitForRunning()
 	t.Logf("delete to gone: %v", time.Since(began).Round(time.Millisecond))
 	assert.Empty(t, j.onMachine())
 
 	j.kubectl("run", "again", "--image=web:1", `--overrides={"spec":{"nodeName":"n1"}}`)
-	j.running("again")
+	j.waitForRunning("again")
 	j.kubectl("delete", "pod", "again", "--force", "--grace-period=0")
-	uid = j.bind("again")
-	j.running("again")
+	uid = j.createPod("again")
+	j.waitForRunning("again")
 	j.kubectl("delete", "pod", "again")
-	j.running()
+	j.waitForRunning()
 	assert.NotContains(t, j.onMachine(), uid)
 }
 
 // TestJoin_StaticPod: it has a mirror pod, again when that is deleted, and both go
 // together.
 func TestJoin_StaticPod(t *testing.T) {
-	j := join(t)
+	j := joinCluster(t)
 	require.NoError(t, j.static.Apply(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: "static", Namespace: "default", Name: "dns-n1"},
 		Spec:       v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "c", Image: "dns:1"}}},
 	}))
-	j.running("dns-n1")
+	j.waitForRunning("dns-n1")
 	mirror, err := j.seen.Pods().Get(t.Context(), "default", "dns-n1")
 	require.NoError(t, err)
 	assert.Contains(t, mirror.Annotations, v1.MirrorPodAnnotationKey)
 	j.kubectl("delete", "pod", "dns-n1", "--wait=false")
 	began := time.Now()
-	until(t, j.seen.PodFeed(), "another mirror pod", func(have map[string]*v1.Pod) bool {
+	waitForObjects(t, j.seen.PodFeed(), "another mirror pod", func(have map[string]*v1.Pod) bool {
 		return have["dns-n1"] != nil && have["dns-n1"].UID != mirror.UID && have["dns-n1"].Status.Phase == v1.PodRunning
 	})
 	t.Logf("mirror pod deleted to Running again: %v", time.Since(began).Round(time.Millisecond))
 	assert.Equal(t, map[types.UID]string{"static": "dns-n1/c attempt 0"}, j.onMachine())
 	j.static.Delete("static")
-	j.running()
+	j.waitForRunning()
 	assert.Empty(t, j.onMachine())
 }
 
 // TestJoin_ServerKilled: the server is killed while pods are created and deleted. No pod is restarted, and in the
 // end the machine runs the bound pods.
 func TestJoin_ServerKilled(t *testing.T) {
-	j := join(t)
+	j := joinCluster(t)
 	want := map[types.UID]string{}
 	names := []string{"stay-0", "stay-1", "stay-2", "go-0"}
-	bind := func(name string) { want[j.bind(name)] = name + "/c attempt 0" }
+	bind := func(name string) { want[j.createPod(name)] = name + "/c attempt 0" }
 	for _, name := range names {
 		bind(name)
 	}
-	j.running(names...)
+	j.waitForRunning(names...)
 	for round := range 3 {
 		gone, come := fmt.Sprint("go-", round), fmt.Sprint("go-", round+1)
 		bind(come)
@@ -265,7 +265,7 @@ func TestJoin_ServerKilled(t *testing.T) {
 		require.NoError(t, j.lab.StartServer(t.Context()))
 		began := time.Now()
 		names[3] = come
-		j.running(names...)
+		j.waitForRunning(names...)
 		t.Logf("server back to all told: %v", time.Since(began).Round(time.Millisecond))
 		for uid, text := range want {
 			if text == gone+"/c attempt 0" {

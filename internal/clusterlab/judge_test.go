@@ -26,49 +26,49 @@ type judge struct {
 	wrong []string
 }
 
-func (j *judge) note(format string, args ...any) {
+func (j *judge) recordViolation(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(j.wrong, text) {
 		j.wrong = append(j.wrong, text)
 	}
 }
 
-// over reports whether a pod has ended.
-func over(pod *v1.Pod) bool {
+// isTerminal reports whether the phase of a pod is Succeeded or Failed.
+func isTerminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// rank is what a phase may only grow by.
-func rank(phase v1.PodPhase) int {
+// phaseRank returns the position of a phase. The position of a pod's phase may not decrease.
+func phaseRank(phase v1.PodPhase) int {
 	return slices.Index([]v1.PodPhase{"", v1.PodPending, v1.PodRunning}, phase)
 }
 
-// object is the state of a pod at the server, after all that it was given of the same pod.
-func (j *judge) object(pod *v1.Pod) {
+// checkObject compares a pod at the server with the state of the same pod that it got before.
+func (j *judge) checkObject(pod *v1.Pod) {
 	if j.seen == nil {
 		j.seen = map[types.UID]*v1.Pod{}
 	}
 	old := j.seen[pod.UID]
 	j.seen[pod.UID] = pod
-	if over(pod) && !j.byHand && (j.ends == nil || !j.ends(pod.Name)) && pod.DeletionTimestamp == nil {
-		j.note("%s %s has ended: %s %s %s", pod.Name, pod.UID, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
+	if isTerminal(pod) && !j.byHand && (j.ends == nil || !j.ends(pod.Name)) && pod.DeletionTimestamp == nil {
+		j.recordViolation("%s %s has ended: %s %s %s", pod.Name, pod.UID, pod.Status.Phase, pod.Status.Reason, pod.Status.Message)
 	}
 	for i := range pod.Status.ContainerStatuses {
 		c := &pod.Status.ContainerStatuses[i]
-		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) && !neverRan(before(c)) {
-			j.note("%s %s: container %s was restarted %d times, last after %+v", pod.Name, pod.UID, c.Name, c.RestartCount, c.LastTerminationState.Terminated)
+		if c.RestartCount > 0 && (j.restarts == nil || !j.restarts(pod.Name)) && !neverRan(lastTermination(c)) {
+			j.recordViolation("%s %s: container %s was restarted %d times, last after %+v", pod.Name, pod.UID, c.Name, c.RestartCount, c.LastTerminationState.Terminated)
 		}
 		if old != nil {
-			j.container(pod, old, c)
+			j.checkContainer(pod, old, c)
 		}
 	}
 	if old != nil {
-		j.order(old, pod)
+		j.checkOrder(old, pod)
 	}
 }
 
-// before returns the last known termination before the current container. If the current container has failed to
+// lastTermination returns the last known termination before the current container. If the current container has failed to
 // start, it is the container's own termination.
-func before(c *v1.ContainerStatus) *v1.ContainerStateTerminated {
+func lastTermination(c *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if c.LastTerminationState.Terminated == nil {
 		return c.State.Terminated
 	}
@@ -82,25 +82,25 @@ func neverRan(end *v1.ContainerStateTerminated) bool {
 	return end != nil && (end.Reason == "StartError" || end.StartedAt.Unix() <= 0)
 }
 
-// order compares two states of one pod.
-func (j *judge) order(before, now *v1.Pod) {
+// checkOrder compares two states of one pod.
+func (j *judge) checkOrder(before, now *v1.Pod) {
 	from, errFrom := strconv.ParseUint(before.ResourceVersion, 10, 64)
 	to, errTo := strconv.ParseUint(now.ResourceVersion, 10, 64)
 	if errFrom == nil && errTo == nil && to < from {
-		j.note("%s %s: the server shows version %d after %d", now.Name, now.UID, to, from)
+		j.recordViolation("%s %s: the server shows version %d after %d", now.Name, now.UID, to, from)
 	}
 	if before.DeletionTimestamp != nil && now.DeletionTimestamp == nil {
-		j.note("%s %s is no longer being deleted", now.Name, now.UID)
+		j.recordViolation("%s %s is no longer being deleted", now.Name, now.UID)
 	}
 	switch was, is := before.Status.Phase, now.Status.Phase; {
 	case j.byHand:
-	case over(before) && was != is, !over(before) && !over(now) && rank(is) < rank(was):
-		j.note("%s %s went from %s to %s", now.Name, now.UID, was, is)
+	case isTerminal(before) && was != is, !isTerminal(before) && !isTerminal(now) && phaseRank(is) < phaseRank(was):
+		j.recordViolation("%s %s went from %s to %s", now.Name, now.UID, was, is)
 	}
 }
 
-// stage is how far one start of a container is.
-func stage(state v1.ContainerState) int {
+// stateRank returns the position of a container's state: waiting, running, terminated.
+func stateRank(state v1.ContainerState) int {
 	switch {
 	case state.Terminated != nil:
 		return 2
@@ -110,9 +110,9 @@ func stage(state v1.ContainerState) int {
 	return 0
 }
 
-// container compares the status of a container with the one before. A container that was made
-// and has not run may be made again, or be removed with its pod.
-func (j *judge) container(pod, before *v1.Pod, now *v1.ContainerStatus) {
+// checkContainer compares the status of a container with its status before. A container that has not run may be created
+// again, or be removed with its pod.
+func (j *judge) checkContainer(pod, before *v1.Pod, now *v1.ContainerStatus) {
 	if j.byHand {
 		return
 	}
@@ -122,18 +122,18 @@ func (j *judge) container(pod, before *v1.Pod, now *v1.ContainerStatus) {
 	}
 	switch was := &before.Status.ContainerStatuses[i]; {
 	case now.RestartCount < was.RestartCount:
-		j.note("%s %s: the restart count of %s fell from %d to %d", pod.Name, pod.UID, now.Name, was.RestartCount, now.RestartCount)
+		j.recordViolation("%s %s: the restart count of %s fell from %d to %d", pod.Name, pod.UID, now.Name, was.RestartCount, now.RestartCount)
 	case now.RestartCount > was.RestartCount:
-	case stage(was.State) > 0 && was.ContainerID != "" && now.ContainerID != was.ContainerID && (j.restarts == nil || !j.restarts(pod.Name)):
-		j.note("%s %s: container %s is %q after %q", pod.Name, pod.UID, now.Name, now.ContainerID, was.ContainerID)
-	case stage(now.State) < stage(was.State) && (j.restarts == nil || !j.restarts(pod.Name)):
-		j.note("%s %s: container %s went back to %+v from %+v", pod.Name, pod.UID, now.Name, now.State, was.State)
+	case stateRank(was.State) > 0 && was.ContainerID != "" && now.ContainerID != was.ContainerID && (j.restarts == nil || !j.restarts(pod.Name)):
+		j.recordViolation("%s %s: container %s is %q after %q", pod.Name, pod.UID, now.Name, now.ContainerID, was.ContainerID)
+	case stateRank(now.State) < stateRank(was.State) && (j.restarts == nil || !j.restarts(pod.Name)):
+		j.recordViolation("%s %s: container %s went back to %+v from %+v", pod.Name, pod.UID, now.Name, now.State, was.State)
 	}
 }
 
-// machine is what runs: IDs of containers, by UID and name of the pod and name of the container.
-// A pod whose name keep has runs the same containers at all times, once it was seen to.
-func (j *judge) machine(running []ran, keep func(name string) bool) {
+// checkRunning checks the running containers. No container of a pod may run twice. A pod for which keep returns true
+// must run the same containers at all times after the first.
+func (j *judge) checkRunning(running []ran, keep func(name string) bool) {
 	if j.kept == nil {
 		j.kept = map[string]string{}
 	}
@@ -141,7 +141,7 @@ func (j *judge) machine(running []ran, keep func(name string) bool) {
 	for _, c := range running {
 		key := fmt.Sprintf("%s %s/%s", c.uid, c.pod, c.container)
 		if other, twice := have[key]; twice {
-			j.note("%s runs twice: %s and %s", key, other, c.id)
+			j.recordViolation("%s runs twice: %s and %s", key, other, c.id)
 		}
 		have[key] = c.id
 		if _, known := j.kept[key]; !known && keep(c.pod) {
@@ -150,7 +150,7 @@ func (j *judge) machine(running []ran, keep func(name string) bool) {
 	}
 	for key, id := range j.kept {
 		if have[key] != id {
-			j.note("%s is %q on the machine, not %q any more", key, have[key], id)
+			j.recordViolation("%s is %q on the machine, not %q any more", key, have[key], id)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, pod := range c.seen {
-				c.judge.object(pod)
+				c.judge.checkObject(pod)
 			}
 			if c.want == "" {
 				assert.Empty(t, c.judge.wrong)
@@ -218,10 +218,10 @@ func TestJudge(t *testing.T) {
 	t.Run("machine", func(t *testing.T) {
 		stay := func(name string) bool { return name == "stay" }
 		var j judge
-		j.machine([]ran{{"u", "web", "c", "1"}, {"v", "stay", "c", "2"}}, stay)
-		j.machine([]ran{{"v", "stay", "c", "2"}}, stay)
+		j.checkRunning([]ran{{"u", "web", "c", "1"}, {"v", "stay", "c", "2"}}, stay)
+		j.checkRunning([]ran{{"v", "stay", "c", "2"}}, stay)
 		assert.Empty(t, j.wrong)
-		j.machine([]ran{{"u", "web", "c", "1"}, {"u", "web", "c", "3"}}, stay)
+		j.checkRunning([]ran{{"u", "web", "c", "1"}, {"u", "web", "c", "3"}}, stay)
 		assert.Equal(t, []string{"u web/c runs twice: 1 and 3", `v stay/c is "" on the machine, not "2" any more`}, j.wrong)
 	})
 }

@@ -109,8 +109,8 @@ func (k *Kubelet) Log() string { return k.process.log }
 
 // Stop stops the kubelet and restores the kernel parameters. Its containers keep running.
 func (k *Kubelet) Stop() {
-	k.process.signal(syscall.SIGTERM)
-	k.process.kill()
+	k.process.signalGroup(syscall.SIGTERM)
+	k.process.killGroup()
 	for name, text := range k.tunables {
 		_ = os.WriteFile("/proc/sys/"+name, text, 0o644) // On failure the kubelet's value stays.
 	}

@@ -89,8 +89,8 @@ func watchPods(t *testing.T, c *client.Client) *sight {
 	return s
 }
 
-// until returns when a pod was seen as it should be.
-func (s *sight) until(t *testing.T, what string, ok func(seenPod) bool) time.Time {
+// waitUntil waits until ok returns true for a pod, and returns the time at which the pod was seen.
+func (s *sight) waitUntil(t *testing.T, what string, ok func(seenPod) bool) time.Time {
 	t.Helper()
 	late := time.After(joinLimit)
 	for {
@@ -121,7 +121,7 @@ func newContest(t *testing.T, config contestConfig) *contest {
 		nodes = nodes[:2]
 	}
 	c := &contest{
-		T: t, lab: lab(t, clusterlab.Config{Nodes: nodes}),
+		T: t, lab: startLab(t, clusterlab.Config{Nodes: nodes}),
 		containerd: map[string]*e2e.Containerd{}, processes: map[string]*nodeProcess{}, seen: map[string]*sight{},
 	}
 	var err error
@@ -151,14 +151,14 @@ func newContest(t *testing.T, config contestConfig) *contest {
 		"--eviction-hard", "", // As the kubelet of the lab.
 	}, config.flags...)
 	c.processes[oursNode] = &nodeProcess{run: func() (int, func()) {
-		p := run(t, bin, args...)
+		p := runProgram(t, bin, args...)
 		return p.cmd.Process.Pid, func() { require.Equal(t, 0, p.terminate()) }
 	}}
 	c.processes[kubeletNode] = &nodeProcess{run: func() (int, func()) { return c.runKubelet(config) }}
 	for _, name := range []string{oursNode, kubeletNode} {
-		c.processes[name].start()
-		kubectl(t, c.lab)("wait", "--for=create", "node/"+name, "--timeout=100s")
-		kubectl(t, c.lab)("wait", "--for=condition=Ready", "node/"+name, "--timeout=100s")
+		c.processes[name].startProcess()
+		newKubectl(t, c.lab)("wait", "--for=create", "node/"+name, "--timeout=100s")
+		newKubectl(t, c.lab)("wait", "--for=condition=Ready", "node/"+name, "--timeout=100s")
 	}
 	return c
 }
@@ -195,11 +195,11 @@ type nodeProcess struct {
 	stop func()
 }
 
-// start runs the process. It was not started, or was stopped.
-func (n *nodeProcess) start() { n.pid, n.stop = n.run() }
+// startProcess starts the process. The process must not run.
+func (n *nodeProcess) startProcess() { n.pid, n.stop = n.run() }
 
-// pod is one that ends at once when it is asked to.
-func (c *contest) pod(node, name string, token bool) *v1.Pod {
+// makePod returns a pod that exits immediately on SIGTERM.
+func (c *contest) makePod(node, name string, token bool) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: v1.PodSpec{
 		NodeName: node, TerminationGracePeriodSeconds: new(int64(1)), AutomountServiceAccountToken: &token,
 		Tolerations: []v1.Toleration{{Operator: v1.TolerationOpExists}},
@@ -210,7 +210,7 @@ func (c *contest) pod(node, name string, token bool) *v1.Pod {
 	}}
 }
 
-func (c *contest) name() string {
+func (c *contest) nextPodName() string {
 	c.serial++
 	return fmt.Sprint("pod-", c.serial)
 }
@@ -220,70 +220,70 @@ func (c *contest) name() string {
 // a create and for a status patch until a watcher sees them.
 type lifeTimes struct{ run, gone, create, patch time.Duration }
 
-func (c *contest) life(node string, token bool) (took lifeTimes) {
-	name := c.name()
+func (c *contest) measureLife(node string, token bool) (took lifeTimes) {
+	name := c.nextPodName()
 	began := time.Now()
-	_, err := c.admin.Create(c.Context(), c.pod(node, name, token))
+	_, err := c.admin.Create(c.Context(), c.makePod(node, name, token))
 	require.NoError(c, err)
-	took.run = c.seen[node].until(c.T, name+" Running", func(e seenPod) bool {
+	took.run = c.seen[node].waitUntil(c.T, name+" Running", func(e seenPod) bool {
 		return e.Object.Name == name && e.Object.Status.Phase == v1.PodRunning
 	}).Sub(began)
-	c.settle(time.Second)
+	c.sleepFor(time.Second)
 	began = time.Now()
 	require.NoError(c, c.admin.Delete(c.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, nil))
-	took.gone = c.seen[node].until(c.T, name+" gone", func(e seenPod) bool { return e.Object.Name == name && e.Type == apiserver.Deleted }).Sub(began)
-	c.settle(time.Second)
+	took.gone = c.seen[node].waitUntil(c.T, name+" gone", func(e seenPod) bool { return e.Object.Name == name && e.Type == apiserver.Deleted }).Sub(began)
+	c.sleepFor(time.Second)
 	return took
 }
 
-func (c *contest) settle(d time.Duration) {
+func (c *contest) sleepFor(d time.Duration) {
 	select {
 	case <-c.Context().Done():
 	case <-time.After(d):
 	}
 }
 
-// floor is such a life by bare calls.
-func (c *contest) floor() (took lifeTimes) {
-	name := c.name()
+// measureFloor measures the same steps with direct calls of the API server and the runtime.
+func (c *contest) measureFloor() (took lifeTimes) {
+	name := c.nextPodName()
 	b := c.bareOf(name)
 	began := time.Now()
-	made, err := c.admin.Create(c.Context(), c.pod(bareNode, name, false))
+	made, err := c.admin.Create(c.Context(), c.makePod(bareNode, name, false))
 	require.NoError(c, err)
-	took.create = c.seen[bareNode].until(c.T, name, func(e seenPod) bool { return e.Object.Name == name }).Sub(began)
+	took.create = c.seen[bareNode].waitUntil(c.T, name, func(e seenPod) bool { return e.Object.Name == name }).Sub(began)
 	began = time.Now()
-	b.begin()
+	b.startPod()
 	took.run = time.Since(began)
 	began = time.Now()
 	_, err = c.bare.Pods().PatchStatus(c.Context(), apiserver.PodRef{Namespace: "default", Name: name, UID: made.GetUID()},
 		fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Running"}}`, made.GetUID()))
 	require.NoError(c, err)
-	took.patch = c.seen[bareNode].until(c.T, name+" Running", func(e seenPod) bool { return e.Object.Status.Phase == v1.PodRunning }).Sub(began)
-	c.settle(time.Second)
+	took.patch = c.seen[bareNode].waitUntil(c.T, name+" Running", func(e seenPod) bool { return e.Object.Status.Phase == v1.PodRunning }).Sub(began)
+	c.sleepFor(time.Second)
 	began = time.Now()
-	b.end()
+	b.stopPod()
 	took.gone = time.Since(began)
-	b.discard()
+	b.removeSandbox()
 	require.NoError(c, c.admin.Delete(c.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, new(int64)))
-	c.settle(time.Second)
+	c.sleepFor(time.Second)
 	return took
 }
 
 // TestFigures_Kubelet: a kubelet and ours, in turns, each on a containerd of its own, at one
 // API server.
 func TestFigures_Kubelet(t *testing.T) {
-	measured(t)
+	skipUnlessMeasuring(t)
 	c := newContest(t, contestConfig{})
-	before := load()
+	before := readLoad()
 	all := map[string][]time.Duration{}
 	for i := range *kubeletTries + 1 {
 		var f, ours, token, kubelet, kubeletToken lifeTimes
 		turns := []func(){
-			func() { f = c.floor() },
-			func() { ours = c.life(oursNode, false) },
-			func() { kubelet = c.life(kubeletNode, false) },
-			func() { token = c.life(oursNode, true) },
-			func() { kubeletToken = c.life(kubeletNode, true) },
+			func() { f = c.measureFloor() },
+			func() { ours = c.measureLife(oursNode, false) },
+			func() { kubelet = c.measureLife(kubeletNode, false) },
+			func() { token = c.measureLife(oursNode, true) },
+			func() { kubeletToken = c.measureLife(kubeletNode, true) },
 		}
 		for n := range turns {
 			turns[(n+i)%len(turns)]()
@@ -301,32 +301,32 @@ func TestFigures_Kubelet(t *testing.T) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		t.Log(key+":", median(all[key]))
+		t.Log(key+":", formatMedian(all[key]))
 	}
-	t.Log("load", before, "to", load())
+	t.Log("load", before, "to", readLoad())
 	t.Log("| what | floor | ours | kubelet | target |")
 	for _, row := range [][2]string{{"pod bound → Running seen", "run"}, {"pod deleted → gone", "gone"}} {
-		floor, ours, kubelet := middle(all["floor "+row[1]]), middle(all["ours "+row[1]]), middle(all["kubelet "+row[1]])
-		target := floor + middle(all["trips"]) + 20*time.Millisecond
-		t.Logf("| %s | %v | %v | %v | %s |", row[0], floor, ours, kubelet, verdict(ours, min(target, kubelet)))
-		t.Logf("| of it beyond floor and round trips, turn by turn | | %v | | %s |", middle(all["beyond floor and trips "+row[1]]), verdict(middle(all["beyond floor and trips "+row[1]]), 20*time.Millisecond))
-		ours, kubelet = middle(all["ours "+row[1]+", token"]), middle(all["kubelet "+row[1]+", token"])
-		t.Logf("| %s, with a token | | %v | %v | %s |", row[0], ours, kubelet, verdict(ours, kubelet))
+		floor, ours, kubelet := medianDuration(all["floor "+row[1]]), medianDuration(all["ours "+row[1]]), medianDuration(all["kubelet "+row[1]])
+		target := floor + medianDuration(all["trips"]) + 20*time.Millisecond
+		t.Logf("| %s | %v | %v | %v | %s |", row[0], floor, ours, kubelet, formatTarget(ours, min(target, kubelet)))
+		t.Logf("| of it beyond floor and round trips, turn by turn | | %v | | %s |", medianDuration(all["beyond floor and trips "+row[1]]), formatTarget(medianDuration(all["beyond floor and trips "+row[1]]), 20*time.Millisecond))
+		ours, kubelet = medianDuration(all["ours "+row[1]+", token"]), medianDuration(all["kubelet "+row[1]+", token"])
+		t.Logf("| %s, with a token | | %v | %v | %s |", row[0], ours, kubelet, formatTarget(ours, kubelet))
 	}
 	ours, kubelet := c.callsOfLives(oursNode), c.callsOfLives(kubeletNode)
-	t.Logf("| requests of one pod's life | | %.1f | %.1f | %s |", ours, kubelet, verdict(ours, kubelet))
-	c.boot()
-	c.idle()
+	t.Logf("| requests of one pod's life | | %.1f | %.1f | %s |", ours, kubelet, formatTarget(ours, kubelet))
+	c.measureBoot()
+	c.measureIdle()
 }
 
-// middle is the median.
-func middle(all []time.Duration) time.Duration {
+// medianDuration returns the median.
+func medianDuration(all []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(all))
 	return sorted[len(sorted)/2]
 }
 
-// verdict is a target, and whether it was met.
-func verdict[N cmp.Ordered](is, most N) string {
+// formatTarget returns the target as text, and whether it was missed.
+func formatTarget[N cmp.Ordered](is, most N) string {
 	if is > most {
 		return fmt.Sprintf("≤ %v, **missed**", most)
 	}
@@ -338,22 +338,22 @@ func (c *contest) callsOfLives(node string) float64 {
 	const lives = 10
 	_, from := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), 0)
 	for range lives {
-		c.life(node, true)
+		c.measureLife(node, true)
 	}
-	c.settle(3 * time.Second)
+	c.sleepFor(3 * time.Second)
 	made := c.madeBy(node, from)
 	maps.DeleteFunc(made, func(call string, _ int) bool {
 		return strings.HasSuffix(call, " leases") || strings.Contains(call, " nodes")
 	})
-	c.Logf("%s: %d requests in %d lives: %v", who(node), sum(made), lives, made)
-	return float64(sum(made)) / lives
+	c.Logf("%s: %d requests in %d lives: %v", sideName(node), sumCounts(made), lives, made)
+	return float64(sumCounts(made)) / lives
 }
 
-func who(node string) string {
+func sideName(node string) string {
 	return map[string]string{oursNode: "ours", kubeletNode: "kubelet"}[node]
 }
 
-func sum(counts map[string]int) (n int) {
+func sumCounts(counts map[string]int) (n int) {
 	for _, one := range counts {
 		n += one
 	}

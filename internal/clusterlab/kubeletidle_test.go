@@ -24,9 +24,9 @@ import (
 // idlePods is the number of pods of an idle node.
 const idlePods = 30
 
-// boot measures the time from the start of a node's process until a pod runs that was bound while the process was
+// measureBoot measures the time from the start of a node's process until a pod runs that was bound while the process was
 // stopped. The node is registered and has no other pods.
-func (c *contest) boot() {
+func (c *contest) measureBoot() {
 	nodes := []string{oursNode, kubeletNode}
 	for _, node := range nodes {
 		c.processes[node].stop()
@@ -39,27 +39,27 @@ func (c *contest) boot() {
 		}
 	}
 	for _, node := range nodes {
-		c.Log("boot of "+who(node)+":", median(took[node]))
-		c.processes[node].start()
+		c.Log("boot of "+sideName(node)+":", formatMedian(took[node]))
+		c.processes[node].startProcess()
 	}
-	ours, kubelet := middle(took[oursNode]), middle(took[kubeletNode])
-	c.Logf("| start of the process → Running of a waiting pod seen | | %v | %v | %s |", ours, kubelet, verdict(ours, kubelet))
+	ours, kubelet := medianDuration(took[oursNode]), medianDuration(took[kubeletNode])
+	c.Logf("| start of the process → Running of a waiting pod seen | | %v | %v | %s |", ours, kubelet, formatTarget(ours, kubelet))
 }
 
 // bootWithPod starts a node's process beside a waiting pod, deletes the pod, and stops the process.
 func (c *contest) bootWithPod(node string) time.Duration {
-	name := c.name()
-	_, err := c.admin.Create(c.Context(), c.pod(node, name, false))
+	name := c.nextPodName()
+	_, err := c.admin.Create(c.Context(), c.makePod(node, name, false))
 	require.NoError(c, err)
 	began := time.Now()
-	c.processes[node].start()
-	took := c.seen[node].until(c.T, name+" Running", func(e seenPod) bool {
+	c.processes[node].startProcess()
+	took := c.seen[node].waitUntil(c.T, name+" Running", func(e seenPod) bool {
 		return e.Object.Name == name && e.Object.Status.Phase == v1.PodRunning
 	}).Sub(began)
-	c.settle(time.Second)
+	c.sleepFor(time.Second)
 	require.NoError(c, c.admin.Delete(c.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, nil))
-	c.seen[node].until(c.T, name+" gone", func(e seenPod) bool { return e.Object.Name == name && e.Type == apiserver.Deleted })
-	c.settle(time.Second)
+	c.seen[node].waitUntil(c.T, name+" gone", func(e seenPod) bool { return e.Object.Name == name && e.Type == apiserver.Deleted })
+	c.sleepFor(time.Second)
 	c.processes[node].stop()
 	return took
 }
@@ -75,7 +75,7 @@ type processUsage struct {
 // processUsage returns what the process of a node has used.
 func (c *contest) processUsage(node string) (u processUsage) {
 	pid := c.processes[node].pid
-	u.rss, u.cpu = usage(c.T, pid)
+	u.rss, u.cpu = readProcessUsage(c.T, pid)
 	u.written = c.procField(fmt.Sprintf("/proc/%d/io", pid), "write_bytes:")
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 	require.NoError(c, err)
@@ -104,10 +104,10 @@ func (c *contest) procField(path, name string) int64 {
 func (c *contest) createIdlePods(node string) {
 	names := podNames("idle-"+node, idlePods)
 	for _, name := range names {
-		_, err := c.admin.Create(c.Context(), c.pod(node, name, true))
+		_, err := c.admin.Create(c.Context(), c.makePod(node, name, true))
 		require.NoError(c, err)
 	}
-	c.seen[node].until(c.T, "all Running", func(e seenPod) bool {
+	c.seen[node].waitUntil(c.T, "all Running", func(e seenPod) bool {
 		if i := slices.Index(names, e.Object.Name); i >= 0 && e.Object.Status.Phase == v1.PodRunning {
 			names = slices.Delete(names, i, i+1)
 		}
@@ -115,23 +115,23 @@ func (c *contest) createIdlePods(node string) {
 	})
 }
 
-// idle compares nodes with pods at rest.
-func (c *contest) idle() {
+// measureIdle compares the processor time and the memory of nodes with idle pods.
+func (c *contest) measureIdle() {
 	nodes := []string{oursNode, kubeletNode}
-	c.settle(30 * time.Second) // After the start of the processes.
+	c.sleepFor(30 * time.Second) // After the start of the processes.
 	var empty [2]processUsage
 	for i, node := range nodes {
 		empty[i] = c.processUsage(node)
 		c.createIdlePods(node)
 	}
-	c.settle(30 * time.Second)
+	c.sleepFor(30 * time.Second)
 	_, from := auditRequests(c.T, filepath.Join(c.lab.Dir(), "audit.log"), 0)
 	var first [2]processUsage
 	for i, node := range nodes {
 		first[i] = c.processUsage(node)
 	}
-	before, began := load(), time.Now()
-	c.settle(*kubeletIdle)
+	before, began := readLoad(), time.Now()
+	c.sleepFor(*kubeletIdle)
 	took := time.Since(began)
 	var rss, perPod, share, wakeups, written, calls [2]float64
 	for i, node := range nodes {
@@ -139,20 +139,20 @@ func (c *contest) idle() {
 		made := c.madeBy(node, from)
 		maps.DeleteFunc(made, func(call string, _ int) bool { return strings.HasPrefix(call, "watch ") }) // Each watch starts again after 5 to 10 minutes.
 		rss[i], perPod[i] = float64(now.rss)/1e6, float64(now.rss-empty[i].rss)/idlePods/1e3
-		share[i], calls[i] = 100*(now.cpu-first[i].cpu).Seconds()/took.Seconds(), float64(sum(made))/took.Minutes()
+		share[i], calls[i] = 100*(now.cpu-first[i].cpu).Seconds()/took.Seconds(), float64(sumCounts(made))/took.Minutes()
 		wakeups[i] = float64(now.wakeups-first[i].wakeups) / took.Seconds()
 		written[i] = float64(now.written-first[i].written) / idlePods / took.Hours()
-		c.Logf("%s with %d pods at rest for %v: %v", who(node), idlePods, took.Round(time.Second), made)
+		c.Logf("%s with %d pods at rest for %v: %v", sideName(node), idlePods, took.Round(time.Second), made)
 	}
 	fsyncs := [2]string{c.fsyncsPerPodAndHour(oursNode), c.fsyncsPerPodAndHour(kubeletNode)}
-	c.Logf("| resident memory with %d pods, MB | | %.1f | %.1f | %s |", idlePods, rss[0], rss[1], verdict(rss[0], 55))
+	c.Logf("| resident memory with %d pods, MB | | %.1f | %.1f | %s |", idlePods, rss[0], rss[1], formatTarget(rss[0], 55))
 	c.Logf("| growth of the resident memory by a pod, kB | | %.0f | %.0f | |", perPod[0], perPod[1])
-	c.Logf("| processor with %d pods, %% of a core | | %.2f | %.2f | %s |", idlePods, share[0], share[1], verdict(share[0], 0.3))
-	c.Logf("| wake-ups of threads per second with %d pods | | %.1f | %.1f | %s |", idlePods, wakeups[0], wakeups[1], verdict(wakeups[0], wakeups[1]))
-	c.Logf("| bytes written to disk per pod and hour, at rest | | %.0f | %.0f | %s |", written[0], written[1], verdict(written[0], written[1]))
+	c.Logf("| processor with %d pods, %% of a core | | %.2f | %.2f | %s |", idlePods, share[0], share[1], formatTarget(share[0], 0.3))
+	c.Logf("| wake-ups of threads per second with %d pods | | %.1f | %.1f | %s |", idlePods, wakeups[0], wakeups[1], formatTarget(wakeups[0], wakeups[1]))
+	c.Logf("| bytes written to disk per pod and hour, at rest | | %.0f | %.0f | %s |", written[0], written[1], formatTarget(written[0], written[1]))
 	c.Logf("| fsyncs per pod and hour, at rest | | %s | %s | |", fsyncs[0], fsyncs[1])
-	c.Logf("| requests per minute with %d pods, but restarted watches | | %.1f | %.1f | %s |", idlePods, calls[0], calls[1], verdict(calls[0], calls[1]))
-	c.Log("load", before, "to", load())
+	c.Logf("| requests per minute with %d pods, but restarted watches | | %.1f | %.1f | %s |", idlePods, calls[0], calls[1], formatTarget(calls[0], calls[1]))
+	c.Log("load", before, "to", readLoad())
 }
 
 // fsyncsPerPodAndHour counts the fsyncs of a node's process for a minute. It returns a dash without strace.
@@ -163,7 +163,7 @@ func (c *contest) fsyncsPerPodAndHour(node string) string {
 	trace := filepath.Join(c.TempDir(), "fsync")
 	cmd := exec.Command("strace", "-f", "-qq", "-e", "trace=fsync,fdatasync,syncfs", "-e", "signal=none", "-o", trace, "-p", strconv.Itoa(c.processes[node].pid))
 	require.NoError(c, cmd.Start())
-	c.settle(time.Minute)
+	c.sleepFor(time.Minute)
 	require.NoError(c, cmd.Process.Signal(os.Interrupt))
 	_ = cmd.Wait() // It exits by the signal.
 	text, err := os.ReadFile(trace)

@@ -57,11 +57,11 @@ func (c *Cluster) StartKubemark(ctx context.Context, node string) (*Kubemark, er
 		}
 		return k.socket != "" && k.Manifests() != "", k.process.exitError()
 	}); err != nil {
-		k.process.kill()
+		k.process.killGroup()
 		return nil, err
 	}
 	if k.conn, err = grpc.NewClient("unix://"+k.socket, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-		k.process.kill()
+		k.process.killGroup()
 		return nil, err
 	}
 	return k, nil
@@ -114,7 +114,7 @@ func (k *Kubemark) Exit(ctx context.Context, pod, container string) (bool, error
 
 // Stop kills the kubelet. Its containers stop too.
 func (k *Kubemark) Stop() {
-	k.process.kill()
+	k.process.killGroup()
 	_ = k.conn.Close()      // No request is running.
 	_ = os.Remove(k.socket) // The socket and the root are outside the cluster's directory.
 	if root := k.rootDir(); root != "" {

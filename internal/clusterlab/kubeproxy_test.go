@@ -120,19 +120,19 @@ func TestKubeProxy(t *testing.T) {
 			_ = exec.CommandContext(ctx, "iptables", "-w", "-t", table, "-X", "KUBE-KUBELET-CANARY").Run()
 		}
 	})
-	o.apply(strings.NewReplacer("$URL", o.lab.URL(), "$PROGRAMS", programs).Replace(kubeProxy))
+	o.applyManifest(strings.NewReplacer("$URL", o.lab.URL(), "$PROGRAMS", programs).Replace(kubeProxy))
 	o.rolledOut("daemonset/kube-proxy")
 	o.rolledOut("deployment/hello")
 	o.kubectl("wait", "--for=condition=Ready", "pod/caller", "--timeout=60s")
-	name, address := o.get("{.items[0].metadata.name}", "pods", "-l", "app=hello"), o.get("{.spec.clusterIP}", "service/hello")
+	name, address := o.getFields("{.items[0].metadata.name}", "pods", "-l", "app=hello"), o.getFields("{.spec.clusterIP}", "service/hello")
 	call := `printf 'GET /index.html HTTP/1.0\r\n\r\n' | nc -w 2 ` + address + " 80 2>&1 | tail -n 1" // A static wget cannot look up names.
 	began := time.Now()
-	for o.sh("caller", call) != "hello from "+name+"\n" {
-		require.Less(t, time.Since(began), joinLimit, "the last answer: %s", o.sh("caller", call))
+	for o.runScript("caller", call) != "hello from "+name+"\n" {
+		require.Less(t, time.Since(began), joinLimit, "the last answer: %s", o.runScript("caller", call))
 		time.Sleep(200 * time.Millisecond)
 	}
 	o.kubectl("delete", "pod", "-l", "app=hello")
 	o.rolledOut("deployment/hello")
 	o.kubectl("delete", "daemonset/kube-proxy", "deployment/hello", "service/hello", "pod/caller")
-	o.empty()
+	o.waitForNoPods()
 }

@@ -19,9 +19,9 @@ import (
 
 var cluster = flag.Bool("cluster", false, "run the tests that need a control plane, and build it first")
 
-// built skips a test whose programs cannot be built, unless CI is true: there, and after any
+// requireBuilt skips a test whose programs cannot be built, unless CI is true: there, and after any
 // other error, it fails. A test that was asked for and has not run must not be ok.
-func built(t *testing.T, err error) {
+func requireBuilt(t *testing.T, err error) {
 	t.Helper()
 	if maySkip(err, os.Getenv("CI")) {
 		t.Skip(err)
@@ -43,21 +43,21 @@ func TestBuilt(t *testing.T) {
 	assert.False(t, maySkip(errors.New("kube-apiserver has ended"), ""))
 }
 
-// lab starts a control plane for a test, or skips it: see built.
-func lab(t *testing.T, config clusterlab.Config) *clusterlab.Cluster {
+// startLab starts a control plane for a test. It skips the test without -cluster, and calls requireBuilt.
+func startLab(t *testing.T, config clusterlab.Config) *clusterlab.Cluster {
 	t.Helper()
 	if !*cluster {
 		t.Skip("no control plane without -cluster: it is built from source, which takes minutes")
 	}
 	c, err := clusterlab.Start(context.Background(), config)
-	built(t, err)
+	requireBuilt(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Stop()) })
 	return c
 }
 
 // TestServer: the API server that runs is of the release that PODKEEL_KUBERNETES selects.
 func TestServer(t *testing.T) {
-	c := lab(t, clusterlab.Config{})
+	c := startLab(t, clusterlab.Config{})
 	want, err := clusterlab.ServerVersion()
 	require.NoError(t, err)
 	discoverer, err := discovery.NewDiscoveryClientForConfig(c.Rest("admin"))
@@ -75,7 +75,7 @@ func TestConformance(t *testing.T) {
 	for i := range apiservertest.Cases() {
 		nodes = append(nodes, fmt.Sprintf("node-%d", i))
 	}
-	c := lab(t, clusterlab.Config{Nodes: nodes})
+	c := startLab(t, clusterlab.Config{Nodes: nodes})
 	admin, err := c.Admin()
 	require.NoError(t, err)
 	apiservertest.Run(t, func(t *testing.T) apiservertest.Harness {

@@ -19,12 +19,12 @@ type link struct {
 	all      sync.WaitGroup
 }
 
-// between runs a link until the end of the test.
-func between(t *testing.T, server string, roundTrip time.Duration) *link {
+// startLink starts a link that runs until the end of the test.
+func startLink(t *testing.T, server string, roundTrip time.Duration) *link {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p := &link{listener: listener, server: server, oneWay: roundTrip / 2}
-	p.all.Go(p.serve)
+	p.all.Go(p.acceptConnections)
 	t.Cleanup(func() {
 		_ = listener.Close() // It ends serve.
 		p.all.Wait()
@@ -32,7 +32,7 @@ func between(t *testing.T, server string, roundTrip time.Duration) *link {
 	return p
 }
 
-func (p *link) serve() {
+func (p *link) acceptConnections() {
 	var open []net.Conn
 	defer func() {
 		for _, c := range open {
@@ -50,13 +50,13 @@ func (p *link) serve() {
 			continue
 		}
 		open = append(open, client, server)
-		p.all.Go(func() { p.copy(client, server) })
-		p.all.Go(func() { p.copy(server, client) })
+		p.all.Go(func() { p.copyDelayed(client, server) })
+		p.all.Go(func() { p.copyDelayed(server, client) })
 	}
 }
 
-// copy brings what it reads to the other side, each piece as much later.
-func (p *link) copy(to, from net.Conn) {
+// copyDelayed copies from one connection to the other, and delays each piece by the latency of one direction.
+func (p *link) copyDelayed(to, from net.Conn) {
 	type piece struct {
 		bytes []byte
 		due   time.Time

@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// rest is how clients in this process ask the agent.
-func (a *alone) rest() *rest.Config {
+// restConfig returns the configuration of clients of the agent.
+func (a *alone) restConfig() *rest.Config {
 	a.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(a.dir, "config"))
 	require.NoError(a, err)
@@ -43,7 +43,7 @@ type cable struct {
 	lists int // how often all pods were asked for
 }
 
-func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *cable) dialServer(ctx context.Context, network, address string) (net.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut {
@@ -54,7 +54,7 @@ func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, er
 	return conn, err
 }
 
-func (c *cable) set(cut bool) {
+func (c *cable) setCut(cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cut = cut; cut {
@@ -67,8 +67,8 @@ func (c *cable) set(cut bool) {
 	}
 }
 
-// count counts the requests for all pods.
-func (c *cable) count(next http.RoundTripper) http.RoundTripper {
+// countLists returns a round tripper that counts the requests that list all pods.
+func (c *cable) countLists(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if q := r.URL.Query(); q.Get("watch") == "" || q.Get("sendInitialEvents") != "" {
 			c.mu.Lock()
@@ -79,7 +79,7 @@ func (c *cable) count(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-func (c *cable) listed() int {
+func (c *cable) listCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lists
@@ -97,7 +97,7 @@ type ledger struct {
 	wrong []string
 }
 
-func (l *ledger) handler() cache.ResourceEventHandlerFuncs {
+func (l *ledger) eventHandler() cache.ResourceEventHandlerFuncs {
 	note := func(kind string, object any) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
@@ -125,18 +125,18 @@ func (l *ledger) handler() cache.ResourceEventHandlerFuncs {
 // that came or went, over a time without network in which its version was forgotten, and over
 // a restart of the agent.
 func TestLocalAPI_Informer(t *testing.T) {
-	a := standalone(t)
+	a := newAlone(t)
 	flags := []string{"--api-write", "--api-listen", "127.0.0.1:" + freePort(t)}
-	a.start(flags...)
-	client := kubernetes.NewForConfigOrDie(a.rest())
+	a.startAgent(flags...)
+	client := kubernetes.NewForConfigOrDie(a.restConfig())
 	pods := client.CoreV1().Pods("default")
-	wire, config := &cable{}, a.rest()
-	config.Dial = wire.dial
-	config.Wrap(wire.count)
+	wire, config := &cable{}, a.restConfig()
+	config.Dial = wire.dialServer
+	config.Wrap(wire.countLists)
 	factory := informers.NewSharedInformerFactory(kubernetes.NewForConfigOrDie(config), 0)
 	informer := factory.Core().V1().Pods().Informer()
 	l := &ledger{there: map[types.UID]string{}, said: map[string]string{}}
-	_, err := informer.AddEventHandler(l.handler())
+	_, err := informer.AddEventHandler(l.eventHandler())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	factory.Start(ctx.Done())
@@ -186,8 +186,8 @@ func TestLocalAPI_Informer(t *testing.T) {
 	}
 	same("a", "b", "c")
 
-	old, lists := informer.LastSyncResourceVersion(), wire.listed()
-	wire.set(true)
+	old, lists := informer.LastSyncResourceVersion(), wire.listCount()
+	wire.setCut(true)
 	remove("a")
 	remove("b")
 	create("d")
@@ -201,14 +201,14 @@ func TestLocalAPI_Informer(t *testing.T) {
 	require.Equal(t, watch.Error, event.Type)
 	assert.Equal(t, int32(http.StatusGone), event.Object.(*metav1.Status).Code, "the version is forgotten")
 	stream.Stop()
-	wire.set(false)
+	wire.setCut(false)
 	same("c", "d")
-	assert.Greater(t, wire.listed(), lists, "it has listed again")
+	assert.Greater(t, wire.listCount(), lists, "it has listed again")
 	create("b")
 	same("b", "c", "d")
 
-	a.stop()
-	a.start(flags...)
+	a.stopAgent()
+	a.startAgent(flags...)
 	create("e")
 	same("b", "c", "d", "e")
 	remove("c")

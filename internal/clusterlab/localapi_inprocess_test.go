@@ -53,13 +53,13 @@ func TestLocalAPI_InProcess(t *testing.T) {
 		pods := client.CoreV1().Pods("default")
 		factory := informers.NewSharedInformerFactory(client, 0)
 		l := &ledger{there: map[types.UID]string{}, said: map[string]string{}}
-		_, err := factory.Core().V1().Pods().Informer().AddEventHandler(l.handler())
+		_, err := factory.Core().V1().Pods().Informer().AddEventHandler(l.eventHandler())
 		require.NoError(t, err)
 		factory.Start(ctx.Done())
 		factory.WaitForCacheSync(ctx.Done())
 		began := time.Now()
 		for range 24 {
-			_, err := pods.Create(ctx, hourly(), metav1.CreateOptions{})
+			_, err := pods.Create(ctx, tenMinutePod(), metav1.CreateOptions{})
 			require.NoError(t, err)
 			time.Sleep(time.Minute)
 			log, err := pods.GetLogs("job", &v1.PodLogOptions{Follow: true}).DoRaw(ctx)
@@ -93,7 +93,7 @@ func TestLocalAPI_InProcessOperator(t *testing.T) {
 	inProcess(t, func(ctx context.Context, config *rest.Config) {
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		m := operated(t, config)
+		m := newManager(t, config)
 		go func() { ended <- m.Start(ctx) }()
 		pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default")
 		shown := func() (all string) {
@@ -104,7 +104,7 @@ func TestLocalAPI_InProcessOperator(t *testing.T) {
 			}
 			return all
 		}
-		leader := follower(&v1.Pod{}, 0)
+		leader := followerPod(&v1.Pod{}, 0)
 		leader.Name, leader.Labels = "web", map[string]string{leaderLabel: "yes"}
 		_, err := pods.Create(ctx, leader, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -122,8 +122,8 @@ func TestLocalAPI_InProcessOperator(t *testing.T) {
 	})
 }
 
-// hourly is a pod that runs for ten minutes.
-func hourly() *v1.Pod {
+// tenMinutePod returns a pod that runs for ten minutes.
+func tenMinutePod() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "job", Annotations: map[string]string{memory.AnnotationPrefix + "c": "run=10m exit=0"}},
 		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c", Image: "job:1"}}},

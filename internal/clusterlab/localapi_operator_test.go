@@ -42,7 +42,7 @@ func (o operator) Reconcile(ctx context.Context, r reconcile.Request) (reconcile
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if leader.DeletionTimestamp != nil {
-		return reconcile.Result{}, o.release(ctx, leader)
+		return reconcile.Result{}, o.releaseLeader(ctx, leader)
 	}
 	before := client.MergeFrom(leader.DeepCopy())
 	if controllerutil.AddFinalizer(leader, finalizer) {
@@ -52,7 +52,7 @@ func (o operator) Reconcile(ctx context.Context, r reconcile.Request) (reconcile
 	}
 	ready := 0
 	for i := range followers {
-		f := follower(leader, i)
+		f := followerPod(leader, i)
 		_, err := controllerutil.CreateOrPatch(ctx, o, f, func() error {
 			if f.Labels == nil {
 				f.Labels = map[string]string{}
@@ -72,8 +72,8 @@ func (o operator) Reconcile(ctx context.Context, r reconcile.Request) (reconcile
 	return reconcile.Result{}, o.Patch(ctx, leader, before)
 }
 
-// release lets the leader go when its followers have gone.
-func (o operator) release(ctx context.Context, leader *v1.Pod) error {
+// releaseLeader deletes the followers of a leader. When no follower is left, it removes the finalizer of the leader.
+func (o operator) releaseLeader(ctx context.Context, leader *v1.Pod) error {
 	var left v1.PodList
 	if err := o.List(ctx, &left, client.InNamespace(leader.Namespace), client.MatchingLabels{leaderLabel + "-name": leader.Name}); err != nil {
 		return err
@@ -89,15 +89,15 @@ func (o operator) release(ctx context.Context, leader *v1.Pod) error {
 	return client.IgnoreNotFound(o.Update(ctx, leader))
 }
 
-func follower(leader *v1.Pod, i int) *v1.Pod {
+func followerPod(leader *v1.Pod, i int) *v1.Pod {
 	f := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: leader.Namespace, Name: fmt.Sprintf("%s-follower-%d", leader.Name, i)}}
 	f.Spec.Containers = []v1.Container{{Name: "c", Image: "follower:1"}}
 	f.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	return f
 }
 
-// operated is a manager with the operator.
-func operated(t *testing.T, config *rest.Config) manager.Manager {
+// newManager returns a manager that runs the operator.
+func newManager(t *testing.T, config *rest.Config) manager.Manager {
 	log.SetLogger(logr.Discard())
 	m, err := manager.New(config, manager.Options{
 		Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -114,10 +114,10 @@ func operated(t *testing.T, config *rest.Config) manager.Manager {
 // TestLocalAPI_Operator: an operator of controller-runtime, which caches, creates, patches,
 // updates and deletes pods, and holds them by a finalizer.
 func TestLocalAPI_Operator(t *testing.T) {
-	a := standalone(t)
+	a := newAlone(t)
 	flags := []string{"--api-write", "--api-listen", "127.0.0.1:" + freePort(t)}
-	a.start(flags...)
-	m := operated(t, a.rest())
+	a.startAgent(flags...)
+	m := newManager(t, a.restConfig())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
@@ -129,7 +129,7 @@ func TestLocalAPI_Operator(t *testing.T) {
 	shows := func(want string) {
 		t.Helper()
 		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-			got := a.sh(`kubectl get pods -o jsonpath='{range .items[*]}{.metadata.name} {.status.phase} {.metadata.labels.example\.com/ready}{.metadata.finalizers[0]}{"\n"}{end}'`)
+			got := a.runScript(`kubectl get pods -o jsonpath='{range .items[*]}{.metadata.name} {.status.phase} {.metadata.labels.example\.com/ready}{.metadata.finalizers[0]}{"\n"}{end}'`)
 			if got == want {
 				return
 			}
@@ -137,16 +137,16 @@ func TestLocalAPI_Operator(t *testing.T) {
 		}
 	}
 	const all = "web Running 2example.com/followers\nweb-follower-0 Running \nweb-follower-1 Running \n"
-	a.sh(`kubectl run web --image=web:1 --labels=example.com/leader=yes --overrides='{"spec":{"terminationGracePeriodSeconds":1}}'`)
+	a.runScript(`kubectl run web --image=web:1 --labels=example.com/leader=yes --overrides='{"spec":{"terminationGracePeriodSeconds":1}}'`)
 	shows(all)
-	assert.Equal(t, "web web Pod true", a.sh(`kubectl get pod web-follower-1 -o jsonpath='{.metadata.labels.example\.com/leader-name} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].controller}'`))
-	a.sh(`kubectl delete pod web-follower-0`)
+	assert.Equal(t, "web web Pod true", a.runScript(`kubectl get pod web-follower-1 -o jsonpath='{.metadata.labels.example\.com/leader-name} {.metadata.ownerReferences[0].name} {.metadata.ownerReferences[0].kind} {.metadata.ownerReferences[0].controller}'`))
+	a.runScript(`kubectl delete pod web-follower-0`)
 	shows(all)
-	a.stop()
-	a.start(flags...)
+	a.stopAgent()
+	a.startAgent(flags...)
 	shows(all)
-	a.sh(`kubectl delete pod web-follower-1`)
+	a.runScript(`kubectl delete pod web-follower-1`)
 	shows(all)
-	assert.Equal(t, "pod \"web\" deleted from default namespace\n", a.sh(`kubectl delete pod web`), "it waits for the operator")
+	assert.Equal(t, "pod \"web\" deleted from default namespace\n", a.runScript(`kubectl delete pod web`), "it waits for the operator")
 	shows("")
 }

@@ -31,20 +31,20 @@ type alone struct {
 	program *program
 }
 
-// standalone builds only kubectl and the agent: no control plane runs.
-func standalone(t *testing.T) *alone {
+// newAlone builds kubectl and the agent. It starts no control plane.
+func newAlone(t *testing.T) *alone {
 	t.Helper()
 	if !*cluster {
 		t.Skip("no kubectl without -cluster: it is built from source, which takes minutes")
 	}
 	tools, err := clusterlab.Build(t.Context(), "kubectl")
-	built(t, err)
-	return (&alone{T: t, tools: tools, bin: buildExample(t, "agent")}).prepared()
+	requireBuilt(t, err)
+	return (&alone{T: t, tools: tools, bin: buildExample(t, "agent")}).withDirectories()
 }
 
-// prepared has directories of its own. The state is in memory, where there is such a place, as
-// each write waits until it is kept.
-func (a *alone) prepared() *alone {
+// withDirectories gives the agent directories of its own. The state is in memory if the system has /dev/shm, because
+// each write of the state is synced.
+func (a *alone) withDirectories() *alone {
 	a.Helper()
 	a.dir = a.TempDir()
 	require.NoError(a, os.MkdirAll(filepath.Join(a.dir, "manifests"), 0o755))
@@ -57,45 +57,46 @@ func (a *alone) prepared() *alone {
 	return a
 }
 
-// start runs the agent, and waits until its API answers.
-func (a *alone) start(args ...string) {
+// startAgent starts the agent and waits until its API responds.
+func (a *alone) startAgent(args ...string) {
 	a.Helper()
 	a.args = args
-	a.program = run(a.T, a.bin, append([]string{
+	a.program = runProgram(a.T, a.bin, append([]string{
 		"--manifests", filepath.Join(a.dir, "manifests"), "--node-name", "n1", "--capacity", "cpu=4,memory=8Gi",
 		"--listen", "", "--manifest-period", "1s", "--state-dir", a.state, "--write-kubeconfig", filepath.Join(a.dir, "config"),
 	}, args...)...)
-	a.program.prints("the Kubernetes API is served")
-	out := a.sh("until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.05; done")
+	a.program.waitForLine("the Kubernetes API is served")
+	out := a.runScript("until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.05; done")
 	require.Empty(a, out)
 }
 
-// stop ends the agent, and its containers with it.
-func (a *alone) stop() {
+// stopAgent stops the agent with its containers.
+func (a *alone) stopAgent() {
 	a.Helper()
 	assert.Equal(a, 0, a.program.terminate())
 }
 
-// command makes commands of kubectl.
-func (a *alone) command(ctx context.Context, args ...string) *exec.Cmd {
+// kubectlCommand returns a command that runs kubectl.
+func (a *alone) kubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, filepath.Join(a.tools, "kubectl"), args...)
-	a.prepare(c)
+	a.setEnvironment(c)
 	return c
 }
 
-// prepare has a command find kubectl, and kubectl the agent.
-func (a *alone) prepare(c *exec.Cmd) {
+// setEnvironment sets the directory and the environment of a command, so that it finds kubectl and kubectl finds the
+// agent.
+func (a *alone) setEnvironment(c *exec.Cmd) {
 	c.Dir = a.dir
 	c.Env = append(os.Environ(), "PATH="+a.tools+":"+os.Getenv("PATH"), "HOME="+a.dir, "KUBECONFIG="+filepath.Join(a.dir, "config"))
 }
 
-// sh runs a script, and returns what it prints and the code with which it fails.
-func (a *alone) sh(script string) string {
+// runScript runs a script. It returns the output, and the exit code if the script fails.
+func (a *alone) runScript(script string) string {
 	a.Helper()
 	ctx, cancel := context.WithTimeout(a.Context(), joinLimit)
 	defer cancel()
 	c := exec.CommandContext(ctx, "sh", "-c", script)
-	a.prepare(c)
+	a.setEnvironment(c)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	out, err := c.CombinedOutput()
@@ -127,7 +128,7 @@ var unstable = []struct {
 	{regexp.MustCompile(`(\S)   +`), "$1  "}, // The width of a column depends on its content.
 }
 
-func stable(text string) string {
+func replaceUnstable(text string) string {
 	for _, u := range unstable {
 		text = u.pattern.ReplaceAllString(text, u.text)
 	}
@@ -143,84 +144,85 @@ func stable(text string) string {
 //
 // What differs from run to run is replaced by a word, and columns are two spaces apart.
 func TestLocalAPI(t *testing.T) {
-	a := standalone(t)
+	a := newAlone(t)
 	datadriven.Walk(t, filepath.Join("testdata", "localapi"), func(t *testing.T, path string) {
-		a := (&alone{T: t, tools: a.tools, bin: a.bin}).prepared()
+		a := (&alone{T: t, tools: a.tools, bin: a.bin}).withDirectories()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			a.T = t
 			switch d.Cmd {
 			case "agent":
 				if a.program != nil {
-					a.stop()
+					a.stopAgent()
 				}
 				var flags []string
 				for _, flag := range d.CmdArgs {
 					flags = append(flags, flag.Key)
 				}
-				a.start(flags...)
+				a.startAgent(flags...)
 			case "file":
 				require.NoError(t, os.WriteFile(filepath.Join(a.dir, d.CmdArgs[0].Key), []byte(d.Input+"\n"), 0o644))
 			case "sh":
-				return stable(a.sh(d.Input))
+				return replaceUnstable(a.runScript(d.Input))
 			default:
 				t.Fatalf("unknown command %q", d.Cmd)
 			}
 			return ""
 		})
-		a.stop()
+		a.stopAgent()
 	})
 }
 
 // TestLocalAPI_Streams: processes, files, terminals and ports of a pod, as kubectl has them.
 func TestLocalAPI_Streams(t *testing.T) {
-	a := standalone(t)
-	a.start("--api-write")
-	defer a.stop()
-	a.sh(`kubectl run tools --image=busybox --command -- sleep 3600`)
-	a.sh(`kubectl wait --for=condition=Ready pod/tools`)
-	a.files()
+	a := newAlone(t)
+	a.startAgent("--api-write")
+	defer a.stopAgent()
+	a.runScript(`kubectl run tools --image=busybox --command -- sleep 3600`)
+	a.runScript(`kubectl wait --for=condition=Ready pod/tools`)
+	a.checkFiles()
 	t.Run("terminal", func(t *testing.T) {
-		s := onTerminal(t, 80, 24, a.command, "exec", "-it", "tools", "--", "sh")
-		s.shows("# ")
-		s.types("stty size\r", "24 80")
-		s.types("echo he''llo\r", "hello")
-		s.types("exit 7\r", "exit 7")
-		assert.Equal(t, 7, s.ended())
+		s := onTerminal(t, 80, 24, a.kubectlCommand, "exec", "-it", "tools", "--", "sh")
+		s.waitForText("# ")
+		s.typeKeys("stty size\r", "24 80")
+		s.typeKeys("echo he''llo\r", "hello")
+		s.typeKeys("exit 7\r", "exit 7")
+		assert.Equal(t, 7, s.waitForExit())
 	})
 	t.Run("run", func(t *testing.T) {
-		s := onTerminal(t, 80, 24, a.command, "run", "shell", "--rm", "-it", "--restart=Never", "--image=busybox", "--", "sh")
-		s.shows("# ", "press")
-		s.types("\r", "# ")
-		s.types("echo he''llo\r", "hello")
-		s.types("exit 3\r", `pod "shell" deleted from default namespace`)
-		assert.Equal(t, 3, s.ended())
-		assert.Equal(t, "tools\n", a.sh(`kubectl get pods -o custom-columns=:.metadata.name --no-headers`))
+		s := onTerminal(t, 80, 24, a.kubectlCommand, "run", "shell", "--rm", "-it", "--restart=Never", "--image=busybox", "--", "sh")
+		s.waitForText("# ", "press")
+		s.typeKeys("\r", "# ")
+		s.typeKeys("echo he''llo\r", "hello")
+		s.typeKeys("exit 3\r", `pod "shell" deleted from default namespace`)
+		assert.Equal(t, 3, s.waitForExit())
+		assert.Equal(t, "tools\n", a.runScript(`kubectl get pods -o custom-columns=:.metadata.name --no-headers`))
 	})
 	t.Run("debug", func(t *testing.T) {
-		s := onTerminal(t, 80, 24, a.command, "debug", "-it", "tools", "--image=busybox", "--container=debugger", "--profile=general", "--", "sh")
-		s.shows("# ", "press")
-		s.types("\r", "# ")
-		s.types("exit 5\r", "exit 5")
-		_ = s.ended() // kubectl says 0 or the code, depending on which it hears of first.
-		assert.Equal(t, "", a.sh(`kubectl wait pod/tools --for=jsonpath='{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}'=5 >/dev/null`))
+		s := onTerminal(t, 80, 24, a.kubectlCommand, "debug", "-it", "tools", "--image=busybox", "--container=debugger", "--profile=general", "--", "sh")
+		s.waitForText("# ", "press")
+		s.typeKeys("\r", "# ")
+		s.typeKeys("exit 5\r", "exit 5")
+		_ = s.waitForExit() // kubectl says 0 or the code, depending on which it hears of first.
+		assert.Equal(t, "", a.runScript(`kubectl wait pod/tools --for=jsonpath='{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}'=5 >/dev/null`))
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	forward := a.command(ctx, "port-forward", "pod/tools", ":8080")
-	forwarded(t, forward)
+	forward := a.kubectlCommand(ctx, "port-forward", "pod/tools", ":8080")
+	echoThroughForward(t, forward)
 	cancel()
 	_ = forward.Wait() // It was ended.
 }
 
-// files: kubectl cp returns a file and a directory byte for byte, and a process gets its input byte for byte.
-func (a *alone) files() {
+// checkFiles checks that kubectl cp copies a file and a directory byte for byte, and that a process gets its input byte
+// for byte.
+func (a *alone) checkFiles() {
 	a.Helper()
 	text := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
 	require.NoError(a, os.WriteFile(filepath.Join(a.dir, "there"), text, 0o600))
-	assert.Empty(a, a.sh(strings.TrimSpace(`
+	assert.Empty(a, a.runScript(strings.TrimSpace(`
 kubectl cp there tools:/file && kubectl cp tools:/file back && cmp there back
 mkdir -p tree/deep && printf '\000\377\r\n\003' >tree/deep/bytes && touch tree/deep/empty
 kubectl cp tree tools:/tree && kubectl cp tools:/tree again && diff -r tree again
 kubectl exec -i tools -- cat <there >echoed && cmp there echoed
 `)))
-	assert.Equal(a, "tar: can't open \"/none\": No such file or directory\ncommand terminated with exit code 1\n", a.sh("kubectl cp tools:/none none; test ! -e none"))
+	assert.Equal(a, "tar: can't open \"/none\": No such file or directory\ncommand terminated with exit code 1\n", a.runScript("kubectl cp tools:/none none; test ! -e none"))
 }

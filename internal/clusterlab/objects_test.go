@@ -18,7 +18,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/node"
 )
 
-// onDisk has volumes on a disk.
+// onDisk returns an edit that stores volumes on a disk.
 func onDisk(root string) func(*joined.Config) {
 	return func(c *joined.Config) {
 		c.Volumes = func(n node.Config) (podsync.Volumes, podsync.Files, error) {
@@ -28,8 +28,8 @@ func onDisk(root string) func(*joined.Config) {
 	}
 }
 
-// mounts has a pod mount a ConfigMap and a Secret of one name.
-func mounts(name string) func(*v1.PodSpec) {
+// mountConfigMapAndSecret returns an edit that mounts a ConfigMap and a Secret with the same name.
+func mountConfigMapAndSecret(name string) func(*v1.PodSpec) {
 	return func(spec *v1.PodSpec) {
 		spec.Volumes = []v1.Volume{
 			{Name: "conf", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}},
@@ -44,7 +44,7 @@ func mounts(name string) func(*v1.PodSpec) {
 // appear that it waits for.
 func TestJoin_Objects(t *testing.T) {
 	root := t.TempDir()
-	j := join(t, onDisk(root))
+	j := joinCluster(t, onDisk(root))
 	put := func(name, value string) {
 		meta := metav1.ObjectMeta{Namespace: "default", Name: name}
 		conf, key := &v1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"k": value}}, &v1.Secret{ObjectMeta: meta, Data: map[string][]byte{"k": []byte(value)}}
@@ -75,8 +75,8 @@ func TestJoin_Objects(t *testing.T) {
 
 	put("early", "1")
 	began := time.Now()
-	uid := j.bind("web", mounts("early"))
-	j.running("web")
+	uid := j.createPod("web", mountConfigMapAndSecret("early"))
+	j.waitForRunning("web")
 	t.Logf("bound to Running: %v", time.Since(began).Round(time.Millisecond))
 	within(uid, "1", "files of a running pod")
 	put("early", "2")
@@ -86,11 +86,11 @@ func TestJoin_Objects(t *testing.T) {
 	put("early", "3")
 	within(uid, "3", "an update after the server was killed")
 
-	waits := j.bind("waits", mounts("late"))
-	until(t, j.seen.PodFeed(), "two pods", func(have map[string]*v1.Pod) bool { return len(have) == 2 })
+	waits := j.createPod("waits", mountConfigMapAndSecret("late"))
+	waitForObjects(t, j.seen.PodFeed(), "two pods", func(have map[string]*v1.Pod) bool { return len(have) == 2 })
 	put("late", "1")
 	began = time.Now()
-	j.running("web", "waits")
+	j.waitForRunning("web", "waits")
 	t.Logf("appeared to Running: %v", time.Since(began).Round(time.Millisecond))
 	within(waits, "1", "files of a running pod")
 	assert.Equal(t, map[types.UID]string{uid: "web/c attempt 0", waits: "waits/c attempt 0"}, j.onMachine())

@@ -24,7 +24,7 @@ import (
 
 // TestOutage: a client over a server that is killed, frozen, and back.
 func TestOutage(t *testing.T) {
-	c := lab(t, clusterlab.Config{Nodes: []string{"n1"}})
+	c := startLab(t, clusterlab.Config{Nodes: []string{"n1"}})
 	server, err := client.New(c.Rest("n1"), "n1")
 	require.NoError(t, err)
 	t.Cleanup(server.Reconnect)
@@ -101,7 +101,7 @@ func TestGone(t *testing.T) {
 	}, 20*time.Second, 50*time.Millisecond, "%s is there, or its processes are", dir)
 }
 
-// processesIn are the processes whose directory this is or was.
+// processesIn returns the processes whose working directory is dir, or was dir before it was deleted.
 func processesIn(t *testing.T, dir string) (pids []string) {
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	require.NoError(t, err)

@@ -56,15 +56,15 @@ func (c *Cluster) Run(program string, args ...string) (kill func(), log string, 
 	if err != nil {
 		return nil, "", err
 	}
-	return p.kill, p.log, nil
+	return p.killGroup, p.log, nil
 }
 
-// signal sends a signal to all processes in the group of the process.
-func (p *process) signal(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
+// signalGroup sends a signal to all processes in the group of the process.
+func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
-// kill sends SIGKILL to all processes in the group of the process, and waits for the exit of the process.
-func (p *process) kill() {
-	p.signal(syscall.SIGKILL)
+// killGroup sends SIGKILL to all processes in the group of the process, and waits for the exit of the process.
+func (p *process) killGroup() {
+	p.signalGroup(syscall.SIGKILL)
 	<-p.exited
 }
 

@@ -33,9 +33,9 @@ type program struct {
 	news  chan struct{} // closed by the next line
 }
 
-// example builds a program and runs it until the end of the test at the latest.
-func example(t *testing.T, name string, args ...string) *program {
-	return run(t, buildExample(t, name), args...)
+// runExample builds a program and runs it until the end of the test at the latest.
+func runExample(t *testing.T, name string, args ...string) *program {
+	return runProgram(t, buildExample(t, name), args...)
 }
 
 // buildExample builds a program of this repository.
@@ -48,26 +48,26 @@ func buildExample(t *testing.T, name string) (bin string) {
 	return bin
 }
 
-// run runs a program until the end of the test at the latest.
-func run(t *testing.T, bin string, args ...string) *program {
+// runProgram runs a program until the end of the test at the latest.
+func runProgram(t *testing.T, bin string, args ...string) *program {
 	p := &program{T: t, cmd: exec.Command(bin, args...), ended: make(chan struct{}), news: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
 	p.cmd.Stderr = p.cmd.Stdout
 	require.NoError(t, p.cmd.Start())
-	go p.read(out)
+	go p.readLines(out)
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // It may have ended.
 		<-p.ended
 		if t.Failed() {
-			t.Log(p.output())
+			t.Log(p.printedLines())
 		}
 	})
 	return p
 }
 
-func (p *program) read(out io.Reader) {
+func (p *program) readLines(out io.Reader) {
 	defer close(p.ended)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		p.mu.Lock()
@@ -79,20 +79,20 @@ func (p *program) read(out io.Reader) {
 	_ = p.cmd.Wait() // terminate looks at the code.
 }
 
-// output is what it has printed.
-func (p *program) output() string {
+// printedLines returns the output so far.
+func (p *program) printedLines() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.lines, "\n")
 }
 
-// prints waits for a line that matches.
-func (p *program) prints(pattern string) {
+// waitForLine waits for a line that matches.
+func (p *program) waitForLine(pattern string) {
 	p.Helper()
-	p.printsWithin(2*joinLimit, pattern)
+	p.waitForLineWithin(2*joinLimit, pattern)
 }
 
-func (p *program) printsWithin(limit time.Duration, pattern string) {
+func (p *program) waitForLineWithin(limit time.Duration, pattern string) {
 	p.Helper()
 	expression, late := regexp.MustCompile(pattern), time.After(limit)
 	for seen := 0; ; {
@@ -127,14 +127,14 @@ func (p *program) terminate() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// usage is the resident memory and the processor time of the process.
-func (p *program) usage() (rss int64, cpu time.Duration) {
+// readUsage returns the resident memory and the processor time of the process.
+func (p *program) readUsage() (rss int64, cpu time.Duration) {
 	p.Helper()
-	return usage(p.T, p.cmd.Process.Pid)
+	return readProcessUsage(p.T, p.cmd.Process.Pid)
 }
 
-// usage is the resident memory and the processor time of a process.
-func usage(t *testing.T, pid int) (rss int64, cpu time.Duration) {
+// readProcessUsage returns the resident memory and the processor time of a process.
+func readProcessUsage(t *testing.T, pid int) (rss int64, cpu time.Duration) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	status, err := os.ReadFile(dir + "status")
@@ -154,8 +154,8 @@ func usage(t *testing.T, pid int) (rss int64, cpu time.Duration) {
 	return rss << 10, cpu
 }
 
-// calls are the requests of nodes that the audit log has, as "patch pods/status", in order.
-func calls(t *testing.T, c *clusterlab.Cluster) (all []string) {
+// readNodeCalls returns the requests of nodes in the audit log, in order, in the form "patch pods/status".
+func readNodeCalls(t *testing.T, c *clusterlab.Cluster) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Dir(), "audit.log"))
 	require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// restore stops the control plane and starts it with the etcd data of a directory, or with empty data.
-func (j *joint) restore(data string) {
+// restoreEtcd stops the control plane and starts it with the etcd data of a directory, or with empty data.
+func (j *joint) restoreEtcd(data string) {
 	j.Helper()
 	j.lab.KillServer()
 	j.lab.KillEtcd()
@@ -31,8 +31,8 @@ func (j *joint) restore(data string) {
 	require.NoError(j, j.lab.StartServer(j.Context()))
 }
 
-// backup copies the data of etcd, which is restarted for it.
-func (j *joint) backup() (data string) {
+// backupEtcd stops the control plane, copies the data of etcd, and starts the control plane again.
+func (j *joint) backupEtcd() (data string) {
 	j.Helper()
 	j.lab.KillServer()
 	j.lab.KillEtcd()
@@ -43,8 +43,8 @@ func (j *joint) backup() (data string) {
 	return data
 }
 
-// writes has the versions of the server grow.
-func (j *joint) writes(n int) {
+// createConfigMaps creates ConfigMaps, so that the resource version of the server grows.
+func (j *joint) createConfigMaps(n int) {
 	j.Helper()
 	for i := range n {
 		_, err := j.admin.Create(j.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("w-", time.Now().UnixNano(), "-", i)}})
@@ -52,7 +52,7 @@ func (j *joint) writes(n int) {
 	}
 }
 
-func (j *joint) remove(name string, grace int64) {
+func (j *joint) deletePod(name string, grace int64) {
 	j.Helper()
 	require.NoError(j, j.admin.Delete(j.Context(), &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}, &grace))
 }
@@ -61,33 +61,33 @@ func (j *joint) remove(name string, grace int64) {
 // names and UIDs. The node follows the restored state: it reports the statuses of pods and of
 // the node again, and sees changes although their versions are lower than before.
 func TestRestored(t *testing.T) {
-	j := join(t)
-	kept, removed := j.bind("kept"), j.bind("removed")
-	j.running("kept", "removed")
-	data := j.backup()
-	j.running("kept", "removed")
-	j.writes(20)
-	j.remove("removed", 0)
-	later := j.bind("later")
+	j := joinCluster(t)
+	kept, removed := j.createPod("kept"), j.createPod("removed")
+	j.waitForRunning("kept", "removed")
+	data := j.backupEtcd()
+	j.waitForRunning("kept", "removed")
+	j.createConfigMaps(20)
+	j.deletePod("removed", 0)
+	later := j.createPod("later")
 	j.kubectl("label", "node", "n1", "since=backup")
 	j.kubectl("label", "pod", "kept", "since=backup")
-	j.running("kept", "later")
-	j.writes(300)
+	j.waitForRunning("kept", "later")
+	j.createConfigMaps(300)
 	before := j.onMachine()
 
-	j.restore(data)
+	j.restoreEtcd(data)
 	ready := time.Now()
-	j.running("kept", "removed")
+	j.waitForRunning("kept", "removed")
 	t.Logf("what the backup has is Running after %s", time.Since(ready).Round(time.Second))
 	assert.Equal(t, before[kept], j.onMachine()[kept], "it goes on")
-	until(t, j.seen.NodeFeed(), "Ready", func(have map[string]*v1.Node) bool {
+	waitForObjects(t, j.seen.NodeFeed(), "Ready", func(have map[string]*v1.Node) bool {
 		return have["n1"] != nil && isReady(have["n1"])
 	})
 	j.kubectl("label", "node", "n1", "since=restored")
-	fresh := j.bind("fresh", func(s *v1.PodSpec) { s.NodeSelector = map[string]string{"since": "restored"} })
-	j.running("kept", "removed", "fresh")
-	j.remove("kept", 5)
-	j.running("removed", "fresh")
+	fresh := j.createPod("fresh", func(s *v1.PodSpec) { s.NodeSelector = map[string]string{"since": "restored"} })
+	j.waitForRunning("kept", "removed", "fresh")
+	j.deletePod("kept", 5)
+	j.waitForRunning("removed", "fresh")
 	assert.ElementsMatch(t, []types.UID{removed, fresh}, slices.Collect(maps.Keys(j.onMachine())), "not %s", later)
 	t.Logf("all is as it should be after %s", time.Since(ready).Round(time.Second))
 }
@@ -95,17 +95,17 @@ func TestRestored(t *testing.T) {
 // TestRestored_Nothing: etcd has lost all data, and the API server is empty. The node registers again, and runs the
 // pods that are bound to it afterwards.
 func TestRestored_Nothing(t *testing.T) {
-	j := join(t)
-	j.bind("lost")
-	j.running("lost")
-	j.writes(100)
-	j.restore("")
+	j := joinCluster(t)
+	j.createPod("lost")
+	j.waitForRunning("lost")
+	j.createConfigMaps(100)
+	j.restoreEtcd("")
 	require.NoError(t, j.lab.Prepare(context.Background()))
-	until(t, j.seen.NodeFeed(), "Ready", func(have map[string]*v1.Node) bool {
+	waitForObjects(t, j.seen.NodeFeed(), "Ready", func(have map[string]*v1.Node) bool {
 		return have["n1"] != nil && isReady(have["n1"])
 	})
-	fresh := j.bind("fresh")
-	j.running("fresh")
+	fresh := j.createPod("fresh")
+	j.waitForRunning("fresh")
 	assert.ElementsMatch(t, []types.UID{fresh}, slices.Collect(maps.Keys(j.onMachine())))
 }
 

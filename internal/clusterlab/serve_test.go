@@ -23,7 +23,7 @@ import (
 	"github.com/podkeel/podkeel/syncloop/cluster/client"
 )
 
-// freePort is one that nothing listens on.
+// freePort returns a port without a listener.
 func freePort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// streamed runs kubectl with an input, and returns what it prints on each stream and its code.
-func (j *joint) streamed(in string, args ...string) (out, complaint string, code int) {
+// runKubectl runs kubectl with an input. It returns the two outputs and the exit code.
+func (j *joint) runKubectl(in string, args ...string) (out, complaint string, code int) {
 	j.Helper()
 	ctx, cancel := context.WithTimeout(j.Context(), joinLimit)
 	defer cancel()
@@ -50,10 +50,10 @@ func (j *joint) streamed(in string, args ...string) (out, complaint string, code
 	return stdout.String(), stderr.String(), code
 }
 
-// shell makes a pod that runs a script, and waits until it has started.
-func (j *joint) shell(name, restart, script string) {
+// createShellPod makes a pod that runs a script, and waits until it has started.
+func (j *joint) createShellPod(name, restart, script string) {
 	j.Helper()
-	j.apply(fmt.Sprintf(`
+	j.applyManifest(fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
 metadata: {name: %s}
@@ -65,68 +65,69 @@ spec:
 `, name, restart, script))
 }
 
-// serve: what kubectl asks of every node.
-func (j *joint) serve() { j.serveWith("") }
+// checkServe checks the streams that kubectl opens to a node: logs, exec, attach and port-forward.
+func (j *joint) checkServe() { j.checkServeWith("") }
 
-// serveWith is serve with a pod whose script begins like this, and has an echo on port 8080.
-func (j *joint) serveWith(listen string) {
-	j.shell("web", "Always", listen+"echo one; echo two; sleep 3600")
-	j.shell("crash", "Always", "echo crashed; exit 1")
-	j.shell("job", "Never", "echo begun; sleep 3; echo over")
-	j.eventually("*job", "{.items[?(@.status.phase!='Pending')].metadata.name}", "pod", "--field-selector=metadata.name=job")
-	assert.Equal(j, "begun\nover\n", j.log("job", "-f", "--pod-running-timeout=1m"), "it is followed to its end")
-	j.eventually("Running", "{.status.phase}", "pod/web")
-	assert.Equal(j, "one\ntwo\n", j.log("web"))
-	assert.Equal(j, "two\n", j.log("web", "--tail=1"))
-	assert.Equal(j, "one", j.log("web", "--limit-bytes=3"))
-	assert.Regexp(j, `^\d{4}-\d\d-\d\dT[^ ]+ one\n\d{4}[^ ]+ two\n$`, j.log("web", "--timestamps"))
-	assert.Empty(j, j.log("web", "--since-time=2100-01-01T00:00:00Z"))
-	j.eventually("*1", "{.status.containerStatuses[?(@.restartCount>0)].lastState.terminated.exitCode}", "pod/crash")
-	assert.Equal(j, "crashed\n", j.log("crash", "--previous"))
-	_, complaint, code := j.streamed("", "logs", "web", "--previous")
+// checkServeWith does the work of checkServe. The script of the pod begins with listen, which must start an echo server
+// on port 8080.
+func (j *joint) checkServeWith(listen string) {
+	j.createShellPod("web", "Always", listen+"echo one; echo two; sleep 3600")
+	j.createShellPod("crash", "Always", "echo crashed; exit 1")
+	j.createShellPod("job", "Never", "echo begun; sleep 3; echo over")
+	j.waitForFields("*job", "{.items[?(@.status.phase!='Pending')].metadata.name}", "pod", "--field-selector=metadata.name=job")
+	assert.Equal(j, "begun\nover\n", j.podLogs("job", "-f", "--pod-running-timeout=1m"), "it is followed to its end")
+	j.waitForFields("Running", "{.status.phase}", "pod/web")
+	assert.Equal(j, "one\ntwo\n", j.podLogs("web"))
+	assert.Equal(j, "two\n", j.podLogs("web", "--tail=1"))
+	assert.Equal(j, "one", j.podLogs("web", "--limit-bytes=3"))
+	assert.Regexp(j, `^\d{4}-\d\d-\d\dT[^ ]+ one\n\d{4}[^ ]+ two\n$`, j.podLogs("web", "--timestamps"))
+	assert.Empty(j, j.podLogs("web", "--since-time=2100-01-01T00:00:00Z"))
+	j.waitForFields("*1", "{.status.containerStatuses[?(@.restartCount>0)].lastState.terminated.exitCode}", "pod/crash")
+	assert.Equal(j, "crashed\n", j.podLogs("crash", "--previous"))
+	_, complaint, code := j.runKubectl("", "logs", "web", "--previous")
 	assert.Equal(j, 1, code)
 	assert.Contains(j, complaint, `previous terminated container "c" in pod "web" not found`)
 
-	out, complaint, code := j.streamed("", "exec", "web", "--", "sh", "-c", "echo hello; exit 7")
+	out, complaint, code := j.runKubectl("", "exec", "web", "--", "sh", "-c", "echo hello; exit 7")
 	assert.Equal(j, "hello\n 7", fmt.Sprintf("%s %d", out, code), complaint)
 	assert.Contains(j, complaint, "command terminated with exit code 7")
-	out, _, code = j.streamed("", "exec", "web", "--", "true")
+	out, _, code = j.runKubectl("", "exec", "web", "--", "true")
 	assert.Equal(j, " 0", fmt.Sprintf("%s %d", out, code))
-	j.forward("pod/web")
+	j.checkPortForward("pod/web")
 	began := time.Now()
-	j.shell("attached", "Never", "sleep 10; echo late")
+	j.createShellPod("attached", "Never", "sleep 10; echo late")
 	j.kubectl("wait", "--for=condition=Ready", "pod/attached", "--timeout=60s")
-	out, complaint, code = j.streamed("", "attach", "attached")
+	out, complaint, code = j.runKubectl("", "attach", "attached")
 	assert.Equal(j, "late\n 0", fmt.Sprintf("%s %d", out, code), "%s, after %v", complaint, time.Since(began))
 	j.Run("Streams", func(t *testing.T) {
 		sub := *j
-		sub.T, sub.kubectl = t, kubectl(t, j.lab)
-		sub.streams()
+		sub.T, sub.kubectl = t, newKubectl(t, j.lab)
+		sub.checkStreams()
 	})
 	j.kubectl("delete", "pod", "--all", "--wait=false")
-	j.running()
+	j.waitForRunning()
 }
 
-func (j *joint) log(pod string, flags ...string) string {
+func (j *joint) podLogs(pod string, flags ...string) string {
 	j.Helper()
-	out, complaint, code := j.streamed("", append([]string{"logs", pod}, flags...)...)
+	out, complaint, code := j.runKubectl("", append([]string{"logs", pod}, flags...)...)
 	assert.Zero(j, code, "kubectl logs %s %v: %s", pod, flags, complaint)
 	return out
 }
 
-// forward connects with a port of a pod, several times.
-func (j *joint) forward(pod string) {
+// checkPortForward checks several connections to a port of a pod.
+func (j *joint) checkPortForward(pod string) {
 	j.Helper()
 	ctx, cancel := context.WithTimeout(j.Context(), joinLimit)
 	defer cancel()
 	c := kubectlCommand(j.T, j.lab)(ctx, "port-forward", pod, ":8080")
-	forwarded(j.T, c)
+	echoThroughForward(j.T, c)
 	cancel()
 	_ = c.Wait() // It was ended.
 }
 
-// forwarded starts a kubectl that forwards a port, and has it echo, on several connections.
-func forwarded(t *testing.T, c *exec.Cmd) {
+// echoThroughForward starts a kubectl that forwards a port, and checks the echo on several connections.
+func echoThroughForward(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
@@ -150,8 +151,8 @@ func forwarded(t *testing.T, c *exec.Cmd) {
 // TestServe: logs, exec, attach and port-forward by kubectl, from a node in memory; who may
 // not is refused by the node.
 func TestServe(t *testing.T) {
-	c := lab(t, clusterlab.Config{Nodes: []string{"n1", "n2"}})
-	j := &joint{T: t, lab: c, kubectl: kubectl(t, c), images: [2]string{"web:1", "web:2"}}
+	c := startLab(t, clusterlab.Config{Nodes: []string{"n1", "n2"}})
+	j := &joint{T: t, lab: c, kubectl: newKubectl(t, c), images: [2]string{"web:1", "web:2"}}
 	var err error
 	j.seen, err = client.New(c.Rest("n1"), "n1")
 	require.NoError(t, err)
@@ -159,12 +160,12 @@ func TestServe(t *testing.T) {
 	kubeconfig, err := c.Kubeconfig("n1")
 	require.NoError(t, err)
 	port := freePort(t)
-	p := example(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--address", "127.0.0.1", "--port", port, "--client-ca-file", c.ClientCA())
-	p.prints("^joining as node n1, runtime memory$")
+	p := runExample(t, "cluster", "--kubeconfig", kubeconfig, "--hostname-override", "n1", "--address", "127.0.0.1", "--port", port, "--client-ca-file", c.ClientCA())
+	p.waitForLine("^joining as node n1, runtime memory$")
 	j.kubectl("wait", "--for=create", "node/n1", "--timeout=60s")
 	j.kubectl("wait", "--for=condition=Ready", "node/n1", "--timeout=60s")
-	assert.Equal(t, port, j.get("{.status.daemonEndpoints.kubeletEndpoint.Port}", "node/n1"))
-	j.serve()
+	assert.Equal(t, port, j.getFields("{.status.daemonEndpoints.kubeletEndpoint.Port}", "node/n1"))
+	j.checkServe()
 
 	direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, ask := range []struct {

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streams: what kubectl sends to a process, by pipes and from a terminal, and files both ways.
-func (j *joint) streams() {
-	j.shell("tools", "Never", "sleep 3600")
-	j.apply(`
+// checkStreams checks the input of exec from pipes and from a terminal, and file copies in both directions.
+func (j *joint) checkStreams() {
+	j.createShellPod("tools", "Never", "sleep 3600")
+	j.applyManifest(`
 apiVersion: v1
 kind: Pod
 metadata: {name: reader}
@@ -33,23 +33,23 @@ spec:
 `)
 	j.kubectl("wait", "--for=condition=Ready", "pod/tools", "pod/reader", "--timeout=60s")
 	text := strings.Repeat("0123456789abcde\n", 1<<16)
-	out, complaint, code := j.streamed(text, "exec", "-i", "tools", "--", "sh", "-c", "cat; echo complaint >&2; exit 3")
+	out, complaint, code := j.runKubectl(text, "exec", "-i", "tools", "--", "sh", "-c", "cat; echo complaint >&2; exit 3")
 	assert.Equal(j, 3, code)
 	assert.Equal(j, "complaint\ncommand terminated with exit code 3\n", complaint)
 	assert.True(j, text == out, "%d bytes of %d", len(out), len(text))
-	out, complaint, code = j.streamed("echo one\nexit 9\n", "exec", "-i", "tools", "--", "sh")
+	out, complaint, code = j.runKubectl("echo one\nexit 9\n", "exec", "-i", "tools", "--", "sh")
 	assert.Equal(j, "one\n 9", fmt.Sprint(out, " ", code), complaint)
-	out, complaint, code = j.streamed("hello\n", "attach", "-i", "reader")
+	out, complaint, code = j.runKubectl("hello\n", "attach", "-i", "reader")
 	assert.Equal(j, "hello\n 0", fmt.Sprint(out, " ", code), complaint)
-	j.eventually("Succeeded", "{.status.phase}", "pod/reader")
-	assert.Equal(j, "hello\n", j.log("reader", "--tail=1"))
-	j.copies(text)
-	j.terminal()
+	j.waitForFields("Succeeded", "{.status.phase}", "pod/reader")
+	assert.Equal(j, "hello\n", j.podLogs("reader", "--tail=1"))
+	j.checkCopy(text)
+	j.checkTerminal()
 	j.kubectl("delete", "pod", "tools", "reader")
 }
 
-// copies: files and a directory come back byte for byte.
-func (j *joint) copies(text string) {
+// checkCopy checks that kubectl cp copies files and a directory byte for byte in both directions.
+func (j *joint) checkCopy(text string) {
 	dir := j.TempDir()
 	require.NoError(j, os.MkdirAll(filepath.Join(dir, "there", "deep"), 0o700))
 	files := map[string]string{"there/big": text, "there/deep/empty": "", "there/deep/bytes": "\x00\xff\r\n\x03"}
@@ -69,36 +69,36 @@ func (j *joint) copies(text string) {
 	if j.runtime != nil {
 		return // A real tar ends its archive before it fails, and kubectl may end before it hears of that.
 	}
-	out, complaint, code := j.streamed("", "cp", "tools:/none", filepath.Join(dir, "none"))
+	out, complaint, code := j.runKubectl("", "cp", "tools:/none", filepath.Join(dir, "none"))
 	assert.NotZero(j, code)
 	assert.Contains(j, out+complaint, "No such file or directory")
 }
 
-// terminal opens a shell on a real terminal. The size of the terminal changes, and Ctrl-C interrupts only a command. It
+// checkTerminal opens a shell on a real terminal. The size of the terminal changes, and Ctrl-C interrupts only a command. It
 // also opens a debug container on another terminal.
-func (j *joint) terminal() {
+func (j *joint) checkTerminal() {
 	s := j.onTerminal(80, 24, "exec", "-it", "tools", "--", "sh")
-	s.shows("# ")
-	s.types("stty size\r", "24 80")
-	s.resize(132, 50)
-	for began := time.Now(); !strings.Contains(s.screen(), "50 132"); time.Sleep(200 * time.Millisecond) {
-		require.Less(j, time.Since(began), joinLimit, "%q", s.screen())
-		s.types("stty size\r", "stty size")
+	s.waitForText("# ")
+	s.typeKeys("stty size\r", "24 80")
+	s.resizeTerminal(132, 50)
+	for began := time.Now(); !strings.Contains(s.screenText(), "50 132"); time.Sleep(200 * time.Millisecond) {
+		require.Less(j, time.Since(began), joinLimit, "%q", s.screenText())
+		s.typeKeys("stty size\r", "stty size")
 	}
-	s.types("echo sl''eeps; sleep 1000\r", "sleeps") // What is typed before a command runs is the shell's.
-	s.interrupts("# ")
-	s.types("echo re''ads; cat\r", "reads")
-	s.types("typed\r", "typed\r\ntyped")
-	s.types("\x04", "# ")
-	s.types("exit 7\r", "exit 7")
-	assert.Equal(j, 7, s.ended())
+	s.typeKeys("echo sl''eeps; sleep 1000\r", "sleeps") // What is typed before a command runs is the shell's.
+	s.interruptUntil("# ")
+	s.typeKeys("echo re''ads; cat\r", "reads")
+	s.typeKeys("typed\r", "typed\r\ntyped")
+	s.typeKeys("\x04", "# ")
+	s.typeKeys("exit 7\r", "exit 7")
+	assert.Equal(j, 7, s.waitForExit())
 	s = j.onTerminal(80, 24, "debug", "-it", "tools", "--image="+j.images[1], "--container=debugger", "--profile=general", "--", "sh")
-	s.shows("# ", "press") // Its prompt may have come before kubectl attached.
-	s.types("\r", "# ")
-	s.types("echo he''llo\r", "hello")
-	s.types("exit 5\r", "exit 5")
-	_ = s.ended() // kubectl says 0 or the code, depending on which it hears of first.
-	j.eventually("5", "{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}", "pod/tools")
+	s.waitForText("# ", "press") // Its prompt may have come before kubectl attached.
+	s.typeKeys("\r", "# ")
+	s.typeKeys("echo he''llo\r", "hello")
+	s.typeKeys("exit 5\r", "exit 5")
+	_ = s.waitForExit() // kubectl says 0 or the code, depending on which it hears of first.
+	j.waitForFields("5", "{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}", "pod/tools")
 }
 
 // session is kubectl on a pseudo terminal.
@@ -131,12 +131,12 @@ func onTerminal(t *testing.T, columns, rows uint16, command func(ctx context.Con
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), joinLimit)
 	s := &session{T: t, keys: main, command: command(ctx, args...), closed: make(chan struct{})}
-	s.resize(columns, rows)
+	s.resizeTerminal(columns, rows)
 	s.command.Stdin, s.command.Stdout, s.command.Stderr = end, end, end
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, s.command.Start())
 	require.NoError(t, end.Close())
-	go s.read()
+	go s.readOutput()
 	t.Cleanup(func() {
 		cancel()
 		_ = s.command.Wait()
@@ -146,8 +146,8 @@ func onTerminal(t *testing.T, columns, rows uint16, command func(ctx context.Con
 	return s
 }
 
-// read stores the output until kubectl exits.
-func (s *session) read() {
+// readOutput stores the output until kubectl exits.
+func (s *session) readOutput() {
 	defer close(s.closed)
 	for buf := make([]byte, 4096); ; {
 		n, err := s.keys.Read(buf)
@@ -160,22 +160,22 @@ func (s *session) read() {
 	}
 }
 
-func (s *session) screen() string {
+func (s *session) screenText() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shown.String()
 }
 
-func (s *session) resize(columns, rows uint16) {
+func (s *session) resizeTerminal(columns, rows uint16) {
 	s.Helper()
 	require.NoError(s, unix.IoctlSetWinsize(int(s.keys.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
 }
 
-// shows waits until one of the texts appears after the last text that was waited for.
-func (s *session) shows(any ...string) {
+// waitForText waits until one of the texts appears after the text of the last call.
+func (s *session) waitForText(any ...string) {
 	s.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		screen := s.screen()
+		screen := s.screenText()
 		for _, text := range any {
 			if at := strings.Index(screen[s.seen:], text); at >= 0 {
 				s.seen += at + len(text)
@@ -186,30 +186,30 @@ func (s *session) shows(any ...string) {
 	}
 }
 
-func (s *session) types(keys, shows string) {
+func (s *session) typeKeys(keys, shows string) {
 	s.Helper()
 	s.mu.Lock()
 	s.seen = s.shown.Len()
 	s.mu.Unlock()
 	_, err := s.keys.WriteString(keys)
 	require.NoError(s, err)
-	s.shows(shows)
+	s.waitForText(shows)
 }
 
-// interrupts types Ctrl-C until a text is shown: one that comes while the shell is starting the
-// command is the shell's, which waits for the command then.
-func (s *session) interrupts(shows string) {
+// interruptUntil types Ctrl-C until a text is shown. The first one may reach the shell instead of the command, because
+// the shell is still starting the command.
+func (s *session) interruptUntil(shows string) {
 	s.Helper()
-	seen := len(s.screen())
-	for began := time.Now(); !strings.Contains(s.screen()[seen:], shows); time.Sleep(time.Second) {
-		require.Less(s, time.Since(began), joinLimit, "%q is not shown after %q", shows, s.screen())
+	seen := len(s.screenText())
+	for began := time.Now(); !strings.Contains(s.screenText()[seen:], shows); time.Sleep(time.Second) {
+		require.Less(s, time.Since(began), joinLimit, "%q is not shown after %q", shows, s.screenText())
 		_, err := s.keys.WriteString("\x03")
 		require.NoError(s, err)
 	}
 }
 
-// ended is the status of kubectl.
-func (s *session) ended() int {
+// waitForExit waits until kubectl exits, and returns its exit code.
+func (s *session) waitForExit() int {
 	s.Helper()
 	_ = s.command.Wait()
 	return s.command.ProcessState.ExitCode()

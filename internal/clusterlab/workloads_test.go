@@ -21,39 +21,39 @@ var workloads = []struct {
 	name string
 	run  func(*joint)
 }{
-	{"Deployment", (*joint).deployment},
-	{"Job", (*joint).job},
+	{"Deployment", (*joint).checkDeployment},
+	{"Job", (*joint).checkJob},
 	{"DaemonSet", (*joint).daemonSet},
 	{"StatefulSet", (*joint).statefulSet},
-	{"Claims", (*joint).claims},
-	{"Taints", (*joint).taints},
-	{"Force", (*joint).force},
-	{"Debug", (*joint).debug},
-	{"Drain", (*joint).drain},
+	{"Claims", (*joint).checkClaims},
+	{"Taints", (*joint).checkTaints},
+	{"Force", (*joint).checkForcedDelete},
+	{"Debug", (*joint).checkDebug},
+	{"Drain", (*joint).checkDrain},
 }
 
 // TestWorkloads: what a cluster is used for, with its scheduler and controllers, on the
 // runtime in memory.
 func TestWorkloads(t *testing.T) {
-	j := joinTo(t, lab(t, clusterlab.Config{Nodes: []string{"n1"}, Scheduler: true, Controllers: []string{"*"}}))
+	j := joinTo(t, startLab(t, clusterlab.Config{Nodes: []string{"n1"}, Scheduler: true, Controllers: []string{"*"}}))
 	j.images = [2]string{"web:1", "web:2"}
-	j.workloads()
+	j.runWorkloads()
 }
 
-func (j *joint) workloads() {
+func (j *joint) runWorkloads() {
 	j.kubectl("wait", "--for=condition=Ready", "node/n1", "--timeout=60s")
 	for _, w := range workloads {
 		j.Run(w.name, func(t *testing.T) {
 			sub := *j
-			sub.T, sub.kubectl = t, kubectl(t, j.lab)
+			sub.T, sub.kubectl = t, newKubectl(t, j.lab)
 			w.run(&sub)
 		})
 	}
 }
 
-// apply has kubectl apply a manifest, in which $IMAGE is the image of containers that
-// sleep, and $DIR a directory.
-func (j *joint) apply(manifest string) (dir string) {
+// applyManifest applies a manifest with kubectl. It replaces $IMAGE with the image of containers that sleep, $SLEEP
+// with their command, and $DIR with a directory, which it returns.
+func (j *joint) applyManifest(manifest string) (dir string) {
 	j.Helper()
 	dir = j.TempDir()
 	path := filepath.Join(dir, "manifest.yaml")
@@ -63,18 +63,19 @@ func (j *joint) apply(manifest string) (dir string) {
 	return dir
 }
 
-// get is what kubectl prints of objects by a template.
-func (j *joint) get(template string, args ...string) string {
+// getFields returns the output of kubectl get for a JSONPath template.
+func (j *joint) getFields(template string, args ...string) string {
 	j.Helper()
 	return strings.TrimSpace(j.kubectl(append([]string{"get", "-o", "jsonpath=" + template}, args...)...))
 }
 
-// eventually asks by kubectl until the answer has what it should.
-func (j *joint) eventually(want, template string, args ...string) {
+// waitForFields repeats kubectl get until the output is equal to want, or, if want begins with "*", contains the rest
+// of want.
+func (j *joint) waitForFields(want, template string, args ...string) {
 	j.Helper()
 	end := time.Now().Add(joinLimit)
 	for {
-		have := j.get(template, args...)
+		have := j.getFields(template, args...)
 		if have == want || want != "" && strings.HasPrefix(want, "*") && strings.Contains(have, want[1:]) {
 			return
 		}
@@ -89,10 +90,10 @@ func (j *joint) rolledOut(object string) {
 	j.kubectl("rollout", "status", object, "--timeout=110s")
 }
 
-// empty waits until no pods are left, and checks that nothing of them runs.
-func (j *joint) empty() {
+// waitForNoPods waits until the server has no pods, and checks that no container runs.
+func (j *joint) waitForNoPods() {
 	j.Helper()
-	j.running()
+	j.waitForRunning()
 	assert.Empty(j, j.onMachine())
 }
 
@@ -111,29 +112,29 @@ spec:
       - {name: c, image: $IMAGE, command: $SLEEP, readinessProbe: {exec: {command: ["true"]}, periodSeconds: 1}}
 ---`
 
-// deployment is rolled out, changed, scaled and taken back.
-func (j *joint) deployment() {
-	j.apply(deployment)
+// checkDeployment rolls out, changes, scales and rolls back a Deployment.
+func (j *joint) checkDeployment() {
+	j.applyManifest(deployment)
 	j.rolledOut("deployment/web")
 	began := time.Now()
 	j.kubectl("set", "image", "deployment/web", "c="+j.images[1])
 	j.rolledOut("deployment/web")
 	j.Logf("image changed on 3 pods: %v", time.Since(began).Round(time.Millisecond))
-	j.eventually(strings.Join([]string{j.images[1], j.images[1], j.images[1]}, " "), "{.items[*].spec.containers[0].image}", "pods", "-l", "app=web")
+	j.waitForFields(strings.Join([]string{j.images[1], j.images[1], j.images[1]}, " "), "{.items[*].spec.containers[0].image}", "pods", "-l", "app=web")
 	j.kubectl("scale", "deployment/web", "--replicas=5")
 	j.rolledOut("deployment/web")
 	j.kubectl("rollout", "undo", "deployment/web")
 	j.rolledOut("deployment/web")
 	j.kubectl("scale", "deployment/web", "--replicas=1")
-	j.eventually(j.images[0], "{.items[*].spec.containers[0].image}", "pods", "-l", "app=web")
+	j.waitForFields(j.images[0], "{.items[*].spec.containers[0].image}", "pods", "-l", "app=web")
 	assert.Len(j, j.onMachine(), 1)
 	j.kubectl("delete", "deployment", "web")
-	j.empty()
+	j.waitForNoPods()
 }
 
-// job: one runs to its completion, one fails, one is made by hand from a CronJob.
-func (j *joint) job() {
-	j.apply(`
+// checkJob runs a Job that completes, a Job that fails, and a Job that is created from a CronJob.
+func (j *joint) checkJob() {
+	j.applyManifest(`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: sum}
@@ -159,17 +160,17 @@ spec:
 	j.kubectl("create", "job", "--from=cronjob/nightly", "now")
 	j.kubectl("wait", "--for=condition=Complete", "job/sum", "job/now", "--timeout=110s")
 	j.kubectl("wait", "--for=condition=Failed", "job/bad", "--timeout=110s")
-	assert.Equal(j, "4", j.get("{.status.succeeded}", "job/sum"))
-	assert.Equal(j, "3 3", j.get("{.items[*].status.containerStatuses[0].state.terminated.exitCode}", "pods", "-l", "job-name=bad"))
+	assert.Equal(j, "4", j.getFields("{.status.succeeded}", "job/sum"))
+	assert.Equal(j, "3 3", j.getFields("{.items[*].status.containerStatuses[0].state.terminated.exitCode}", "pods", "-l", "job-name=bad"))
 	j.kubectl("delete", "cronjob/nightly", "job/sum", "job/bad")
-	j.empty()
+	j.waitForNoPods()
 }
 
 // daemonSet has its pod on the node as long as the node's labels say so, and no loop of
 // pods that are refused.
 func (j *joint) daemonSet() {
 	j.kubectl("label", "node", "n1", "disk=ssd")
-	j.apply(`
+	j.applyManifest(`
 apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: agent}
@@ -180,17 +181,17 @@ spec:
     spec: {terminationGracePeriodSeconds: 1, nodeSelector: {disk: ssd}, containers: [{name: c, image: $IMAGE, command: $SLEEP}]}
 `)
 	j.rolledOut("daemonset/agent")
-	first := j.get("{.items[*].metadata.uid}", "pods", "-l", "app=agent")
+	first := j.getFields("{.items[*].metadata.uid}", "pods", "-l", "app=agent")
 	j.kubectl("label", "node", "n1", "disk=hdd", "--overwrite")
-	j.eventually("", "{.items[*].metadata.uid}", "pods", "-l", "app=agent")
+	j.waitForFields("", "{.items[*].metadata.uid}", "pods", "-l", "app=agent")
 	j.kubectl("label", "node", "n1", "disk=ssd", "--overwrite")
-	j.eventually("Running", "{.items[*].status.phase}", "pods", "-l", "app=agent")
-	assert.NotEqual(j, first, j.get("{.items[*].metadata.uid}", "pods", "-l", "app=agent"))
+	j.waitForFields("Running", "{.items[*].status.phase}", "pods", "-l", "app=agent")
+	assert.NotEqual(j, first, j.getFields("{.items[*].metadata.uid}", "pods", "-l", "app=agent"))
 	j.kubectl("set", "image", "daemonset/agent", "c="+j.images[1])
 	j.rolledOut("daemonset/agent")
-	assert.Empty(j, j.get("{.items[?(@.reason=='NodeAffinity')].message}", "events"))
+	assert.Empty(j, j.getFields("{.items[?(@.reason=='NodeAffinity')].message}", "events"))
 	j.kubectl("delete", "daemonset", "agent")
-	j.empty()
+	j.waitForNoPods()
 }
 
 // disks are persistent volumes in directories of the node: one of the kind hostPath and
@@ -221,7 +222,7 @@ spec:
 // statefulSet has pods with names and volumes of their own, one after the other, that they
 // keep when they are replaced.
 func (j *joint) statefulSet() {
-	dir := j.apply(disks + `
+	dir := j.applyManifest(disks + `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}
@@ -244,11 +245,11 @@ spec:
     spec: {accessModes: [ReadWriteOnce], storageClassName: disks, resources: {requests: {storage: 1Gi}}}
 `)
 	j.rolledOut("statefulset/db")
-	bound := j.get("{.items[*].spec.volumeName}", "pvc")
+	bound := j.getFields("{.items[*].spec.volumeName}", "pvc")
 	j.kubectl("delete", "pod", "db-1")
 	j.rolledOut("statefulset/db")
-	j.running("db-0", "db-1")
-	assert.Equal(j, bound, j.get("{.items[*].spec.volumeName}", "pvc"))
+	j.waitForRunning("db-0", "db-1")
+	assert.Equal(j, bound, j.getFields("{.items[*].spec.volumeName}", "pvc"))
 	if j.machine == nil {
 		first, err := os.ReadFile(filepath.Join(dir, "disk-0", "names"))
 		require.NoError(j, err)
@@ -260,13 +261,13 @@ spec:
 		assert.EqualValues(j, 2000, local.Sys().(*syscall.Stat_t).Gid, "a local volume belongs to the pod's group")
 	}
 	j.kubectl("delete", "statefulset/db", "pvc/data-db-0", "pvc/data-db-1", "pv/disk-0", "pv/disk-1", "storageclass/disks")
-	j.empty()
+	j.waitForNoPods()
 }
 
-// claims: a pod stays Pending, with a reason, if its claim is not bound, or is bound to a volume that the node cannot
-// mount. It runs once the claim is bound.
-func (j *joint) claims() {
-	j.apply(`
+// checkClaims checks that a pod stays Pending, with a reason, if its claim is not bound, or is bound to a volume that
+// the node cannot mount. The pod runs when the claim is bound.
+func (j *joint) checkClaims() {
+	j.applyManifest(`
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: far}
@@ -299,44 +300,44 @@ spec:
   containers: [{name: c, image: $IMAGE, command: $SLEEP, volumeMounts: [{name: v, mountPath: /v}]}]
   volumes: [{name: v, persistentVolumeClaim: {claimName: late}}]
 `)
-	j.eventually("*the persistent volume far: its kind nfs is not supported", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=far")
-	j.eventually("*the claim default/late is not bound to a volume", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=late")
-	assert.Equal(j, "Pending Pending", j.get("{.items[*].status.phase}", "pods"))
-	assert.Equal(j, "ContainerCreating ContainerCreating", j.get("{.items[*].status.containerStatuses[0].state.waiting.reason}", "pods"))
-	j.apply(`
+	j.waitForFields("*the persistent volume far: its kind nfs is not supported", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=far")
+	j.waitForFields("*the claim default/late is not bound to a volume", "{.items[*].message}", "events", "--field-selector=reason=FailedMount,involvedObject.name=late")
+	assert.Equal(j, "Pending Pending", j.getFields("{.items[*].status.phase}", "pods"))
+	assert.Equal(j, "ContainerCreating ContainerCreating", j.getFields("{.items[*].status.containerStatuses[0].state.waiting.reason}", "pods"))
+	j.applyManifest(`
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: late}
 spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: late, hostPath: {path: $DIR}}
 `)
-	j.eventually("Running", "{.status.phase}", "pod/late")
+	j.waitForFields("Running", "{.status.phase}", "pod/late")
 	j.kubectl("delete", "pod/far", "pod/late", "pvc/far", "pvc/late", "pv/far", "pv/late")
-	j.empty()
+	j.waitForNoPods()
 }
 
-// taints: one with the effect NoExecute ends the pods that do not tolerate it, and those
-// that do for a time, then.
-func (j *joint) taints() {
+// checkTaints checks that a taint with the effect NoExecute evicts the pods without a toleration immediately, and the
+// pods with tolerationSeconds after that time.
+func (j *joint) checkTaints() {
 	const pod = `
 {apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {terminationGracePeriodSeconds: 1, tolerations: [%s], containers: [{name: c, image: $IMAGE, command: $SLEEP}]}}
 ---`
-	j.apply(fmt.Sprintf(pod, "none", "") + fmt.Sprintf(pod, "always", "{key: broken, operator: Exists}") +
+	j.applyManifest(fmt.Sprintf(pod, "none", "") + fmt.Sprintf(pod, "always", "{key: broken, operator: Exists}") +
 		fmt.Sprintf(pod, "while", "{key: broken, operator: Exists, effect: NoExecute, tolerationSeconds: 6}"))
-	j.running("none", "always", "while")
+	j.waitForRunning("none", "always", "while")
 	began := time.Now()
 	j.kubectl("taint", "node", "n1", "broken=yes:NoExecute")
-	j.running("always", "while")
-	j.running("always")
+	j.waitForRunning("always", "while")
+	j.waitForRunning("always")
 	assert.Greater(j, time.Since(began), 5*time.Second)
 	j.kubectl("taint", "node", "n1", "broken-")
-	j.running("always")
+	j.waitForRunning("always")
 	j.kubectl("delete", "pod", "always")
-	j.empty()
+	j.waitForNoPods()
 }
 
-// force: a pod that is deleted by force makes room for another one of its name, and kubectl
-// sees no phase that goes back.
-func (j *joint) force() {
+// checkForcedDelete checks that a pod can have the name of a force-deleted pod, and that kubectl never sees a phase go
+// back.
+func (j *joint) checkForcedDelete() {
 	bin, err := clusterlab.Build(j.Context(), "kubectl")
 	require.NoError(j, err)
 	kubeconfig, err := j.lab.Kubeconfig("admin")
@@ -347,14 +348,14 @@ func (j *joint) force() {
 	require.NoError(j, watch.Start())
 	run := func(image string) string {
 		j.kubectl("run", "web", "--image="+image, "--", "sleep", "1h")
-		j.running("web")
-		return j.get("{.metadata.uid}", "pod/web")
+		j.waitForRunning("web")
+		return j.getFields("{.metadata.uid}", "pod/web")
 	}
 	run(j.images[0])
 	j.kubectl("delete", "pod", "web", "--force", "--grace-period=0")
 	second := run(j.images[1])
 	j.kubectl("delete", "pod", "web", "--grace-period=1")
-	j.empty()
+	j.waitForNoPods()
 	_ = watch.Process.Kill()
 	_ = watch.Wait()
 	order := map[string]string{"Pending": "1", "Running": "2", "Succeeded": "3", "Failed": "3"}
@@ -368,22 +369,22 @@ func (j *joint) force() {
 	assert.Contains(j, last, second)
 }
 
-// debug adds an ephemeral container to a pod that runs.
-func (j *joint) debug() {
+// checkDebug adds an ephemeral container to a pod that runs.
+func (j *joint) checkDebug() {
 	j.kubectl("run", "web", "--image="+j.images[0], "--", "sleep", "1h")
-	j.running("web")
+	j.waitForRunning("web")
 	j.kubectl("debug", "web", "--image="+j.images[1], "--container=tools", "--profile=general", "--", "sleep", "1h")
-	j.eventually(j.images[0]+" "+j.images[1], "{.status.containerStatuses[*].image} {.status.ephemeralContainerStatuses[*].image}", "pod/web")
-	j.eventually("*T", "{.status.ephemeralContainerStatuses[0].state.running.startedAt}", "pod/web")
-	assert.Equal(j, "0", j.get("{.status.containerStatuses[0].restartCount}", "pod/web"))
+	j.waitForFields(j.images[0]+" "+j.images[1], "{.status.containerStatuses[*].image} {.status.ephemeralContainerStatuses[*].image}", "pod/web")
+	j.waitForFields("*T", "{.status.ephemeralContainerStatuses[0].state.running.startedAt}", "pod/web")
+	assert.Equal(j, "0", j.getFields("{.status.containerStatuses[0].restartCount}", "pod/web"))
 	j.kubectl("delete", "pod", "web", "--grace-period=1")
-	j.empty()
+	j.waitForNoPods()
 }
 
-// drain evicts what a budget allows and leaves pods of a DaemonSet; after uncordon they
-// come again.
-func (j *joint) drain() {
-	j.apply(deployment + `
+// checkDrain drains the node. It evicts as many pods as the budget allows and leaves the pods of a DaemonSet. After
+// uncordon the pods run again.
+func (j *joint) checkDrain() {
+	j.applyManifest(deployment + `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: web}
@@ -400,14 +401,14 @@ spec:
 `)
 	j.rolledOut("deployment/web")
 	j.rolledOut("daemonset/agent")
-	j.eventually("3", "{.status.disruptionsAllowed}", "pdb/web")
-	agent := j.get("{.items[*].metadata.uid}", "pods", "-l", "app=agent")
+	j.waitForFields("3", "{.status.disruptionsAllowed}", "pdb/web")
+	agent := j.getFields("{.items[*].metadata.uid}", "pods", "-l", "app=agent")
 	j.kubectl("drain", "n1", "--ignore-daemonsets", "--timeout=110s")
-	assert.Equal(j, agent, j.get("{.items[*].metadata.uid}", "pods", "--field-selector=spec.nodeName=n1"))
+	assert.Equal(j, agent, j.getFields("{.items[*].metadata.uid}", "pods", "--field-selector=spec.nodeName=n1"))
 	assert.Len(j, j.onMachine(), 1)
 	j.kubectl("uncordon", "n1")
 	j.rolledOut("deployment/web")
 	assert.Len(j, j.onMachine(), 4)
 	j.kubectl("delete", "deployment/web", "daemonset/agent", "pdb/web")
-	j.empty()
+	j.waitForNoPods()
 }

@@ -41,15 +41,15 @@ func main() {
 	flag.BoolVar(&o.Conformance, "conformance", false, "runs NodeConformance without Slow, Serial, Flaky and Disruptive specs")
 	flag.BoolVar(&o.Check, "check", false, "runs the specs of -conformance, writes no table, and fails if a spec that the table marks as passed does not pass")
 	flag.Parse()
-	if err := run(o); err != nil {
+	if err := runSuites(o); err != nil {
 		fmt.Fprintln(os.Stderr, "nodesuite:", err)
 		os.Exit(1)
 	}
 }
 
-// run builds the programs, runs the suite on each node and writes the table. With Check it compares the results with
+// runSuites builds the programs, runs the suite on each node and writes the table. With Check it compares the results with
 // the table instead.
-func run(o options) error {
+func runSuites(o options) error {
 	nodes := []string{nodePodkeel, nodeKubelet}
 	if o.Node != "both" {
 		nodes = []string{o.Node}
@@ -87,7 +87,7 @@ func run(o options) error {
 			continue
 		}
 		t.storeResults(node, results)
-		if err := t.write(o.Table); err != nil {
+		if err := t.writeFile(o.Table); err != nil {
 			return err
 		}
 	}

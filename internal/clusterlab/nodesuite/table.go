@@ -74,8 +74,8 @@ func (t *table) storeResults(node string, results []result) {
 	}
 }
 
-// write writes the table to a file. It does nothing without a file.
-func (t *table) write(file string) error {
+// writeFile writes the table to a file. It does nothing without a file.
+func (t *table) writeFile(file string) error {
 	if file == "" {
 		return nil
 	}

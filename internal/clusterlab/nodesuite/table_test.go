@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// text returns the table as it is written.
-func (t *table) text(test *testing.T) string {
+// writtenText returns the table as it is written.
+func (t *table) writtenText(test *testing.T) string {
 	file := filepath.Join(test.TempDir(), "table.md")
-	require.NoError(test, t.write(file))
+	require.NoError(test, t.writeFile(file))
 	text, err := os.ReadFile(file)
 	require.NoError(test, err)
 	return string(text)
@@ -32,8 +32,8 @@ func TestTable(t *testing.T) {
 		"| a | failed | passed | this machine |\n"+
 		"| b | passed | failed |  |\n"+
 		"| c/d | failed | passed | to be explained: no / yes |\n"+
-		"| e | skipped |  | skipped: no swap |\n", read.text(t))
-	require.NoError(t, read.write(file))
+		"| e | skipped |  | skipped: no swap |\n", read.writtenText(t))
+	require.NoError(t, read.writeFile(file))
 	again, err := readTable(file)
 	require.NoError(t, err)
 	assert.Equal(t, read, again)
