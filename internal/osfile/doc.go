@@ -24,8 +24,8 @@
 //
 // # Writing
 //
-// ReplaceFile and CreateFile write a file that a power failure leaves old or new, and never in part. MkdirAll makes
-// directories that a power failure does not lose.
+// ReplaceFile and EnsureFile write a file that a power failure leaves old or new, and never in part. MkdirAll
+// makes directories that a power failure does not lose. EnsureFile and MkdirAll also sync what an interrupted call has made.
 //
 // # Removing
 //

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -49,6 +50,13 @@ func (d *disk) setEntry(name string, to *inode) {
 		delete(d.names, name)
 	}
 	d.changes = append(d.changes, nameChange{name, to})
+}
+
+func (d *disk) Exists(name string) (bool, error) {
+	if err := d.step(); err != nil {
+		return false, err
+	}
+	return d.names[name] != nil, nil
 }
 
 func (d *disk) Create(name string) (file, error) {
@@ -182,6 +190,122 @@ func TestWriteDurably_PowerCut(t *testing.T) {
 	}
 }
 
+// TestCreateUnlessExistsAndSync_Killed kills the process before each operation of a call, and then also the process of a
+// second call. The names that the killed processes have changed are visible and not on the disk. After a later call has
+// returned nil, a power failure leaves a whole file, and an existing file keeps its content.
+func TestCreateUnlessExistsAndSync_Killed(t *testing.T) {
+	const most = 20 // More than the operations of one call.
+	for first := range most {
+		for second := range most {
+			d := &disk{names: map[string]*inode{}, saved: map[string]*inode{}}
+			created := ""
+			for n, cut := range []int{first, second, most} {
+				d.cut, d.done = cut, 0
+				text := string('a' + rune(n))
+				err := createUnlessExistsAndSync(d, "f", ".f-"+text, []byte(text))
+				if f := d.names["f"]; f != nil && created == "" {
+					created = f.text
+				}
+				if err != nil {
+					require.ErrorIs(t, err, errPowerCut)
+					continue
+				}
+				require.Equal(t, map[string]bool{created: true}, d.afterPowerCut("f"), "killed before operations %d and %d", first+1, second+1)
+			}
+			require.NotEmpty(t, created)
+		}
+	}
+}
+
+// TestCreateUnlessExistsAndSync_Race: another process creates the file after the check. That file stays.
+func TestCreateUnlessExistsAndSync_Race(t *testing.T) {
+	d := &disk{cut: 20, names: map[string]*inode{}, saved: map[string]*inode{}}
+	require.NoError(t, writeDurably(d, "f", ".f-1", []byte("first"), linkUnlessExists))
+	require.NoError(t, writeDurably(d, "f", ".f-2", []byte("second"), linkUnlessExists))
+	assert.Equal(t, map[string]bool{"first": true}, d.afterPowerCut("f"))
+}
+
+// diskTree is a tree of directories. The process that uses it is killed before its operation number cut. A directory is
+// visible at once, and certainly on the disk after its parent was synced.
+type diskTree struct {
+	cut, done int
+	made      map[string]bool // visible
+	synced    map[string]bool // certainly on the disk, if the parent is
+	denied    string          // the process may not read this directory
+}
+
+func (d *diskTree) step() error {
+	if d.done++; d.done > d.cut {
+		return errPowerCut
+	}
+	return nil
+}
+
+func (d *diskTree) Exists(dir string) bool { return d.made[filepath.ToSlash(dir)] }
+
+func (d *diskTree) Mkdir(dir string) error {
+	if err := d.step(); err != nil {
+		return err
+	}
+	d.made[filepath.ToSlash(dir)] = true
+	return nil
+}
+
+func (d *diskTree) SyncDir(dir string) error {
+	if err := d.step(); err != nil {
+		return err
+	}
+	dir = filepath.ToSlash(dir)
+	if dir == d.denied {
+		return fs.ErrPermission
+	}
+	for made := range d.made {
+		if path.Dir(made) == dir {
+			d.synced[made] = true
+		}
+	}
+	return nil
+}
+
+// survives reports whether a directory is certainly there after a power failure.
+func (d *diskTree) survives(dir string) bool {
+	return dir == "/" || d.synced[dir] && d.survives(path.Dir(dir))
+}
+
+// TestMkdirAllDurably_Killed kills the process before each operation of a call, and then also the process of a second
+// call, perhaps for another path. After a third call has returned nil, its directories survive a power failure.
+func TestMkdirAllDurably_Killed(t *testing.T) {
+	const most = 10 // More than the operations of one call.
+	for _, paths := range [][3]string{{"/a/b/c", "/a/b/c", "/a/b/c"}, {"/a/b/c", "/a/b", "/a/b/d"}, {"/a", "/a/b/c", "/a/b"}} {
+		for first := range most {
+			for second := range most {
+				d := &diskTree{made: map[string]bool{"/": true}, synced: map[string]bool{}}
+				for n, cut := range []int{first, second, most} {
+					d.cut, d.done = cut, 0
+					err := mkdirAllDurably(d, filepath.FromSlash(paths[n]))
+					require.True(t, n < 2 || err == nil, err)
+					require.True(t, err != nil || d.survives(paths[n]), "%v, killed before operations %d and %d: call %d", paths, first+1, second+1, n+1)
+				}
+			}
+		}
+	}
+}
+
+// TestMkdirAllDurably_Unreadable: a directory of an administrator, in a parent that this process may not read, is used. A
+// directory that this process makes itself in such a parent is an error, because it may be lost.
+func TestMkdirAllDurably_Unreadable(t *testing.T) {
+	d := &diskTree{cut: 20, made: map[string]bool{"/": true, "/private": true, "/private/state": true}, synced: map[string]bool{}, denied: "/private"}
+	require.NoError(t, mkdirAllDurably(d, "/private/state/pods"))
+	require.ErrorIs(t, mkdirAllDurably(d, "/private/other"), fs.ErrPermission)
+}
+
+// TestMkdirAllDurably_Syncs: a call for an existing directory syncs its parent and nothing else.
+func TestMkdirAllDurably_Syncs(t *testing.T) {
+	d := &diskTree{cut: 20, made: map[string]bool{"/": true, "/a": true, "/a/b": true}, synced: map[string]bool{}}
+	require.NoError(t, mkdirAllDurably(d, "/a/b"))
+	assert.Equal(t, map[string]bool{"/a/b": true}, d.synced)
+}
+
 // TestReplaceFile: on the file system of this machine a file is replaced, and no other file is left.
 func TestReplaceFile(t *testing.T) {
 	path := t.TempDir()
@@ -195,8 +319,11 @@ func TestReplaceFile(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, text, string(found))
 	}
-	require.ErrorIs(t, CreateFile(dir, "f", ".f", []byte("three")), fs.ErrExist)
-	require.NoError(t, CreateFile(dir, "g", ".g", []byte("three")))
+	require.NoError(t, EnsureFile(dir, "f", ".f", []byte("three")))
+	kept, err := os.ReadFile(filepath.Join(path, "f"))
+	require.NoError(t, err)
+	assert.Equal(t, "two", string(kept))
+	require.NoError(t, EnsureFile(dir, "g", ".g", []byte("three")))
 	entries, err := os.ReadDir(path)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)

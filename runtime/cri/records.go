@@ -3,10 +3,8 @@ package cri
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -210,17 +208,13 @@ const ownerFileName = "owner"
 // node belong to no owner any longer and are never stopped. Concurrent callers get the same owner.
 //
 // A new file is synced before it gets its name, and the directory is synced before OwnerFile returns. So a
-// power failure loses no owner that was returned, and leaves no part of a file. Later calls only read the file.
+// power failure loses no owner that was returned, and leaves no part of a file. This includes a file that an
+// interrupted call has created. Later calls write nothing and sync the directory again.
 func OwnerFile(dir string) (string, error) {
-	path := filepath.Join(dir, ownerFileName)
-	owner, err := readOwnerFile(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return owner, err
-	}
-	if err := createOwnerFileUnlessExists(dir, rand.Text()); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := createOwnerFileUnlessExists(dir, rand.Text()); err != nil {
 		return "", fmt.Errorf("cri: %w", err)
 	}
-	return readOwnerFile(path)
+	return readOwnerFile(filepath.Join(dir, ownerFileName))
 }
 
 func readOwnerFile(path string) (string, error) {
@@ -244,13 +238,13 @@ func readOwnerFile(path string) (string, error) {
 	return owner, nil
 }
 
-// createOwnerFileUnlessExists writes the owner to a new file in a directory. It returns fs.ErrExist if the file exists,
-// even with the same owner.
+// createOwnerFileUnlessExists writes the owner to a new file in a directory, and syncs the directory. If the file
+// exists, it keeps that file and syncs the directory all the same.
 func createOwnerFileUnlessExists(dir, owner string) error {
 	root, err := osfile.OpenDir(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	return osfile.CreateFile(root, ownerFileName, "."+ownerFileName+"-"+rand.Text(), []byte(owner+"\n"))
+	return osfile.EnsureFile(root, ownerFileName, "."+ownerFileName+"-"+rand.Text(), []byte(owner+"\n"))
 }
